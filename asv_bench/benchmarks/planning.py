@@ -33,10 +33,11 @@ class SharedObjects:
     def setup(self, _: str, network: str) -> None:
         with common.if_there():
             from minilite import memory
-            from minilite.memory import tables
+
+            from . import paper
 
             self.plan, self.least = memory.plan, getattr(memory, self.bound)
-            self.records = tables.problem(network)
+            self.records = paper.problem(network)
 
     def track_bytes(self, strategy: str, _: str) -> int:
         return int(self.plan(self.records, strategy, 1).arena_bytes)

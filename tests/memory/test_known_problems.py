@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from asv_bench.benchmarks import paper
 from minilite import memory
-from minilite.memory import FOREVER, UsageRecord, plan, read_csv, tables
+from minilite.memory import FOREVER, UsageRecord, plan, read_csv
 from minilite.memory.lower_bound import rounded
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,7 +47,7 @@ def records_of(rows: tuple[tuple[int, int, int], ...]) -> list[UsageRecord]:
 
 
 def mib(nbytes: int) -> float:
-    return round(nbytes / tables.MIB, 3)
+    return round(nbytes / paper.MIB, 3)
 
 
 def eight_branches(nodes: int, seed: int) -> list[UsageRecord]:
@@ -107,26 +108,26 @@ def test_tflm_places_the_last_of_equal_sizes_first() -> None:
 
 @pytest.mark.parametrize("strategy", TABLE)
 def test_table(strategy: str) -> None:
-    shared = strategy in tables.SHARED_OBJECTS
+    shared = strategy in paper.SHARED_OBJECTS
     bounds = SHARED_BOUND if shared else OFFSETS_BOUND
-    for network, reference, bound in zip(tables.NETWORKS, TABLE[strategy], bounds, strict=True):
-        made = plan(tables.problem(network), strategy, 1)
+    for network, reference, bound in zip(paper.NETWORKS, TABLE[strategy], bounds, strict=True):
+        made = plan(paper.problem(network), strategy, 1)
         assert bound <= mib(made.arena_bytes) <= reference, network
         assert made.check() is None
 
 
 def test_table_bounds() -> None:
-    assert tuple(map(mib, tables.bounds(shared_objects=True).values())) == SHARED_BOUND
-    assert tuple(map(mib, tables.bounds(shared_objects=False).values())) == OFFSETS_BOUND
-    assert tuple(len(tables.problem(network)) for network in tables.NETWORKS) == TENSORS
+    assert tuple(map(mib, paper.bounds(shared_objects=True).values())) == SHARED_BOUND
+    assert tuple(map(mib, paper.bounds(shared_objects=False).values())) == OFFSETS_BOUND
+    assert tuple(len(paper.problem(network)) for network in paper.NETWORKS) == TENSORS
 
 
 def test_tables_print_every_cell(capsys: pytest.CaptureFixture[str]) -> None:
-    tables.main()
+    paper.main()
     lines = capsys.readouterr().out.splitlines()
-    for strategy in (*tables.SHARED_OBJECTS, *tables.OFFSETS):
+    for strategy in (*paper.SHARED_OBJECTS, *paper.OFFSETS):
         row = next(line for line in lines if line.startswith(f"{strategy} "))
-        assert len(row.split()) == 1 + len(tables.NETWORKS)
+        assert len(row.split()) == 1 + len(paper.NETWORKS)
 
 
 def real_problems() -> list[Path]:

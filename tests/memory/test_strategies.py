@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from asv_bench.benchmarks.paper import SHARED_OBJECTS
 from minilite import memory
 from minilite._native.memory import Refused
 from minilite.errors import ArenaError, InputError
 from minilite.memory import FOREVER, UsageRecord, check, plan
 from minilite.memory.lower_bound import rounded
-from minilite.memory.tables import SHARED_OBJECTS
 
 LIMITS = {"max_nodes": 2000}
 TAKES_FIXED = ("default", "naive", "tflite", "greedy_by_size", "greedy_by_breadth", "tflm")
