@@ -46,7 +46,7 @@ def main() -> int:
     """Runs every model and prints the table; 1 if any arena of ours is larger than LiteRT's."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("models", type=Path)
-    parser.add_argument("--only", type=Path, help="a file with one model file name a line")
+    parser.add_argument("--only", type=Path, help="a file with one model file name per line")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.one:

@@ -31,7 +31,7 @@ class Profile(NamedTuple):
 def parse(text: str) -> Profile:
     """Reads a callgrind.out file of one event. Raises: ValueError for a line that is of no such file.
 
-    Source: the format as Valgrind's manual describes it: names are numbered at their first mention, and the line behind
+    Source: the format as Valgrind's manual describes it: names are numbered at their first mention, and the line after
     `calls=` is the inclusive cost of that call.
     """
     names: dict[str, dict[str, str]] = defaultdict(dict)

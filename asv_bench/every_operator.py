@@ -3,7 +3,7 @@ takes them).
 
 usage: python -m asv_bench.every_operator [--most 5] [OP...]
 
-CPU time of the calling thread, taking turns, the fastest of some runs. Prints a row an operator and types, the slowest
+CPU time of the calling thread, taking turns, the fastest of some runs. Prints a row per operator and types, the slowest
 beside LiteRT first, then those that take more than `--most` times LiteRT's time, and what could not be compared. The
 nodes are those of the tests (tests/support/large.py); inputs that LiteRT does not take leave a row out.
 """

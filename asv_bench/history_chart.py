@@ -90,7 +90,7 @@ def short(value: float) -> str:
 
 
 def largest_step(values: Sequence[float | None]) -> tuple[int, float] | None:
-    """The position behind the largest fall from one commit to the next that has a figure, and its factor; None without
+    """The position after the largest fall from one commit to the next that has a figure, and its factor; None without
     one."""
     there = [(at, value) for at, value in enumerate(values) if value is not None]
     falls = [(at, before / value) for (_, before), (at, value) in itertools.pairwise(there)]

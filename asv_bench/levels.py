@@ -29,7 +29,7 @@ def rates(level: str, shape: str) -> tuple[float, float]:
 
 
 def table() -> str:
-    """A row a level and shape, in Markdown."""
+    """A row per level and shape, in Markdown."""
     lines = [
         "| level | rows, values, outputs | float32, GMAC/s | of the level's peak | bytes, GMAC/s | of the level's peak |",
         "|---|---|---:|---:|---:|---:|",

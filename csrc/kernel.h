@@ -10,13 +10,13 @@
  *           and wishes for scratch. It is pure and checks everything eval relies on: ranks,
  *           dimensions, products (ml_set_output checks those), and answers what it cannot accept
  *           with `return ml_fail(c, ML_SHAPE_ERROR, "filter depth %d does not match ...", ...)`.
- *           Where an output's shape hangs on a value that is not known (ml_value returns NULL) it
+ *           Where an output's shape depends on a value that is not known (ml_value returns NULL) it
  *           returns ml_open(wish, i); it is called again when the node is reached, and ml_value
  *           then returns every input's run-time bytes.
  * typed     a table from operand types ("f32 f32", "s16 s8 s64?", "s8 s8 s32? -> s8") to
- *   derive  what hangs on the file alone: multipliers, tables, folded bias. Run once a graph, kept
- *           by it (c->derived).
- *   pack    a constant operand in the layout of the level in use. Run once a Model, kept in its
+ *   derive  what depends on the file alone: multipliers, tables, folded bias. Run once per graph,
+ *           which keeps it (c->derived).
+ *   pack    a constant operand in the layout of the level in use. Run once per Model, kept in its
  *           store (c->packed); where the operand is computed at run time, the engine packs it into
  *           scratch before eval.
  *   eval    computes; no malloc, no globals, no I/O. Inputs and outputs never overlap, except that
@@ -43,7 +43,7 @@ typedef struct ml_wish {
     int64_t worker_bytes; /* of every worker of ml_parallel */
     /* Bit i: the shape of output i depends on values not known yet; bits above 31: all. */
     uint32_t open;
-    /* What of pack's layout hangs on shapes: blocks of other numbers are packed apart. */
+    /* What of pack's layout depends on shapes: blocks of other numbers are packed apart. */
     int32_t layout;
 } ml_wish;
 
@@ -350,7 +350,8 @@ static inline ml_status ml_set_output(const ml_call *c, int i, const ml_shape *s
     return c->env->core->set_output(c, i, shape);
 }
 static inline ml_status ml_settle(const ml_call *c) { return c->env->core->settle(c); }
-/* Prepare: the shape of output `i` hangs on values not known yet; those set before stay settled. */
+/* Prepare: the shape of output `i` depends on values not known yet; those set before stay settled.
+ */
 static inline ml_status ml_open(ml_wish *wish, int i) {
     wish->open |= 1u << (i < 31 ? i : 31);
     return ML_OK;

@@ -318,7 +318,7 @@ def test_python_functions_are_short() -> None:
 
 
 def c_functions(code: str) -> Iterator[tuple[str, int]]:
-    """(heading, lines) of every function: a brace that opens at depth 0 behind a closing parenthesis."""
+    """(heading, lines) of every function: a brace that opens at depth 0 after a closing parenthesis."""
     depth, start, heading = 0, 0, ""
     for number, line in enumerate(without_comments(code).splitlines(), 1):
         opens = line.count("{") - line.count("}")

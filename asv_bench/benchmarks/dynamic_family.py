@@ -3,7 +3,7 @@ change a draw.
 
 A graph is a list of `Step`s on vectors of floats, in one of three forms:
 
-    chain      one step behind the other
+    chain      one step after the other
     branches   eight chains side by side, joined at the end: many tensors are live at once
     loop       a chain a quarter as long as the body of a WHILE of four trips
 

@@ -24,7 +24,7 @@ _BLOCK, _ROW, _SUM = bytes(4096), np.linspace(0, 1, 256), np.empty(256)
 
 
 def reference() -> None:
-    """The unit, about a microsecond: calls into C from Python, a checksum, a small array. Frozen: all figures hang on
+    """The unit, about a microsecond: calls into C from Python, a checksum, a small array. Frozen: all figures depend on
     it."""
     zlib.crc32(_BLOCK)
     np.add(_ROW, _ROW, out=_SUM)

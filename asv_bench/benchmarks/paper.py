@@ -1,4 +1,4 @@
-"""The tables of Pisarchyk & Lee, recomputed: six networks by strategy, in MiB (``python -m asv_bench.benchmarks.paper``).
+"""The tables of Pisarchyk & Lee recomputed, six networks by strategy, in MiB: ``python -m asv_bench.benchmarks.paper``.
 
 Source: Y. Pisarchyk, J. Lee, "Efficient Memory Management for Deep Neural Net Inference" (2020). The problems are those
 of the real graphs, in MiniMalloc's format beside this module: intermediates only, raw bytes.

@@ -35,7 +35,7 @@ def shares(found: dict[tuple[int, str], Measured]) -> list[dict[str, float]]:
 def steps_table(found: dict[tuple[int, str], Measured]) -> str:
     """The steps, as a Markdown table: the planner's cost, records and tensors it looks at, its share of run time."""
     lines = [
-        "| step | us a run | ordering, deallocating, allocating, resolving | records | tensors | run time | share | the article |",
+        "| step | us per run | ordering, deallocating, allocating, resolving | records | tensors | run time | share | the article |",
         "|---|---:|---:|---:|---:|---:|---:|---|",
     ]
     for step, (about, share) in enumerate(zip(variants.STEPS, shares(found), strict=True)):

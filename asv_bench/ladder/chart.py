@@ -29,8 +29,8 @@ def _wrapped(x: float, y: float, words: str) -> list[str]:
 
 
 def draw(titles: Sequence[str], shares: Sequence[Mapping[str, float]], article: Sequence[float | None]) -> str:
-    """The picture: `shares` are percent of run time by phase, a row a step; `article` the article's, None where it has
-    none."""
+    """The picture: `shares` are percent of run time by phase, a row per step; `article` the article's, None where it
+    has none."""
     width = (WIDTH - LEFT - 20) / len(titles)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" fill="#222">',

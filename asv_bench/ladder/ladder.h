@@ -80,11 +80,11 @@ planner *ladder_planner_new(graph *g);
 void ladder_planner_free(planner *p);
 /* Places what nodes first..last allocate, makes the arena large enough and resolves pointers. */
 void ladder_execute_allocations(planner *p, int32_t first, int32_t last);
-/* Forgets what nodes behind `node` allocate. */
+/* Forgets what nodes after `node` allocate. */
 void ladder_reset_allocations_after(planner *p, int32_t node);
 const costs *ladder_costs(const planner *p);
 int64_t ladder_high_water(const planner *p);
-/* A number that hangs on every offset now in force. */
+/* A number that depends on every offset now in force. */
 uint64_t ladder_digest(const planner *p);
 int64_t ladder_now(void); /* nanoseconds */
 

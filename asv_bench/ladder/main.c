@@ -4,7 +4,7 @@
  * usage: ladder RUNS < problem     the problem is the text of benchmarks/dynamic_family.py
  *
  * Every run has sizes of its own. A node writes each byte of its output, which stands for kernels.
- * What a dynamic node leaves is known only once it has run: then what was planned behind it is
+ * What a dynamic node leaves is known only once it has run: then what was planned after it is
  * forgotten, and the nodes up to the next dynamic one are planned. The line printed is JSON: of
  * each run but the first the nanoseconds of ordering, deallocating, allocating, resolving and of
  * kernels, and what the planner looked at in all of them. */

@@ -126,7 +126,7 @@ static void deallocate(planner *p, int32_t t) {
 #endif
 
 /* Best fit: the smallest gap between records live at the same time that takes the tensor, else
- * behind them all. */
+ * after them all. */
 static void allocate(planner *p, int32_t t) {
     int64_t size = tensor_at(p, t)->bytes, end = 0, best = -1, best_gap = INT64_MAX;
     record wanted = {0, size, t, p->graph->first[t], p->graph->last[t], 0};

@@ -151,7 +151,7 @@ const char *ml_kernel_family(const ml_kernel *kernel);
 const ml_kernel *ml_kernel_of(const char *op, int64_t bytes, int32_t custom, int32_t version);
 /* ML_GRAPH_ERROR for a row that was compiled against another kernel.h, or that is not whole. */
 ml_status ml_kernel_describe(const ml_kernel *kernel, ml_kernel_info *info, ml_error *error);
-/* The first row of the kernel's table that takes these operand types (-1 = absent), outputs behind
+/* The first row of the kernel's table that takes these operand types (-1 = absent), outputs after
  * inputs; -1 if none does. */
 int32_t ml_kernel_match(const ml_kernel *kernel, const int32_t *types, int32_t n_inputs,
                         int32_t n_outputs);
@@ -160,7 +160,7 @@ int32_t ml_kernel_match(const ml_kernel *kernel, const int32_t *types, int32_t n
 const char *ml_kernel_types(const ml_kernel *kernel, int32_t index, int32_t *has_eval);
 
 /* Where nodes are refused for their quantization, each has an error, up to `n_errors` (>= 1) of
- * them; those behind are ML_OK. */
+ * them; those after are ML_OK. */
 ml_status ml_graph_new(const ml_graph_def *def, ml_graph **graph, ml_error *errors,
                        int32_t n_errors);
 /* States and plans hold their graph: it goes with the last of them. */

@@ -1,9 +1,9 @@
 /* load_file.h -- the rows of a .tflite file, as the verifier leaves them.
  *
- * ml_file_new follows every offset of the file once, checks it, and writes one row a tensor, node,
- * subgraph, operator code, buffer, signature and metadata entry. Whoever reads rows need check
- * nothing: vectors lie within the file, tensor numbers within their subgraph, codes within their
- * enums, constants have the bytes that type and shape ask for.
+ * ml_file_new follows every offset of the file once, checks it, and writes one row per tensor,
+ * node, subgraph, operator code, buffer, signature and metadata entry. Whoever reads rows need
+ * check nothing: vectors lie within the file, tensor numbers within their subgraph, codes within
+ * their enums, constants have the bytes that type and shape ask for.
  *
  * What a check depends on (tensor numbers, shapes) and what steers control (options, integer
  * constants of up to ML_CONTROL_BYTES) is copied, so that a file that changes under its mapping
@@ -13,7 +13,7 @@
  *
  * Time and memory: n bytes of file make at most n/4 + 4096 rows, which with all that is copied take
  * at most 16 n bytes and 1 MiB; a file whose parts are shared so that they unfold to more is
- * refused. Real files: a tenth of n, and 0.1 us a row.
+ * refused. Real files: a tenth of n, and 0.1 us per row.
  */
 
 #define ML_CONTROL_BYTES 4096

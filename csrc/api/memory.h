@@ -136,7 +136,7 @@ ml_status ml_planner_execute_allocations(ml_planner *planner, int32_t first, int
                                          ml_error *error);
 void ml_planner_reset_allocations(ml_planner *planner);
 void ml_planner_reset_allocations_after(ml_planner *planner, int32_t node);
-/* The same in two steps: mark what starts behind `node`, then drop everything marked in one
+/* The same in two steps: mark what starts after `node`, then drop everything marked in one
  * pass. */
 void ml_planner_deallocate_after(ml_planner *planner, int32_t node);
 void ml_planner_resolve_deallocations(ml_planner *planner);
@@ -180,7 +180,7 @@ typedef struct ml_arena {
  * With an account `bytes` are refused where they are too many; what rounds them up to pages is
  * not. */
 ml_status ml_arena_commit(ml_arena *arena, int64_t bytes, int64_t keep, ml_error *error);
-/* Gives back what lies behind the first `bytes`; the rest stays where it is. */
+/* Gives back what lies after the first `bytes`; the rest stays where it is. */
 void ml_arena_shrink(ml_arena *arena, int64_t bytes);
 void ml_arena_release(ml_arena *arena);
 /* Accessible bytes whose pages are in memory; all where the system does not say. */

@@ -34,7 +34,7 @@ typedef struct ml_counters {
     int64_t rebinds;
     /* Plans that a longer search made smaller when their shapes came back. */
     int64_t plans_improved;
-    int64_t plans_evicted; /* residences that left the cache for want of room */
+    int64_t plans_evicted; /* residences that left the cache when it was full */
     int64_t given_back; /* times the arena gave memory back that runs had long not needed */
     int64_t bytes_copied; /* because memory moved; what callers copy in and out is not counted */
     /* Of runs that began after memory was taken; 0 where the system does not say. */
@@ -117,7 +117,7 @@ int32_t ml_state_request(ml_state *state, int32_t tensor, const void *dims, int3
 int32_t ml_state_requested(ml_state *state, int32_t tensor, ml_shape *shape);
 /* Puts the plan for the shapes asked for in force; those that nobody asked for are the file's.
  * `bindings` are all buffers that stand in for tensors from now on, -1 of them those in force; the
- * plan hangs on which tensors these are, not on where the buffers lie. Zeroes variable tensors,
+ * plan depends on which tensors these are, not on where the buffers lie. Zeroes variable tensors,
  * unless the plan stays and no shape was asked for, not even the one that is in force. On failure
  * the old plan and buffers stay, and the memory they lie in; the shapes asked for are those in
  * force, unless it was a matter of turns and views. */
@@ -182,7 +182,7 @@ ml_status ml_state_place(ml_state *state, int32_t tensor, ml_place_now *place, m
  * -1 if it stays whole. */
 ml_status ml_state_overwriter(ml_state *state, int32_t tensor, int32_t *node, ml_error *error);
 /* 1: built with ML_DEBUG, so that runs overwrite every tensor that dies, and check that nothing is
- * written behind live ones. */
+ * written after live ones. */
 int32_t ml_debug_build(void);
 /* Copies `bytes` out of or into a tensor of the main frame, if it still has as many and
  * `generation` is still the state's. No run, resize or trim goes on meanwhile; ML_BUSY when one

@@ -80,7 +80,7 @@ typedef struct ml_matmul_s8_args {
     int32_t flip; /* 128 makes x + 128 of s8; 0 */
     const int8_t *packed;
     const int32_t *bias; /* n, or NULL */
-    const int32_t *factors; /* one a row, or NULL */
+    const int32_t *factors; /* one per row, or NULL */
     const int32_t *columns; /* n, where there are factors */
     int32_t *y;
     int64_t y_stride; /* elements from row to row, at least n */
@@ -158,7 +158,7 @@ typedef struct ml_quantize_u8_args {
  * to infinity from 65520 on. Both are the same bits at all levels: a NaN becomes a quiet one, of
  * which narrow_f16 keeps the sign alone. */
 
-/* y[i] = function(x[i]); y may be x. What `a` and `b` are stands behind the function's name. Within
+/* y[i] = function(x[i]); y may be x. What `a` and `b` are stands after the function's name. Within
  * so many ULP of the exact result, subnormal ones included unless it says otherwise; 0: correctly
  * rounded. NaN passes on. */
 typedef enum ml_map_f32_function {
@@ -276,7 +276,7 @@ typedef enum ml_fold_f32_function {
 } ml_fold_f32_function;
 typedef struct ml_fold_f32_args {
     const float *x;
-    float *y; /* what there is already, then that and the numbers: one a row, or n if across */
+    float *y; /* what there is already, then that and the numbers: one per row, or n if across */
     int64_t n; /* of a row */
     int64_t rows;
     int64_t stride; /* elements from row to row */
@@ -288,7 +288,7 @@ typedef struct ml_fold_f32_args {
  * of 0 and 128 give the largest u8 and s8, those of 255 and 127 the smallest. */
 typedef struct ml_fold_u8_args {
     const uint8_t *x;
-    uint8_t *y; /* what there is already, then that and the bytes: one a row, or n if across */
+    uint8_t *y; /* what there is already, then that and the bytes: one per row, or n if across */
     int64_t n; /* of a row */
     int64_t rows;
     int64_t stride; /* bytes from row to row */

@@ -36,7 +36,7 @@ typedef struct ml_depthwise_args {
  * kept, as product_s8 does: y_row is bytes; rows and bias of what requantizes are not looked at
  * either. */
 
-/* y[i] = the bytes i, each ^ flip, of some lines, one behind the other: of ml_simd's
+/* y[i] = the bytes i, each ^ flip, of some lines, one after the other: of ml_simd's
  * depthwise_s8_group lines, 4 as bytes or 2 as 16 bits. */
 typedef struct ml_interleave_s8_args {
     const uint8_t *lines[4]; /* of `count` bytes; NULL: full of `pad` */
@@ -194,7 +194,7 @@ typedef struct ml_blend_args {
     const void *upper;
     const void *lower;
     ml_blend_part down; /* the lower line's */
-    const ml_blend_tap *taps; /* columns, one a pixel */
+    const ml_blend_tap *taps; /* columns, one per pixel */
     int64_t pixels;
     int64_t n;
     void *y;

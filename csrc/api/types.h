@@ -115,7 +115,7 @@ typedef struct ml_tensor {
     uint8_t type; /* ml_type */
     uint8_t storage; /* ml_storage */
     uint8_t shaped; /* its shape is known */
-    uint8_t dynamic; /* its shape is open, or hangs on one that is: runs may change it */
+    uint8_t dynamic; /* its shape is open, or depends on one that is: runs may change it */
 } ml_tensor;
 
 /* How a quantized tensor's integers stand for reals: real = scale * (integer - zero_point). */

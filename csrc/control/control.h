@@ -36,13 +36,13 @@ static inline bool ml_passes_through(const ml_child *child, int32_t i) {
     return child->io->outputs[i] == child->io->inputs[i];
 }
 
-/* Counts and types: the child takes operands of these types, one an input, and gives as many
+/* Counts and types: the child takes operands of these types, one per input, and gives as many
  * outputs as `n_outputs`. All absent operands are refused. `what` names the child in the error. */
 ml_status ml_child_check(const ml_call *call, const ml_child *child, int32_t n_outputs,
                          const char *what);
 /* While planning: gives the child's inputs the shapes of the node's last operands (and, where
  * `values` says so, known values), and sweeps it. With `open` the shapes are left open: nodes that
- * hang on them wait for the run. */
+ * depend on them wait for the run. */
 ml_status ml_child_sweep(const ml_call *call, const ml_child *child, bool open, bool values);
 /* While planning: output `i` will lie where the caller puts it, if a node of the child computes it
  * and no output before it is the same tensor. */

@@ -19,7 +19,7 @@ static inline void ml_set_string_word(void *data, int64_t i, int64_t value) {
 /* What `count` words of offsets take before the first character. */
 static inline int64_t ml_strings_head(int64_t count) { return 4 * (count + 2); }
 
-/* Whether `bytes` hold `elements` strings, one behind the other or apart, all inside; else a text
+/* Whether `bytes` hold `elements` strings, one after the other or apart, all inside; else a text
  * says why not. */
 bool ml_strings_are_whole(const void *data, int64_t bytes, int64_t elements, char text[128]);
 

@@ -52,7 +52,7 @@ static int32_t inline_bytes(const ml_schema_slot *slot) {
     return slot->form <= ML_FORM_ENUM ? ml_code_bytes(slot->code) : 4;
 }
 
-/* No two fields share bytes, and all lie within the table behind its offset to the vtable. */
+/* No two fields share bytes, and all lie within the table after its offset to the vtable. */
 static ml_status check_places(ml_reader *r, int32_t number, int32_t table_bytes,
                               ml_layout *layout) {
     const ml_schema_table *schema = &ml_schema_tables[number];
@@ -218,7 +218,7 @@ ml_status ml_check_code(ml_reader *r, const ml_table *t, int32_t slot, int64_t c
         list[used++] = *c;
     }
     list[used] = 0;
-    return ml_refuse(r, "%s.%s: %" PRId64 " is none of the %d values %s%s",
+    return ml_refuse(r, "%s.%s is %" PRId64 ", must be one of the %d values %s%s",
                      ml_schema_tables[t->number].name, ml_schema_slot_at(t->number, slot)->name,
                      code, n, list, words > 8 ? " ..." : "");
 }

@@ -62,7 +62,7 @@ int64_t ml_slot_table(const ml_reader *r, const ml_table *t, int32_t slot);
 /* All slots as values, enums and unions checked; with `deep`, what lies behind the offsets, too,
  * down to the last. */
 ml_status ml_read_values(ml_reader *r, const ml_table *t, ml_slot_value *values, bool deep);
-/* Refuses a code that is none of `n` names, which are listed with spaces between. */
+/* Refuses a code that is not one of `n` names, which are listed with spaces between. */
 ml_status ml_check_code(ml_reader *r, const ml_table *t, int32_t slot, int64_t code, int32_t n,
                         const char *names);
 

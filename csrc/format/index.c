@@ -127,7 +127,7 @@ static ml_status index_tensors(ml_index *x, const ml_table *t, ml_subgraph_row *
     return status;
 }
 
-/* Custom options, in the flatbuffer or behind it. */
+/* Custom options, in the flatbuffer or after it. */
 static ml_status index_custom_options(ml_index *x, const ml_table *t, ml_span *span) {
     ml_reader *r = &x->reader;
     ml_vector v;
@@ -171,8 +171,9 @@ static ml_status index_options(ml_index *x, const ml_table *t, const ml_operator
     int32_t members =
         ml_schema_unions[ml_schema_slot_at(ML_TABLE_Operator, expected->slot)->of].n_members;
     if (member >= members)
-        return ml_refuse(r, "Operator.builtin_options_type: %" PRId64 " is none of the %d tables",
-                         member, members);
+        return ml_refuse(
+            r, "Operator.builtin_options_type is %" PRId64 ", must be one of the %d tables", member,
+            members);
     if (!x->defaults[op->table]) {
         ml_status status = take_values(x, &own, &x->defaults[op->table]);
         if (status != ML_OK) return status;

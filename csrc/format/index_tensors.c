@@ -270,7 +270,7 @@ ml_status ml_index_tensor(ml_index *x, int64_t at, ml_tensor_row *row) {
     if (status != ML_OK) return status;
     int64_t type = ml_slot_integer(r, &t, ML_SLOT_Tensor_type);
     if (type < 0 || type >= TYPES)
-        return ml_refuse(r, "Tensor.type: %" PRId64 " is none of the %d element types", type,
+        return ml_refuse(r, "Tensor.type is %" PRId64 ", must be one of the %d element types", type,
                          TYPES);
     int64_t external = ml_slot_integer(r, &t, ML_SLOT_Tensor_external_buffer);
     if (external)

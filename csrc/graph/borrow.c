@@ -13,7 +13,7 @@
 #include "graph/graph.h"
 
 enum { ANY = -1 }; /* variable that nobody can tell */
-enum { LASTING = INT32_MAX }; /* position of a reader that comes behind all nodes */
+enum { LASTING = INT32_MAX }; /* position of a reader that comes after all nodes */
 
 /* A subgraph while its nodes are looked at. */
 typedef struct borrowing {
@@ -65,7 +65,7 @@ static int32_t variable_of(const borrowing *b, const ml_node *node) {
     return variable < b->graph->n_resources ? variable : ANY;
 }
 
-/* The first node behind this one that may assign the variable. */
+/* The first node after this one that may assign the variable. */
 static int32_t next_assigned(const borrowing *b, int32_t variable) {
     const int32_t next = variable < 0 ? b->one : b->assigned[variable];
     return next < b->any ? next : b->any;

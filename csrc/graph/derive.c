@@ -1,4 +1,4 @@
-/* derive.c -- what hangs on the file alone: each node's derived block, made once a graph.
+/* derive.c -- what depends on the file alone: each node's derived block, made once per graph.
  *
  * derive sees its node as prepare will, but for shapes: constants have their values and shapes,
  * computed tensors their types and the file's shapes, and every tensor its quantization. */

@@ -35,7 +35,7 @@ struct ml_frame_engine {
     const ml_frame *place; /* by ml_frame_env, as are sub and nodes */
     const ml_subgraph *sub;
     const ml_node *nodes;
-    const int32_t *numbers; /* folding: the tensors behind the call's own numbers; else NULL */
+    const int32_t *numbers; /* folding: the tensors after the call's own numbers; else NULL */
     void **data; /* in a run: env->data, writable */
 };
 

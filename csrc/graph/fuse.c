@@ -2,7 +2,7 @@
  * memory.
  *
  * Told by what kernels say of themselves (ml_kernel_flag): a clamp whose limits its producer takes;
- * zeros around an image that the window behind it lays out; a square of which only a sum is wanted;
+ * zeros around an image that the window after it lays out; a square of which only a sum is wanted;
  * a slope below 0 spelled by six nodes. The tensor between the two is hidden: it gets a shape, for
  * its node is prepared as ever, but no memory. Of a clamp it is the tensor before it, for which the
  * clamp's node stands in: operands change places, so that shapes still follow from front to back.
@@ -105,7 +105,7 @@ static void join(fusing *f, ml_node *node, const ml_node *whole, int32_t tensor)
 }
 
 /* Clamps that the producer took before read what it writes as well, for what they read is now
- * behind them. */
+ * after them. */
 static void read_latest(fusing *f, const ml_node *producer, int32_t n, int32_t y) {
     const int32_t whole = (int32_t)(producer - f->sub->nodes);
     for (int32_t k = whole + 1; k < n; k++)
@@ -135,7 +135,7 @@ static void fuse_clamp(fusing *f, int32_t n) {
     f->producers[y] = f->producers[between];
     f->producers[between] = n;
     join(f, clamp, producer,
-         between); /* it reads y, but is none of those that have to do with it */
+         between); /* it reads y, but is not one of the nodes that take part */
 }
 
 /* Takes the producer's operand in the place of what it made of it. */

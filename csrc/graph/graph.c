@@ -59,7 +59,7 @@ static void copy_subgraphs(ml_graph *g, const ml_graph_def *def) {
     }
 }
 
-/* Counts the readers of every slot behind `start`, then lists them: nodes are walked in order, so
+/* Counts the readers of every slot after `start`, then lists them: nodes are walked in order, so
  * lists ascend. */
 static int32_t list_readers(const ml_subgraph *sub, int32_t *start, int32_t *readers,
                             int32_t *seen) {

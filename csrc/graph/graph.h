@@ -1,8 +1,8 @@
 /* graph.h -- ml_graph: what never changes after loading, laid out for planning and running.
  *
  * Tensors that are computed (or fed, or variable) have a slot, a number of their own, so that plans
- * hold rows for them alone; constants have one row a graph. Tables of pointers go by tensor. All of
- * them are flat over the frames. */
+ * hold rows for them alone; constants have one row per graph. Tables of pointers go by tensor. All
+ * of them are flat over the frames. */
 #ifndef ML_GRAPH_GRAPH_H
 #define ML_GRAPH_GRAPH_H
 
@@ -111,7 +111,7 @@ struct ml_graph {
 ml_status ml_graph_check(const ml_graph_def *def, ml_error *error);
 /* fuse.c: makes one node of two where that saves a pass over memory. */
 ml_status ml_graph_fuse(ml_graph *graph, ml_error *error);
-/* borrow.c: lets values of variables be read where they lie. Behind fusing. */
+/* borrow.c: lets values of variables be read where they lie. After fusing. */
 ml_status ml_graph_borrow(ml_graph *graph, ml_error *error);
 /* derive.c: makes every node's derived block. */
 ml_status ml_graph_derive(ml_graph *graph, ml_error *errors, int32_t n_errors);

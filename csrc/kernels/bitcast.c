@@ -1,5 +1,5 @@
 /* bitcast.c -- BITCAST: the same bytes as elements of another type. Narrower ones gain a dimension
- * behind the last, wider ones lose the last. */
+ * after the last, wider ones lose the last. */
 #include "rules/values.h"
 #include "rules/work.h"
 

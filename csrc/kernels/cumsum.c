@@ -73,7 +73,7 @@ enum { COLUMNS = 256 };
         } \
         return status; \
     } \
-    /* Lines one behind the other: some of each in turn, so that no sum waits for itself. */ \
+    /* Lines one after the other: some of each in turn, so that no sum waits for itself. */ \
     static ml_status line_##suffix(const ml_call *c, int64_t first, int64_t end, \
                                    int32_t worker, void *args) { \
         enum { LINES = 8, STRETCH = 16 }; \

@@ -197,7 +197,7 @@ static uint32_t gain_of(uint32_t noise, const int16_t *gains) {
     return (uint32_t)(int16_t)(uint16_t)(((slope * part + (1 << 14)) >> 15) + curve[0]);
 }
 
-/* x^2 / 4 below 2, from there on x - 1; 12 bits behind the point become 6. */
+/* x^2 / 4 below 2, from there on x - 1; 12 bits after the point become 6. */
 static uint32_t shrunk(uint32_t x) { return x < 2 << 12 ? (x * x) >> 20 : (x >> 6) - (1 << 6); }
 
 static ml_status pcan(const ml_call *c) {

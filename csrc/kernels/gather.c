@@ -1,5 +1,5 @@
 /* gather.c -- GATHER: the slices of an axis that indices name; with batch_dims, each batch by
- * indices of its own. GATHER_ND: what is left of the dimensions behind the axes that each row of
+ * indices of its own. GATHER_ND: what is left of the dimensions after the axes that each row of
  * indices names. */
 #include "rules/checks.h"
 #include "rules/take.h"

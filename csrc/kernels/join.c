@@ -118,7 +118,7 @@ static ml_status join(const ml_call *c) {
     return status;
 }
 
-/* Packed elements can only be put one behind the other. */
+/* Packed elements can only be put one after the other. */
 static ml_status join_nibbles(const ml_call *c) {
     const join_blob *blob = c->blob;
     int64_t at = 0, work = 0;
@@ -141,7 +141,7 @@ static ml_status join_nibbles(const ml_call *c) {
 /* What uint8 inputs of other scales than the output's go through. */
 typedef struct join_tables {
     bool apart; /* some have; else there are no tables */
-    uint8_t tables[]; /* 256 bytes an input */
+    uint8_t tables[]; /* 256 bytes per input */
 } join_tables;
 
 /* The output's byte for each byte of an input, in LiteRT's float arithmetic, halves away from

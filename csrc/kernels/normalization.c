@@ -30,7 +30,7 @@ static ml_status prepare_rows(const ml_call *c, ml_wish *wish) {
     return ml_set_output(c, 0, x);
 }
 
-/* Defines eval `name`: name##_rows, which is defined behind it, over the rows in blocks. */
+/* Defines eval `name`: name##_rows, which is defined after it, over the rows in blocks. */
 #define BY_ROWS(name)                                                                    \
     static ml_status name##_rows(const ml_call *c, int64_t first, int64_t end, int32_t worker, \
                                  void *args);                                            \

@@ -10,7 +10,7 @@ ML_PARAMS(one_hot_params, ONE_HOT_FIELDS)
 typedef struct one_hot_blob {
     int64_t outer; /* indices in front of the axis */
     int64_t depth;
-    int64_t inner; /* indices behind it */
+    int64_t inner; /* indices after it */
 } one_hot_blob;
 
 static const char *const names[] = {"indices", "depth", "on", "off"};

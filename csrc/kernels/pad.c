@@ -98,7 +98,7 @@ ML_PARAMS(mirror_params, MIRROR_FIELDS)
 
 typedef struct mirror_blob {
     int32_t reflect;
-    int32_t innermost; /* dimension that is padded; those behind it are copied with it */
+    int32_t innermost; /* dimension that is padded; those after it are copied with it */
     int32_t before[ML_MAX_RANK];
     int64_t unit; /* bytes of one of its indices */
 } mirror_blob;

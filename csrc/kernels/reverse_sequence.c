@@ -22,7 +22,7 @@ static ml_status prepare_reverse_sequence(const ml_call *c, ml_wish *wish) {
     return ml_set_output(c, 0, x);
 }
 
-/* The dimensions between the two are walked as one, those before them and those behind them too. */
+/* The dimensions between the two are walked as one, those before them and those after them too. */
 static ml_status reverse_sequence(const ml_call *c) {
     const reverse_params *p = c->params;
     const ml_tensor *t = ml_in_tensor(c, 0);

@@ -11,7 +11,7 @@ ML_PARAMS(rnn_params, RNN_FIELDS)
 /* The inputs of one direction, counted from its first. */
 enum { WEIGHTS, RECURRENT, BIAS, STATE };
 
-/* The directions of a node, one or two, and what hangs on their weights; negative where those are
+/* The directions of a node, one or two, and what depends on their weights; negative where those are
  * no matrices. An auxiliary input without weights is what goes backwards. */
 static int32_t describe(const ml_call *c, ml_recurrent runs[2], int64_t *derived) {
     bool merged = ((const rnn_params *)c->params)->merged;

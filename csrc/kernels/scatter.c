@@ -29,7 +29,7 @@ static ml_status shape_from(const ml_call *c, int input, const void *value, ml_s
 
 typedef struct scatter_blob {
     int64_t rows; /* of indices */
-    int64_t run; /* elements behind each */
+    int64_t run; /* elements after each */
     int32_t depth; /* indices in a row */
     int32_t step; /* elements from value to value, 0 where one is for all */
 } scatter_blob;

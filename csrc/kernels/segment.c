@@ -6,7 +6,7 @@
 
 typedef struct segment_blob {
     int64_t count; /* of segment numbers */
-    int64_t row; /* elements behind each */
+    int64_t row; /* elements after each */
     int64_t segments;
 } segment_blob;
 

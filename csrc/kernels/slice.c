@@ -250,7 +250,7 @@ typedef struct box_blob {
     bool late; /* begin is known in the run alone: the nest starts at 0 */
 } box_blob;
 
-/* How many elements a box begins behind the first, times the unit. */
+/* How many elements a box begins after the first, times the unit. */
 static ml_status box_start(const ml_call *c, const ml_shape *box, const void *begin,
                            ml_status outside, int64_t *start) {
     const ml_tensor *x = ml_input(c, 0);
@@ -266,7 +266,7 @@ static ml_status box_start(const ml_call *c, const ml_shape *box, const void *be
     return ML_OK;
 }
 
-/* The shape of the box; *open where it hangs on a begin that is not known. */
+/* The shape of the box; *open where it depends on a begin that is not known. */
 static ml_status box_shape(const ml_call *c, const void *begin, const void *size, ml_shape *box,
                            bool *open) {
     for (int32_t d = 0; d < box->rank; d++) {

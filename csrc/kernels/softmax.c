@@ -232,7 +232,7 @@ static inline void log_softmax_f32_row(const float *x, float *y, int64_t n, cons
 BY_ROW(log_softmax_f32, float, float, c)
 
 typedef struct log_softmax_tables {
-    int32_t exps[256]; /* exp(-i * scale) in Q12.19, 0 behind `radius` */
+    int32_t exps[256]; /* exp(-i * scale) in Q12.19, 0 after `radius` */
     int32_t steps[256]; /* i * scale in Q5.26 */
     int64_t radius; /* the largest i that counts */
     int32_t mantissa; /* from Q5.26 to steps of the input */

@@ -177,7 +177,7 @@ static ml_status prepare_delay(const ml_call *c, ml_wish *wish) {
     return status == ML_OK ? prepare_kept(c, &b) : status;
 }
 
-/* Behind `length` samples that are kept come those of the run; as many as come in go out, the last
+/* After `length` samples that are kept come those of the run; as many as come in go out, the last
  * are kept. */
 static ml_status delay(const ml_call *c) {
     const stream_blob *b = c->blob;

@@ -181,7 +181,7 @@ static ml_status svdf_hybrid(const ml_call *c) {
 }
 
 /* Integers: int32 sums, which wrap. TFLite clamps to int8 alone, whatever the activation. The
- * state's zero point, which only bytes have, is added behind the clamp, so that it may wrap (TFLM's
+ * state's zero point, which only bytes have, is added after the clamp, so that it may wrap (TFLM's
  * svdf_common.cc). */
 #define SVDF_INTEGERS(name, type, lowest, highest, zero) \
     static ml_status finish_##name(const ml_call *c) { \

@@ -2,9 +2,9 @@
  *
  * A layout keeps placed records sorted by offset in compact arrays. Placing scans those that are
  * live at the same time as the new record, O(placed), and looks at the gaps between them:
- *   best fit   the smallest gap that takes it (the lowest of equal ones), else behind the last
+ *   best fit   the smallest gap that takes it (the lowest of equal ones), else after the last
  *   first fit  the lowest gap that takes it
- *   on top     no gap: behind the last. In the order of a plan's offsets it keeps what lies above
+ *   on top     no gap: after the last. In the order of a plan's offsets it keeps what lies above
  *              what, for other sizes */
 #ifndef ML_MEMORY_PLACE_H
 #define ML_MEMORY_PLACE_H

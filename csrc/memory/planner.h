@@ -74,7 +74,7 @@ struct ml_planner {
  * node that allocates them. */
 void ml_planner_find_lifetimes(ml_planner *planner);
 
-/* Puts a persistent tensor behind those before it. */
+/* Puts a persistent tensor after those before it. */
 ml_status ml_planner_place_persistent(ml_planner *planner, int32_t tensor, ml_error *error);
 
 /* listing.c: notes the planner's records, the first `count`, as those of the whole graph; true when

@@ -37,7 +37,7 @@ typedef struct ml_hints {
     int64_t work;
 } ml_hints;
 
-/* A look takes about 1.3 ns: 0.2 us a record while a size is new, 200 us in all. */
+/* A look takes about 1.3 ns: 0.2 us per record while a size is new, 200 us in all. */
 enum { ML_WORK_A_RECORD = 150, ML_WORK = 150000 };
 
 /* One pass of a strategy over `problem`; the table ml_strategies (strategies.c) lists them by

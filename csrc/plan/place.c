@@ -65,7 +65,7 @@ static void level_views(const ml_subgraph *sub, const ml_tensor *tensors, int64_
     }
 }
 
-/* Notes a fact; false if lifetimes may hang on the difference. */
+/* Notes a fact; false if lifetimes may depend on the difference. */
 static bool note(int64_t *bytes, uint8_t *place, int64_t bytes_now, ml_place place_now) {
     bool same = *place == place_now && (*bytes > 0) == (bytes_now > 0);
     *bytes = bytes_now;

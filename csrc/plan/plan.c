@@ -1,6 +1,6 @@
 /* plan.c -- ml_plan: made once for its key, by a sweep and a placement; then held, read and copied.
  *
- * A plan hangs on its key alone: the shapes that were asked for, and which tensors are bound. It
+ * A plan depends on its key alone: the shapes that were asked for, and which tensors are bound. It
  * has offsets and no pointers into memory that a state has, so it can be printed, kept, and used by
  * several residences while runs go on. Making one writes into the new plan and nothing else (but
  * for counters and the store of packed weights), so a refusal is answered by throwing it away.

@@ -15,7 +15,7 @@ typedef struct ml_node_plan {
     uint32_t scratch_blocks; /* of the kernel's own, packing included */
     uint8_t status; /* ml_node_status */
     uint8_t ticks; /* about 4 KiB of operands each, when its shapes were known first; at least 1 */
-    bool open; /* its shapes hang on values: prepared whenever it is reached */
+    bool open; /* its shapes depend on values: prepared whenever it is reached */
     bool packs_in_run : 1; /* its weights are computed at run time */
     bool stale : 1; /* not prepared for the shapes it reads now */
 } ml_node_plan;

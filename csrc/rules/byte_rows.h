@@ -14,7 +14,7 @@ typedef struct ml_byte_rows {
     int64_t line_stride;
     int64_t plane; /* from the high bytes of s16 to the low ones */
     int32_t flip; /* as ml_matmul_s8_args has it */
-    bool is_copy; /* bytes behind it may be read */
+    bool is_copy; /* bytes after it may be read */
 } ml_byte_rows;
 
 /* Row number `row`. */

@@ -34,7 +34,7 @@ int8_t ml_weight_s8(const ml_weights_s8 *w, int64_t output, int64_t input);
 void ml_multiply_bytes(const ml_simd *simd, const uint8_t *x, int64_t count,
                        const ml_weights_s8 *weights, const int32_t *factors, int32_t *y);
 
-/* The same of s16, whose low bytes lie `plane` behind the high ones, without zero points: exact
+/* The same of s16, whose low bytes lie `plane` after the high ones, without zero points: exact
  * however long rows are; `planes` is room for 2 * count * n. */
 void ml_multiply_words(const ml_simd *simd, const uint8_t *x, int64_t plane, int64_t count,
                        const ml_weights_s8 *weights, int32_t *planes, int64_t *y);
@@ -50,7 +50,7 @@ int64_t ml_dot_words(const uint8_t *row, int64_t piece_stride, int64_t plane,
 /* Rows ----------------------------------------------------------------------------------------- */
 
 static inline int64_t ml_planes(int32_t type) { return type == ML_S16 ? 2 : 1; }
-/* `count` elements of s8, u8 or s16 as bytes; the low ones of s16 go `plane` bytes behind the high
+/* `count` elements of s8, u8 or s16 as bytes; the low ones of s16 go `plane` bytes after the high
  * ones. */
 void ml_to_bytes(int32_t type, const void *x, int64_t count, int64_t plane, uint8_t *to);
 /* The same of `count` zero points, `zero` being the byte. */

@@ -33,7 +33,7 @@ typedef struct ml_gate_rows {
     int32_t zero; /* zero point of s8 */
     bool asymmetric; /* how floats are quantized that meet integers */
     uint8_t *quantized; /* room for `count` rows of k, where weights are integers */
-    int32_t *factors; /* room for one a row */
+    int32_t *factors; /* room for one per row */
     float *scales; /* the same, where x are floats too */
     void *y; /* [gate][row][output]: floats, or the sums of s8 as int32 */
 } ml_gate_rows;

@@ -37,7 +37,7 @@ static part_size part_of(const ml_integers *p, bool fused) {
     return (part_size){rows, columns, fused};
 }
 
-/* Where things lie in a worker's scratch, behind the block's copy: a part's sums, factors and
+/* Where things lie in a worker's scratch, after the block's copy: a part's sums, factors and
  * scales of the block's rows. */
 typedef struct layout {
     int64_t sums; /* of s16: of the high bytes, then of the low ones */
@@ -96,7 +96,7 @@ static bool is_few(const ml_call *c, const ml_integers *p) {
            p->n < ML_LEAST_PRODUCTS && p->k * p->n < ML_LEAST_PRODUCTS;
 }
 
-/* Behind what floats are quantized to. */
+/* After what floats are quantized to. */
 static int64_t copy_at(const ml_call *c, const ml_integers *p, const ml_integer_rule *rule) {
     return ml_input(c, 0)->type == ML_F32 ? ml_quantized_bytes(c, p, rule) : 0;
 }

@@ -2,7 +2,7 @@
  * gathering come down to.
  *
  * A nest copies runs of bytes between two places. On one side, the packed one, the runs lie one
- * behind the other. On the other each dimension has a step of its own, which may be negative
+ * after the other. On the other each dimension has a step of its own, which may be negative
  * (reversed) or 0 (repeated). Prepare builds it from the outermost dimension inwards; dimensions
  * that come to one step are merged on the way, so most nests have one or two. */
 #ifndef ML_RULES_NEST_H
@@ -40,9 +40,9 @@ void ml_nest_add(ml_nest *nest, int64_t count, int64_t step);
 /* Once all are added: lengthens the run by what lies together. */
 void ml_nest_end(ml_nest *nest);
 
-/* Eval, in blocks. From the stepping side, `start` bytes behind `from`, to a packed `to`. */
+/* Eval, in blocks. From the stepping side, `start` bytes after `from`, to a packed `to`. */
 ml_status ml_nest_gather(const ml_call *c, const ml_nest *nest, const void *from, void *to);
-/* From a packed `from` to the stepping side, `start` bytes behind `to`; what lies between stays as
+/* From a packed `from` to the stepping side, `start` bytes after `to`; what lies between stays as
  * it is. */
 ml_status ml_nest_scatter(const ml_call *c, const ml_nest *nest, const void *from, void *to);
 /* From a packed `from` into the `bytes` at `to`, where the runs follow each other (steps > 0); what
@@ -50,7 +50,7 @@ ml_status ml_nest_scatter(const ml_call *c, const ml_nest *nest, const void *fro
 ml_status ml_nest_pad(const ml_call *c, const ml_nest *nest, const void *from, void *to,
                       int64_t bytes, const uint8_t equal[16]);
 /* Eval, of 4-bit elements, which the nest counts in place of bytes: run by run, whichever half of a
- * byte they begin in. From the stepping side, `start` elements and the nest's own behind `from`, to
+ * byte they begin in. From the stepping side, `start` elements and the nest's own after `from`, to
  * a packed `to`. */
 ml_status ml_gather_nibbles(const ml_call *c, const ml_nest *nest, int64_t start,
                             const uint8_t *from, uint8_t *to);

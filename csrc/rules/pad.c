@@ -34,7 +34,7 @@ static int64_t line_at(const padding *p, int64_t line) {
     return at;
 }
 
-/* The first line that ends behind byte `at`. */
+/* The first line that ends after byte `at`. */
 static int64_t line_behind(const padding *p, int64_t at) {
     int64_t line = 0, rest = at - p->nest->start;
     for (int32_t d = 0; d < p->nest->n - 1; d++) {
@@ -47,7 +47,7 @@ static int64_t line_behind(const padding *p, int64_t at) {
     return line;
 }
 
-/* Some runs of a line, and the gaps behind them. */
+/* Some runs of a line, and the gaps after them. */
 static void whole_runs(const padding *p, const uint8_t *from, uint8_t *at, int64_t runs,
                        int64_t gaps) {
     const int64_t run = p->nest->run, gap = p->step - run;
@@ -58,7 +58,7 @@ static void whole_runs(const padding *p, const uint8_t *from, uint8_t *at, int64
         for (int64_t i = 0; i < gaps; i++) fill(at + i * p->step + run, gap, p->equal);
 }
 
-/* What of run `i`, and of the gap behind it, lies in first .. end - 1; the line begins at byte
+/* What of run `i`, and of the gap after it, lies in first .. end - 1; the line begins at byte
  * `at`. */
 static void part_of_run(const padding *p, const uint8_t *from, int64_t at, int64_t i, int64_t first,
                         int64_t end) {

@@ -1,4 +1,4 @@
-/* quantized.c -- what hangs on the quantization of a node's operands. */
+/* quantized.c -- what depends on the quantization of a node's operands. */
 #include "rules/quantized.h"
 
 #include <stdarg.h>

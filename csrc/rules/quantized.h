@@ -1,4 +1,4 @@
-/* quantized.h -- what hangs on the quantization of a node's operands, for a kernel's derive. */
+/* quantized.h -- what depends on the quantization of a node's operands, for a kernel's derive. */
 #ifndef ML_RULES_QUANTIZED_H
 #define ML_RULES_QUANTIZED_H
 
@@ -15,7 +15,7 @@ typedef struct ml_affine {
 ml_affine ml_input_affine(const ml_call *c, int i);
 ml_affine ml_output_affine(const ml_call *c, int i);
 
-/* In derive. Refuses what the file says of operand `i`, outputs behind inputs; the text goes on
+/* In derive. Refuses what the file says of operand `i`, outputs after inputs; the text goes on
  * from the tensor's name. */
 ml_status ml_refuse_operand(const ml_call *c, int i, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

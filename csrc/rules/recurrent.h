@@ -29,11 +29,11 @@ typedef struct ml_recurrent {
     int32_t aux;
     int32_t state;
     int32_t output;
-    bool behind; /* its outputs stand behind another direction's */
+    bool behind; /* its outputs stand after another direction's */
     ml_gates gates[ML_PRODUCTS]; /* n = 0: it has none */
     ml_sequence sequence;
     bool known; /* derived has its weights packed; else they are packed in each run */
-    int64_t bytes; /* of packed weights, which lie one behind the other */
+    int64_t bytes; /* of packed weights, which lie one after the other */
     int64_t weights_at; /* in derived, or in scratch */
     /* Scratch: a chunk's of the input and the auxiliary one, a step's of the state. */
     int64_t sums_at[ML_OF_HIDDEN];
@@ -42,12 +42,12 @@ typedef struct ml_recurrent {
     int64_t scales_at;
 } ml_recurrent;
 
-/* Once `gates` are filled in: whether weights are known, and where, behind the *derived bytes of
+/* Once `gates` are filled in: whether weights are known, and where, after the *derived bytes of
  * derived. */
 void ml_place_weights(const ml_call *c, ml_recurrent *r, int64_t *derived);
 /* Derive: packs known weights to the derived block at `to`. */
 void ml_pack_known(const ml_call *c, const ml_recurrent *r, void *to);
-/* Prepare and eval: the sequence, and scratch behind the *scratch bytes, which are -1 once they
+/* Prepare and eval: the sequence, and scratch after the *scratch bytes, which are -1 once they
  * overflow. */
 void ml_place_scratch(const ml_call *c, ml_recurrent *r, bool time_major, bool backward,
                       int64_t *scratch);
@@ -81,7 +81,7 @@ ml_status ml_expect(const ml_call *c, int32_t i, int32_t rank, int64_t rows, int
 ml_status ml_check_sequence(const ml_call *c, int32_t aux, int32_t rank);
 /* Sets an output of shape `y` with `width` values in the last dimension. */
 ml_status ml_set_width(const ml_call *c, int32_t output, ml_shape *y, int64_t width);
-/* Room for `a` times `b` pieces of so many bytes behind the *used bytes of scratch; *used is -1
+/* Room for `a` times `b` pieces of so many bytes after the *used bytes of scratch; *used is -1
  * once they overflow. */
 int64_t ml_room(int64_t *used, int64_t a, int64_t b, int64_t bytes);
 

@@ -113,7 +113,7 @@ typedef struct folding {
     int32_t function;
     float start;
     uint8_t flip;
-    bool in_order; /* row to row, for results hang on that */
+    bool in_order; /* row to row, for results depend on that */
 } folding;
 
 static void fold_floats(const ml_call *c, const folding *f, const fold_rows *p) {

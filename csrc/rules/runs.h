@@ -13,11 +13,11 @@ typedef struct ml_turns {
 
 /* Copies a run of bytes in two loops; `to` and `from` never overlap. */
 void ml_copy_runs(void *to, const void *from, int64_t run, ml_turns outer, ml_turns inner);
-/* Copies `count` runs of `run` bytes, the i-th from `from` + indices[i] * run, one behind the
+/* Copies `count` runs of `run` bytes, the i-th from `from` + indices[i] * run, one after the
  * other. */
 void ml_copy_indexed(void *to, const void *from, int64_t run, const int64_t *indices,
                      int64_t count);
-/* Puts `count` copies of the `run` bytes at `to` behind them. */
+/* Puts `count` copies of the `run` bytes at `to` after them. */
 void ml_repeat(void *to, int64_t run, int64_t count);
 
 /* memcpy of what is often short; `bytes` may be 0. */

@@ -1,4 +1,4 @@
-/* take.c -- slices that indices name, copied one behind the other. */
+/* take.c -- slices that indices name, copied one after the other. */
 #include "rules/take.h"
 
 #include "rules/nest.h"

@@ -44,7 +44,7 @@ static bool check_weights(const ml_call *c, const ml_weighted_rule *rule, int32_
     return false;
 }
 
-/* Hands out arrays behind an ml_weighted; counts alone where there is no memory yet. */
+/* Hands out arrays after an ml_weighted; counts alone where there is no memory yet. */
 typedef struct room {
     char *base;
     int64_t used;

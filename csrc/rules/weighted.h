@@ -7,7 +7,7 @@
 #include "rules/quantized.h"
 #include "simd/simd.h"
 
-/* What an output's sum is multiplied with: scale_x * scale_w / scale_y, one an output. */
+/* What an output's sum is multiplied with: scale_x * scale_w / scale_y, one per output. */
 typedef enum ml_multiplier {
     ML_MULTIPLIER_FIXED, /* as mantissa and shift, from a quotient in double */
     /* The same, scale_x * scale_w rounded to float: TFLite's uint8 convolutions. */
@@ -26,7 +26,7 @@ typedef struct ml_weighted_rule {
     int32_t sums;
 } ml_weighted_rule;
 
-/* What derive makes of it; the arrays have `outputs` elements and lie behind it. */
+/* What derive makes of it; the arrays have `outputs` elements and lie after it. */
 typedef struct ml_weighted {
     int32_t outputs; /* of the file's weights */
     int32_t x_zero;

@@ -87,7 +87,7 @@ static inline ml_taps ml_window_taps(const ml_window_axis *axis, int64_t out) {
 /* Neighbouring outputs whose windows have all the same taps: all that lie inside the input, or one
  * alone at an edge. */
 typedef struct ml_window_run {
-    int64_t end; /* behind the last output */
+    int64_t end; /* after the last output */
     ml_taps taps; /* of the first one */
 } ml_window_run;
 static inline ml_window_run ml_window_run_at(const ml_window_axis *axis, int64_t first) {

@@ -79,7 +79,7 @@ ml_status ml_move_runs(const ml_call *c, void *to, const void *from, int64_t run
     return ml_parallel(c, count * pieces, grain, move_some, &r);
 }
 
-/* Bytes first .. end - 1 behind the first `element`, which comes again and again. */
+/* Bytes first .. end - 1 after the first `element`, which comes again and again. */
 static ml_status repeat_some(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                              void *args) {
     const copy_job *m = args;

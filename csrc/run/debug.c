@@ -1,5 +1,5 @@
 /* debug.c -- what debug builds (ML_DEBUG) do around each node: what it leaves dead is overwritten,
- * so that a lifetime or a sharing that is wrong shows, and what lies behind its outputs and scratch
+ * so that a lifetime or a sharing that is wrong shows, and what lies after its outputs and scratch
  * has to stay as it was. */
 #ifdef ML_DEBUG
 #include "run/debug.h"
@@ -7,7 +7,7 @@
 enum { DEAD = 0xA5, GUARD = 0x5A };
 
 /* From the end of `bytes` at `data` to the next multiple of the alignment: it belongs to nobody
- * else, unless the file's own plan packs tensors closer. Behind scratch, which is whole blocks,
+ * else, unless the file's own plan packs tensors closer. After scratch, which is whole blocks,
  * stands one more for this. */
 static ml_guard guard(void *data, int64_t bytes, int32_t output) {
     uint8_t *end = data && bytes > 0 ? (uint8_t *)data + bytes : NULL;
@@ -53,8 +53,8 @@ ml_status ml_debug_check(const ml_residence *r, int32_t frame, const ml_step *st
             if (was->at[b] != GUARD)
                 return ml_error_set(error, ML_KERNEL_ERROR,
                                     was->output < 0
-                                        ? "byte %lld behind its scratch was written"
-                                        : "byte %lld behind the end of output %d was written",
+                                        ? "byte %lld after its scratch was written"
+                                        : "byte %lld after the end of output %d was written",
                                     (long long)b, was->output);
     }
     return ML_OK;

@@ -4,7 +4,7 @@
 
 #include "state/state.h"
 
-/* Bytes behind an output, or behind the scratch (-1), of the node that is about to run. */
+/* Bytes after an output, or after the scratch (-1), of the node that is about to run. */
 typedef struct ml_guard {
     uint8_t *at;
     int64_t bytes;
@@ -24,7 +24,7 @@ void ml_debug_guard(const ml_residence *residence, int32_t frame, const ml_step 
 /* ML_KERNEL_ERROR when a guarded byte has changed. */
 ml_status ml_debug_check(const ml_residence *residence, int32_t frame, const ml_step *step,
                          const ml_guards *guards, ml_error *error);
-/* Overwrites the tensors of the frame that nobody reads behind the node at this position. */
+/* Overwrites the tensors of the frame that nobody reads after the node at this position. */
 void ml_debug_poison(const ml_residence *residence, int32_t frame, int32_t node);
 #endif
 

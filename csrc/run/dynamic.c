@@ -1,6 +1,6 @@
-/* dynamic.c -- shapes that hang on values: what happens when such a node is reached.
+/* dynamic.c -- shapes that depend on values: what happens when such a node is reached.
  *
- * A node is unsettled when it is open (its shapes hang on values, so every run asks its prepare
+ * A node is unsettled when it is open (its shapes depend on values, so every run asks its prepare
  * again) or stale (a shape it reads is not the one it was prepared for). Its step then points here
  * instead of at its eval. When the run reaches it, all that it reads is there; it is prepared once,
  * and only readers of outputs whose shape really differs become stale in turn. So a run that
@@ -46,7 +46,7 @@ static ml_tensor *output_row(const ml_call *c, int32_t i) {
 }
 
 /* Costs in the number of readers. Constants have none to mark, folded nodes no step. A reader that
- * is stale already has its step pointed here. Readers stand behind the node that is running, so
+ * is stale already has its step pointed here. Readers stand after the node that is running, so
  * none that runs is changed under itself; in the frames of subgraphs it is the calling node that
  * gives inputs their shapes, before it runs them. */
 void ml_mark_readers(ml_residence *r, const ml_subgraph *sub, const ml_frame *place, int32_t slot) {
@@ -168,7 +168,7 @@ static ml_status place_outputs(const reached *at, const ml_call *c) {
     return status;
 }
 
-/* Behind an eval that should have set shapes. */
+/* After an eval that should have set shapes. */
 static ml_status check_shaped(const ml_call *c) {
     for (int32_t i = 0; i < c->n_outputs; i++)
         if (!output_row(c, i)->shaped)
@@ -176,7 +176,7 @@ static ml_status check_shaped(const ml_call *c) {
     return ML_OK;
 }
 
-/* Prepares a node that was never known to hang on values: first without them, to learn whether it
+/* Prepares a node that was never known to depend on values: first without them, to learn whether it
  * does. From then on it is open, and asked with its values whenever it is reached. Nodes of the
  * engine always are, but for those whose shapes are settled. */
 static ml_status prepare_closed(const reached *at, const ml_call *c, ml_wish *wish) {

@@ -1,7 +1,7 @@
 /* grow.c -- what outgrew its place in mid-run is placed alone, where it meets nothing that is live
  * with it.
  *
- * Everything that was planned stays where it is. Behind it lies a heap of the frame's own: records
+ * Everything that was planned stays where it is. After it lies a heap of the frame's own: records
  * that runs placed alone, each with its first and last node. A new one takes the lowest gap there
  * among those whose lives cross its own. So it cannot meet what was planned (that ends where the
  * heap begins), nor anything else that grew. The place it leaves stays empty.
@@ -20,7 +20,7 @@ static int by_offset(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Moves records that died before `node` behind the live ones; none of them can meet what is placed
+/* Moves records that died before `node` after the live ones; none of them can meet what is placed
  * from here on. */
 static void retire(ml_alone_list *list, int32_t node) {
     if (list->live < 0) {
@@ -63,7 +63,7 @@ bool ml_has_place(const ml_alone_list *list, int32_t id, int64_t offset) {
     return false;
 }
 
-/* The lowest offset behind what was planned at which `size` bytes of `id` meet no other live record
+/* The lowest offset after what was planned at which `size` bytes of `id` meet no other live record
  * whose life crosses [first, last]. */
 static int64_t find_gap(const ml_alone_list *list, int32_t id, int64_t size, int32_t first,
                         int32_t last) {

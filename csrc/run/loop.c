@@ -67,7 +67,7 @@ static void note_time(ml_state *s, int32_t frame, const ml_step *step, int64_t f
 }
 
 /* Frames of subgraphs come here from within an eval of the frame above. Steps may be changed while
- * the loop runs over them, those behind it by ml_mark_readers, the one under way by
+ * the loop runs over them, those after it by ml_mark_readers, the one under way by
  * ml_run_unsettled; their number stays. Made twice, so that a run that is not timed pays for no
  * clock. */
 static inline ml_status run_steps(ml_state *s, ml_residence *r, int32_t frame, bool timed) {

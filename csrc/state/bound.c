@@ -4,8 +4,8 @@
  * the one that computes it. Buffers may overlap each other where their tensors are never live at
  * once.
  *
- * The plan hangs on which tensors are bound, not on their buffers, so these are checked whenever a
- * residence is put in force, with other buffers too. Shapes that a run brings are checked by the
+ * The plan depends on which tensors are bound, not on their buffers, so these are checked whenever
+ * a residence is put in force, with other buffers too. Shapes that a run brings are checked by the
  * run, in bytes alone: overlaps were ruled out for all of a dynamic tensor's buffer. */
 #include <stdio.h>
 

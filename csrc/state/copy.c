@@ -133,7 +133,7 @@ static bool strayed_into(const ml_tensor *out, const ml_tensor *t, int32_t numbe
            out->offset < t->offset + t->bytes && t->offset < out->offset + out->bytes;
 }
 
-/* The first node behind `producer` (-1: an input) that computes another tensor into the same
+/* The first node after `producer` (-1: an input) that computes another tensor into the same
  * memory, in place; -1 if none does. */
 static int32_t find_heir(const ml_subgraph *sub, const ml_plan *plan, int32_t tensor,
                          int32_t producer) {

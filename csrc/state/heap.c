@@ -1,4 +1,4 @@
-/* heap.c -- values of no fixed size (strings): blocks of the state's, one a tensor, which keep
+/* heap.c -- values of no fixed size (strings): blocks of the state's, one per tensor, which keep
  * their room between runs.
  *
  * What a run computes has a value once its node has set one. Inputs and variables have one from the

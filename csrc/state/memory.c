@@ -47,7 +47,7 @@ void ml_next_trim_window(ml_state *s) {
 }
 
 /* With a view held the arena does not grow even where it would not move: what is refused does not
- * hang on the system. No bytes are kept: what is about to be put in force has no values yet. */
+ * depend on the system. No bytes are kept: what is about to be put in force has no values yet. */
 ml_status ml_acquire(ml_state *s, const ml_residence *r, ml_error *error) {
     int64_t needs = r->rows->frames[0].region_bytes, variables = r->rows->persistent_bytes;
     if (s->pinned && needs > s->arena.capacity) return refuse_view(s, needs, error);

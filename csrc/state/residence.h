@@ -20,7 +20,7 @@ typedef struct ml_frame_now {
     uint32_t spilled : 1;
 } ml_frame_now;
 
-/* A record that a run placed by itself, behind what was planned: a tensor, or n_tensors plus a
+/* A record that a run placed by itself, after what was planned: a tensor, or n_tensors plus a
  * node's position for scratch. */
 typedef struct ml_alone {
     int64_t offset;
@@ -31,7 +31,7 @@ typedef struct ml_alone {
 } ml_alone;
 
 /* The records of a frame that lie alone. A run walks the frame in order, so those that are dead at
- * the node reached are moved behind `live`, and looked at no more until the frame is run again. */
+ * the node reached are moved after `live`, and looked at no more until the frame is run again. */
 typedef struct ml_alone_list {
     ml_alone *records;
     int32_t count;

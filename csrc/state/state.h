@@ -78,7 +78,7 @@ struct ml_state {
     ml_block *carries; /* two by slot; made by the first loop whose carries change shape */
     ml_need *needs; /* by slot: what dynamic tensors needed; made with the
     first residence that has such */
-    ml_need *scratch_needs; /* by node, behind them */
+    ml_need *scratch_needs; /* by node, after them */
     ml_requests requests;
     ml_binding *bound; /* of frame 0, in force, by ascending tensor */
     ml_frame_planner *planners; /* by frame */
@@ -138,9 +138,9 @@ void ml_cache_use(ml_state *state, ml_residence *residence);
 /* Drops what was longest unused until the bound is kept; never the residence in force. */
 void ml_cache_evict(ml_state *state);
 void ml_cache_drop_all_but(ml_state *state, const ml_residence *kept);
-/* The default planner searches for about 0.2 us a record. A plan that it left above its bound gets
- * the rest of 200 us when its shapes come back, once; a smaller one takes its place, as a new plan.
- * Returns the residence that the cache has then. */
+/* The default planner searches for about 0.2 us per record. A plan that it left above its bound
+ * gets the rest of 200 us when its shapes come back, once; a smaller one takes its place, as a new
+ * plan. Returns the residence that the cache has then. */
 ml_residence *ml_cache_improve(ml_state *state, ml_residence *residence);
 
 /* memory.c: variables, and what kernels keep, as they are before the first run. */

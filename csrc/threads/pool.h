@@ -7,8 +7,8 @@
  * the next one for a while, whether in this run or another; then they sleep.
  *
  * Blocks are of `grain` items whatever the number of threads, and of several that fail the first
- * counts: neither results nor errors hang on the number of threads, provided that an item's result
- * hangs on no other item's.
+ * counts: neither results nor errors depend on the number of threads, provided that an item's
+ * result depends on no other item's.
  *
  * A pool serves one thread at a time; its functions are not called from within a body. In the child
  * of a fork workers are started anew. */

@@ -18,7 +18,7 @@ enum { ML_CACHE_LINE = 64 };
 
 typedef struct ml_range {
     alignas(ML_CACHE_LINE) atomic_llong untaken;
-    int64_t end; /* the block behind the last */
+    int64_t end; /* the block after the last */
     atomic_int begun; /* its owner has taken one */
 } ml_range;
 
@@ -26,7 +26,7 @@ typedef struct ml_share {
     alignas(ML_CACHE_LINE) atomic_llong unfinished;
     alignas(ML_CACHE_LINE) atomic_llong limit; /* blocks from this one on are left out */
     atomic_uint opened; /* how often */
-    ml_range *ranges; /* one a thread; the owner's */
+    ml_range *ranges; /* one per thread; the owner's */
     int32_t threads;
 } ml_share;
 

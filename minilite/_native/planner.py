@@ -94,11 +94,11 @@ class Planner:
         lib.ml_planner_reset_allocations(self._pointer)
 
     def reset_allocations_after(self, node: int) -> None:
-        """Forgets the offsets of what is allocated behind `node`."""
+        """Forgets the offsets of what is allocated after `node`."""
         lib.ml_planner_reset_allocations_after(self._pointer, node)
 
     def deallocate_after(self, node: int) -> None:
-        """Marks what is allocated behind `node`."""
+        """Marks what is allocated after `node`."""
         lib.ml_planner_deallocate_after(self._pointer, node)
 
     def resolve_deallocations(self) -> None:

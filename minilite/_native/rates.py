@@ -43,7 +43,7 @@ def float_rate(level: str) -> float:
 
 
 def byte_rate(level: str) -> float:
-    """Multiply-adds of bytes a second, of the level's matrix product on operands in the first-level cache."""
+    """Multiply-adds of bytes per second, of the level's matrix product on operands in the first-level cache."""
     simd = choose_level(level)
     arrays = [
         np.ones((_ROWS, _K), np.uint8),

@@ -192,8 +192,8 @@ class State:
             self.check(failed)
 
     def run_timed(self, nodes: int, turns: Iterable[object]) -> list[tuple[int, int, int, int]]:
-        """Runs the plan in force once a turn. Gives every node's nanoseconds, times it ran, nanoseconds of work in more
-        than one block, and such blocks, frame by frame, by position."""
+        """Runs the plan in force once per turn. Gives every node's nanoseconds, times it ran, nanoseconds of work in
+        more than one block, and such blocks, frame by frame, by position."""
         times = ffi.new("ml_node_time[]", nodes or 1)
         for _ in turns:
             if failed := lib.ml_state_run_timed(self.pointer, times):

@@ -54,7 +54,7 @@ def parsers() -> dict[str, argparse.ArgumentParser]:
 
 
 def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """The arguments; files may stand before and behind options."""
+    """The arguments; files may stand before and after options."""
     parser = _parser()
     given = list(sys.argv[1:] if arguments is None else arguments)
     if not given:

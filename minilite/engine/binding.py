@@ -13,8 +13,9 @@ from minilite.format.model import Array, Subgraph, Tensor
 
 
 def bindable(subgraph: Subgraph, tensor: Tensor, array: Any, offset: int) -> Binding:
-    """Checks all that does not hang on shapes; `offset` is what the file's memory plan gives the tensor, or -1. Raises:
-    InputError."""
+    """Checks all that does not depend on shapes; `offset` is what the file's memory plan gives the tensor, or -1.
+
+    Raises: InputError."""
     reason = _tensor_mismatch(tensor, offset) or _array_mismatch(subgraph, tensor, array)
     if reason is None:
         try:

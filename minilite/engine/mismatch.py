@@ -62,7 +62,7 @@ def overwritten(tensor: Tensor, by: str) -> StateError:
 def hidden(tensor: Tensor) -> StateError:
     """What is said of a tensor between two nodes that have become one."""
     message = (
-        f"Tensor data is null: tensor {tensor.index} ('{tensor.name}') has no memory, for the node behind it runs as a part of "
+        f"Tensor data is null: tensor {tensor.index} ('{tensor.name}') has no memory, for the node after it runs as a part of "
         "the one before it, or the other way round; experimental_preserve_all_tensors=True keeps every tensor"
     )
     return StateError(message, tensors=[tensor.name])

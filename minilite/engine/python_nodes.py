@@ -34,7 +34,7 @@ class Handler(NamedTuple):
     custom: bool
     """The function is the caller's: its inputs are copies, which it may keep beyond its call."""
     writes: tuple[int, ...] = ()
-    """Variable inputs whose new values the function gives behind the outputs."""
+    """Variable inputs whose new values the function gives after the outputs."""
 
 
 def node_coordinates(node: OpNode) -> str:

@@ -68,7 +68,7 @@ def gathered(refusals: Sequence[UnsupportedOpError]) -> UnsupportedOpError:
 
 
 def _in_litert_words(refusal: UnsupportedOpError) -> UnsupportedOpError:
-    """Programs match on how LiteRT's messages begin: the coordinates go behind."""
+    """Programs match on how LiteRT's messages begin: the coordinates go after."""
     reason = refusal.operators[0].reason
     if reason.startswith((_UNRESOLVED, _SELECT)):
         refusal.args = (f"{reason}: {str(refusal).removesuffix(f': {reason}')}",)

@@ -75,7 +75,7 @@ class Session:
 
     @property
     def plan(self) -> Plan | None:
-        """The plan in force: what hangs on shapes alone, and never changes."""
+        """The plan in force: what depends on shapes alone, and never changes."""
         return self.state.plan
 
     @property
@@ -290,7 +290,7 @@ class Session:
 
     def get(self, index: int, into: Array | None = None) -> Array:
         """A copy of a tensor's values, in `into` where that fits. Raises: InputError, StateError."""
-        sequence, known = self._sequence[0], self._known  # what lies where is looked up behind the sequence
+        sequence, known = self._sequence[0], self._known  # what lies where is looked up after the sequence
         if known[0] != self._generations[0]:
             known = self._know()
         small = known[2].get(index)

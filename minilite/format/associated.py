@@ -1,4 +1,4 @@
-"""Files that travel with a model, in a zip archive behind its flatbuffer: labels, vocabularies.
+"""Files that travel with a model, in a zip archive after its flatbuffer: labels, vocabularies.
 
 Source: TensorFlow Lite's guide "Adding metadata to TensorFlow Lite models", on packing associated files.
 """

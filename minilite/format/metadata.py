@@ -121,5 +121,5 @@ class Metadata(Mapping[str, bytes]):
 
 
 def split_labels(data: bytes) -> tuple[str, ...]:
-    """The labels in a file of one a line; empty lines at the end are left out."""
+    """The labels in a file of one per line; empty lines at the end are left out."""
     return tuple(line.strip() for line in data.decode("utf-8-sig", "replace").rstrip().splitlines())

@@ -156,7 +156,7 @@ def _text(head: bytes) -> str | None:
 def explained(
     error: ModelFormatError, source: Any, path: str | bytes | os.PathLike[str] | None = None
 ) -> ModelFormatError:
-    """The same error with LiteRT's words and the file's name in front, and what the bytes look like behind."""
+    """The same error with LiteRT's words and the file's name in front, and what the bytes look like after."""
     guess = looks_like(memoryview(source).cast("B"))
     where = f"{os.fsdecode(path)!r}: " if path is not None else ""
     short = "truncated?" in str(error) or memoryview(source).nbytes < _LEAST
@@ -172,7 +172,7 @@ def explained(
 
 
 def why_not_opened(name: str, ending: str = "") -> str:
-    """What a path that cannot be opened is, and what to do: a clause for behind the system's reason, or nothing.
+    """What a path that cannot be opened is, and what to do: a clause for after the system's reason, or nothing.
 
     Folders are looked into for files with this ending, if any is given.
     """

@@ -68,7 +68,7 @@ class Tables:
     def table(self, name: str, at: int) -> dict[str, Any]:
         """A whole table by field name, tables within tables included: numbers, enum names, str, bytes, tuples, dicts.
 
-        What lies behind an absent offset is None. A union's type field holds the name of its table.
+        What lies after an absent offset is None. A union's type field holds the name of its table.
         Raises: ModelFormatError.
         """
         form = _form(name)

@@ -91,7 +91,7 @@ class Feed(NamedTuple):
         mean, std = mean if mean is not None else (0.0,), std if std is not None else (1.0,)
         for name, numbers in (("mean", mean), ("std", std)):
             if len(numbers) not in (1, channels):
-                message = f"{name} has {len(numbers)} numbers, {self.label()} takes {'1' if channels == 1 else f'1 or {channels}, one a channel'}"
+                message = f"{name} has {len(numbers)} numbers, {self.label()} takes {'1' if channels == 1 else f'1 or {channels}, one per channel'}"
                 raise self.error(message)
         if not all(np.isfinite([*mean, *std])) or 0 in std:
             message = f"mean {_numbers(mean)} and std {_numbers(std)} of {self.label()} must be finite, std not 0"

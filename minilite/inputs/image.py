@@ -106,7 +106,7 @@ def _fitted(image: Any, size: tuple[int, int], fit: Fit) -> tuple[Any, str]:
 
 
 def _opened(data: bytes, name: str) -> Any:
-    """The image, upright, with 8 bits a channel. Raises: InputError."""
+    """The image, upright, with 8 bits per channel. Raises: InputError."""
     try:
         from PIL import Image, ImageOps
     except ImportError:
@@ -124,6 +124,6 @@ def _opened(data: bytes, name: str) -> Any:
     if image.mode.startswith("I;16"):
         return Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
     if image.mode in ("I", "F"):
-        message = f"{name} is an image of {image.mode} elements, must have 8 or 16 bits a channel"
+        message = f"{name} is an image of {image.mode} elements, must have 8 or 16 bits per channel"
         raise InputError(message)
     return image

@@ -58,8 +58,8 @@ def _package(name: str) -> ModuleType:
 
 
 def _installed(name: str) -> ModuleType:
-    """The package of that name, imported where others have installed it, else made. One that cannot be imported, say
-    for want of a library, is made as well, with the modules that it has."""
+    """The package of that name, imported where others have installed it, else made. One that cannot be imported,
+    because a library is missing for example, is made as well, with the modules that it has."""
     spec = None
     if "." not in name:
         with suppress(Exception):  # whatever its own code raises: our interpreter works without it

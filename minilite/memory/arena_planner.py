@@ -139,12 +139,12 @@ class ArenaPlanner:
         self._resolve(everything=False)
 
     def reset_allocations_after(self, node: int) -> None:
-        """Forgets what is allocated behind `node`; what lives at `node` keeps its offset."""
+        """Forgets what is allocated after `node`; what lives at `node` keeps its offset."""
         self._planner.reset_allocations_after(node)
         self._resolve(everything=False)
 
     def deallocate_after(self, node: int) -> None:
-        """Marks what is allocated behind `node` for `resolve_deallocations`."""
+        """Marks what is allocated after `node` for `resolve_deallocations`."""
         self._planner.deallocate_after(node)
 
     def resolve_deallocations(self) -> None:

@@ -2,7 +2,7 @@
 
 The payload is int32, little endian: version, number of subgraphs, n, then n offsets in bytes from the arena's start:
 those of the tensors of all subgraphs, one subgraph after the other, -1 for a tensor that is left to run time. Like
-TFLM, nobody here reads the first two numbers. What else a plan must satisfy hangs on shapes and is checked by
+TFLM, nobody here reads the first two numbers. What else a plan must satisfy depends on shapes and is checked by
 `allocate_tensors`.
 
 Source: tflite-micro, docs/memory_management.md, micro_allocation_info.cc.

@@ -54,7 +54,7 @@ def relu(node: OpNode, x: Array) -> Array:
     },
 )
 def leaky_relu(node: OpNode, x: Array) -> Array:
-    """y = x where x > 0, else alpha * x; quantized: a multiplier for either, with double rounding, alpha's sign behind
+    """y = x where x > 0, else alpha * x; quantized: a multiplier for either, with double rounding, alpha's sign after
     it."""
     alpha = node.options["alpha"]
     if x.dtype == np.float32:

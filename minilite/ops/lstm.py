@@ -146,7 +146,7 @@ def basic_or_full(node: OpNode, x: Array, *inputs: Array | None) -> tuple[Array,
     },
 )
 def bidirectional(node: OpNode, x: Array, *inputs: Array | None) -> tuple[Array, ...]:
-    """Gives the outputs, one behind the other where they are merged, and the new states of both directions."""
+    """Gives the outputs, one after the other where they are merged, and the new states of both directions."""
     forward, backward = (Operands(node, (x, *inputs), place) for place in (FORWARD, BACKWARD))
     aux = forward.at(39)
     crossed = forward.at(FORWARD.aux + FORGET) is not None  # else the auxiliary input is what goes backwards

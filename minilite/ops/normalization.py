@@ -67,7 +67,7 @@ def l2(node: OpNode, x: Array) -> Array:
 
 @reference("LOCAL_RESPONSE_NORMALIZATION")
 def response(node: OpNode, x: Array) -> Array:
-    """x * (bias + alpha * sum of x^2 over channels from radius before to radius - 1 behind) ^ -beta, as TFLite."""
+    """x * (bias + alpha * sum of x^2 over channels from radius before to radius - 1 after) ^ -beta, as TFLite."""
     o = node.options
     squares, depth = x.astype(np.float64) ** 2, x.shape[-1]
     sums = np.zeros(x.shape)

@@ -35,5 +35,5 @@ def pow_values(node: OpNode, a: Array, b: Array) -> Array:  # noqa: ARG001
 )
 @through_f32
 def atan2(node: OpNode, a: Array, b: Array) -> Array:  # noqa: ARG001
-    """The angle of the point (b, a). LiteRT takes inputs of two shapes as well, but reads behind the shorter one."""
+    """The angle of the point (b, a). LiteRT takes inputs of two shapes as well, but reads after the shorter one."""
     return np.asarray(np.arctan2(a.astype(np.float64), b.astype(np.float64)).astype(a.dtype))

@@ -49,7 +49,7 @@ def rnn(node: OpNode, *inputs: Array) -> tuple[Array, Array]:
     },
 )
 def bidirectional(node: OpNode, x: Array, *rest: Array | None) -> tuple[Array, ...]:
-    """Gives the outputs, one behind the other where they are merged, and both states. An auxiliary input without
+    """Gives the outputs, one after the other where they are merged, and both states. An auxiliary input without
     weights is what goes backwards."""
     inputs = (x, *rest, None, None, None)
     aux = inputs[AUX]

@@ -39,7 +39,7 @@ def auto_scale(node: OpNode, x: Array) -> tuple[Array, Array]:  # noqa: ARG001
 
 
 class _Fixed:
-    """Complex numbers of 16 or 32 bits as (real, imaginary) in int64, `bits` behind the point."""
+    """Complex numbers of 16 or 32 bits as (real, imaginary) in int64, `bits` after the point."""
 
     def __init__(self, bits: int, *, inverse: bool) -> None:
         self.bits, self.sign = bits, 1 if inverse else -1
@@ -91,7 +91,7 @@ class _Fixed:
 
 
 def _rows(x: Array, pairs: int) -> Array:
-    """Rows of pairs as (real and imaginary, rows, pairs), zeros behind them."""
+    """Rows of pairs as (real and imaginary, rows, pairs), zeros after them."""
     rows = x.reshape(math.prod(x.shape[:-1]), x.shape[-1]).astype(np.int64)
     filled = np.pad(rows, ((0, 0), (0, 2 * pairs - x.shape[-1])))
     return np.moveaxis(filled.reshape(len(rows), pairs, 2), 2, 0)

@@ -35,7 +35,7 @@ def stablehlo(node: OpNode, a: Array, b: Array) -> Array:
 @reference(
     "STABLEHLO_SHIFT_LEFT",
     rounding={
-        "": "0 where the number of bits is none of the type's (oracle: LiteRT's optimized kernel)",
+        "": "0 where the number of bits is negative or not below the type's (oracle: LiteRT's optimized kernel)",
     },
 )
 def shift_left(node: OpNode, a: Array, b: Array) -> Array:  # noqa: ARG001

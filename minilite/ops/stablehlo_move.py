@@ -31,7 +31,7 @@ def pad(node: OpNode, x: Array, value: Array) -> Array:
 
 
 def _index_rows(indices: Array, axis: int) -> Array:
-    """Indices with the numbers of a row behind all other dimensions."""
+    """Indices with the numbers of a row after all other dimensions."""
     return np.moveaxis(indices, axis, -1) if axis < indices.ndim else indices[..., None]
 
 

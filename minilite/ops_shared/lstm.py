@@ -25,7 +25,7 @@ class Direction(NamedTuple):
     """Where one direction's operands stand among a node's inputs."""
 
     first: int = 1
-    """Weights of the input for each gate; behind them those of the output, 3 peepholes, biases, projection and its
+    """Weights of the input for each gate; after them those of the output, 3 peepholes, biases, projection and its
     bias."""
     output_state: int = 18
     cell_state: int = 19

@@ -29,7 +29,7 @@ class Operand(NamedTuple):
     """One word of a signature, or of a row's `takes`."""
 
     word: str
-    """A type, "|" between alternatives, or a name; without the marks behind it."""
+    """A type, "|" between alternatives, or a name; without the marks after it."""
     optional: bool
     """"?": may be absent."""
     repeats: bool

@@ -1,4 +1,4 @@
-"""Whether a model's operators run here, one line each: the text behind `minilite inspect --check`."""
+"""Whether a model's operators run here, one line each: the text after `minilite inspect --check`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is in a model, and where a plan puts it: the text behind `minilite inspect`."""
+"""What is in a model, and where a plan puts it: the text after `minilite inspect`."""
 
 from __future__ import annotations
 

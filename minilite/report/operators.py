@@ -13,7 +13,7 @@ _HEAD = """\
 # Operators
 
 What runs, in which versions and types, spelled as in [kernel.h](../csrc/kernel.h): "?" may be absent, "..." and more like it, "|"
-either. *numpy* stands behind types that have no C kernel, or only some of them have: there the numpy reference runs. Printed from the
+either. *numpy* stands after types that have no C kernel, or only some of them have: there the numpy reference runs. Printed from the
 operators' rows by `python -m minilite.report.operators`.
 
 | operator | versions | takes | types |

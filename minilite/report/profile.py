@@ -1,4 +1,4 @@
-"""Where the time of a run goes: the text behind `minilite profile`."""
+"""Where the time of a run goes: the text after `minilite profile`."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class NodeTime(NamedTuple):
 
 
 def node_times(session: Session, turns: Iterable[object]) -> list[NodeTime]:
-    """Runs what is allocated once a turn, and gives every node that took part, frame by frame, in the order of
+    """Runs what is allocated once per turn, and gives every node that took part, frame by frame, in the order of
     running."""
     memory = session.memory
     assert memory is not None

@@ -71,7 +71,7 @@ def given_labels(
     """
     if b"\0" in data:
         guess = looks_like(memoryview(data))
-        message = f"{name} holds no labels, which are text, one a line{f': it looks like {guess}' if guess else ''}"
+        message = f"{name} holds no labels, which are text, one per line{f': it looks like {guess}' if guess else ''}"
         raise InputError(message)
     texts = split_labels(data)
     found = []

@@ -134,7 +134,7 @@ def test_check_says_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 def test_check_plans_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Shapes that do not fit are none of its business; files that are no models are."""
+    """Shapes that do not fit are not looked at; files that are no models are."""
     builder = ModelBuilder()
     graph = builder.subgraph("main")
     x, y = graph.input("x", (2,)), graph.input("y", (3,))

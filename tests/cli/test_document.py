@@ -25,7 +25,7 @@ from minilite.format.dtypes import TensorType
 DOCUMENT = pathlib.Path(__file__).resolve().parents[2] / "docs" / "command.md"
 BLOCK = re.compile(r"^```(python|console|)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 OPEN = ("counters", "metadata", "about", "associated_files", "options", "inputs", "outputs")
-"""Keys whose own keys hang on the model, where the document says `.*`."""
+"""Keys whose own keys depend on the model, where the document says `.*`."""
 
 
 def steps(block: str) -> Iterator[tuple[str, str]]:

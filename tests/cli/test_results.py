@@ -90,7 +90,7 @@ def test_labels_of_a_file(capsys: pytest.CaptureFixture[str]) -> None:
         capsys, 1, "m.tflite", "x.npy", "--labels", "few.txt"
     )
     saved(picture_txt=png(np.zeros((2, 2, 3), np.uint8)))
-    assert "picture.txt holds no labels, which are text, one a line: it looks like an image" in message(
+    assert "picture.txt holds no labels, which are text, one per line: it looks like an image" in message(
         capsys, 1, "m.tflite", "--labels", "picture.txt"
     )
     assert "could not open 'absent.txt'" in message(capsys, 1, "m.tflite", "--labels", "absent.txt")

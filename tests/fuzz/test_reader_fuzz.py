@@ -179,7 +179,7 @@ def test_mutants_given_metadata(name: str) -> None:
 
 
 def test_long_vectors_in_a_large_file() -> None:
-    """A megabyte of zeros behind the tables, which any mutated length may run into."""
+    """A megabyte of zeros after the tables, which any mutated length may run into."""
     data = seed("nested", False)
     room = bytes(1 << 20)
     for at in range(8, len(data) - 3, 4):

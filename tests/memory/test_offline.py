@@ -117,7 +117,7 @@ def test_tensors_in_place_may_lie_on_each_other() -> None:
 
 
 @pytest.mark.parametrize(
-    ("head", "offsets", "said"),
+    ("head", "offsets", "text"),
     [
         ((1, 1, 4), (0, 32, 0, 32), r"holds 4 offsets and names 4, the model has 5 tensors"),
         ((1, 1, 5), (0, 32, 0, 32), r"holds 4 offsets and names 5"),

@@ -101,7 +101,7 @@ def test_classes_of_a_box() -> None:
 
 
 def test_wide_boxes() -> None:
-    """Key points behind the first four numbers are passed over."""
+    """Key points after the first four numbers are passed over."""
     detection(np.random.default_rng(1), width=16).check(tolerance=64 * EPS)
 
 

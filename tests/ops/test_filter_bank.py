@@ -131,7 +131,7 @@ def test_noise(clamping: bool, options: Any) -> None:
 
 
 def quieter(x: int, heard: list[int], i: int, options: Any) -> tuple[int, int]:
-    """The rule for one number, and the noise behind it."""
+    """The rule for one number, and the noise after it."""
     which = "alternate_" if i % 2 else ""
     share, kept = options[f"{which}smoothing"], options[f"{which}one_minus_smoothing"]
     loud, by = (x << options["smoothing_bits"]) % (1 << 32), options["spectral_subtraction_bits"]

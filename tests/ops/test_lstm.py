@@ -71,7 +71,7 @@ def test_parts(types: str, parts: Sequence[str]) -> None:
 @pytest.mark.parametrize("time_major", [True, False])
 @pytest.mark.parametrize("batches", [1, 3])
 def test_sequences(types: str, time_major: bool, batches: int) -> None:
-    """More steps than are multiplied at once; none at all; parts that hang on the order of batches."""
+    """More steps than are multiplied at once; none at all; parts that depend on the order of batches."""
     for steps, parts in ((70, ("cifg",)), (3, PARTS[1:]), (3, ("peephole", "projection")), (1, ())):
         node = Lstm(
             "UNIDIRECTIONAL_SEQUENCE_LSTM", types, parts, batches, steps, 7, 5, 3, time_major=time_major, seed=steps

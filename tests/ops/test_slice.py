@@ -209,7 +209,7 @@ def test_types_refused() -> None:
 
 @pytest.mark.parametrize("offset", [False, True])
 def test_a_begin_computed_at_run_time_leaves_the_shape_known(offset: bool) -> None:
-    """x[i] and, with `offset`, x[i : i + 2]: the shape does not hang on i, so nothing is planned anew."""
+    """x[i] and, with `offset`, x[i : i + 2]: the shape does not depend on i, so nothing is planned anew."""
     begin, end = np.array([1, 0], np.int32), const([2, 6] if offset else [0, 0])
     options: dict[str, Any] = {"offset": True} if offset else {"shrink_axis_mask": 1, "begin_mask": 2, "end_mask": 2}
     model = OneNode("STRIDED_SLICE", [X, begin, end, const([1, 1])], options)
@@ -284,7 +284,7 @@ def test_slice_begins_outside_in_the_run() -> None:
     )  # LiteRT reads what lies before the input
     OneNode("SLICE", [X, np.array([4, 0], np.int32), const([1, 1])]).refused(
         KernelError, "1 indices from 4 on leave dimension 0", by_litert=False
-    )  # LiteRT reads what lies behind it
+    )  # LiteRT reads what lies after it
 
 
 @pytest.mark.parametrize("axes", [[0], [1, 2], [-1], [0, 1, 2, 3, 4], [3, 1], []])

@@ -93,7 +93,7 @@ EVERY_TYPE = {"SVDF": every}
 
 @pytest.mark.parametrize("types", [FLOAT, HYBRID, UNSIGNED, INTEGER])
 def test_state_over_invokes(types: str) -> None:
-    """More invokes than the memory has places; what each of them gives hangs on the ones before."""
+    """More invokes than the memory has places; what each of them gives depends on the ones before."""
     rng = np.random.default_rng(3)
     for seed in range(12):
         batches, depth, units, memory, rank = (int(v) for v in rng.integers(1, (4, 40, 12, 9, 4)))

@@ -175,7 +175,7 @@ def stored(interpreter: Any, tensor: int) -> str:
     return found
 
 
-@pytest.mark.parametrize("late", [False, True], ids=["before", "behind"])
+@pytest.mark.parametrize("late", [False, True], ids=["before", "after"])
 def test_value_that_is_read_before_the_variable_is_assigned_has_no_memory(late: bool) -> None:
     builder = ModelBuilder()
     graph, init = builder.subgraph("main"), builder.subgraph("init")

@@ -28,7 +28,7 @@ class Sequenced(NamedTuple):
     mismatch: Sequence[Dims] = ()
     """Shapes that the model refuses, if it refuses any."""
     keeps: str = ""
-    """What its results hang on besides inputs: "variables", or the interpreter's "resources"."""
+    """What its results depend on besides inputs: "variables", or the interpreter's "resources"."""
     custom_ops: Mapping[str, Any] = {}
     signatures: Mapping[str, Callable[[int, np.random.Generator], list[Array]]] = {}
     """By signature: like `feed`."""
@@ -281,7 +281,7 @@ def _nested_loops() -> Sequenced:
 
 
 def _remember(g: Any, x: int, pick: int) -> list[int]:
-    """Puts x behind what the variable has; the row that is picked of all is read when that is done."""
+    """Puts x after what the variable has; the row that is picked of all is read when that is done."""
     handle = variable(g)
     old = g.node("READ_VARIABLE", [handle], out=("old", (1, 4)))
     new = g.node("CONCATENATION", [old, x], out=("new", (3, 4)), options={"axis": 0})
@@ -312,7 +312,7 @@ def _resources() -> Sequenced:
 
 
 def _signatures() -> Sequenced:
-    """The main subgraph puts its input behind what there is; another signature starts anew with its input."""
+    """The main subgraph puts its input after what there is; another signature starts anew with its input."""
     builder = ModelBuilder()
     main, init, again = (builder.subgraph(name) for name in ("main", "init", "again"))
     x, pick = main.input("x", (2, 4)), main.input("pick", (1,), S32)

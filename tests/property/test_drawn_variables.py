@@ -149,7 +149,7 @@ class _Drawing:
         self.add(out, step)
 
     def turn(self) -> None:
-        """A loop of three turns: each puts the carry's first row behind what a variable has."""
+        """A loop of three turns: each puts the carry's first row after what a variable has."""
         name, k, first = str(self.rng.choice(NAMES)), self.any_value(), self.graphs
         test, body = self.subgraphs("test", "body")
         count = test.input("count", (), S32)

@@ -31,12 +31,12 @@ def at_end(values: NDArray) -> NDArray:
 
 
 def at_start(values: NDArray) -> NDArray:
-    """A copy of `values` whose first byte is the first of a page, behind one that may not be touched."""
+    """A copy of `values` whose first byte is the first of a page, after one that may not be touched."""
     return _mapped(values, before=True)
 
 
 def shifted(values: NDArray, elements: int) -> NDArray:
-    """A copy of `values` that begins `elements` elements behind a multiple of 64 bytes."""
+    """A copy of `values` that begins `elements` elements after a multiple of 64 bytes."""
     room = np.empty(values.nbytes + 128, np.uint8)
     start = -room.ctypes.data % 64 + elements * values.itemsize
     placed = room[start : start + values.nbytes].view(values.dtype).reshape(values.shape)

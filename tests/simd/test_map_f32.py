@@ -106,7 +106,7 @@ def test_bound(level: str, name: str) -> None:
 @pytest.mark.parametrize("level", SIMD)
 @pytest.mark.parametrize("name", ["SIN", "COS"])
 def test_near_multiples_of_pi(level: str, name: str) -> None:
-    """Results so small that what is left of x hangs on pi's last bits."""
+    """Results so small that what is left of x depends on pi's last bits."""
     turns = np.arange(1, 6366) * np.pi - (np.pi / 2 if name == "COS" else 0)
     x = turns.astype(np.float32)
     exact = getattr(np, name.lower())(x.astype(np.longdouble)).astype(np.float64)

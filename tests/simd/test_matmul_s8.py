@@ -97,7 +97,7 @@ def test_rows_may_lie_apart(level: str, n: int) -> None:
     ("height", "width", "depth"), [(3, 3, 1), (1, 3, 3), (3, 3, 3), (3, 3, 50), (5, 2, 64), (2, 1, 2), (3, 1, 700)]
 )
 def test_windows_need_no_copy(level: str, height: int, width: int, depth: int) -> None:
-    """Pieces of overlapping rows give the sums of the same windows copied out; no byte behind the image is read."""
+    """Pieces of overlapping rows give the sums of the same windows copied out; no byte after the image is read."""
     simd, n = SIMD[level], 67
     rng = np.random.default_rng(depth)
     image = at_end(rng.integers(0, 256, (height, ROWS + width - 1, depth)).astype(np.uint8))

@@ -50,7 +50,7 @@ def run_litert(model: bytes, inputs: Sequence[Array], oracle: Any = REFERENCE) -
 def check_steps(
     model: bytes, steps: Sequence[Sequence[Array]], *, tolerance: float | Array = 0.0, oracle: Any = REFERENCE
 ) -> list[list[Array]]:
-    """The same for a model with state: one interpreter of each kind, invoked once a step; returns the outputs by
+    """The same for a model with state: one interpreter of each kind, invoked once per step; returns the outputs by
     step."""
     kinds = minilite.OpResolverType
     resolvers = {"C": kinds.AUTO, "numpy": kinds.BUILTIN_REF}

@@ -1,4 +1,4 @@
-"""Nodes drawn at random: an operator's types, shapes, options, scales, constants and values hang on a seed.
+"""Nodes drawn at random: an operator's types, shapes, options, scales, constants and values depend on a seed.
 
     PYTHONPATH=tests python -m support.drawn [--seed 1] [--count 20] [OPERATOR ...]
 

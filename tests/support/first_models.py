@@ -1,4 +1,4 @@
-"""Models of a first hour: int8 with scales, a size that hangs on values, a memory, a long node."""
+"""Models of a first hour: int8 with scales, a size that depends on values, a memory, a long node."""
 
 from __future__ import annotations
 

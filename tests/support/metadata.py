@@ -23,12 +23,12 @@ def sound(rate: int, channels: int) -> dict[int, Any]:
 
 
 def normalized(mean: list[float], std: list[float]) -> dict[int, Any]:
-    """Fields of a TensorMetadata that say how it is normalized, behind a step of another kind."""
+    """Fields of a TensorMetadata that say how it is normalized, after a step of another kind."""
     return {4: [{0: 6, 1: {}}, {0: 1, 1: {0: mean, 1: std}}]}
 
 
 def labelled(name: str, kind: int = 2) -> dict[int, Any]:
-    """Fields of a TensorMetadata that name a file of labels, behind one of another kind."""
+    """Fields of a TensorMetadata that name a file of labels, after one of another kind."""
     return {6: [{0: "other.txt", 2: 5}, {0: name, 1: "what it shows", 2: kind}]}
 
 
@@ -75,7 +75,7 @@ def _placed(builder: flatbuffers.Builder, value: Any) -> int:
 
 
 def with_files(model: bytes, files: Mapping[str, bytes | str]) -> bytes:
-    """The model with a zip archive of these files behind it."""
+    """The model with a zip archive of these files after it."""
     whole = io.BytesIO(model)
     with zipfile.ZipFile(whole, "a", zipfile.ZIP_DEFLATED) as archive:
         for name, data in files.items():

@@ -16,7 +16,7 @@ needs_micro = pytest.mark.skipif(not INSTALLED, reason="tflite-micro is not inst
 
 
 def run_micro(model: bytes, steps: Sequence[Sequence[Array]]) -> list[list[Array]]:
-    """The outputs of one interpreter, invoked once a step. The file states all shapes: it resizes nothing."""
+    """The outputs of one interpreter, invoked once per step. The file states all shapes: it resizes nothing."""
     from tflite_micro import runtime
 
     interpreter = runtime.Interpreter.from_bytes(model, arena_size=1 << 21)

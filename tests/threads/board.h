@@ -44,7 +44,7 @@ typedef struct board {
     int64_t fails_step;
     atomic_int inside[MOST];
     atomic_int begun;
-    /* Set by the block that begins with item cancel_at; those behind wait for it. */
+    /* Set by the block that begins with item cancel_at; those after wait for it. */
     atomic_int *cancel;
     int64_t cancel_at;
     pthread_t caller;

@@ -219,7 +219,7 @@ def test_shape_refused_in_mid_run_then_usable_again() -> None:
 
 
 def test_inputs_survive_a_placement_between_runs() -> None:
-    """A large run leaves its tensors behind what was planned; the next one starts with all of it planned anew, and what
+    """A large run leaves its tensors after what was planned; the next one starts with all of it planned anew, and what
     was set before that is still there."""
     builder = ModelBuilder()
     graph = builder.subgraph()

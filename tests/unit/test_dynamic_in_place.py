@@ -117,7 +117,7 @@ def test_what_lies_under_a_tensor_that_went_elsewhere_cannot_be_read() -> None:
 
 
 def chain(rng: np.random.Generator) -> tuple[bytes, int]:
-    """Nodes that may overwrite what they read, behind x[:n] and x[:m]; and how many outputs there are."""
+    """Nodes that may overwrite what they read, after x[:n] and x[:m]; and how many outputs there are."""
     builder = ModelBuilder()
     graph = builder.subgraph()
     x, n, m = graph.input("x", (64,)), *(graph.input(name, (1,), TensorType.INT32) for name in "nm")

@@ -100,7 +100,7 @@ def test_plan_and_residence_take_300_bytes_a_node(path: Path) -> None:
 
 
 def whose_lifetimes_hang_on_sizes() -> bytes:
-    """x, of any size: what shares memory with what, what is known while planning and what takes memory at all hang on
+    """x, of any size: what shares memory with what, what is known while planning and what takes memory at all depend on
     it."""
     builder = ModelBuilder()
     graph = builder.subgraph()

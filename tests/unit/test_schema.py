@@ -57,7 +57,7 @@ def test_check_passes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "said", "wrong"),
+    ("target", "message", "wrong"),
     [
         ("PYTHON", "stride_w:int=0", "stride_w:long=0"),
         ("C_NUMBERS", "ML_SLOT_Conv2DOptions_stride_w = 1", "ML_SLOT_Conv2DOptions_stride_w = 2"),

@@ -141,7 +141,7 @@ def test_the_command_reaches_all_processes(package: str, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("where", ["early", "late"])
 def test_a_program_that_installs_it_reaches_its_processes(where: str, tmp_path: Path) -> None:
-    """At its top, or behind the guard that spawned processes do not pass."""
+    """At its top, or after the guard that spawned processes do not pass."""
     program = starting(tmp_path, "tflite_runtime", **{where: "import minilite; minilite.install_as('tflite_runtime')"})
     assert output(sys.executable, program, folder=tmp_path) == ["minilite.interpreter"] * 3
 

@@ -77,7 +77,7 @@ def test_headers_are_all_that_a_kernel_includes() -> None:
 @pytest.mark.parametrize(("in_scratch", "where"), [(0, "the end of output 0"), (1, "its scratch")])
 def test_a_write_behind_what_a_kernel_has_is_seen(address: Address, in_scratch: int, where: str) -> None:
     interpreter = mine(one([VECTOR], [((4,), F32)]), address("my_overrun"), {"in_scratch": in_scratch})
-    with pytest.raises(KernelError, match=f"byte 0 behind {where} was written"):
+    with pytest.raises(KernelError, match=f"byte 0 after {where} was written"):
         interpreter.invoke()
 
 

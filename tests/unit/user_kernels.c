@@ -43,7 +43,7 @@ const ml_kernel my_relu = {.abi = ML_KERNEL_ABI,
                            .prepare = prepare_relu,
                            ML_TYPED({"f32 -> f32", NULL, NULL, relu})};
 
-/* Derived: bytes through a table made once a graph; the same computed in eval, by quantization
+/* Derived: bytes through a table made once per graph; the same computed in eval, by quantization
  * asked for there. */
 static int8_t doubled(const ml_call *c, int32_t x) {
     const ml_quantization *in = ml_input_quantization(c, 0), *out = ml_output_quantization(c, 0);
@@ -107,7 +107,7 @@ const ml_kernel my_slow = {.abi = ML_KERNEL_ABI,
                            .prepare = prepare_same,
                            ML_TYPED({"f32 -> f32", NULL, NULL, slow})};
 
-/* Wrong: writes a byte behind its scratch, or behind its output. ------------------------------- */
+/* Wrong: writes a byte after its scratch, or after its output. ------------------------------- */
 #define OVERRUN_FIELDS(X, S) X(S, i32, in_scratch)
 ML_PARAMS(overrun_params, OVERRUN_FIELDS)
 enum { OVERRUN_SCRATCH = 64 };
@@ -132,7 +132,7 @@ const ml_kernel my_overrun = {.abi = ML_KERNEL_ABI,
                               .prepare = prepare_overrun,
                               ML_TYPED({"f32 -> f32", NULL, NULL, overrun})};
 
-/* Packed: y = x w, w transposed once a Model, or in each run; sums of rows in scratch, of workers
+/* Packed: y = x w, w transposed once per Model, or in each run; sums of rows in scratch, of workers
  * in theirs. */
 typedef struct product_blob {
     int64_t rows, depth, columns;

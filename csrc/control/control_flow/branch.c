@@ -4,7 +4,7 @@
  *
  * All branches are prepared for the operands' shapes and known values. Where they agree on the
  * shapes of all outputs, the node is like any other: a branch writes its outputs straight into the
- * node's. Where they do not, or where a shape hangs on values, the outputs are open, and take the
+ * node's. Where they do not, or where a shape depends on values, the outputs are open, and take the
  * shapes of the branch that ran. */
 #include "control/control.h"
 

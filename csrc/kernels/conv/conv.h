@@ -24,7 +24,7 @@ typedef struct conv_blob {
     int16_t lines; /* CONV_LINES, floats: output lines at a time */
 } conv_blob;
 
-_Static_assert(sizeof(conv_blob) <= 110, "plan and residence have 300 bytes a node in all");
+_Static_assert(sizeof(conv_blob) <= 110, "plan and residence have 300 bytes per node in all");
 
 /* Lines of the input that `lines` lines of output see, and the elements of one, padding
  * included. */

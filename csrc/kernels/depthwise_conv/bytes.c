@@ -195,7 +195,7 @@ static void multiply_pixels(const work *k, ml_depthwise_args a, ml_requantize_ar
     }
 }
 
-/* The same of a hybrid, pixel number `pixel` of all and those behind it. */
+/* The same of a hybrid, pixel number `pixel` of all and those after it. */
 static void scale_pixels(const work *k, ml_depthwise_args a, int64_t pixel) {
     const ml_call *c = k->c;
     const depthwise_params *p = c->params;

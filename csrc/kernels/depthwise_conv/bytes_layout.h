@@ -16,7 +16,7 @@ typedef struct depthwise_layout {
     int64_t pixels; /* computed together */
     int64_t sets; /* of lines, side by side, that are interleaved before any is computed */
     int64_t side; /* pixels that are taken for one */
-    int64_t lines; /* interleaved ones, behind the pointers to them */
+    int64_t lines; /* interleaved ones, after the pointers to them */
     int64_t window; /* columns of a pixel that is alone */
     int64_t narrow; /* a line before its elements are repeated; an upright image's with padding */
     int64_t start; /* of a hybrid's sums */

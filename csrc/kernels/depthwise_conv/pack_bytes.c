@@ -79,7 +79,7 @@ static uint32_t *pack_panels(const ml_call *c, const depthwise_groups *f, int64_
     return to;
 }
 
-/* Panels for each shift, and behind them the sum of each channel's weights. */
+/* Panels for each shift, and after them the sum of each channel's weights. */
 int64_t ml_depthwise_pack_bytes(const ml_call *c, void *to) {
     const depthwise_blob *blob = c->blob;
     const ml_window *w = &blob->window;

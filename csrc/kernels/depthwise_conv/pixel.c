@@ -15,7 +15,7 @@ bool ml_depthwise_is_pixel(const depthwise_blob *blob) {
            w->x.dilation == 1 && is_whole(&w->x) && is_whole(&w->y) && taps < ML_BLOCK_ELEMENTS;
 }
 
-/* Where the parts of the scratch lie, behind the pointers to lines. */
+/* Where the parts of the scratch lie, after the pointers to lines. */
 typedef struct layout {
     int64_t start;
     int64_t lines; /* interleaved */
@@ -35,7 +35,7 @@ int64_t ml_depthwise_pixel_bytes(const ml_call *c) {
     return lay_out(c->blob, &f).bytes;
 }
 
-/* The columns that the window sees, in groups of lines; those behind its last one meet no
+/* The columns that the window sees, in groups of lines; those after its last one meet no
  * weights. */
 static void interleave(const ml_call *c, const depthwise_groups *f, int32_t flip,
                        const void **lines, void *to) {

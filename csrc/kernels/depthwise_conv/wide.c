@@ -3,7 +3,7 @@
 
 enum { EXACT_TAPS = 256 };
 
-/* Where a pixel's sums in 64 bits lie in a worker's scratch, behind those of some taps in 32. */
+/* Where a pixel's sums in 64 bits lie in a worker's scratch, after those of some taps in 32. */
 static int64_t sums_at(const depthwise_blob *blob) {
     return ml_round_up(blob->outputs * (int64_t)sizeof(int32_t), 64);
 }

@@ -18,7 +18,7 @@ typedef struct lstm_params {
 
 enum { INPUT_GATE, FORGET_GATE, CELL_GATE, OUTPUT_GATE };
 
-/* One direction of a node. Behind the weights of the input for each gate come those of the output,
+/* One direction of a node. After the weights of the input for each gate come those of the output,
  * 3 peepholes, 4 biases, the projection and its bias. */
 typedef struct lstm_run {
     ml_recurrent r;
@@ -31,7 +31,7 @@ typedef struct lstm_run {
     int64_t gates_at; /* those of one row */
 } lstm_run;
 
-/* The directions of a node, one or two, and what hangs on weights; negative where those do not go
+/* The directions of a node, one or two, and what depends on weights; negative where those do not go
  * together. Derived begins with *derived bytes of other things. */
 int32_t ml_lstm_describe(const ml_call *c, lstm_run runs[2], int64_t *derived);
 /* Derive: packs what is known of them. */

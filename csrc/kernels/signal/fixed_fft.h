@@ -15,7 +15,7 @@ typedef struct ml_fixed {
 /* A transform of n reals: n / 2 complex numbers, then the two halves told apart. */
 typedef struct ml_fixed_fft {
     int64_t n; /* 4 or more */
-    int32_t bits; /* behind the point: 15 or 31 */
+    int32_t bits; /* after the point: 15 or 31 */
     bool inverse;
 } ml_fixed_fft;
 

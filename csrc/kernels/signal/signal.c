@@ -134,7 +134,7 @@ static inline void write_fixed(void *y, int32_t bits, int64_t at, int32_t value)
     else ((int32_t *)y)[at] = value;
 }
 
-/* Both ways: numbers in pairs, zeros behind them. */
+/* Both ways: numbers in pairs, zeros after them. */
 static ml_status fixed_rows(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                             void *args) {
     (void)args;

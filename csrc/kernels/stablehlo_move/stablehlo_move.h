@@ -30,12 +30,12 @@ bool ml_has(ml_array array, int64_t value);
 ml_status ml_check_dims(const ml_call *c, ml_array array, const char *name, int64_t rank,
                         bool any_order);
 
-/* A tensor of indices whose dimension `axis` holds the numbers of a row; behind the last: each is a
+/* A tensor of indices whose dimension `axis` holds the numbers of a row; after the last: each is a
  * row by itself. */
 typedef struct ml_index_rows {
     int64_t count;
     int64_t depth;
-    int64_t inner; /* rows behind the axis */
+    int64_t inner; /* rows after the axis */
 } ml_index_rows;
 ml_status ml_rows_of(const ml_call *c, int input, int64_t axis, ml_index_rows *rows);
 /* Eval. Number `k` of row `row`. */

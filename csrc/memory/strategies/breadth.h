@@ -1,7 +1,7 @@
 /* breadth.h -- the nodes where records begin, and the bytes live at each.
  *
  * The set of live records only grows where one begins, so these nodes hold every maximum: the
- * broadest node, and the profile (the sizes live at a node) that contains those of the nodes behind
+ * broadest node, and the profile (the sizes live at a node) that contains those of the nodes after
  * it. */
 #ifndef ML_MEMORY_BREADTH_H
 #define ML_MEMORY_BREADTH_H

@@ -1,4 +1,4 @@
-/* naive.c -- one place each: every record behind the last. O(n). The figure every other strategy is
+/* naive.c -- one place each: every record after the last. O(n). The figure every other strategy is
  * measured against. */
 #include "memory/place.h"
 #include "memory/strategies.h"

@@ -1,7 +1,7 @@
 /* matmul_s8.c -- 16 rows times 64 outputs in four tiles of sums, 64 inputs at a time.
  *
  * Packed weights are tiles as they lie: 16 groups of a panel times 16 outputs. Rows are copied
- * first, a stretch of inputs at a time, flipped, their pieces one behind the other: a tile of them
+ * first, a stretch of inputs at a time, flipped, their pieces one after the other: a tile of them
  * reads no byte that is not there, and the last groups of all have tiles of their own height.
  *
  * No tile is live outside of a call, for whatever else works with tiles on a thread leaves them as
@@ -142,7 +142,7 @@ INLINE void sum_panel(const ml_matmul_s8_args *p, int64_t row, int64_t rows, int
     if (tiles > 3) _tile_stored(3, sums + 3 * SIDE, bytes);
 }
 
-/* Adds what does not hang on products, and writes the outputs that exist. */
+/* Adds what does not depend on products, and writes the outputs that exist. */
 static void store_panel(const ml_matmul_s8_args *p, int64_t row, int64_t rows, int64_t panel,
                         const int32_t *sums) {
     for (int64_t output = panel; output < p->n && output < panel + ML_PANEL_S8; output += SIDE) {

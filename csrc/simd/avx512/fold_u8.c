@@ -1,4 +1,4 @@
-/* fold_u8.c -- extremes of bytes, 64 at a time; lanes behind a row's end are the least there
+/* fold_u8.c -- extremes of bytes, 64 at a time; lanes after a row's end are the least there
  * is. */
 #include <immintrin.h>
 

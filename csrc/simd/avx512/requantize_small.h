@@ -3,7 +3,7 @@
  *
  * They need no room above them: with x + 2^31, unsigned, in place of a sum x, the high half of the
  * product with 2 m is that of x and 2 m, m more; one 64-bit constant a column rounds it, takes m
- * away, and adds half of what is shifted out, less 1. Only the 1 hangs on the sum: it comes back
+ * away, and adds half of what is shifted out, less 1. Only the 1 depends on the sum: it comes back
  * where x is not negative, or everywhere, if what is negative is clamped to the zero point or
  * above. The zero point is added to words, which saturate. */
 #include <immintrin.h>

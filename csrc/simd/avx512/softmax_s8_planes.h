@@ -1,8 +1,8 @@
 /* softmax_s8_planes.h -- exponentials of 64 bytes at a time: their table lies in four planes
  * of bytes, each in four vectors.
  *
- * What planes give is unpacked within lanes to 16 numbers a vector, and results are packed the same
- * way, so that no order has to be restored. */
+ * What planes give is unpacked within lanes to 16 numbers per vector, and results are packed the
+ * same way, so that no order has to be restored. */
 #ifndef ML_SIMD_SOFTMAX_S8_PLANES_AVX512_H
 #define ML_SIMD_SOFTMAX_S8_PLANES_AVX512_H
 

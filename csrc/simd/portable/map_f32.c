@@ -102,7 +102,7 @@ static inline VECTOR near_erf_of(VECTOR x) {
     return quotient(x, END(4.8972516f, 4.8287582f), 6, p, q);
 }
 
-/* x less n times pi, of |n| < 2^14 with at most one bit behind the point; pi in parts, so that r is
+/* x less n times pi, of |n| < 2^14 with at most one bit after the point; pi in parts, so that r is
  * as exact as x. */
 static inline VECTOR less_pi(VECTOR x, VECTOR n) {
 #ifdef FUSED

@@ -5,7 +5,7 @@
  * there are. */
 #include "simd/tiles/matmul_s8_tile.h"
 
-/* Adds what does not hang on products, and writes the outputs that exist. */
+/* Adds what does not depend on products, and writes the outputs that exist. */
 INLINE void store_tile(const ml_matmul_s8_args *p, const tile_place *at, const VECTOR *sums,
                        const int rows, const int vectors) {
 #pragma GCC unroll 4

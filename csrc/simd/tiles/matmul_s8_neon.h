@@ -81,7 +81,7 @@ INLINE uint32x4_t load_part(const int32_t *p, int64_t count) {
     return vld1q_u32(lanes);
 }
 
-/* Adds what does not hang on products, and writes the outputs that exist. */
+/* Adds what does not depend on products, and writes the outputs that exist. */
 INLINE void store_tile(const ml_matmul_s8_args *p, const tile_place *at, const SUMS *sums,
                        const int rows, const int vectors) {
 #pragma GCC unroll 16

@@ -1,5 +1,5 @@
-/* matmul_s8_tile.h -- sums of a tile of matmul_s8 by vpdpbusd: four products a lane, of a vector of
- * weights with four bytes of a row.
+/* matmul_s8_tile.h -- sums of a tile of matmul_s8 by vpdpbusd: four products per lane, of a vector
+ * of weights with four bytes of a row.
  *
  * The file that includes it says what its vectors are: VECTOR and LANES; ZERO(), SET(x), LOAD(p);
  * DOT(sum, bytes, weights), ADD(a, b), XOR(a, b); MOST_ROWS and MOST_VECTORS of a tile.

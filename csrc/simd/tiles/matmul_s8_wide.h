@@ -101,7 +101,7 @@ static void run_tile(const stretch *s, const int8_t *w, int64_t step, int64_t ro
     }
 }
 
-/* What does not hang on products, with the first stretch; the others add to what is there. */
+/* What does not depend on products, with the first stretch; the others add to what is there. */
 INLINE void store_row(const ml_matmul_s8_args *p, int64_t row, int64_t output, bool begin,
                       const int64_t count, int32_t *sums) {
     int32_t *y = p->y + row * p->y_stride + output;

@@ -1,6 +1,6 @@
 /* transpose_x4.h -- transpose_x4 in square tiles of vectors. The file that includes it has the
  * words of its level, and says FOURS(p, step), the four floats at p and at each `step` bytes
- * further, one behind the other; UNPACK_LOW, UNPACK_HIGH and SHUFFLE, within fours;
+ * further, one after the other; UNPACK_LOW, UNPACK_HIGH and SHUFFLE, within fours;
  * LOOKUP_OR(other, mask, v, index), lanes of v where the mask is set; EQUAL_S32. */
 #include "simd/tiles/transpose.h"
 
