@@ -7,10 +7,10 @@ of the real graphs, in MiniMalloc's format beside this module: intermediates onl
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from minilite.memory.lower_bound import lower_bound, shared_objects_bound
-from minilite.memory.plan import plan
-from minilite.memory.records import UsageRecord, read_csv
+if TYPE_CHECKING:
+    from minilite.memory import UsageRecord
 
 MIB = 1 << 20
 NETWORKS = {
@@ -34,11 +34,15 @@ OFFSETS = ("greedy_by_size", "greedy_by_breadth", "strip_packing", "tflm", "tfli
 
 def problem(network: str) -> list[UsageRecord]:
     """The records of one of NETWORKS."""
+    from minilite.memory import read_csv  # modules of suites are imported where minilite is not installed
+
     return read_csv(Path(__file__).with_name("networks") / f"{network}.csv")
 
 
 def cells(strategies: tuple[str, ...]) -> dict[str, dict[str, int]]:
     """Arena bytes by strategy and network."""
+    from minilite.memory import plan
+
     problems = {network: problem(network) for network in NETWORKS}
     return {
         strategy: {network: plan(records, strategy, 1).arena_bytes for network, records in problems.items()}
@@ -48,6 +52,8 @@ def cells(strategies: tuple[str, ...]) -> dict[str, dict[str, int]]:
 
 def bounds(*, shared_objects: bool) -> dict[str, int]:
     """The lower bound of each network, for plans by offsets or by shared objects."""
+    from minilite.memory.lower_bound import lower_bound, shared_objects_bound
+
     bound = shared_objects_bound if shared_objects else lower_bound
     return {network: bound(problem(network), 1) for network in NETWORKS}
 
