@@ -1,9 +1,8 @@
-"""Measures what docs/performance.md shows and writes it there, each section with its stamp.
+"""Measures what docs/measurements.md shows and writes it there, each section with its stamp.
 
 usage: python -m asv_bench.performance [peers] [counted] [levels] [single] [ladder] [bad-case] [history]
 
-Without names all sections are made anew. `peers` writes the README's table too; `history` measures HEAD as
-asv_bench/history.py does, if that has not been done, and draws it with what was measured before. A section's stamp is
+Without names all sections are made anew. `history` measures HEAD as asv_bench/history.py does, if that has not been done, and draws it with what was measured before. A section's stamp is
 the commit it was measured at; `python -m asv_bench.performance --check` fails when a later commit touched what it
 measures.
 """
@@ -25,8 +24,7 @@ from asv_bench import bad_case, builds, history, history_chart, levels, single_o
 from asv_bench.benchmarks import costs, operations, peers
 from asv_bench.ladder import __main__ as ladder
 
-DOCUMENT = builds.ROOT / "docs" / "performance.md"
-README = builds.ROOT / "README.md"
+DOCUMENT = builds.ROOT / "docs" / "measurements.md"
 PICTURES = builds.ROOT / "docs" / "pictures"
 
 
@@ -45,29 +43,6 @@ def make_peers() -> str:
                 cells.append("")
         lines.append(f"| {case} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
-
-
-SPEED = {
-    "a run of one node": "invoke, chain 1",
-    "a run of a hundred nodes": "invoke, chain 100",
-    "a run of a small convolutional network": "invoke, conv",
-    "another size, seen before": "resize seen, conv",
-    "another size, never seen": "resize new, conv",
-    "loading a hundred nodes": "load, chain 100",
-    "a run in which tensors change their shapes": "dynamic chain, 16 sizes",
-    "a loop in which they do": "dynamic loop, 16 sizes",
-}
-"""What the README shows of the table of peers: its words, and the operation's name there."""
-
-
-def speed(document: str) -> str:
-    """The README's table, from the table of peers. Raises: KeyError for an operation that is not in it."""
-    column = 2 + peers.RUNTIMES.index("litert")
-    section = document.partition("<!-- begin peers -->")[2].partition("<!-- end peers -->")[0]
-    rows = [[cell.strip() for cell in line.split("|")] for line in section.splitlines()]
-    found = {row[1]: row[column] for row in rows if len(row) > column}
-    lines = ["| | of LiteRT's cost |", "|---|---:|"]
-    return "\n".join(lines + [f"| {words} | {found[name]} |" for words, name in SPEED.items()])
 
 
 def make_counted() -> str:
@@ -202,8 +177,6 @@ def main() -> int:
     for name in args.sections or SECTIONS:
         body = f"{stamp(name)}\n\n{SECTIONS[name].make()}"
         DOCUMENT.write_text(put(DOCUMENT.read_text(), name, body))
-        if name == "peers":
-            README.write_text(put(README.read_text(), "speed", speed(DOCUMENT.read_text())))
         print(f"{name}: done", flush=True)
     return 0
 

@@ -1,4 +1,4 @@
-"""docs/performance.md: its sections are stamped, and no commit since has touched what they measure."""
+"""docs/measurements.md: its sections are stamped, and no commit since has touched what they measure."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_later_commit_makes_a_section_old(tmp_path: Path) -> None:
     git("commit", "--message", "second")
     assert performance.stale(stamps, tmp_path).keys() == {"peers", "counted", "single", "bad-case", "history"}
     stamps = stamps.replace(stamps.split()[3], git("rev-parse", "HEAD"))
-    for path in ("minilite/cli/main.py", "docs/performance.md", "asv_bench/results/a.json"):
+    for path in ("minilite/cli/main.py", "docs/measurements.md", "asv_bench/results/a.json"):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text("")
     git("add", "--all")
@@ -99,8 +99,3 @@ def test_the_history_is_of_one_machine(tmp_path: Path) -> None:
     measured("second", commits[0], 2.0)
     measured("second", commits[2], 4.0)
     assert history_chart.read(tmp_path) == [(commits[2], {(COST, FIRST): 4.0}), (commits[0], {(COST, FIRST): 2.0})]
-
-
-def test_readme_shows_what_the_document_says() -> None:
-    readme = performance.README.read_text()
-    assert performance.put(readme, "speed", performance.speed(text())) == readme
