@@ -2,9 +2,9 @@
 
 usage: python -m asv_bench.performance [peers] [counted] [levels] [single] [ladder] [bad-case] [history]
 
-Without names all sections are made anew. `history` measures HEAD as asv_bench/history.py does, if that has not been done, and draws it with what was measured before. A section's stamp is
-the commit it was measured at; `python -m asv_bench.performance --check` fails when a later commit touched what it
-measures.
+Without names all sections are made anew. `history` measures HEAD as asv_bench/history.py does, if that has not been
+done, and draws it with what was measured before. A section's stamp is the commit it was measured at;
+`python -m asv_bench.performance --check` fails when a later commit touched what it measures.
 """
 
 from __future__ import annotations

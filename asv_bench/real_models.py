@@ -81,7 +81,9 @@ def heading() -> str:
     """Where the table was measured, and its first two lines."""
     from minilite._native.kernels import level_names
 
-    versions = f"minilite {importlib.metadata.version('minilite')}, LiteRT {importlib.metadata.version('ai-edge-litert')}"
+    versions = (
+        f"minilite {importlib.metadata.version('minilite')}, LiteRT {importlib.metadata.version('ai-edge-litert')}"
+    )
     level = os.environ.get("MINILITE_ISA") or next(n for n in reversed(level_names()) if n != "amx")
     where = f"*{processor()}, level {level}, one thread, {versions}, Python {platform.python_version()}.*"
     columns = "| model | type | input | minilite, ms | LiteRT, ms | times faster |\n|---|---|---|---:|---:|---:|"

@@ -71,3 +71,15 @@ def test_it_sees_what_it_refuses() -> None:
     assert NAMES.search("ml_asked_free")
     assert NAMES.search("said")
     assert not NAMES.search("ml_masked")
+
+
+def test_lines_of_documents_are_at_most_120_columns() -> None:
+    """Tables and code are as wide as they are."""
+    wide = []
+    for path in files("*.md"):
+        code = False
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            code ^= line.lstrip().startswith("```")
+            if len(line) > 120 and not code and not line.startswith("|"):
+                wide.append(f"{name_of(path)}:{number}")
+    assert wide == []

@@ -24,8 +24,9 @@ from minilite.report.plan import ModelPlan
 
 HEAD = """# API
 
-Every public name, from its docstring; `python -m tools.api_reference` prints this page anew. Where a tensor is meant, its number, its
-name or its details do. Shapes are tuples of elements, sizes are in bytes, numbers of nodes are half-open ranges."""
+Every public name, from its docstring; `python -m tools.api_reference` prints this page anew. Where a tensor is meant,
+its number, its name or its details do. Shapes are tuples of elements, sizes are in bytes, numbers of nodes are
+half-open ranges."""
 
 PAGES: tuple[tuple[str, str, tuple[Any, ...]], ...] = (
     (

@@ -12,17 +12,17 @@ from minilite.ops_shared.types import written_out
 _HEAD = """\
 # Operators
 
-What runs, in which versions and types, spelled as in [kernel.h](../csrc/kernel.h): "?" may be absent, "..." and more like it, "|"
-either. *numpy* stands after types that have no C kernel, or only some of them have: there the numpy reference runs. Printed from the
-operators' rows by `python -m minilite.report.operators`.
+What runs, in which versions and types, spelled as in [kernel.h](../csrc/kernel.h): "?" may be absent, "..." and more
+like it, "|" either. *numpy* stands after types that have no C kernel, or only some of them have: there the numpy
+reference runs. `python -m minilite.report.operators` prints this page from the operators' rows.
 
 | operator | versions | takes | types |
 |---|---|---|---|"""
 _RULES = """
 ## How results are rounded
 
-[numerics.md](numerics.md) explains the words, and says where results differ from LiteRT's on purpose. Oracle: BUILTIN_REF unless it says
-otherwise.
+[numerics.md](numerics.md) explains the words, and says where results differ from LiteRT's on purpose. The oracle is
+BUILTIN_REF where no other is named.
 
 | operator | types of its first input | rule |
 |---|---|---|"""
