@@ -51,9 +51,10 @@ class Interpreter:
     (`minilite.kernel`) or to functions ``f(node, *arrays) -> array or tuple of arrays`` (`node` has `custom_options`,
     `inputs`, `outputs`; an attribute ``shape(node, *shapes)`` makes their shapes known early); `planner` names a
     planning strategy; `in_place` is "wide", "tflite" or "none"; `preserve_inputs=False` lets the arena reuse graph
-    inputs after their last reader; `reorder=True` looks for an execution order with a lower peak; `load` is "map" or
-    "copy"; `plan_cache_bytes` bounds what kept plans take, tables included; `max_bytes` what tensors take: sizes that
-    need more are refused; `max_iterations` how often a WHILE runs its body before the run fails.
+    inputs after their last reader; `reorder=True` looks for an execution order with a lower peak, by a search of
+    bounded work: on a PC half a second at most; `load` is "map" or "copy"; `plan_cache_bytes` bounds what kept plans
+    take, tables included; `max_bytes` what tensors take: sizes that need more are refused; `max_iterations` how often a
+    WHILE runs its body before the run fails.
 
     Wherever a tensor's number is taken, its name or its details do as well.
 
