@@ -348,14 +348,15 @@ class Interpreter:
         graph = self.model.subgraphs[0]
         return call.run(engine.input_arrays(graph, inputs), engine.output_arrays(graph, call.outputs, out), cancel)
 
-    def run_real(self, *inputs: Any) -> dict[str, Array]:
+    def run_real(self, *inputs: Any, cancel: Cancel | None = None) -> dict[str, Array]:
         """Like `run`, with real numbers: quantized inputs are made of floats, and quantized outputs become floats.
 
         Scales and zero points are the tensors' own; values beyond a type's range are cut. Raises: as `run`."""
         graph = self.model.subgraphs[0]
         given = engine.inputs_by_number(graph, inputs)
         found = self.run(
-            {number: float_values.quantized(graph.tensors[number], value) for number, value in given.items()}
+            {number: float_values.quantized(graph.tensors[number], value) for number, value in given.items()},
+            cancel=cancel,
         )
         return {
             graph.tensors[i].name: float_values.floats(graph.tensors[i], found[graph.tensors[i].name])
