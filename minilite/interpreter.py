@@ -51,9 +51,10 @@ class Interpreter:
     (`minilite.kernel`) or to functions ``f(node, *arrays) -> array or tuple of arrays`` (`node` has `custom_options`,
     `inputs`, `outputs`; an attribute ``shape(node, *shapes)`` makes their shapes known early); `planner` names a
     planning strategy; `in_place` is "wide", "tflite" or "none"; `preserve_inputs=False` lets the arena reuse graph
-    inputs after their last reader; `reorder=True` looks for an execution order with a lower peak; `load` is "map" or
-    "copy"; `plan_cache_bytes` bounds what kept plans take, tables included; `max_bytes` what tensors take: sizes that
-    need more are refused; `max_iterations` how often a WHILE runs its body before the run fails.
+    inputs after their last reader; `reorder=True` looks for an execution order with a lower peak, by a search of
+    bounded work: on a PC half a second at most; `load` is "map" or "copy"; `plan_cache_bytes` bounds what kept plans
+    take, tables included; `max_bytes` what tensors take: sizes that need more are refused; `max_iterations` how often a
+    WHILE runs its body before the run fails.
 
     Wherever a tensor's number is taken, its name or its details do as well.
 
@@ -347,14 +348,15 @@ class Interpreter:
         graph = self.model.subgraphs[0]
         return call.run(engine.input_arrays(graph, inputs), engine.output_arrays(graph, call.outputs, out), cancel)
 
-    def run_real(self, *inputs: Any) -> dict[str, Array]:
+    def run_real(self, *inputs: Any, cancel: Cancel | None = None) -> dict[str, Array]:
         """Like `run`, with real numbers: quantized inputs are made of floats, and quantized outputs become floats.
 
         Scales and zero points are the tensors' own; values beyond a type's range are cut. Raises: as `run`."""
         graph = self.model.subgraphs[0]
         given = engine.inputs_by_number(graph, inputs)
         found = self.run(
-            {number: float_values.quantized(graph.tensors[number], value) for number, value in given.items()}
+            {number: float_values.quantized(graph.tensors[number], value) for number, value in given.items()},
+            cancel=cancel,
         )
         return {
             graph.tensors[i].name: float_values.floats(graph.tensors[i], found[graph.tensors[i].name])

@@ -45,6 +45,7 @@ def in_order(signature: Signature) -> Signature:
 class SignatureRunner:
     """Calls one signature: inputs by name, resized to the arrays given; outputs by name, owned copies.
 
+    ``cancel=token`` ends a call as it ends `Interpreter.run`, unless an input has that name.
     `Interpreter.get_signature_runner` gives one. Raises: InputError.
     """
 
@@ -72,7 +73,10 @@ class SignatureRunner:
         """Runs the signature on arrays by name. Raises: InputError for names, types; ShapeError for shapes the model
         refuses."""
         plain = None if by_position else self._call.plain(inputs)
-        return self._call.run(self._checked(by_position, inputs) if plain is None else plain)
+        if plain is not None:
+            return self._call.run(plain)
+        cancel = None if "cancel" in self._signature.inputs else inputs.pop("cancel", None)
+        return self._call.run(self._checked(by_position, inputs), cancel=cancel)
 
     def _checked(self, by_position: Sequence[Any], inputs: Mapping[str, Any]) -> list[tuple[int, Array]]:
         expected = self._signature.inputs

@@ -1,8 +1,8 @@
 """Operator order: another execution order of a graph whose live tensors take less memory at their peak.
 
 A beam search over downsets (sets of nodes closed under "comes before"): of the partial orders that have run the same
-nodes only the one with the lowest peak is kept. It tries at most WORK nodes; where many are ready at once, fewer
-partial orders are kept.
+nodes only the one with the lowest peak is kept. The work of trying nodes is counted and bounded by WORK; where many are
+ready at once, fewer partial orders are kept.
 Source: E. Liberis, N. Lane, "Neural networks on microcontrollers: saving memory at inference via operator reordering"
 (2019); B. Ahn et al., "Ordering Chaos: Memory-Aware Scheduling of Irregularly Wired Neural Networks" (2020).
 """
@@ -13,8 +13,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 BEAM = 64
-WORK = 100_000
-"""Nodes that a search tries: about half a second."""
+WORK = 500_000
+"""Steps that a search may take (see `_steps`), some 0.3 s. A graph that needs more for one order stays as it is."""
+NODES_PER_STEP = 2500
+"""Masks have a bit per node: combining two of so many bits takes as long as the rest of a step."""
 
 
 class OrderNode(NamedTuple):
@@ -35,6 +37,11 @@ class _Partial(NamedTuple):
     order: tuple[int, Any] | None
 
 
+def _steps(touched: int, nodes: int) -> int:
+    """Steps of trying one node: one, and one per operand or reader, times the cost of masks of `nodes` bits."""
+    return (1 + touched) * (1 + nodes // NODES_PER_STEP)
+
+
 class _Graph:
     """Who writes and who reads each tensor, and which are kept to the end."""
 
@@ -53,6 +60,11 @@ class _Graph:
                 if tensor in writer:
                     self.needs[number] |= 1 << writer[tensor]
                     self.followers[writer[tensor]].add(number)
+        self.touched = [reads | writes for reads, writes in zip(self.inputs, self.outputs, strict=True)]
+        self.steps = [
+            _steps(len(touched) + len(followers), len(nodes))
+            for touched, followers in zip(self.touched, self.followers, strict=True)
+        ]
 
     def known(self, tensors: Sequence[int]) -> set[int]:
         return {t for t in tensors if 0 <= t < len(self.sizes)}
@@ -66,13 +78,15 @@ class _Graph:
         """What running one more node leaves."""
         live = at.live + sum(self.sizes[t] for t in self.outputs[number])
         peak = max(at.peak, live)
-        done = at.done | 1 << number
-        for tensor in self.inputs[number] | self.outputs[number]:
-            if tensor not in self.kept and self.readers[tensor] & ~done == 0:
+        bit = 1 << number
+        done = at.done | bit
+        left = ~done
+        for tensor in self.touched[number]:
+            if tensor not in self.kept and not self.readers[tensor] & left:
                 live -= self.sizes[tensor]
-        ready = at.ready & ~(1 << number)
+        ready = at.ready ^ bit
         for follower in self.followers[number]:
-            if not self.needs[follower] & ~done:
+            if not self.needs[follower] & left:
                 ready |= 1 << follower
         return _Partial(peak, live, done, ready, (number, at.order))
 
@@ -101,6 +115,8 @@ def lower_peak_order(
 
     `sizes` are bytes by tensor, 0 for tensors that take no memory: these, too, are written before they are read.
     """
+    if sum(_steps(len(node.inputs) + len(node.outputs), len(nodes)) for node in nodes) > WORK:
+        return None
     graph = _Graph(nodes, sizes, {*inputs, *outputs})
     present = peak_of(nodes, sizes, inputs, outputs)
     beam, work = [graph.start(inputs)], WORK
@@ -111,7 +127,7 @@ def lower_peak_order(
             if found and share <= 0:
                 break
             for number in _bits(at.ready):
-                work, share = work - 1, share - 1
+                work, share = work - graph.steps[number], share - graph.steps[number]
                 after = graph.run(at, number)
                 if after.peak < present and (after.done not in found or after.peak < found[after.done].peak):
                     found[after.done] = after

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from built import custom_chain, floats, ready, relu_chain, run
+from built import custom_chain, floats, one_signature, ready, relu_chain, run
 from test_threads import Blocked, endless_loop, long_node
 
 import minilite
-from minilite.errors import InputTypeError, KernelError, StateError
+from minilite.errors import InputError, InputTypeError, KernelError, StateError
+from minilite.format.builder import ModelBuilder
 
 BEFORE = "^the run was cancelled before its first node$"
 
@@ -41,6 +42,39 @@ def test_token_set_before_the_run_ends_it_before_its_first_node() -> None:
     interpreter.invoke()  # the token was of the other runs alone
     interpreter.invoke(cancel=minilite.Cancel())
     assert ran == [4, 4]
+
+
+def test_token_ends_calls_of_signatures_and_of_real_numbers() -> None:
+    token, ones = minilite.Cancel(), np.ones((1, 4), np.float32)
+    interpreter = minilite.Interpreter(model_content=one_signature())
+    runner = interpreter.get_signature_runner()
+    calls = [lambda **cancel: runner(a=ones, **cancel), lambda **cancel: interpreter.run_real(ones, **cancel)]
+    for call in calls:
+        for unset in (None, minilite.Cancel()):
+            assert [y.tolist() for y in call(cancel=unset).values()] == [y.tolist() for y in call().values()]
+    token.cancel()
+    for call in calls:
+        with pytest.raises(KernelError, match=BEFORE):
+            call(cancel=token)
+        with pytest.raises(InputTypeError, match=r"must be a minilite\.Cancel$"):
+            call(cancel=ones)
+    with pytest.raises(InputTypeError, match="takes its arrays by name"):
+        runner(ones, cancel=token)
+    with pytest.raises(InputError, match="Invalid number of inputs"):
+        runner(cancel=token)
+
+
+def test_inputs_of_signatures_may_be_named_cancel() -> None:
+    b = ModelBuilder()
+    g = b.subgraph("main")
+    x = g.input("x", (2,))
+    y = g.node("RELU", [x], out=("y", (2,)))
+    g.output(y)
+    b.signature("serving_default", {"cancel": x}, {"y": y})
+    runner = minilite.Interpreter(model_content=b.build()).get_signature_runner()
+    assert runner(cancel=floats(-1, 2))["y"].tolist() == [0, 2]
+    with pytest.raises(InputError, match="Got value of type Cancel"):
+        runner(cancel=minilite.Cancel())
 
 
 def test_cancel_with_nothing_running_has_no_effect() -> None:

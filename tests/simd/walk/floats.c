@@ -21,16 +21,16 @@ static double elu(double x) { return x < 0 ? expm1(x) : x; }
 static double hard_swish(double x) {
     return (double)(float)(x * (double)(float)clamp((double)(float)(x + 3), 0, 6)) / 6;
 }
-static double gelu(double x) { return x / 2 * (1 + erf(x / sqrt(2))); }
+static double gelu(double x) { return x / 2 * erfc(-x / sqrt(2)); }
 static double gelu_tanh(double x) {
-    return x / 2 * (1 + tanh(sqrt(2 / acos(-1)) * (x + 0.044715 * x * x * x)));
+    return x / (1 + exp(-2 * sqrt(2 / acos(-1)) * (x + 0.044715 * x * x * x)));
 }
 
 typedef struct map_function {
     double (*exact)(double x);
     double ulp; /* 0: rounded correctly */
     float low, high;
-    bool of_half; /* the bound is of x / 2 */
+    bool of_half; /* the bound is of x / 2; below -1 also of what it gives */
 } map_function;
 
 static const map_function functions[ML_MAP_COUNT] = {
@@ -64,6 +64,8 @@ static void map_once(walk *w, int32_t number, int64_t n, float low, float high) 
     for (int64_t i = 0; i < n; i++) {
         exact[i] = f->exact(x[i]);
         bounds[i] = f->ulp * step_of(f->of_half ? x[i] / 2 : exact[i]);
+        if (f->of_half && x[i] < -1) /* the negative tail keeps its own digits, too */
+            bounds[i] = fmin(bounds[i], 4e-5 * fabs(exact[i]));
     }
     ml_map_f32_args args = {.x = x, .y = y, .n = n, .function = number, .a = 0.3f};
     if (number == ML_MAP_CLAMP) args.a = -0.5f, args.b = 2.25f;
