@@ -11,7 +11,7 @@ import numpy as np
 from minilite.format.dtypes import TensorType, numpy_type
 from minilite.format.model import Array, Tensor
 from minilite.ops_shared import fixed_point
-from minilite.ops_shared.operator import OpNode, reference
+from minilite.ops_shared.operator import Meaning, OpNode, reference
 from minilite.ops_shared.options import ACTIVATION_LIMITS, activation
 from minilite.ops_shared.tensors import input_of
 
@@ -161,7 +161,7 @@ def squared_difference(node: OpNode, a: Array, b: Array) -> Array:
     return np.clip(scaled + output.quantization.zero_point, -128, 127).astype(np.int8)
 
 
-sub = reference(
+sub: Meaning = reference(
     "SUB",
     rounding={
         "f32": "one rounding, clamp; NaN passes clamps",
@@ -169,7 +169,7 @@ sub = reference(
         "s8 u8 s16": "as ADD; s16 is always quantized",
     },
 )(binary)
-mul = reference(
+mul: Meaning = reference(
     "MUL",
     rounding={
         "f32 f16": "one rounding, clamp; NaN passes clamps",

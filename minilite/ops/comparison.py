@@ -9,7 +9,7 @@ from minilite.format.dtypes import TensorType
 from minilite.format.model import Array
 from minilite.ops_shared.bfloat16 import through_f32
 from minilite.ops_shared.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
-from minilite.ops_shared.operator import OpNode, reference
+from minilite.ops_shared.operator import Meaning, OpNode, reference
 from minilite.ops_shared.tensors import input_of
 
 _UFUNCS = {
@@ -55,7 +55,7 @@ def _rescaled(node: OpNode, position: int, x: Array) -> Array:
     return multiply_by_quantized_multiplier((x.astype(np.int32) - q.zero_point) << 8, *quantize_multiplier(q.scale))
 
 
-equal = reference(
+equal: Meaning = reference(
     "EQUAL",
     "NOT_EQUAL",
     rounding={

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from minilite.format.model import Array
-from minilite.ops_shared.operator import OpNode, reference
+from minilite.ops_shared.operator import Meaning, OpNode, reference
 
 _FUNCTIONS: dict[str, Callable[[Array], Array]] = {"REAL": np.real, "IMAG": np.imag, "COMPLEX_ABS": np.abs}
 
@@ -19,7 +19,7 @@ def complex_values(node: OpNode, x: Array) -> Array:
         return np.ascontiguousarray(_FUNCTIONS[node.op](x)).reshape(x.shape)
 
 
-complex_abs = reference(
+complex_abs: Meaning = reference(
     "COMPLEX_ABS",
     rounding={
         "": "libm's hypot",

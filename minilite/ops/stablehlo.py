@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from minilite.format.model import Array
-from minilite.ops_shared.operator import OpNode, reference
+from minilite.ops_shared.operator import Meaning, OpNode, reference
 
 _FUNCTIONS: dict[str, Callable[[Array, Array], Array]] = {
     "STABLEHLO_ADD": np.add,
@@ -44,11 +44,11 @@ def shift_left(node: OpNode, a: Array, b: Array) -> Array:  # noqa: ARG001
     return np.asarray(np.where(inside, a.astype(np.int64) << np.where(inside, b, 0), 0).astype(a.dtype))
 
 
-stablehlo_maximum = reference(
+stablehlo_maximum: Meaning = reference(
     "STABLEHLO_MAXIMUM",
     "STABLEHLO_MINIMUM",
     rounding={
         "": "exact; the first where one is NaN",
     },
 )(stablehlo)
-stablehlo_and = reference("STABLEHLO_AND")(stablehlo)
+stablehlo_and: Meaning = reference("STABLEHLO_AND")(stablehlo)

@@ -16,7 +16,7 @@ from minilite.ops_shared.fixed_point import (
     rescale,
     scale_ratio,
 )
-from minilite.ops_shared.operator import OpNode, reference
+from minilite.ops_shared.operator import Meaning, OpNode, reference
 from minilite.ops_shared.real_table import by_real
 from minilite.ops_shared.tensors import input_of
 
@@ -164,13 +164,13 @@ def _rsqrt(real: Array) -> Array:
     return np.asarray(np.float32(1) / np.sqrt(real.astype(np.float32)))
 
 
-square = reference(
+square: Meaning = reference(
     "SQUARE",
     rounding={
         "": "one rounding",
     },
 )(function)
-sin = reference(
+sin: Meaning = reference(
     "SIN",
     "COS",
     rounding={
@@ -178,25 +178,25 @@ sin = reference(
         "f16": "libm's of float32, rounded once",
     },
 )(function)
-floor = reference(
+floor: Meaning = reference(
     "FLOOR",
     rounding={
         "": "exact",
     },
 )(function)
-ceil = reference(
+ceil: Meaning = reference(
     "CEIL",
     rounding={
         "": "exact (oracle: LiteRT's optimized kernel)",
     },
 )(function)
-round = reference(
+round: Meaning = reference(
     "ROUND",
     rounding={
         "": "exact, ties to even (oracle: LiteRT's optimized kernel)",
     },
 )(function)
-sign = reference(
+sign: Meaning = reference(
     "SIGN",
     rounding={
         "": "exact; NaN stays",
