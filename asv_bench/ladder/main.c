@@ -8,18 +8,10 @@
  * forgotten, and the nodes up to the next dynamic one are planned. The line printed is JSON: of
  * each run but the first the nanoseconds of ordering, deallocating, allocating, resolving and of
  * kernels, and what the planner looked at in all of them. */
-#define _POSIX_C_SOURCE 200809L
 #include "ladder.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <time.h>
-
-int64_t ladder_now(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 static int32_t read_number(void) {
     int value;

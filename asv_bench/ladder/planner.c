@@ -1,6 +1,9 @@
 /* planner.c -- stepwise allocation over a graph with dynamic tensors, in every step of the
  * ladder. */
+#define _POSIX_C_SOURCE 200809L
 #include "ladder.h"
+
+#include <time.h>
 
 #if defined LADDER_STORE_LIST
 #include "store_list.h"
@@ -25,6 +28,12 @@ struct planner {
     int64_t clock; /* nanoseconds that reading the clock takes, left out of every phase */
     costs costs;
 };
+
+int64_t ladder_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
 
 static int64_t cost_of_clock(void) {
     enum { READS = 4096 };

@@ -40,23 +40,6 @@ static bool make_room(void **things, int64_t *room, int64_t used, int64_t count,
     return true;
 }
 
-void *ml_lowering_keep(lowering *l, int64_t bytes, ml_error *error) {
-    kept *k = malloc(sizeof *k);
-    void *data = bytes < 0 || bytes > INT64_MAX - 128
-                     ? NULL
-                     : aligned_alloc(64, (size_t)ml_round_up(bytes + 1, 64));
-    if (!k || !data) {
-        free(k);
-        free(data);
-        ml_error_memory(error, "lowering", bytes, 0);
-        return NULL;
-    }
-    memset(data, 0, (size_t)ml_round_up(bytes + 1, 64));
-    *k = (kept){l->kept, data};
-    l->kept = k;
-    return data;
-}
-
 /* Tensors -------------------------------------------------------------------------------------- */
 
 static void fill_tensor(lowering *l, const ml_tensor_row *row, ml_tensor_def *t) {

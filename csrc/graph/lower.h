@@ -62,7 +62,7 @@ typedef struct lowering {
     _Alignas(16) uint8_t node_params[ML_MOST_PARAMS];
 } lowering;
 
-/* Zeroed memory for what parameters and constants point to; NULL with an error. */
+/* options.c. Zeroed memory for what parameters and constants point to; NULL with an error. */
 void *ml_lowering_keep(lowering *l, int64_t bytes, ml_error *error);
 /* Finds the code's row, and the slots of its options. */
 void ml_open_code(ml_code *code, const ml_file *file, const ml_operator_row *row, bool callers);

@@ -1,10 +1,7 @@
 """Which tensors have to leave an arena for it to shrink."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from minilite._native.plan import Plan
+from typing import Any, NamedTuple
 
 _MOST_STEPS = 8
 
@@ -26,7 +23,7 @@ class BindAdvice(NamedTuple):
     arena_bytes: int
 
 
-def _candidates(plan: "Plan", taken: Sequence[int]) -> list[tuple[int, ...]]:
+def _candidates(plan: Any, taken: Sequence[int]) -> list[tuple[int, ...]]:
     """Tensors in the arena, each alone; and all that share one place, together."""
     states = [(t, plan.tensor(t)) for t in range(plan.n_tensors)]
     arena = {t: s.root for t, s in states if s.storage == "arena" and s.bytes > 0 and s.offset >= 0 and t not in taken}
@@ -36,7 +33,7 @@ def _candidates(plan: "Plan", taken: Sequence[int]) -> list[tuple[int, ...]]:
     return [(t,) for t in arena] + [tuple(members) for members in classes.values() if len(members) > 1]
 
 
-def advise_bind(plan: "Plan") -> list[BindAdvice]:
+def advise_bind(plan: Any) -> list[BindAdvice]:
     """See `Plan.advise_bind`."""
     start = now = plan.without(())
     advice: list[BindAdvice] = []
