@@ -134,8 +134,7 @@ static void fuse_clamp(fusing *f, int32_t n) {
     operands_of(f, clamp)[clamp->io->n_inputs] = between;
     f->producers[y] = f->producers[between];
     f->producers[between] = n;
-    join(f, clamp, producer,
-         between); /* it reads y, but is not one of the nodes that take part */
+    join(f, clamp, producer, between); /* it reads y, but is not one of the nodes that take part */
 }
 
 /* Takes the producer's operand in the place of what it made of it. */
