@@ -389,3 +389,10 @@ def test_c_symbols_have_their_prefix() -> None:
             name = re.search(r"(\w+)\s*\([^()]*(?:\([^()]*\)[^()]*)*\)\s*\{", heading)
             if name and not heading.startswith("static") and re.match(r"[a-z]\w*[ *]", heading):
                 assert name.group(1).startswith("ml_"), f"{name_of(path)}: {heading}"
+
+
+def test_no_merge_was_left_half_done() -> None:
+    marks = re.compile(r"^(?:<{7} |>{7} |={7}$)", re.MULTILINE)
+    assert [
+        name_of(path) for path in files("*.md", "*.py", "*.c", "*.h", "*.txt") if marks.search(path.read_text())
+    ] == []
