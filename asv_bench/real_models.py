@@ -1,11 +1,12 @@
 """Times real models on minilite and on LiteRT, both in one process and in turns, and prints a table in milliseconds.
 
-usage: python -m asv_bench.real_models [--rounds 40] [--write] MODEL.tflite ...
+usage: python -m asv_bench.real_models [--rounds 40] [--write] MODEL ...
 
-Each line is one model: a steady `invoke()` at the stored input shapes on random inputs, one thread on either side,
-LiteRT with its default delegate XNNPACK. Both times are medians over the rounds; the last column is the median of
-the rounds' own ratios, LiteRT's time over minilite's: above 1 minilite is faster. `--write` puts the table into the
-README, between its marks. Times are processor time of the calling thread.
+MODEL is the path of a .tflite file, or NAME=PATH with the name to print. Each line is one model: a steady `invoke()`
+at the input shapes in the file, on random inputs, one thread on either side, LiteRT with its default delegate
+XNNPACK. Both times are medians over the rounds. The last column is LiteRT's time over minilite's, the median of the
+ratio in each round: above 1 minilite is faster, below 1 (bold) LiteRT is. `--write` puts the table into the README,
+between its marks. Times are processor time of the calling thread.
 """
 
 from __future__ import annotations
@@ -47,29 +48,30 @@ def filled(interpreter: Any) -> Any:
 
 
 def kind_of(interpreter: Any) -> str:
-    """The element type that a model computes in: that of its activations, as most of its tensors have it."""
+    """The element type that a model computes in: the one that most of its tensors have."""
     details = [d for d in interpreter.get_tensor_details() if np.prod(d["shape"], initial=1) > 1]
     types = [np.dtype(d["dtype"]).name for d in details if np.dtype(d["dtype"]).name in INTEGERS | {"float32"}]
     return max(set(types), key=types.count) if types else ""
 
 
-def row(path: Path, rounds: int) -> str:
-    """A model's line of the table."""
+def row(model: str, rounds: int) -> str:
+    """A model's line of the table. `model` is a path, or a name to print and a path: NAME=PATH."""
     from ai_edge_litert.interpreter import Interpreter as LiteRT
 
     from minilite import Interpreter
 
+    name, _, path = model.rpartition("=")
     ours = filled(Interpreter(path, num_threads=1))
-    theirs = filled(LiteRT(model_path=str(path), num_threads=1))
+    theirs = filled(LiteRT(model_path=path, num_threads=1))
     for _ in range(3):
         ours.invoke()
         theirs.invoke()
     mine, other = timing.in_turn((ours.invoke, theirs.invoke), rounds, SLICE)
     ratio = statistics.median(b / a for a, b in zip(mine, other, strict=True))
-    shape = " x ".join(str(n) for n in ours.get_input_details()[0]["shape"][1:])
+    shape = " x ".join(str(n) for n in ours.get_input_details()[0]["shape"])
     left, right = (digits(statistics.median(side) / 1e6) for side in (mine, other))
     faster = f"{ratio:.2f}" if ratio >= 1 else f"**{ratio:.2f}**"
-    return f"| {path.stem} | {kind_of(ours)} | {shape} | {left} | {right} | {faster} |"
+    return f"| {name or Path(path).stem} | {kind_of(ours)} | {shape} | {left} | {right} | {faster} |"
 
 
 def digits(milliseconds: float) -> str:
@@ -86,7 +88,7 @@ def heading() -> str:
     )
     level = os.environ.get("MINILITE_ISA") or next(n for n in reversed(level_names()) if n != "amx")
     where = f"*{processor()}, level {level}, one thread, {versions}, Python {platform.python_version()}.*"
-    columns = "| model | type | input | minilite, ms | LiteRT, ms | times faster |\n|---|---|---|---:|---:|---:|"
+    columns = "| model | type | input | minilite, ms | LiteRT, ms | LiteRT / minilite |\n|---|---|---|---:|---:|---:|"
     return f"{where}\n\n{columns}"
 
 
@@ -94,14 +96,14 @@ def main() -> int:
     """Prints the table, and writes it into the README where asked."""
     assert __doc__ is not None
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models", nargs="+", type=Path, metavar="MODEL")
+    parser.add_argument("models", nargs="+", metavar="MODEL")
     parser.add_argument("--rounds", type=int, default=40, help="turns of each side")
     parser.add_argument("--write", action="store_true", help="put the table into README.md")
     args = parser.parse_args()
     lines = [heading()]
     print(lines[0], flush=True)
-    for path in args.models:
-        lines.append(row(path, args.rounds))
+    for model in args.models:
+        lines.append(row(model, args.rounds))
         print(lines[-1], flush=True)
     if args.write:
         README.write_text(put(README.read_text(), "speed", "\n".join(lines)))

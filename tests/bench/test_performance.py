@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from asv_bench import builds, history_chart, performance
+from asv_bench import builds, history_chart, performance, real_models
 
 
 def text() -> str:
@@ -99,3 +99,11 @@ def test_the_history_is_of_one_machine(tmp_path: Path) -> None:
     measured("second", commits[0], 2.0)
     measured("second", commits[2], 4.0)
     assert history_chart.read(tmp_path) == [(commits[2], {(COST, FIRST): 4.0}), (commits[0], {(COST, FIRST): 2.0})]
+
+
+def test_the_readme_has_its_table_of_models() -> None:
+    table = real_models.README.read_text().partition("<!-- begin speed -->")[2].partition("<!-- end speed -->")[0]
+    rows = [line for line in table.splitlines() if line.startswith("| ")]
+    assert len(rows) > 5
+    assert any("int8" in row for row in rows)
+    assert "level" in table
