@@ -113,7 +113,7 @@ def test_blocks_are_seen() -> None:
         "docs/migration.md": 2,
         "docs/notebook.md": 3,
         "docs/threads.md": 4,
-        "docs/tutorial.md": 12,
+        "docs/tutorial.md": 13,
     }
 
 
