@@ -175,7 +175,7 @@ def rows(names: Sequence[str] = ()) -> Iterator[Row]:
 
 def table() -> str:
     """All rows for a document: LiteRT's time over minilite's by the medians, bold where below what it ought to be."""
-    lines = ["| operator | LiteRT / minilite | asked | KiB | rate | of peak |", "|---|---:|---:|---:|---:|---:|"]
+    lines = ["| operator | LiteRT / minilite | aim | KiB | rate | of peak |", "|---|---:|---:|---:|---:|---:|"]
     for row in rows():
         ours = min(row.ours)
         ratio = f"**{row.median:.2f}**" if row.is_low else f"{row.median:.2f}"
