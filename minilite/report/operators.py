@@ -12,17 +12,19 @@ from minilite.ops_shared.types import written_out
 _HEAD = """\
 # Operators
 
-What runs, in which versions and types, spelled as in [kernel.h](../csrc/kernel.h): "?" may be absent, "..." and more
-like it, "|" either. *numpy* stands after types that have no C kernel, or only some of them have: there the numpy
-reference runs. `python -m minilite.report.operators` prints this page from the operators' rows.
+Every operator that runs, with its versions, its operands and their types, written as in [kernel.h](../csrc/kernel.h):
+`?` after a name or type means that the operand may be absent, `...` that more like it may follow, `|` one or the other.
+Types are f32, f16, bf16, f64 (floats), s8 to s64 (signed integers), u8 to u64 (unsigned), s4, s2, u4 (4 and 2 bits),
+b8 (bool), c64, c128 (complex). *numpy* after types means that no C kernel takes some or all of them; the numpy
+reference runs there. `python -m minilite.report.operators` prints this page from the rows of the operators.
 
 | operator | versions | takes | types |
 |---|---|---|---|"""
 _RULES = """
 ## How results are rounded
 
-[numerics.md](numerics.md) explains the words, and says where results differ from LiteRT's on purpose. The oracle is
-BUILTIN_REF where no other is named.
+[numerics.md](numerics.md) explains the terms, and says where results differ from LiteRT's on purpose. Results are
+compared with those of BUILTIN_REF, unless the rule names other kernels.
 
 | operator | types of its first input | rule |
 |---|---|---|"""
