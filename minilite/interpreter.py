@@ -168,7 +168,7 @@ class Interpreter:
         logging = sys.modules.get("logging")  # who has not imported it has not asked
         if logging is not None:
             graph, threads = self.model.subgraphs[subgraph], self._options.threads
-            text = "subgraph %d: %d nodes, %d tensors, at most %d threads a run"
+            text = "subgraph %d: %d nodes, %d tensors, at most %d threads per run"
             logging.getLogger("minilite").debug(text, subgraph, len(graph.nodes), len(graph.tensors), threads)
 
     # LiteRT's surface -------------------------------------------------------------------------------------------------

@@ -152,7 +152,7 @@ static ml_status prepare_find(const ml_call *c, ml_wish *wish) {
     if (ml_output(c, 0)->type == ML_STRING)
         ml_reserve(wish, ml_elements(&ml_input(c, KEYS)->shape) * (int64_t)sizeof(int32_t));
     if (ml_elements(standing) < 1)
-        return ml_fail(c, ML_SHAPE_ERROR, "there is no value for keys that the table has not");
+        return ml_fail(c, ML_SHAPE_ERROR, "input 2, the value for keys that are missing, is empty");
     return ml_set_output(c, 0, &ml_input(c, KEYS)->shape);
 }
 

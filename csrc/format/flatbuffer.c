@@ -43,7 +43,7 @@ ml_status ml_unfold(ml_reader *r, int64_t bytes, int32_t table, int32_t slot) {
     r->unfolded += bytes;
     if (r->unfolded <= ML_UNFOLDED_PER_BYTE * r->bytes + ML_UNFOLDED_ANYWAY) return ML_OK;
     return ml_refuse(
-        r, "%s.%s: the file's %" PRId64 " bytes are shared so often that they unfold to %" PRId64,
+        r, "%s.%s: the file's %" PRId64 " bytes are shared so often that they expand to %" PRId64,
         ml_schema_tables[table].name, ml_schema_slot_at(table, slot)->name, r->bytes, r->unfolded);
 }
 

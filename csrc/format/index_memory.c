@@ -38,7 +38,7 @@ ml_status ml_index_no_room(ml_index *x) {
     if (x->taken > ML_ROWS_PER_BYTE * r->bytes + ML_ROWS_ANYWAY)
         return ml_refuse(r,
                          "the file's %" PRId64
-                         " bytes are shared so often that they unfold to more "
+                         " bytes are shared so often that they expand to more "
                          "than %" PRId64 " of rows",
                          r->bytes, ML_ROWS_PER_BYTE * r->bytes + ML_ROWS_ANYWAY);
     snprintf(r->error->text, sizeof r->error->text, "no memory for the rows of %" PRId64 " bytes",

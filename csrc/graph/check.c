@@ -33,7 +33,7 @@ static ml_status check_tensor(const ml_graph_def *def, const ml_tensor_def *t, i
         return refuse_tensor(error, s, -1, number, NULL);
     }
     if (t->quantization < -1 || t->quantization >= def->n_quantizations) {
-        ml_error_set(error, ML_GRAPH_ERROR, ML_FIRST " names quantization %d of %d",
+        ml_error_set(error, ML_GRAPH_ERROR, ML_FIRST " refers to quantization %d of %d",
                      t->quantization, def->n_quantizations);
         return refuse_tensor(error, s, -1, number, NULL);
     }
@@ -70,13 +70,13 @@ static ml_status check_range(const ml_graph_def *def, int64_t start, int64_t cou
                              bool absent, const char *what, int32_t s, int32_t node,
                              ml_error *error) {
     if (start < 0 || count < 0 || start > def->n_io || count > def->n_io - start) {
-        ml_error_set(error, ML_GRAPH_ERROR, "%s %lld to %lld lie outside the %lld there are", what,
+        ml_error_set(error, ML_GRAPH_ERROR, "%s %lld to %lld are out of range: there are %lld", what,
                      (long long)start, (long long)(start + count), (long long)def->n_io);
         return refuse(error, s, node);
     }
     for (int64_t i = start; i < start + count; i++)
         if (def->io[i] >= limit || def->io[i] < (absent ? -1 : 0)) {
-            ml_error_set(error, ML_GRAPH_ERROR, "%s names number %d, there are %d", what,
+            ml_error_set(error, ML_GRAPH_ERROR, "%s refers to number %d, there are %d", what,
                          def->io[i], limit);
             return refuse(error, s, node);
         }
@@ -107,7 +107,7 @@ static ml_status check_node_tables(const ml_graph_def *def, const ml_subgraph_de
     if (n->params_start < 0 || n->params_start > def->params_bytes ||
         info.params_bytes > def->params_bytes - n->params_start) {
         ml_error_set(error, ML_GRAPH_ERROR,
-                     "its %d bytes of parameters lie outside the %lld there are", info.params_bytes,
+                     "its %d bytes of parameters are out of range: there are %lld", info.params_bytes,
                      (long long)def->params_bytes);
         return refuse(error, s, n->index);
     }
@@ -205,7 +205,7 @@ ml_status ml_graph_check(const ml_graph_def *def, ml_error *error) {
         !def->simd)
         return ml_error_set(
             error, ML_GRAPH_ERROR,
-            "the description of the graph has counts that cannot be: subgraph %d of %d", def->root,
+            "the description of the graph has impossible counts: subgraph %d of %d", def->root,
             def->n_subgraphs);
     const ml_tensor_def *tensors = def->tensors;
     const ml_node_def *nodes = def->nodes;

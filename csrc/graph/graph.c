@@ -182,7 +182,7 @@ static ml_status add_frame(ml_graph *g, int32_t subgraph, int32_t parent, int32_
         if (g->frames[f].subgraph == subgraph)
             return ml_error_set(
                 error, ML_GRAPH_ERROR,
-                "subgraph %d calls itself: a runtime without recursion cannot run it", subgraph);
+                "subgraph %d calls itself: recursion is not supported", subgraph);
     if (g->n_frames == ML_MAX_FRAMES)
         return ml_error_set(error, ML_GRAPH_ERROR, "subgraphs are called from more than %d places",
                             ML_MAX_FRAMES);
@@ -192,7 +192,7 @@ static ml_status add_frame(ml_graph *g, int32_t subgraph, int32_t parent, int32_
     if (g->n_frames > 0 && (tensors > ML_MAX_UNFOLDED || nodes > ML_MAX_UNFOLDED))
         return ml_error_set(
             error, ML_GRAPH_ERROR,
-            "calls of subgraphs unfold to %lld tensors and %lld nodes, at most %d of each are supported",
+            "calls of subgraphs expand to %lld tensors and %lld nodes, at most %d of each are supported",
             (long long)tensors, (long long)nodes, ML_MAX_UNFOLDED);
     ml_frame *frames = realloc(g->frames, (size_t)(g->n_frames + 1) * sizeof *frames);
     int32_t *children =

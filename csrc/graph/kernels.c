@@ -87,7 +87,7 @@ ml_status ml_kernel_describe(const ml_kernel *k, ml_kernel_info *info, ml_error 
     if (k->params_bytes < 0 || k->blob_bytes < 0 || k->memory_bytes < 0 || k->packs < 0 ||
         k->n_fields < 0 || (k->n_fields > 0 && !k->fields))
         return ml_error_set(error, ML_GRAPH_ERROR,
-                            "kernel '%s' has counts that cannot be: %d fields in %d bytes of "
+                            "kernel '%s' has impossible counts: %d fields in %d bytes of "
                             "parameters, a blob of %d, memory of %d bytes, packs input %d",
                             k->name, k->n_fields, k->params_bytes, k->blob_bytes, k->memory_bytes,
                             k->packs);

@@ -182,7 +182,7 @@ static bool find_custom(const ml_call *c, const char *name, ml_flex_value *value
     const uint8_t *data = custom_options(c, &bytes);
     if (!l->flex.data && !ml_flex_open(data, bytes, &l->flex)) {
         l->flex.data = NULL;
-        ml_fail(c, ML_UNSUPPORTED, "custom options are not a flexbuffer's map");
+        ml_fail(c, ML_UNSUPPORTED, "custom options are not a flexbuffer map");
         return false;
     }
     return ml_flex_find(&l->flex, name, value);

@@ -64,7 +64,7 @@ static ml_status settle(const ml_call *c) {
 /* Blocks are a state's. */
 static ml_status set_bytes(const ml_call *c, int i, int64_t bytes) {
     (void)bytes;
-    return ml_fail(c, ML_KERNEL_ERROR, "there is no output %d of no fixed size", i);
+    return ml_fail(c, ML_KERNEL_ERROR, "output %d does not hold values of variable size", i);
 }
 
 static int64_t bytes_of(const ml_call *c, int32_t tensor) {

@@ -123,7 +123,7 @@ static ml_status prepare_mfcc(const ml_call *c, ml_wish *wish) {
                        "the spectrogram must be (channels, frames, 2 or more), its shape is %s",
                        ml_shape_text(x, text));
     if (rates != 1)
-        return ml_fail(c, ML_SHAPE_ERROR, "the sample rate must be one, there are %lld",
+        return ml_fail(c, ML_SHAPE_ERROR, "the sample rate must be one number, it has %lld",
                        (long long)rates);
     b->frames = ml_elements_of(x, 0, 2);
     b->bins = x->dims[2];
@@ -219,7 +219,7 @@ static ml_status check_mfcc(const ml_call *c, void *params) {
                        p->lower, p->upper);
     if (p->coefficients <= p->bands) return ML_OK;
     return ml_fail(c, ML_UNSUPPORTED,
-                   "%d coefficients of %d bands, there can be no more than bands", p->coefficients,
+                   "%d coefficients of %d bands, at most one per band", p->coefficients,
                    p->bands);
 }
 

@@ -37,7 +37,7 @@ static ml_status prepare_depth_to_space(const ml_call *c, ml_wish *wish) {
     if (status != ML_OK) return status;
     int64_t height = x->dims[1], width = x->dims[2], depth = x->dims[3];
     if (depth % (b * b) != 0)
-        return ml_fail(c, ML_SHAPE_ERROR, "depth %d is no multiple of %d, the block's area",
+        return ml_fail(c, ML_SHAPE_ERROR, "depth %d is not a multiple of %d, the block's area",
                        x->dims[3], b * b);
     int64_t channels = depth / (b * b);
     ml_shape shape = {.rank = 0};
@@ -62,7 +62,7 @@ static ml_status prepare_space_to_depth(const ml_call *c, ml_wish *wish) {
     int64_t height = x->dims[1], width = x->dims[2], depth = x->dims[3];
     if (height % b != 0 || width % b != 0)
         return ml_fail(c, ML_SHAPE_ERROR,
-                       "height %d and width %d are no multiples of block_size %d", x->dims[1],
+                       "height %d and width %d are not multiples of block_size %d", x->dims[1],
                        x->dims[2], b);
     ml_shape shape = {.rank = 3, .dims = {x->dims[0], x->dims[1] / b, x->dims[2] / b}};
     status = ml_append_dim(c, &shape, depth * b * b);
@@ -138,7 +138,7 @@ static ml_status prepare_space_to_batch(const ml_call *c, ml_wish *wish) {
         b.blocks[d] = padded / b.block[d];
         if (padded % b.block[d] != 0)
             return ml_fail(c, ML_SHAPE_ERROR,
-                           "dimension %d, padded to %lld, is no multiple of its block %lld", d + 1,
+                           "dimension %d, padded to %lld, is not a multiple of its block %lld", d + 1,
                            (long long)padded, (long long)b.block[d]);
     }
     ml_shape shape = {.rank = 0};
@@ -173,7 +173,7 @@ static ml_status prepare_batch_to_space(const ml_call *c, ml_wish *wish) {
     }
     int64_t area = b.block[0] * b.block[1];
     if (x->shape.dims[0] % area != 0)
-        return ml_fail(c, ML_SHAPE_ERROR, "batch %d is no multiple of %lld, the block's area",
+        return ml_fail(c, ML_SHAPE_ERROR, "batch %d is not a multiple of %lld, the block's area",
                        x->shape.dims[0], (long long)area);
     b.batches = x->shape.dims[0] / area;
     ml_shape shape = {.rank = 1, .dims = {(int32_t)b.batches}};

@@ -134,7 +134,7 @@ static ml_status decode(const ml_call *c, int64_t first, int64_t end) {
         corners[i] = (box){y - h, x - w, y + h, x + w};
         if (corners[i].top > corners[i].bottom || corners[i].left > corners[i].right)
             return ml_fail(c, ML_KERNEL_ERROR,
-                           "box %d is turned round: its anchor has height %g, width %g", (int)i,
+                           "box %d has its corners in the wrong order: its anchor has height %g, width %g", (int)i,
                            high, wide);
     }
     return ML_OK;

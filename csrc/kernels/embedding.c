@@ -22,7 +22,7 @@ static ml_status take_rows(const ml_call *c, int vector, int table, int32_t leas
     const ml_shape *indices = &ml_input(c, vector)->shape, *t = &ml_input(c, table)->shape;
     char text[96];
     if (indices->rank != 1)
-        return ml_fail(c, ML_SHAPE_ERROR, "what is looked up must be a vector, its shape is %s",
+        return ml_fail(c, ML_SHAPE_ERROR, "the keys must be a vector, its shape is %s",
                        ml_shape_text(indices, text));
     if (t->rank < least_rank)
         return ml_fail(c, ML_SHAPE_ERROR, "the table has rank %d, expected %d or more", t->rank,
@@ -50,7 +50,7 @@ static ml_status prepare_lookup(const ml_call *c, ml_wish *wish) {
     if (p->block && (b->width % p->block || b->rows * (b->width / p->block) != blocks))
         return ml_fail(
             c, ML_SHAPE_ERROR,
-            "%lld rows of %lld elements are no whole blocks of %d, of which %lld have a scale",
+            "%lld rows of %lld elements do not make whole blocks of %d, of which %lld have a scale",
             (long long)b->rows, (long long)b->width, p->block, (long long)blocks);
     if (q && q->n_scales > 1 && (q->dimension != 0 || q->n_scales != b->rows))
         return ml_fail(c, ML_SHAPE_ERROR,
@@ -141,7 +141,7 @@ static ml_status prepare_sparse(const ml_call *c, ml_wish *wish) {
             "their ranks are %d, %d, %d, %d",
             ids->rank, weights->rank, places->rank, table->rank);
     if (sizes->rank != 1 || sizes->dims[0] != places->dims[1] || sizes->dims[0] < 1)
-        return ml_fail(c, ML_SHAPE_ERROR, "the dense shape has rank %d, indices name %d axes",
+        return ml_fail(c, ML_SHAPE_ERROR, "the dense shape has rank %d, rows of indices have %d numbers",
                        sizes->rank == 1 ? sizes->dims[0] : 0, places->dims[1]);
     const int32_t *dims = ml_value(c, SHAPE);
     if (!dims) return ml_open(wish, 0);

@@ -81,7 +81,7 @@ static ml_status prepare_root(const ml_call *c, ml_wish *wish) {
     (void)wish;
     const int64_t count = ml_elements(&ml_input(c, 1)->shape);
     if (count != 1)
-        return ml_fail(c, ML_SHAPE_ERROR, "the number of bits must be one, there are %lld",
+        return ml_fail(c, ML_SHAPE_ERROR, "the number of bits must be one number, it has %lld",
                        (long long)count);
     return prepare_row(c, 1);
 }

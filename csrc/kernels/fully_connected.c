@@ -49,7 +49,7 @@ static ml_status check_blocks(const ml_call *c) {
     if (p->block == 0 || (k % p->block == 0 && n * (k / p->block) == count)) return ML_OK;
     return ml_fail(
         c, ML_SHAPE_ERROR,
-        "%lld rows of %lld weights are no whole blocks of %d, of which %lld have a scale",
+        "%lld rows of %lld weights do not make whole blocks of %d, of which %lld have a scale",
         (long long)n, (long long)k, p->block, (long long)count);
 }
 

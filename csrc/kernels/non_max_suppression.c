@@ -34,7 +34,7 @@ static ml_status prepare_nms(const ml_call *c, ml_wish *wish) {
                        ml_shape_text(scores, one), boxes->dims[0]);
     for (int i = 2; i < c->n_inputs; i++)
         if (ml_elements(&ml_input(c, i)->shape) != 1)
-            return ml_fail(c, ML_SHAPE_ERROR, "%s must be one, there are %lld", names[i],
+            return ml_fail(c, ML_SHAPE_ERROR, "%s must be one number, it has %lld", names[i],
                            (long long)ml_elements(&ml_input(c, i)->shape));
     b->boxes = boxes->dims[0];
     b->heap = ml_reserve(wish, (int64_t)b->boxes * (int64_t)sizeof(candidate));

@@ -29,7 +29,7 @@ static ml_status prepare_verify(const ml_call *c, ml_wish *wish) {
         for (int64_t i = first; i < end; i++) { \
             y[i] = REAL(x[i]) - expected[i]; \
             if (__builtin_fabsf(y[i]) > most) \
-                return ml_fail(c, ML_KERNEL_ERROR, "element %lld is %g from %g, expected %g at most", \
+                return ml_fail(c, ML_KERNEL_ERROR, "element %lld differs by %g from %g, expected at most %g", \
                                (long long)i, (double)y[i], (double)expected[i], (double)most); \
         } \
         return ML_OK; \

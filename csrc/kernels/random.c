@@ -28,7 +28,7 @@ static ml_status prepare_random(const ml_call *c, ml_wish *wish) {
     const ml_shape *sizes = &ml_input(c, 0)->shape;
     char text[96];
     if (sizes->rank != 1)
-        return ml_fail(c, ML_SHAPE_ERROR, "the shape to make must be a vector, it is of shape %s",
+        return ml_fail(c, ML_SHAPE_ERROR, "the output's shape must be a vector, it is of shape %s",
                        ml_shape_text(sizes, text));
     const int32_t *value = ml_value(c, 0);
     if (!value && sizes->dims[0] > 0) return ml_open(wish, 0);
@@ -36,7 +36,7 @@ static ml_status prepare_random(const ml_call *c, ml_wish *wish) {
     ml_status status = ML_OK;
     for (int32_t d = 0; d < sizes->dims[0] && status == ML_OK; d++) {
         if (value[d] < 0)
-            return ml_fail(c, ML_SHAPE_ERROR, "dimension %d of the shape to make is %d", d,
+            return ml_fail(c, ML_SHAPE_ERROR, "dimension %d of the output's shape is %d", d,
                            value[d]);
         status = ml_append_dim(c, &y, value[d]);
     }
@@ -106,7 +106,7 @@ static ml_status prepare_multinomial(const ml_call *c, ml_wish *wish) {
         return ml_fail(c, ML_SHAPE_ERROR, "logits must be (rows, classes), their shape is %s",
                        ml_shape_text(logits, text));
     if (ml_elements(&ml_input(c, 1)->shape) != 1)
-        return ml_fail(c, ML_SHAPE_ERROR, "the number of samples must be one, there are %lld",
+        return ml_fail(c, ML_SHAPE_ERROR, "the number of samples must be one number, it has %lld",
                        (long long)ml_elements(&ml_input(c, 1)->shape));
     b->rows = logits->dims[0];
     b->classes = logits->dims[1];

@@ -50,7 +50,7 @@ static ml_status place_all(const ml_call *c, const int64_t *window, const int64_
     const ml_shape *x = &ml_input(c, 0)->shape;
     window_blob *b = c->blob;
     if (ml_elements(&ml_input(c, 1)->shape) != 1)
-        return ml_fail(c, ML_SHAPE_ERROR, "the value to begin with must be one, there are %lld",
+        return ml_fail(c, ML_SHAPE_ERROR, "the initial value must be one number, it has %lld",
                        (long long)ml_elements(&ml_input(c, 1)->shape));
     ml_shape y = {.rank = 0};
     ml_status status = ML_OK;
@@ -283,7 +283,7 @@ static ml_status check_stablehlo(const ml_call *c, void *params) {
     const ml_subgraph_row *rows = c->env->core->subgraph_row(c, (int32_t)number);
     if (!rows)
         return ml_fail(c, ML_UNSUPPORTED,
-                       "subgraph %lld would say how elements are joined: there is none",
+                       "subgraph %lld, which is to join elements, does not exist",
                        (long long)number);
     const char *name = rows->n_nodes ? c->env->core->operator_name(c, &rows->nodes[0]) : "nothing";
     for (size_t i = 0; i < sizeof known / sizeof known[0] && rows->n_nodes == 1; i++)
@@ -292,7 +292,7 @@ static ml_status check_stablehlo(const ml_call *c, void *params) {
             return ML_OK;
         }
     return ml_fail(c, ML_UNSUPPORTED,
-                   "elements are joined by %s%s, must be one ADD, MUL, MAXIMUM, MINIMUM (or "
+                   "elements are joined by %s%s, must be a single ADD, MUL, MAXIMUM, MINIMUM (or "
                    "STABLEHLO's), LOGICAL_AND, STABLEHLO_AND or LOGICAL_OR",
                    name, rows->n_nodes > 1 ? " and others" : "");
 }

@@ -68,7 +68,7 @@ static ml_status prepare_rnn(const ml_call *c, ml_wish *wish) {
     if (status != ML_OK) return status;
     ml_shape y = ml_input(c, 0)->shape;
     int32_t n = describe(c, runs, &derived);
-    if (n < 0) return ml_fail(c, ML_SHAPE_ERROR, "weights are no matrices");
+    if (n < 0) return ml_fail(c, ML_SHAPE_ERROR, "weights must be matrices");
     place_scratch(c, runs, n, &scratch);
     for (int32_t i = 0; i < n && status == ML_OK; i++) {
         status = check_shapes(c, &runs[i]);

@@ -13,14 +13,14 @@ static ml_status shape_from(const ml_call *c, int input, const void *value, ml_s
     char text[96];
     shape->rank = 0;
     if (t->shape.rank != 1)
-        return ml_fail(c, ML_SHAPE_ERROR, "the shape to make must be a vector, it is of shape %s",
+        return ml_fail(c, ML_SHAPE_ERROR, "the output's shape must be a vector, it is of shape %s",
                        ml_shape_text(&t->shape, text));
     ml_status status = ML_OK;
     for (int64_t d = 0; d < rank && status == ML_OK; d++) {
         int64_t dim;
         ml_read_index(t, value, d, &dim);
         if (dim < 0)
-            return ml_fail(c, ML_SHAPE_ERROR, "dimension %lld of the shape to make is %lld",
+            return ml_fail(c, ML_SHAPE_ERROR, "dimension %lld of the output's shape is %lld",
                            (long long)d, (long long)dim);
         status = ml_append_dim(c, shape, dim);
     }
@@ -65,7 +65,7 @@ static ml_status prepare_scatter_nd(const ml_call *c, ml_wish *wish) {
     if (status != ML_OK) return status;
     int32_t depth = indices->dims[indices->rank - 1];
     if (depth > shape.rank)
-        return ml_fail(c, ML_SHAPE_ERROR, "indices name %d axes, the shape to make has %d", depth,
+        return ml_fail(c, ML_SHAPE_ERROR, "rows of indices have %d numbers, the output's shape has %d", depth,
                        shape.rank);
     status = ml_append_dims(c, &expected, indices, 0, indices->rank - 1);
     if (status == ML_OK) status = ml_append_dims(c, &expected, &shape, depth, shape.rank);
@@ -116,7 +116,7 @@ static ml_status prepare_sparse_to_dense(const ml_call *c, ml_wish *wish) {
         return ml_fail(c, ML_SHAPE_ERROR, "indices of rank %d, values of rank %d, at most 2 and 1",
                        indices->rank, values->rank);
     if (standing != 1)
-        return ml_fail(c, ML_SHAPE_ERROR, "the value of all others must be one, there are %lld",
+        return ml_fail(c, ML_SHAPE_ERROR, "the default value must be one number, it has %lld",
                        (long long)standing);
     if (!value && ml_elements(&ml_input(c, 1)->shape) > 0) return ml_open(wish, 0);
     ml_status status = shape_from(c, 1, value, &shape);
@@ -124,7 +124,7 @@ static ml_status prepare_sparse_to_dense(const ml_call *c, ml_wish *wish) {
     int32_t depth = indices->rank == 2 ? indices->dims[1] : 1;
     int32_t rows = indices->rank == 0 ? 1 : indices->dims[0];
     if (depth != shape.rank)
-        return ml_fail(c, ML_SHAPE_ERROR, "indices name %d axes, the shape to make has %d", depth,
+        return ml_fail(c, ML_SHAPE_ERROR, "rows of indices have %d numbers, the output's shape has %d", depth,
                        shape.rank);
     if (values->rank == 1 && values->dims[0] != rows)
         return ml_fail(c, ML_SHAPE_ERROR, "%d values for %d rows of indices", values->dims[0],

@@ -51,7 +51,7 @@ static ml_status prepare_sorted(const ml_call *c, ml_wish *wish) {
 static ml_status prepare_unsorted(const ml_call *c, ml_wish *wish) {
     const ml_tensor *count = ml_input(c, 2);
     if (ml_elements(&count->shape) != 1)
-        return ml_fail(c, ML_SHAPE_ERROR, "the number of segments must be one, there are %lld",
+        return ml_fail(c, ML_SHAPE_ERROR, "the number of segments must be one number, it has %lld",
                        (long long)ml_elements(&count->shape));
     const void *value = ml_value(c, 2);
     if (!value) return ml_open_all(wish);

@@ -4,7 +4,7 @@
 
 static ml_status prepare_skip_gram(const ml_call *c, ml_wish *wish) {
     if (ml_elements(&ml_input(c, 0)->shape) < 1)
-        return ml_fail(c, ML_SHAPE_ERROR, "there is no text");
+        return ml_fail(c, ML_SHAPE_ERROR, "the input holds no words");
     return ml_open(wish, 0);
 }
 

@@ -65,7 +65,7 @@ static ml_status prepare_framer(const ml_call *c, ml_wish *wish) {
     if (x->rank < 1) return fail_rank(c, "samples in rows");
     const int32_t samples = x->dims[x->rank - 1];
     if (samples == 0 || samples % p->step)
-        return ml_fail(c, ML_SHAPE_ERROR, "%d samples are no whole steps of %d", samples, p->step);
+        return ml_fail(c, ML_SHAPE_ERROR, "%d samples are not a multiple of the step, %d", samples, p->step);
     ml_shape y = {.rank = 0};
     ml_status status = ml_append_dims(c, &y, x, 0, x->rank - 1);
     if (status == ML_OK) status = ml_append_dim(c, &y, samples / p->step);
@@ -247,14 +247,14 @@ static ml_status stack(const ml_call *c) {
 static ml_status check_framer(const ml_call *c, void *params) {
     const framer_params *p = params;
     if (p->step <= p->size) return ML_OK;
-    return ml_fail(c, ML_UNSUPPORTED, "frames of %d samples, the step of %d must be no longer",
+    return ml_fail(c, ML_UNSUPPORTED, "frames of %d samples, the step, %d, must not be longer",
                    p->size, p->step);
 }
 static ml_status check_stacker(const ml_call *c, void *params) {
     const stacker_params *p = params;
     const int32_t beside = p->left + p->right + 1;
     if (p->step <= beside) return ML_OK;
-    return ml_fail(c, ML_UNSUPPORTED, "%d frames side by side, the step of %d must be no longer",
+    return ml_fail(c, ML_UNSUPPORTED, "%d frames side by side, the step, %d, must not be longer",
                    beside, p->step);
 }
 

@@ -26,7 +26,7 @@ static ml_status prepare_topk(const ml_call *c, ml_wish *wish) {
         return ml_fail(c, ML_SHAPE_ERROR, "k is %lld, expected 0 to %lld", (long long)b->k,
                        (long long)b->size);
     if (ml_output(c, 1)->type == ML_S16 && b->size > INT16_MAX + 1)
-        return ml_fail(c, ML_SHAPE_ERROR, "indices of 16 bits do not name %lld elements",
+        return ml_fail(c, ML_SHAPE_ERROR, "16-bit indices cannot count %lld elements",
                        (long long)b->size);
     ml_shape y = *x;
     y.dims[y.rank - 1] = (int32_t)b->k;

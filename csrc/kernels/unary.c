@@ -75,7 +75,7 @@ static int64_t log_lines(const ml_call *c, void *to) {
         for (int64_t i = first; i < end; i++)                                                    \
             if (x[i] < in.zero_point)                                                            \
                 return ml_fail(c, ML_KERNEL_ERROR,                                               \
-                               "element %lld is %d, below the zero point %d: it has no root",    \
+                               "element %lld is %d, below the zero point %d: it has no square root",    \
                                (long long)i, x[i], in.zero_point);                               \
         return ML_OK;                                                                            \
     }                                                                                            \

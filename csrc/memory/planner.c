@@ -166,7 +166,7 @@ static ml_status fail_plan(const ml_planner *p, ml_strategy_status status, ml_er
     switch (status) {
     case ML_STRATEGY_NO_MEMORY:
         return ml_error_set(error, ML_ARENA_ERROR,
-                            "planning %d tensors: the system gives no working memory", p->count);
+                            "planning %d tensors: the system refused working memory", p->count);
     case ML_STRATEGY_OVERFLOW:
         return ml_error_set(error, ML_ARENA_ERROR,
                             "the tensors' sizes add up to more bytes than an int64 counts");

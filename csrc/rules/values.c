@@ -32,7 +32,7 @@ ml_status ml_read_axes(const ml_call *c, int i, const char *name, int32_t rank,
         ml_status status = ml_axis(c, given, rank, &axis);
         if (status != ML_OK) return status;
         if (seen >> axis & 1)
-            return ml_fail(c, ML_SHAPE_ERROR, "dimension %d stands twice in %s", axis, name);
+            return ml_fail(c, ML_SHAPE_ERROR, "dimension %d appears twice in %s", axis, name);
         seen |= 1u << axis;
         axes[k] = axis;
     }

@@ -388,7 +388,7 @@ ml_status ml_pool_parallel(ml_pool *pool, int64_t items, int64_t grain, ml_pool_
             make_idle(pool);
             clear_failures(pool);
             return ml_error_set(error, ML_KERNEL_ERROR,
-                                "this process is a fork made while threads had parts of its work");
+                                "this process was forked while threads worked on parts of it");
         }
     }
     const ml_status failed = ml_share_is_limited(&pool->share) ? first_failure(pool, error) : ML_OK;

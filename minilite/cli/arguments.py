@@ -42,7 +42,7 @@ def numbers(text: str) -> tuple[float, ...]:
     try:
         return tuple(float(part) for part in text.split(","))
     except ValueError:
-        message = f"takes a number, or one for each channel such as 123.7,116.3,103.5, got {text!r}"
+        message = f"takes a number, or one per channel such as 123.7,116.3,103.5, got {text!r}"
         raise argparse.ArgumentTypeError(message) from None
 
 
@@ -110,7 +110,7 @@ def by_input(interpreter: Interpreter, option: str, values: Sequence[str]) -> di
             found[numbers[name]] = value
     free = [int(detail["index"]) for detail in details if int(detail["index"]) not in found]
     if len(unnamed) > len(free):
-        message = f"{option} {unnamed[len(free)]}: {inputs_text(interpreter)}, all of them are given"
+        message = f"{option} {unnamed[len(free)]}: {inputs_text(interpreter)}, and all of them are given already"
         raise UsageError(message)
     found.update(zip(free, unnamed, strict=False))
     return found

@@ -42,7 +42,7 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--rate", metavar="HZ", type=arguments.positive,
-        help="samples a second that the model takes; sound of another rate is resampled, by soxr (default: what the model's metadata say, "
+        help="samples per second that the model takes; sound of another rate is resampled, by soxr (default: what the model's metadata say, "
         "else any)",
     )  # fmt: skip
     parser.add_argument("--seed", metavar="N", type=arguments.natural, help="of the random inputs (default: 0)")

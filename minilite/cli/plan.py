@@ -77,7 +77,7 @@ def execute(options: argparse.Namespace) -> None:
         message = "takes a MODEL or --problem FILE.csv, one of the two"
         raise UsageError(message)
     if options.model is not None and options.model.endswith(".csv"):
-        message = f"{options.model} is no model: usage records go with --problem {options.model}"
+        message = f"{options.model} is not a model: give usage records with --problem {options.model}"
         raise UsageError(message)
     if options.compare:
         _compare(options)

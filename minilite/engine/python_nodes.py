@@ -152,7 +152,7 @@ def shapes(handler: Handler, call: Call) -> list[Shape]:
         found = [tuple(int(dim) for dim in shape) for shape in given]
     except (TypeError, ValueError):
         raise _fault(
-            handler, f"the shape function gave {shortened(repr(given))}, must give a shape an output"
+            handler, f"the shape function gave {shortened(repr(given))}, must give one shape per output"
         ) from None
     if len(found) != count:
         raise _fault(handler, f"the shape function gave {len(found)} shapes, the node has {_count(count)}")

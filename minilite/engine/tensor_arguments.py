@@ -107,7 +107,7 @@ def inputs_by_number(subgraph: Subgraph, inputs: Sequence[Any]) -> dict[int, Any
     elif len(inputs) == len(subgraph.inputs):
         given = dict(zip(subgraph.inputs, inputs, strict=True))
     else:
-        message = f"got {len(inputs)} arrays, {names('inputs', subgraph, subgraph.inputs)}: one array an input"
+        message = f"got {len(inputs)} arrays, {names('inputs', subgraph, subgraph.inputs)}: one array per input"
         raise InputError(message)
     if set(given) != set(subgraph.inputs):
         got = [subgraph.tensors[number].name for number in given if 0 <= number < len(subgraph.tensors)]

@@ -96,7 +96,7 @@ def kernel(address: int, params: Params | None = None, *, keep: Any = None) -> U
         message = f"params is of type {type(params).__name__}, must map the kernel's fields to values, or be a function of the node"
         raise InputTypeError(message)
     if place and (not _LOWEST <= place < 2**64 or place % 8):
-        message = f"{place} is no address of a kernel's row: ctypes.addressof of the row gives it"
+        message = f"{place} is not the address of a kernel row: ctypes.addressof(row) gives it"
         raise InputError(message)
     try:
         return UserKernel(kernel_at(place), {} if params is None else params, keep)

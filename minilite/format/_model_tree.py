@@ -33,7 +33,7 @@ def operator_code(op: str) -> int:
         return int(op[8:])
     near = difflib.get_close_matches(op, names, 3)
     hint = f", near it are {', '.join(near)}" if near else ""
-    message = f"{op!r} is no builtin operator{hint}; custom operators need custom=True"
+    message = f"{op!r} is not a builtin operator{hint}; custom operators need custom=True"
     raise ValueError(message)
 
 

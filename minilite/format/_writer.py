@@ -130,7 +130,7 @@ def _table(builder: Any, name: str, values: Tree) -> int:
             try:
                 builder.PrependSlot(_FLAGS[field.code], field.slot, value, spec.defaults[field.slot])
             except (TypeError, struct.error) as error:
-                message = f"{name}.{field.name} is {value!r}, which its type does not hold"
+                message = f"{name}.{field.name} is {value!r}, which does not fit its type"
                 raise ValueError(message) from error
     return int(builder.EndObject())
 

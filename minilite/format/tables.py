@@ -120,7 +120,7 @@ class Tables:
         self._unfolded += size
         total = len(self.file.data)
         if self._bounded and self._unfolded > UNFOLDED_PER_BYTE * total + UNFOLDED_ANYWAY:
-            message = f"{where}: the file's {total} bytes are shared so often that they unfold to {self._unfolded}"
+            message = f"{where}: the file's {total} bytes are shared so often that they expand to {self._unfolded}"
             raise errors.ModelFormatError(message)
 
 

@@ -36,7 +36,7 @@ class Feed(NamedTuple):
     shape: Shape
     """-1 for dimensions that take any size."""
     mean: Sequence[float] | None = None
-    """Pixels become (pixel - mean) / std: one number, or one for each channel; both None leave it to what the model
+    """Pixels become (pixel - mean) / std: one number, or one per channel; both None leave it to what the model
     says."""
     std: Sequence[float] | None = None
     about: TensorMetadata | None = None

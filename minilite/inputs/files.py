@@ -29,7 +29,7 @@ _NPY, _ZIP, _MODEL = b"\x93NUMPY", b"PK\x03\x04", b"TFL3"
 def read_source(path: str | os.PathLike[str]) -> bytes:
     """The bytes of a file; "-" stands for the standard input. Raises: InputError."""
     if not isinstance(path, str | os.PathLike):
-        message = f"path is of type {type(path).__name__}, must be a file's; arrays go to run() as they are"
+        message = f"path is of type {type(path).__name__}, must be a path; pass arrays to run() directly"
         raise InputTypeError(message)
     if path == STDIN:
         return sys.stdin.buffer.read()
@@ -88,10 +88,10 @@ def load_archive(data: bytes, name: str) -> dict[str, Array]:
         with np.load(io.BytesIO(data), allow_pickle=False) as archive:
             found = {key: archive[key] for key in archive.files}
     except (ValueError, EOFError, OSError, zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
-        message = f"{name} is a zip archive that is no .npz file: {' '.join(str(error).split())}"
+        message = f"{name} is a zip archive that cannot be read as .npz file: {' '.join(str(error).split())}"
         raise InputError(message) from None
     if not found or not all(isinstance(array, np.ndarray) for array in found.values()):
-        message = f"{name} is a zip archive, and no .npz file: it holds no arrays"
+        message = f"{name} is a zip archive that holds no arrays, not an .npz file"
         raise InputError(message)
     return found
 
@@ -144,7 +144,7 @@ def _lines(data: bytes) -> Reading:
 def _raw(data: bytes, name: str, feed: Feed) -> Reading:
     """Bytes of exactly the tensor's size; one open dimension becomes as long as they make it. Raises: InputError."""
     if feed.tensor.type in ENCODED:
-        message = f"{name} is nothing known, and {feed.label()} takes no raw bytes: give it as .npy"
+        message = f"{name} is a file of unknown kind, and {feed.label()} takes no raw bytes: give it as .npy"
         raise feed.error(message)
     dtype = array_type(feed.tensor.type)
     open_dims = [at for at, dim in enumerate(feed.shape) if dim < 0]

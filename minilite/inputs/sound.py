@@ -60,7 +60,7 @@ def _resampled(samples: Array, rate: int, wanted: int, name: str, feed: Feed) ->
         import soxr
     except ImportError:
         message = (
-            f"{name} has {rate} samples a second, {feed.label()} takes {wanted}, and resampling takes soxr: pip install soxr, "
+            f"{name} has {rate} samples per second, {feed.label()} takes {wanted}, and resampling takes soxr: pip install soxr, "
             f"or sox {name} -r {wanted} out.wav"
         )
         raise feed.error(message) from None

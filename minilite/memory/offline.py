@@ -78,14 +78,14 @@ def offline_offsets(model: Model) -> list[list[int]] | None:
 def offline_payload(model: Model, offsets: Mapping[int, int]) -> bytes:
     """The metadata's bytes for tensors of the main subgraph by number; all others are left to run time.
 
-    Raises: ArenaError for a constant, an offset that is no multiple of 16 from 0 to 2147483647, and for tensors that
+    Raises: ArenaError for a constant, an offset that is not a multiple of 16 from 0 to 2147483647, and for tensors that
     overlap while both are live.
     """
     main = model.subgraphs[0].tensors
     words = [LEFT] * len(_tensors(model))
     for number, offset in offsets.items():
         if not 0 <= number < len(main) or main[number].data is not None:
-            message = f"tensor {number} cannot be planned: it is constant or none of the main subgraph's {len(main)}"
+            message = f"tensor {number} cannot be planned: it is constant, or not among the main subgraph's {len(main)}"
             raise ArenaError(message)
         if not 0 <= offset <= _MOST or offset % ALIGNMENT:
             message = f"{_label(0, main[number])}: offset {offset}, must be a multiple of {ALIGNMENT} from 0 to {_MOST}"

@@ -40,7 +40,7 @@ def _decoded(p: dict[str, Any], code: Array, anchors: Array) -> Array:
     turned = (corners[:, :2] > corners[:, 2:]).any(axis=1)
     if turned.any():
         at = int(turned.argmax())
-        message = f"box {at} is turned round: its anchor has height {anchors[at, 2]:g}, width {anchors[at, 3]:g}"
+        message = f"box {at} has its corners in the wrong order: its anchor has height {anchors[at, 2]:g}, width {anchors[at, 3]:g}"
         raise KernelError(message)
     return corners
 

@@ -36,7 +36,7 @@ def _function(node: OpNode) -> str:
         return name
     number = node.options["body_subgraph_index"]
     if not 0 <= number < len(node.subgraphs):
-        raise node.refuse(f"subgraph {number} would say how elements are joined, there are {len(node.subgraphs)}")
+        raise node.refuse(f"subgraph {number} is to join elements, there are {len(node.subgraphs)}")
     ops = [inner.op for inner in node.subgraphs[number].nodes]
     if len(ops) != 1 or ops[0] not in _BY_OPERATOR:
         raise node.refuse(f"elements are joined by {', '.join(ops) or 'nothing'}, only {', '.join(_BY_OPERATOR)} can")

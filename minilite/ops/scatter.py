@@ -16,7 +16,7 @@ from minilite.ops_shared.operator import OpNode, reference
 def _shape(values: Array) -> tuple[int, ...]:
     """The shape that a tensor's values say. Raises: ShapeError."""
     if values.size and values.min() < 0:
-        message = f"dimension {int(values.argmin())} of the shape to make is {values.min()}"
+        message = f"dimension {int(values.argmin())} of the output's shape is {values.min()}"
         raise ShapeError(message)
     return tuple(int(dim) for dim in values)
 

@@ -85,7 +85,7 @@ def _rule(node: OpNode) -> str:
     """The one operator of the subgraph that says how updates are joined; none replaces. Raises: UnsupportedOpError."""
     number = node.options["update_computation_subgraph_index"]
     if not 0 <= number < len(node.subgraphs):
-        raise node.refuse(f"subgraph {number} would say how updates are joined, there are {len(node.subgraphs)}")
+        raise node.refuse(f"subgraph {number} is to join updates, there are {len(node.subgraphs)}")
     ops = [inner.op for inner in node.subgraphs[number].nodes]
     if len(ops) > 1 or (ops and ops[0] not in _JOINS):
         raise node.refuse(f"updates are joined by {', '.join(ops)}, only {', '.join(filter(None, _JOINS))} can")

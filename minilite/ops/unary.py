@@ -101,7 +101,7 @@ def _check_positive(node: OpNode, x: Array) -> None:
     zero_point = input_of(node).quantization.zero_point
     if (x < zero_point).any():
         at = int(np.argmax(x.reshape(-1) < zero_point))
-        raise ValueError(f"element {at} is {x.flat[at]}, below the zero point {zero_point}: it has no root")
+        raise ValueError(f"element {at} is {x.flat[at]}, below the zero point {zero_point}: it has no square root")
 
 
 @reference(

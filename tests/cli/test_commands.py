@@ -171,7 +171,7 @@ def test_unsupported_operators_have_a_line_each(tmp_path: Path, capsys: pytest.C
         (["--shape", "serving/x=0=-3,4"], "-3"),
         (["--shape", "serving/x=0=1,4", "--shape", "serving/x=0=2,4"], "twice"),
         (["--input", "z=x.npy"], "there is no such file; to name an input: the model's input is serving/x=0"),
-        (["--input", "serving/x=0={right}", "{right}"], "the model's input is serving/x=0, all of them are given"),
+        (["--input", "serving/x=0={right}", "{right}"], "the model's input is serving/x=0, and all of them are given already"),
         (["-", "-"], "all of them are given"),
         (["--input", "serving/x=0={right}", "--shape", "serving/x=0=2,4"], "(2, 4)"),
         (["--repeat", "0"], "at least 1"),
@@ -260,7 +260,7 @@ def test_commands_are_required_and_known(capsys: pytest.CaptureFixture[str]) -> 
     assert "m.tflite stands where a command is wanted: minilite run m.tflite" in refused(
         capsys, "m.tflite", "--top", "3"
     )
-    assert "p.csv is no model: usage records go with --problem p.csv" in refused(capsys, "plan", "p.csv")
+    assert "p.csv is not a model: give usage records with --problem p.csv" in refused(capsys, "plan", "p.csv")
 
 
 def test_embedded_model_takes_no_input(capsys: pytest.CaptureFixture[str]) -> None:

@@ -217,7 +217,7 @@ def test_sound_of_another_rate_is_resampled(read: Any, told: dict[str, int]) -> 
 
 def test_sound_of_another_rate_without_soxr(read: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "soxr", None)
-    text = r"has 16000 samples a second, input 'x' .* takes 44100, and resampling takes soxr: pip install soxr, or sox"
+    text = r"has 16000 samples per second, input 'x' .* takes 44100, and resampling takes soxr: pip install soxr, or sox"
     with pytest.raises(InputError, match=text):
         read(wav(np.zeros(50)), feed((-1,), sample_rate=44100))
 
@@ -262,7 +262,7 @@ def test_archives(read: Any) -> None:
     assert read(npz(other=np.ones(2, np.float32)), feed((2,))).array.tolist() == [1, 1]
     with pytest.raises(InputError, match="has a, b, and none is called as input 'x'"):
         read(npz(a=np.ones(1), b=np.ones(1)), feed((1,)))
-    with pytest.raises(InputError, match=r"is a zip archive that is no .npz file"):
+    with pytest.raises(InputError, match=r"is a zip archive that cannot be read as .npz file"):
         read(b"PK\x03\x04nothing", feed((1,)))
 
 
@@ -314,7 +314,7 @@ def test_missing_files_and_standard_input(monkeypatch: pytest.MonkeyPatch, tmp_p
 
 def test_a_path_and_a_feed_are_wanted() -> None:
     with pytest.raises(
-        InputError, match=r"^path is of type NoneType, must be a file's; arrays go to run\(\) as they are$"
+        InputError, match=r"^path is of type NoneType, must be a path; pass arrays to run\(\) directly$"
     ):
         load_input(None, feed((3,)))  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"^path is of type ndarray"):

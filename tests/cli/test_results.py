@@ -153,7 +153,7 @@ def test_sound_is_resampled_or_refused(capsys: pytest.CaptureFixture[str], monke
     assert "'x': 0.000375 s of 8000 Hz" in printed(capsys, "m.tflite", "good.wav")
     with monkeypatch.context() as without:
         without.setitem(sys.modules, "soxr", None)
-        assert "bad.wav has 44100 samples a second" in message(capsys, 1, "m.tflite", "bad.wav")
+        assert "bad.wav has 44100 samples per second" in message(capsys, 1, "m.tflite", "bad.wav")
     pytest.importorskip("soxr")
     assert "44100 Hz, resampled to 8000 Hz" in printed(capsys, "m.tflite", "bad.wav")
     assert "8000 Hz, resampled to 16000 Hz" in printed(capsys, "m.tflite", "good.wav", "--rate", "16000")

@@ -35,9 +35,9 @@ def test_depth(block: int, channels: int) -> None:
 
 def test_depth_refused() -> None:
     x = counting((1, 4, 6, 6))
-    OneNode("DEPTH_TO_SPACE", [x], {"block_size": 2}).refused(ShapeError, "depth 6 is no multiple of 4")
+    OneNode("DEPTH_TO_SPACE", [x], {"block_size": 2}).refused(ShapeError, "depth 6 is not a multiple of 4")
     OneNode("SPACE_TO_DEPTH", [x], {"block_size": 4}).refused(
-        ShapeError, "height 4 and width 6 are no multiples of block_size 4"
+        ShapeError, "height 4 and width 6 are not multiples of block_size 4"
     )
     OneNode("SPACE_TO_DEPTH", [x[0]], {"block_size": 2}).refused(
         ShapeError, "input has the shape .4, 6, 6., expected 4 dimensions"
@@ -76,13 +76,13 @@ def test_batches_refused() -> None:
         OneNode(op, [given, const(block), const(pairs)]).refused(ShapeError, message, by_litert=by_litert)
 
     to, back = "SPACE_TO_BATCH_ND", "BATCH_TO_SPACE_ND"
-    refused(to, [2, 2], none, "dimension 2, padded to 5, is no multiple of its block 2")
+    refused(to, [2, 2], none, "dimension 2, padded to 5, is not a multiple of its block 2")
     refused(to, [2], none, "block has the shape .1., expected .2.")
     refused(to, [2, 1], [[0, 0]], "paddings have the shape .1, 2., expected .2, 2.")
     refused(to, [0, 1], none, "block 0 is 0, expected 1 or more", by_litert=False)
     refused(to, [1, 1], [[-1, 0], [0, 0]], "paddings of dimension 1 are -1 and 0", by_litert=False)
     refused(to, [1, 1], none, "expected 3 or 4 dimensions", counting((2, 3)))
-    refused(back, [3, 1], none, "batch 2 is no multiple of 3")
+    refused(back, [3, 1], none, "batch 2 is not a multiple of 3")
     refused(back, [2, 1], [[4, 5], [0, 0]], "dimension 1 of size 8 is cropped by 9", by_litert=False)
     refused(back, [1, 1], [[0, 0], [0, -1]], "crops of dimension 2 are 0 and -1")
 

@@ -134,7 +134,7 @@ def test_nothing() -> None:
 def test_boxes_that_are_turned_round() -> None:
     node = detection(np.random.default_rng(2))
     node.arrays[2][7, 2] *= -1
-    node.refused(KernelError, "box 7 is turned round: its anchor has height -")
+    node.refused(KernelError, "box 7 has its corners in the wrong order: its anchor has height -")
 
 
 def shaped(*shapes: Any) -> OneNode:

@@ -108,7 +108,7 @@ def test_refused() -> None:
     for constant in (True, False):
         given = Given(np.array([2, -1], np.int32), constant)
         node = OneNode("RANDOM_UNIFORM", [given], SEEDS, kind="f32")
-        node.refused(ShapeError, "dimension 1 of the shape to make is -1", by_litert=False)
+        node.refused(ShapeError, "dimension 1 of the output's shape is -1", by_litert=False)
         node = multinomial([[1, 2]], -1, "s32", constant)
         node.refused(ShapeError, "the number of samples is -1, expected 0 or more", by_litert=False)
     OneNode("RANDOM_UNIFORM", [const([[2]])], SEEDS, kind="f32").refused(ShapeError, "must be a vector")

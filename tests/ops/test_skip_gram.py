@@ -52,4 +52,4 @@ def test_the_first_text_alone() -> None:
 def test_refused() -> None:
     skip_gram("a b", 0).refused(UnsupportedOpError, "0 words, 1 of them left out", by_litert=False)
     node = OneNode("SKIP_GRAM", [Given(np.zeros(0, object), kind="string")], {"ngram_size": 1}, kind="string")
-    node.refused(ShapeError, "there is no text", by_litert=False)
+    node.refused(ShapeError, "the input holds no words", by_litert=False)

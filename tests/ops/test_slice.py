@@ -306,4 +306,4 @@ def test_reversed_runs(kind: str) -> None:
 
 def test_reverse_refused() -> None:
     OneNode("REVERSE_V2", [X, const([2])]).refused(ShapeError, "axis 2, expected -2 to 1")
-    OneNode("REVERSE_V2", [X, const([1, -1])]).refused(ShapeError, "dimension 1 stands twice in axes", by_litert=False)
+    OneNode("REVERSE_V2", [X, const([1, -1])]).refused(ShapeError, "dimension 1 appears twice in axes", by_litert=False)

@@ -142,7 +142,7 @@ def test_gather_refused() -> None:
         ({"slice_sizes": [2, 2, 3]}, "blocks of size 2 in dimension 0 of size 4"),
         ({"slice_sizes": [1, 2]}, "2 sizes, 2 offset and 1 collapsed dimensions for a rank of 3"),
         ({"start_index_map": [0]}, "1 dimensions are indexed by rows of 2 numbers"),
-        ({"start_index_map": [0, 3]}, "indexed dimension 1 is 3, expected rising ones below 3"),
+        ({"start_index_map": [0, 3]}, "indexed dimension 1 is 3, expected ascending ones below 3"),
         ({"offset_dims": [1, 7]}, "offset dimension 1 is 7"),
         ({"index_vector_dim": 3}, "the index dimension is 3, indices have rank 2"),
     ):
@@ -188,7 +188,7 @@ def test_scatter_refused() -> None:
             Scatter(x, indices, updates, **options).check()
     with pytest.raises(ShapeError, match="dimension 0 of the updates is 4, of the indices 5"):
         Scatter(x, indices, updates[:4]).check()
-    with pytest.raises(UnsupportedOpError, match="updates are joined by SUB, must be one STABLEHLO_ADD"):
+    with pytest.raises(UnsupportedOpError, match="updates are joined by SUB, must be a single STABLEHLO_ADD"):
         Scatter(x, indices, updates, "SUB").check()
     with pytest.raises(UnsupportedOpError, match="subgraph 7 would say how updates are joined: there is none"):
         Scatter(x, indices, updates, update_computation_subgraph_index=7).check()

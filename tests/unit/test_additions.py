@@ -170,7 +170,7 @@ def test_real_numbers_in_and_out() -> None:
     assert found["y"].tolist() == [0.0, 0.0, 0.5, 62.0]  # (127 - 3) / 2 is the largest
     assert interpreter.get_tensor(0).tolist() == [1, 3, 4, 127]
     assert interpreter.run_real({"x": [1, 2, 3, 4]})["y"].tolist() == [1, 2, 3, 4]
-    with pytest.raises(InputError, match="got 2 arrays, inputs are x: one array an input"):
+    with pytest.raises(InputError, match="got 2 arrays, inputs are x: one array per input"):
         interpreter.run_real([1], [2])
     plain = ready(relu_chain())
     assert plain.run_real(np.array([1, -2, 3, -4], np.float64))["y2"].tolist() == [1, 0, 3, 0]

@@ -138,8 +138,8 @@ def test_run_writes_to_arrays_of_the_caller() -> None:
 @pytest.mark.parametrize(
     ("inputs", "out", "text"),
     [
-        ((floats(1),), None, "got 1 arrays, inputs are a, b: one array an input"),
-        ((floats(1),) * 3, None, "got 3 arrays, inputs are a, b: one array an input"),
+        ((floats(1),), None, "got 1 arrays, inputs are a, b: one array per input"),
+        ((floats(1),) * 3, None, "got 3 arrays, inputs are a, b: one array per input"),
         (({"a": floats(1)},), None, "got inputs ['a'], the model takes ['a', 'b']"),
         (({"a": floats(1), "b": floats(1), "c": floats(1)},), None, "there is no tensor 'c': inputs are a, b"),
         (({"a": floats(1), "sum": floats(1)},), None, "got inputs ['a', 'sum'], the model takes ['a', 'b']"),
@@ -326,12 +326,12 @@ def test_memory_that_is_not_there_is_stated() -> None:
     huge = (2**31 - 1, 2**18)
     fresh = minilite.Interpreter(model_content=relu_chain())
     fresh.resize_tensor_input(0, huge)
-    with pytest.raises(minilite.ArenaError, match=r"^the arena needs \d+ bytes, which the system does not give$"):
+    with pytest.raises(minilite.ArenaError, match=r"^the arena needs \d+ bytes, the system refused them$"):
         fresh.allocate_tensors()
     interpreter = ready(relu_chain())
     interpreter.resize_tensor_input(0, huge)
     with pytest.raises(
-        minilite.ArenaError, match=r"^the arena needs \d+ bytes, has \d+, and the system gives no more$"
+        minilite.ArenaError, match=r"^the arena needs \d+ bytes, has \d+, the system refused more$"
     ):
         interpreter.allocate_tensors()
     interpreter.invoke()

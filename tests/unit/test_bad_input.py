@@ -109,7 +109,7 @@ BOTH = "Can't both provide `model_path` and `model_content`: leave one of them o
 CONSTRUCTED: dict[str, tuple[Callable[[], Any], str]] = {
     "closed file": (lambda: Interpreter(closed()), "the file is closed, must be open while it is read: within its `with`, or give its path"),
     "closed content": (lambda: Interpreter(model_content=closed()), "the file is closed, must be open while it is read: within its `with`, or give its path"),
-    "read file": (lambda: Interpreter(read()), f"the file has been read already, up to its end at byte {len(relu_chain())}: file.seek(0) begins anew"),
+    "read file": (lambda: Interpreter(read()), f"the file has been read already, up to its end at byte {len(relu_chain())}: file.seek(0) goes back to the start"),
     "threads second": (lambda: Interpreter("m.tflite", 4), f"{BOTH}, the second came as 4: threads are num_threads=4"),
     "Model and threads": (lambda: Interpreter(load_model(relu_chain()), 4), f"{BOTH}, the second came as 4: threads are num_threads=4"),
     "Model and content": (lambda: Interpreter(load_model(relu_chain()), relu_chain()), BOTH),

@@ -202,7 +202,7 @@ def test_types_of_python_numbers() -> None:
 @pytest.mark.parametrize(
     ("op", "options", "complaint"),
     [
-        ("CONV2D", {}, "'CONV2D' is no builtin operator, near it are .*CONV_2D"),
+        ("CONV2D", {}, "'CONV2D' is not a builtin operator, near it are .*CONV_2D"),
         ("CONV_2D", {"stride": 1}, "CONV_2D: Conv2DOptions has no 'stride'; it has padding, stride_w"),
         ("CONV_2D", {"padding": "same"}, "CONV_2D: padding is 'same', expected one of SAME, VALID"),
         ("RELU", {"alpha": 1.0}, "RELU has no options, got 'alpha'"),

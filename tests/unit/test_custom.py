@@ -237,9 +237,9 @@ def test_a_shape_function_may_answer_one_shape_bare(answer: Any) -> None:
 @pytest.mark.parametrize(
     ("answer", "text"),
     [
-        (None, "the shape function gave None, must give a shape an output$"),
-        (4, "the shape function gave 4, must give a shape an output$"),
-        ("ab", "the shape function gave 'ab', must give a shape an output$"),
+        (None, "the shape function gave None, must give one shape per output$"),
+        (4, "the shape function gave 4, must give one shape per output$"),
+        ("ab", "the shape function gave 'ab', must give one shape per output$"),
         ([(4,), (4,)], "the shape function gave 2 shapes, the node has 1 output$"),
         ((-1,), r"the shape function gave the shape \(-1,\), dimensions must be from 0 to 2147483647$"),
         ((4, 2**31), r"gave the shape \(4, 2147483648\), dimensions must be from 0 to 2147483647$"),

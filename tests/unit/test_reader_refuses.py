@@ -392,5 +392,5 @@ def heavy_custom(b: ModelBuilder) -> None:
 )
 def test_shared_parts_do_not_blow_up(parts: Callable[[ModelBuilder], None], vector: str) -> None:
     assert read_model(bomb(parts, vector, 2)), "shared a little is no harm"
-    with pytest.raises(ModelFormatError, match="are shared so often that they unfold to"):
+    with pytest.raises(ModelFormatError, match="are shared so often that they expand to"):
         read_model(bomb(parts, vector, 20_000))

@@ -307,7 +307,7 @@ def test_values_that_do_not_fit(address: Address, field: str, value: Any, messag
     [
         ("of_another_abi", "^the kernel was compiled for version 6 of kernel.h, this is version 5$"),
         ("without_table", "^kernel 'without_table' lacks a name, prepare or its table of types$"),
-        ("of_no_memory", "^kernel 'of_no_memory' has counts that cannot be: .*memory of -1 bytes"),
+        ("of_no_memory", "^kernel 'of_no_memory' has impossible counts: .*memory of -1 bytes"),
         ("of_misplaced_fields", "^kernel 'of_misplaced_fields' has the field 'a' at byte 4 of its 8 of parameters"),
     ],
 )
@@ -321,7 +321,7 @@ def test_what_is_no_address_and_no_mapping(address: Address) -> None:
         minilite.kernel(0)
     for place in (-1, 3, address("my_relu") + 1, 2**64):
         with pytest.raises(
-            InputError, match=rf"^{place} is no address of a kernel's row: ctypes.addressof of the row gives it$"
+            InputError, match=rf"^{place} is not the address of a kernel row: ctypes.addressof(row) gives it$"
         ):
             minilite.kernel(place)
     with pytest.raises(TypeError, match=r"^a kernel's address is of type str, must be a number: ctypes.addressof"):

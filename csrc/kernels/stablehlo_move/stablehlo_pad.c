@@ -47,7 +47,7 @@ static ml_status prepare_pad(const ml_call *c, ml_wish *wish) {
         return ml_fail(c, ML_SHAPE_ERROR, "padding of %lld dimensions, the input has %d",
                        (long long)ml_length(p->low), x->rank);
     if (ml_elements(&ml_input(c, 1)->shape) != 1)
-        return ml_fail(c, ML_SHAPE_ERROR, "the padding value must be one, there are %lld",
+        return ml_fail(c, ML_SHAPE_ERROR, "the padding value must be one number, it has %lld",
                        (long long)ml_elements(&ml_input(c, 1)->shape));
     for (int32_t d = 0; d < x->rank; d++) {
         const int64_t low = ml_item(p->low, d), high = ml_item(p->high, d),

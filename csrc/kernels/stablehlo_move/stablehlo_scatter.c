@@ -139,7 +139,7 @@ static ml_status check_scatter(const ml_call *c, void *params) {
     if (!rows)
         return ml_fail(
             c, ML_UNSUPPORTED,
-            "subgraph %lld would say how updates are joined: there is none of that number",
+            "subgraph %lld, which is to join updates, does not exist",
             (long long)number);
     ((scatter_params *)params)->rule = REPLACE;
     if (rows->n_nodes == 0) return ML_OK;
@@ -150,7 +150,7 @@ static ml_status check_scatter(const ml_call *c, void *params) {
             return ML_OK;
         }
     return ml_fail(c, ML_UNSUPPORTED,
-                   "updates are joined by %s%s, must be one STABLEHLO_ADD, STABLEHLO_MULTIPLY, "
+                   "updates are joined by %s%s, must be a single STABLEHLO_ADD, STABLEHLO_MULTIPLY, "
                    "STABLEHLO_MAXIMUM or STABLEHLO_MINIMUM",
                    name, rows->n_nodes > 1 ? " and others" : "");
 }
