@@ -155,7 +155,9 @@ def _read_file(file: Any) -> Any:
         message = "the file was opened as text, must be opened in binary mode: open(path, 'rb')"
         raise errors.InputTypeError(message)
     if not content and hasattr(file, "tell") and file.tell() > 0:
-        message = f"the file has been read already, up to its end at byte {file.tell()}: file.seek(0) goes back to the start"
+        message = (
+            f"the file has been read already, up to its end at byte {file.tell()}: file.seek(0) goes back to the start"
+        )
         raise errors.InputError(message)
     return content
 

@@ -25,9 +25,8 @@ ml_status ml_error_memory(ml_error *error, const char *what, int64_t needed, int
         error->available = available;
     }
     if (available <= 0)
-        return ml_error_set(error, ML_ARENA_ERROR,
-                            "%s needs %lld bytes, the system refused them", what,
-                            (long long)needed);
+        return ml_error_set(error, ML_ARENA_ERROR, "%s needs %lld bytes, the system refused them",
+                            what, (long long)needed);
     return ml_error_set(error, ML_ARENA_ERROR,
                         "%s needs %lld bytes, has %lld, the system refused more", what,
                         (long long)needed, (long long)available);

@@ -70,8 +70,8 @@ static ml_status check_range(const ml_graph_def *def, int64_t start, int64_t cou
                              bool absent, const char *what, int32_t s, int32_t node,
                              ml_error *error) {
     if (start < 0 || count < 0 || start > def->n_io || count > def->n_io - start) {
-        ml_error_set(error, ML_GRAPH_ERROR, "%s %lld to %lld are out of range: there are %lld", what,
-                     (long long)start, (long long)(start + count), (long long)def->n_io);
+        ml_error_set(error, ML_GRAPH_ERROR, "%s %lld to %lld are out of range: there are %lld",
+                     what, (long long)start, (long long)(start + count), (long long)def->n_io);
         return refuse(error, s, node);
     }
     for (int64_t i = start; i < start + count; i++)
@@ -107,8 +107,8 @@ static ml_status check_node_tables(const ml_graph_def *def, const ml_subgraph_de
     if (n->params_start < 0 || n->params_start > def->params_bytes ||
         info.params_bytes > def->params_bytes - n->params_start) {
         ml_error_set(error, ML_GRAPH_ERROR,
-                     "its %d bytes of parameters are out of range: there are %lld", info.params_bytes,
-                     (long long)def->params_bytes);
+                     "its %d bytes of parameters are out of range: there are %lld",
+                     info.params_bytes, (long long)def->params_bytes);
         return refuse(error, s, n->index);
     }
     int32_t rows = 0;
@@ -203,10 +203,9 @@ ml_status ml_graph_check(const ml_graph_def *def, ml_error *error) {
     if (def->n_subgraphs <= 0 || def->root < 0 || def->root >= def->n_subgraphs || def->n_io < 0 ||
         def->params_bytes < 0 || def->n_resources < 0 || def->n_quantizations < 0 || !def->store ||
         !def->simd)
-        return ml_error_set(
-            error, ML_GRAPH_ERROR,
-            "the description of the graph has impossible counts: subgraph %d of %d", def->root,
-            def->n_subgraphs);
+        return ml_error_set(error, ML_GRAPH_ERROR,
+                            "the description of the graph has impossible counts: subgraph %d of %d",
+                            def->root, def->n_subgraphs);
     const ml_tensor_def *tensors = def->tensors;
     const ml_node_def *nodes = def->nodes;
     for (int32_t s = 0; s < def->n_subgraphs; s++) {

@@ -180,9 +180,8 @@ static ml_status add_frame(ml_graph *g, int32_t subgraph, int32_t parent, int32_
                            ml_error *error, int32_t *number) {
     for (int32_t f = parent; f >= 0; f = g->frames[f].parent)
         if (g->frames[f].subgraph == subgraph)
-            return ml_error_set(
-                error, ML_GRAPH_ERROR,
-                "subgraph %d calls itself: recursion is not supported", subgraph);
+            return ml_error_set(error, ML_GRAPH_ERROR,
+                                "subgraph %d calls itself: recursion is not supported", subgraph);
     if (g->n_frames == ML_MAX_FRAMES)
         return ml_error_set(error, ML_GRAPH_ERROR, "subgraphs are called from more than %d places",
                             ML_MAX_FRAMES);

@@ -200,8 +200,9 @@ static ml_status collect_refusal(lowering *l, const ml_error *error, ml_error *o
 static ml_status widen(lowering *l, const ml_tensor_def *x, ml_tensor_def *y, ml_error *error) {
     int64_t count = ml_elements(&x->shape);
     if (!x->data || count < 0 || x->bytes < 2 * count)
-        return ml_error_set(error, ML_GRAPH_ERROR, "a float16 constant of %lld elements has %lld bytes",
-                            (long long)count, (long long)x->bytes);
+        return ml_error_set(error, ML_GRAPH_ERROR,
+                            "a float16 constant of %lld elements has %lld bytes", (long long)count,
+                            (long long)x->bytes);
     float *values = ml_lowering_keep(l, 4 * count, error);
     if (!values) return error->status;
     const uint16_t *halves = x->data;

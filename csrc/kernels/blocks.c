@@ -138,8 +138,8 @@ static ml_status prepare_space_to_batch(const ml_call *c, ml_wish *wish) {
         b.blocks[d] = padded / b.block[d];
         if (padded % b.block[d] != 0)
             return ml_fail(c, ML_SHAPE_ERROR,
-                           "dimension %d, padded to %lld, is not a multiple of its block %lld", d + 1,
-                           (long long)padded, (long long)b.block[d]);
+                           "dimension %d, padded to %lld, is not a multiple of its block %lld",
+                           d + 1, (long long)padded, (long long)b.block[d]);
     }
     ml_shape shape = {.rank = 0};
     int64_t area = b.block[0] * b.block[1];

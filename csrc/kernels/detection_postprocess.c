@@ -133,9 +133,10 @@ static ml_status decode(const ml_call *c, int64_t first, int64_t end) {
         const float w = (float)(0.5 * exp((double)code[3] / (double)p->w_scale) * wide);
         corners[i] = (box){y - h, x - w, y + h, x + w};
         if (corners[i].top > corners[i].bottom || corners[i].left > corners[i].right)
-            return ml_fail(c, ML_KERNEL_ERROR,
-                           "box %d has its corners in the wrong order: its anchor has height %g, width %g", (int)i,
-                           high, wide);
+            return ml_fail(
+                c, ML_KERNEL_ERROR,
+                "box %d has its corners in the wrong order: its anchor has height %g, width %g",
+                (int)i, high, wide);
     }
     return ML_OK;
 }

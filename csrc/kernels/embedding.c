@@ -141,7 +141,8 @@ static ml_status prepare_sparse(const ml_call *c, ml_wish *wish) {
             "their ranks are %d, %d, %d, %d",
             ids->rank, weights->rank, places->rank, table->rank);
     if (sizes->rank != 1 || sizes->dims[0] != places->dims[1] || sizes->dims[0] < 1)
-        return ml_fail(c, ML_SHAPE_ERROR, "the dense shape has rank %d, rows of indices have %d numbers",
+        return ml_fail(c, ML_SHAPE_ERROR,
+                       "the dense shape has rank %d, rows of indices have %d numbers",
                        sizes->rank == 1 ? sizes->dims[0] : 0, places->dims[1]);
     const int32_t *dims = ml_value(c, SHAPE);
     if (!dims) return ml_open(wish, 0);

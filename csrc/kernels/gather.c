@@ -23,8 +23,8 @@ static ml_status prepare_gather_nd(const ml_call *c, ml_wish *wish) {
                        indices->rank);
     int32_t depth = indices->dims[indices->rank - 1];
     if (depth > x->rank)
-        return ml_fail(c, ML_SHAPE_ERROR, "rows of indices have %d numbers, the input has rank %d", depth,
-                       x->rank);
+        return ml_fail(c, ML_SHAPE_ERROR, "rows of indices have %d numbers, the input has rank %d",
+                       depth, x->rank);
     return ml_prepare_take(c, 0, indices->rank - 1, 0, depth);
 }
 

@@ -65,7 +65,8 @@ static ml_status prepare_scatter_nd(const ml_call *c, ml_wish *wish) {
     if (status != ML_OK) return status;
     int32_t depth = indices->dims[indices->rank - 1];
     if (depth > shape.rank)
-        return ml_fail(c, ML_SHAPE_ERROR, "rows of indices have %d numbers, the output's shape has %d", depth,
+        return ml_fail(c, ML_SHAPE_ERROR,
+                       "rows of indices have %d numbers, the output's shape has %d", depth,
                        shape.rank);
     status = ml_append_dims(c, &expected, indices, 0, indices->rank - 1);
     if (status == ML_OK) status = ml_append_dims(c, &expected, &shape, depth, shape.rank);
@@ -124,7 +125,8 @@ static ml_status prepare_sparse_to_dense(const ml_call *c, ml_wish *wish) {
     int32_t depth = indices->rank == 2 ? indices->dims[1] : 1;
     int32_t rows = indices->rank == 0 ? 1 : indices->dims[0];
     if (depth != shape.rank)
-        return ml_fail(c, ML_SHAPE_ERROR, "rows of indices have %d numbers, the output's shape has %d", depth,
+        return ml_fail(c, ML_SHAPE_ERROR,
+                       "rows of indices have %d numbers, the output's shape has %d", depth,
                        shape.rank);
     if (values->rank == 1 && values->dims[0] != rows)
         return ml_fail(c, ML_SHAPE_ERROR, "%d values for %d rows of indices", values->dims[0],

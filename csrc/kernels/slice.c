@@ -259,7 +259,8 @@ static ml_status box_start(const ml_call *c, const ml_shape *box, const void *be
     for (int32_t d = x->shape.rank - 1; d >= 0; pitch *= x->shape.dims[d--]) {
         ml_read_index(ml_input(c, 1), begin, d, &first);
         if (first < 0 || first > x->shape.dims[d] - box->dims[d])
-            return ml_fail(c, outside, "%d indices from %lld on reach beyond dimension %d of size %d",
+            return ml_fail(c, outside,
+                           "%d indices from %lld on reach beyond dimension %d of size %d",
                            box->dims[d], (long long)first, d, x->shape.dims[d]);
         *start += first * pitch;
     }

@@ -39,7 +39,8 @@ static ml_status prepare_split(const ml_call *c, ml_wish *wish) {
     if (!known) return ml_open_all(wish);
     ml_shape part = x->shape;
     if (part.dims[axis] % c->n_outputs != 0)
-        return ml_fail(c, ML_SHAPE_ERROR, "dimension %d of size %d cannot be split into %d equal parts", axis,
+        return ml_fail(c, ML_SHAPE_ERROR,
+                       "dimension %d of size %d cannot be split into %d equal parts", axis,
                        part.dims[axis], c->n_outputs);
     part.dims[axis] /= c->n_outputs;
     for (int i = 0; i < c->n_outputs && status == ML_OK; i++) status = ml_set_output(c, i, &part);

@@ -65,7 +65,8 @@ static ml_status prepare_framer(const ml_call *c, ml_wish *wish) {
     if (x->rank < 1) return fail_rank(c, "samples in rows");
     const int32_t samples = x->dims[x->rank - 1];
     if (samples == 0 || samples % p->step)
-        return ml_fail(c, ML_SHAPE_ERROR, "%d samples are not a multiple of the step, %d", samples, p->step);
+        return ml_fail(c, ML_SHAPE_ERROR, "%d samples are not a multiple of the step, %d", samples,
+                       p->step);
     ml_shape y = {.rank = 0};
     ml_status status = ml_append_dims(c, &y, x, 0, x->rank - 1);
     if (status == ML_OK) status = ml_append_dim(c, &y, samples / p->step);

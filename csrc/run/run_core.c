@@ -38,7 +38,8 @@ static ml_block *heap_of(const ml_call *c, int32_t tensor) {
 static ml_status set_bytes(const ml_call *c, int i, int64_t bytes) {
     int32_t tensor = i >= 0 && i < c->n_outputs ? c->inputs[c->n_inputs + i] : -1;
     ml_block *block = heap_of(c, tensor);
-    if (!block) return ml_fail(c, ML_KERNEL_ERROR, "output %d does not hold values of variable size", i);
+    if (!block)
+        return ml_fail(c, ML_KERNEL_ERROR, "output %d does not hold values of variable size", i);
     if (bytes < 0)
         return ml_fail(c, ML_KERNEL_ERROR, "output %d asks for %lld bytes", i, (long long)bytes);
     ml_status status = ml_block_reserve(&c->env->engine->engine->state->interpreter->account, block,

@@ -171,7 +171,10 @@ def test_unsupported_operators_have_a_line_each(tmp_path: Path, capsys: pytest.C
         (["--shape", "serving/x=0=-3,4"], "-3"),
         (["--shape", "serving/x=0=1,4", "--shape", "serving/x=0=2,4"], "twice"),
         (["--input", "z=x.npy"], "there is no such file; to name an input: the model's input is serving/x=0"),
-        (["--input", "serving/x=0={right}", "{right}"], "the model's input is serving/x=0, and all of them are given already"),
+        (
+            ["--input", "serving/x=0={right}", "{right}"],
+            "the model's input is serving/x=0, and all of them are given already",
+        ),
         (["-", "-"], "all of them are given"),
         (["--input", "serving/x=0={right}", "--shape", "serving/x=0=2,4"], "(2, 4)"),
         (["--repeat", "0"], "at least 1"),

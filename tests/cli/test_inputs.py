@@ -217,7 +217,9 @@ def test_sound_of_another_rate_is_resampled(read: Any, told: dict[str, int]) -> 
 
 def test_sound_of_another_rate_without_soxr(read: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "soxr", None)
-    text = r"has 16000 samples per second, input 'x' .* takes 44100, and resampling takes soxr: pip install soxr, or sox"
+    text = (
+        r"has 16000 samples per second, input 'x' .* takes 44100, and resampling takes soxr: pip install soxr, or sox"
+    )
     with pytest.raises(InputError, match=text):
         read(wav(np.zeros(50)), feed((-1,), sample_rate=44100))
 

@@ -330,8 +330,6 @@ def test_memory_that_is_not_there_is_stated() -> None:
         fresh.allocate_tensors()
     interpreter = ready(relu_chain())
     interpreter.resize_tensor_input(0, huge)
-    with pytest.raises(
-        minilite.ArenaError, match=r"^the arena needs \d+ bytes, has \d+, the system refused more$"
-    ):
+    with pytest.raises(minilite.ArenaError, match=r"^the arena needs \d+ bytes, has \d+, the system refused more$"):
         interpreter.allocate_tensors()
     interpreter.invoke()

@@ -20,8 +20,8 @@ static int64_t slot_bytes(const ml_tensor *carry) { return ml_round_up(carry->by
 
 static ml_status check_types(const ml_call *c, const ml_child *condition, const ml_child *body) {
     if (c->n_inputs != c->n_outputs)
-        return ml_fail(c, ML_SHAPE_ERROR, "%d inputs and %d outputs: the counts must be equal", c->n_inputs,
-                       c->n_outputs);
+        return ml_fail(c, ML_SHAPE_ERROR, "%d inputs and %d outputs: the counts must be equal",
+                       c->n_inputs, c->n_outputs);
     ml_status status = ml_child_check(c, condition, 1, "condition");
     if (status == ML_OK) status = ml_child_check(c, body, c->n_outputs, "body");
     if (status != ML_OK) return status;
@@ -100,7 +100,8 @@ static ml_status ask_condition(const ml_call *c, const ml_child *condition, int6
     if (status != ML_OK) return status;
     *go_on = *(const uint8_t *)ml_child_value(c, condition, 0).data != 0;
     if (*go_on && most > 0 && made >= most)
-        return ml_fail(c, ML_KERNEL_ERROR, "its condition still holds after %lld iterations, max_iterations is %lld",
+        return ml_fail(c, ML_KERNEL_ERROR,
+                       "its condition still holds after %lld iterations, max_iterations is %lld",
                        (long long)made, (long long)most);
     return ML_OK;
 }

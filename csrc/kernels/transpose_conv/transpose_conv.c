@@ -249,9 +249,10 @@ static ml_status read_cut(const ml_call *c, int32_t d, int32_t stride, int32_t s
     const int64_t found =
         size ? (size - 1) * stride + taps - made : ml_max_s64(0, taps - stride) * same;
     if (same ? found < taps - stride || found >= taps : found <= -stride || found > 0)
-        return ml_fail(c, ML_UNSUPPORTED,
-                       "%s padding and stride %d cannot give an output side of %lld for an input side of %lld",
-                       same ? "SAME" : "VALID", stride, (long long)made, (long long)size);
+        return ml_fail(
+            c, ML_UNSUPPORTED,
+            "%s padding and stride %d cannot give an output side of %lld for an input side of %lld",
+            same ? "SAME" : "VALID", stride, (long long)made, (long long)size);
     *cut = (int32_t)found;
     return ML_OK;
 }
