@@ -62,7 +62,7 @@ static ml_status check_range(const ml_call *c, const slice_axis *a, int dimensio
     if (a->count == 1)
         return ml_fail(c, status, "index %lld is outside dimension %d of size %d",
                        (long long)a->start, dimension, a->size);
-    return ml_fail(c, status, "indices %lld to %lld reach beyond dimension %d of size %d",
+    return ml_fail(c, status, "indices %lld to %lld lie outside dimension %d of size %d",
                    (long long)a->start, (long long)last, dimension, a->size);
 }
 
@@ -260,7 +260,7 @@ static ml_status box_start(const ml_call *c, const ml_shape *box, const void *be
         ml_read_index(ml_input(c, 1), begin, d, &first);
         if (first < 0 || first > x->shape.dims[d] - box->dims[d])
             return ml_fail(c, outside,
-                           "%d indices from %lld on reach beyond dimension %d of size %d",
+                           "%d indices from %lld on lie outside dimension %d of size %d",
                            box->dims[d], (long long)first, d, x->shape.dims[d]);
         *start += first * pitch;
     }

@@ -274,7 +274,7 @@ static ml_status prepare_requested(ml_state *s, const ml_binding *bindings, int3
         return ml_error_set(
             &s->error, ML_VIEW_HELD,
             "There is at least 1 reference to internal data in the interpreter: views of its "
-            "memory are held, which have to be dropped before tensors are allocated anew");
+            "memory are held: drop them before allocating again");
     bool same = n_bindings < 0;
     ml_binding *copy = same             ? s->bound
                        : n_bindings > 0 ? malloc((size_t)n_bindings * sizeof *copy)

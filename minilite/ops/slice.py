@@ -44,7 +44,7 @@ def _key(bit: dict[str, bool], size: int, begin: int, end: int, stride: int, off
         if not taken:
             return slice(0)
         if not (0 <= taken[0] < size and 0 <= taken[-1] < size):
-            message = f"indices {taken[0]} to {taken[-1]} reach beyond a dimension of size {size}"
+            message = f"indices {taken[0]} to {taken[-1]} lie outside a dimension of size {size}"
             raise IndexError(message)
         return slice(first, taken.stop if taken.stop >= 0 else None, stride)
     return slice(start, None if bit["end_mask"] else end, stride)
@@ -57,7 +57,7 @@ def slice_values(node: OpNode, x: Array, begin: Array, size: Array) -> Array:  #
     for dim, first, count in zip(x.shape, begin.tolist(), size.tolist(), strict=True):
         taken = dim - first if count == -1 else count
         if not 0 <= first <= first + taken <= dim:
-            message = f"{taken} indices from {first} on reach beyond a dimension of size {dim}"
+            message = f"{taken} indices from {first} on lie outside a dimension of size {dim}"
             raise IndexError(message)
         keys.append(slice(first, first + taken))
     return np.array(x[tuple(keys)], order="C")

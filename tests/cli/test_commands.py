@@ -175,7 +175,7 @@ def test_unsupported_operators_have_a_line_each(tmp_path: Path, capsys: pytest.C
             ["--input", "serving/x=0={right}", "{right}"],
             "the model's input is serving/x=0, and all of them are given already",
         ),
-        (["-", "-"], "all of them are given"),
+        (["-", "-"], "and all of them are given already"),
         (["--input", "serving/x=0={right}", "--shape", "serving/x=0=2,4"], "(2, 4)"),
         (["--repeat", "0"], "at least 1"),
         (["--threads", "x"], "at least 1"),

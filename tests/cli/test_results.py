@@ -193,7 +193,7 @@ def test_several_inputs_by_name_by_order_and_from_one_archive(capsys: pytest.Cap
         assert facts(capsys, "run", "m.tflite", *given)["outputs"][0]["values"] == [[-4, -5]]
     assert facts(capsys, "run", "m.tflite", "some.npz", "second=b.npy")["outputs"][0]["values"] == [[-4, -5]]
     assert "has an array 'third', the model's inputs are first, second" in message(capsys, 1, "m.tflite", "odd.npz")
-    assert "b.npy: the model's inputs are first, second, all of them" in message(
+    assert "b.npy: the model's inputs are first, second, and all of them" in message(
         capsys, 2, "m.tflite", "both.npz", "b.npy"
     )
     assert facts(capsys, "run", "m.tflite", "--shape", "3,2", "--shape", "second=3x2")["outputs"][0]["shape"] == [3, 2]

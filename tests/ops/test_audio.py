@@ -101,7 +101,7 @@ def test_mfcc_refused() -> None:
     x = spectra((1, 3, 257))
     for constant in (True, False):
         mfcc(x, 0, constant).refused(KernelError, "the sample rate is 0, expected 1 or more")
-    mfcc(x, [1, 2]).refused(ShapeError, "the sample rate must be one, there are 2")
+    mfcc(x, [1, 2]).refused(ShapeError, "the sample rate must be one number, it has 2")
     mfcc(x[0]).refused(ShapeError, "the spectrogram must be")
     mfcc(x[..., :1]).refused(ShapeError, "the spectrogram must be")
     mfcc(x, upper_frequency_limit=20).refused(UnsupportedOpError, "frequencies from 20 to 20")

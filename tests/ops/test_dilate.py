@@ -42,6 +42,6 @@ def test_refused() -> None:
     for dilations, held, words in (
         ([2, 0], value, "dilation 1 is 0, expected 1 or more"),
         ([2], value, r"dilations have the shape \(1\), expected \(2,\)"),
-        ([2, 2], const([0, 0], np.float32), "must be one, there are 2"),
+        ([2, 2], const([0, 0], np.float32), "must be one number, it has 2"),
     ):
         OneNode("DILATE", [x, const(dilations), held]).refused(ShapeError, words, by_litert=False)

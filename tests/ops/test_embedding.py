@@ -102,9 +102,9 @@ def test_blocks_refused() -> None:
             7,
             np.ones((5, 3), np.float16),
             ShapeError,
-            "5 rows of 24 elements are no whole blocks of 7, of which 15 have",
+            "5 rows of 24 elements do not make whole blocks of 7, of which 15 have",
         ),
-        (8, np.ones((5, 2), np.float16), ShapeError, "no whole blocks of 8, of which 10 have a scale"),
+        (8, np.ones((5, 2), np.float16), ShapeError, "do not make whole blocks of 8, of which 10 have a scale"),
         (
             8,
             np.ones((5, 3), np.int32),
@@ -162,7 +162,7 @@ def test_sparse_refused() -> None:
     sparse([1, 2], [[0, 0], [1, 0]], [-2, 2], "SUM").refused(ShapeError, "dense shape is -2", by_litert=False)
     given = [const([1]), const([[0, 0]]), const([2]), const([1], np.float32), const(np.ones((2, 2)), np.float32)]
     node = OneNode("EMBEDDING_LOOKUP_SPARSE", given, kind="f32")
-    node.refused(ShapeError, "the dense shape has rank 1, indices name 2 axes")
+    node.refused(ShapeError, "the dense shape has rank 1, rows of indices have 2 numbers")
 
 
 @pytest.mark.parametrize("kind", ["f32", "s8", "string"])

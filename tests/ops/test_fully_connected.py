@@ -135,7 +135,9 @@ def test_blocks(kind: str, block: int, rows: int) -> None:
 
 
 def test_blocks_refused() -> None:
-    with pytest.raises(ShapeError, match="5 rows of 64 weights are no whole blocks of 48, of which 10 have a scale"):
+    with pytest.raises(
+        ShapeError, match="5 rows of 64 weights do not make whole blocks of 48, of which 10 have a scale"
+    ):
         run_minilite(*vars_of(Blocks("s4", 48, scales=np.ones((5, 2), np.float16))))
     with pytest.raises(UnsupportedOpError, match="'scales', the scales of 'w', must be a constant of f16 or f32"):
         run_minilite(*vars_of(Blocks("s4", 32, scales=np.ones((5, 2), np.int32))))

@@ -63,5 +63,7 @@ def test_nd_indices_outside(indices: list[list[int]], message: str) -> None:
 
 
 def test_nd_refused() -> None:
-    OneNode("GATHER_ND", [X, const([[0] * 5])]).refused(ShapeError, "indices name 5 axes, the input has rank 4")
+    OneNode("GATHER_ND", [X, const([[0] * 5])]).refused(
+        ShapeError, "rows of indices have 5 numbers, the input has rank 4"
+    )
     OneNode("GATHER_ND", [X, const(0)]).refused(ShapeError, "input of rank 4, indices of rank 0, expected 1 or more")

@@ -89,4 +89,4 @@ def test_refused() -> None:
     nms(boxes_of(rng, 5)[:, :3], scores, 5, 0.5, 0.0).refused(ShapeError, r"boxes must be \(count, 4\)")
     many = [boxes_of(rng, 5), scores, np.array([1, 2], np.int32), np.float32(0.5), np.float32(0)]
     node = OneNode("NON_MAX_SUPPRESSION_V4", many, outs=[Out("s32"), Out("s32")])
-    node.refused(ShapeError, "the number to select must be one, there are 2")
+    node.refused(ShapeError, "the number to select must be one number, it has 2")

@@ -133,10 +133,10 @@ def test_refused() -> None:
     window(x, 0, [2, 2], [1, 1], [1, 1], "UNSUPPORTED").refused(UnsupportedOpError, "reduce function UNSUPPORTED")
     given = [x, const([0, 0], np.float32), *(const([1, 1], np.int64) for _ in range(3))]
     node = OneNode("REDUCE_WINDOW", given, {"reduce_function": "ADD"})
-    node.refused(ShapeError, "the value to begin with must be one, there are 2", by_litert=False)
+    node.refused(ShapeError, "the initial value must be one number, it has 2", by_litert=False)
     with pytest.raises(ShapeError, match="windows of 1 dimensions, the input has 2"):
         Stablehlo(x, 0, "ADD", window_dimensions=[2]).check()
-    with pytest.raises(UnsupportedOpError, match="elements are joined by SUB, must be one ADD"):
+    with pytest.raises(UnsupportedOpError, match="elements are joined by SUB, must be a single ADD"):
         Stablehlo(x, 0, "SUB").check()
-    with pytest.raises(UnsupportedOpError, match="subgraph 5 would say how elements are joined: there is none"):
+    with pytest.raises(UnsupportedOpError, match="subgraph 5, which is to join elements, does not exist"):
         Stablehlo(x, 0, "ADD", body_subgraph_index=5).check()

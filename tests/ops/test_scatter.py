@@ -64,7 +64,7 @@ def test_scatter_nd_outside(indices: Any, constant: bool) -> None:
 def test_scatter_nd_refused() -> None:
     x = counting((2, 5))
     scatter([[0], [1]], x, [4, 4]).refused(ShapeError, r"updates have the shape \(2, 5\), expected \(2, 4\)")
-    scatter([[0, 0, 0]] * 2, x, [4, 5]).refused(ShapeError, "indices name 3 axes, the output's shape has 2")
+    scatter([[0, 0, 0]] * 2, x, [4, 5]).refused(ShapeError, "rows of indices have 3 numbers, the output's shape has 2")
     scatter(0, x, [4, 5]).refused(ShapeError, "indices have rank 0")
     scatter([[0], [1]], x, [-4, 5]).refused(ShapeError, "dimension 0 of the output's shape is -4", by_litert=False)
     scatter([[0], [1]], x, [[4, 5]]).refused(ShapeError, "must be a vector", by_litert=False)  # LiteRT reads beyond it
@@ -92,7 +92,7 @@ def test_sparse_to_dense(dtype: Any, constant: bool) -> None:
 def test_sparse_to_dense_refused() -> None:
     sparse([[0, 2]], [3, 2], [1]).refused(KernelError, "index 2 of row 0 is outside dimension 1 of size 2")
     sparse([[0, -1]], [3, 2], [1]).refused(KernelError, "index -1 of row 0 is outside dimension 1 of size 2")
-    sparse([0, 1], [3, 2], [1, 2]).refused(ShapeError, "indices name 1 axes, the output's shape has 2")
+    sparse([0, 1], [3, 2], [1, 2]).refused(ShapeError, "rows of indices have 1 numbers, the output's shape has 2")
     sparse([[0, 1]], [3, 2], [1, 2]).refused(ShapeError, "2 values for 1 rows of indices")
     sparse([[[0, 1]]], [3, 2], [1]).refused(ShapeError, "indices of rank 3")
 

@@ -178,8 +178,8 @@ REFUSED: list[tuple[Any, Any, Any, Any, dict[str, Any], str, bool]] = [
     (counting((0, 3)), [0], [1], [1], {"shrink_axis_mask": 1}, "index 0 is outside dimension 0 of size 0", False),
     (X, [2], [1], [-1], {"shrink_axis_mask": 1}, "entry 0 shrinks dimension 0 with stride -1", False),
     (X, [0, 0, 1], [0, 0, 2], [1, 1, 1], {"ellipsis_mask": 3}, "entry 1 is a second ellipsis", False),
-    (X, [3, 0], [2, 6], [1, 1], {"offset": True}, "indices 3 to 4 leave dimension 0 of size 4", False),
-    (X, [0, 0], [INT_MAX, 6], [1, 1], {"offset": True}, "indices 0 to 2147483646 leave dimension 0", False),
+    (X, [3, 0], [2, 6], [1, 1], {"offset": True}, "indices 3 to 4 lie outside dimension 0 of size 4", False),
+    (X, [0, 0], [INT_MAX, 6], [1, 1], {"offset": True}, "indices 0 to 2147483646 lie outside dimension 0", False),
     (X, [0] * 8, [1] * 8, [1] * 8, {"new_axis_mask": 127}, "more than 8 dimensions", False),  # a limit of ours
     (X, [0] * 32, [1] * 32, [1] * 32, {"new_axis_mask": 3}, "32 entries, at most 31", True),
 ]
@@ -221,7 +221,7 @@ def test_a_begin_computed_at_run_time_leaves_the_shape_known(offset: bool) -> No
     for i in (0, 2, 1, -1):
         interpreter.set_tensor(1, np.array([i, 0], np.int32))
         if offset and i == -1:
-            with pytest.raises(KernelError, match="indices 3 to 4 leave dimension 0 of size 4"):
+            with pytest.raises(KernelError, match="indices 3 to 4 lie outside dimension 0 of size 4"):
                 interpreter.invoke()
             continue
         interpreter.invoke()
@@ -267,7 +267,7 @@ def test_slices_of_nibbles(known: bool) -> None:
 @pytest.mark.parametrize(
     ("begin", "size", "message"),
     [
-        ([1, 0], [4, 6], "4 indices from 1 on leave dimension 0 of size 4"),
+        ([1, 0], [4, 6], "4 indices from 1 on lie outside dimension 0 of size 4"),
         ([0, 0], [5, 6], "size 5 of dimension 0, expected -1 to 4"),
         ([0, 0], [4, -2], "size -2 of dimension 1, expected -1 to 6"),
         ([0, 0, 0], [4, 6, 1], "begin has the shape .3., the input rank 2"),
@@ -280,10 +280,10 @@ def test_slice_refused(begin: Any, size: Any, message: str) -> None:
 
 def test_slice_begins_outside_in_the_run() -> None:
     OneNode("SLICE", [X, np.array([3, -1], np.int32), const([1, 1])]).refused(
-        KernelError, "1 indices from -1 on leave dimension 1 of size 6", by_litert=False
+        KernelError, "1 indices from -1 on lie outside dimension 1 of size 6", by_litert=False
     )  # LiteRT reads what lies before the input
     OneNode("SLICE", [X, np.array([4, 0], np.int32), const([1, 1])]).refused(
-        KernelError, "1 indices from 4 on leave dimension 0", by_litert=False
+        KernelError, "1 indices from 4 on lie outside dimension 0", by_litert=False
     )  # LiteRT reads what lies after it
 
 

@@ -34,7 +34,7 @@ def test_split_refused() -> None:
     options = {"num_splits": 4}
     for given in known_or_not(1):
         OneNode("SPLIT", [given, X], options, outs=outs(4)).refused(
-            ShapeError, "dimension 1 of size 6 has no 4 equal parts"
+            ShapeError, "dimension 1 of size 6 cannot be split into 4 equal parts"
         )
     OneNode("SPLIT", [const(3), X], options, outs=outs(4)).refused(ShapeError, "axis 3, expected -3 to 2")
     OneNode("SPLIT", [const(1), X], options, outs=outs(2)).refused(

@@ -190,7 +190,7 @@ def test_scatter_refused() -> None:
         Scatter(x, indices, updates[:4]).check()
     with pytest.raises(UnsupportedOpError, match="updates are joined by SUB, must be a single STABLEHLO_ADD"):
         Scatter(x, indices, updates, "SUB").check()
-    with pytest.raises(UnsupportedOpError, match="subgraph 7 would say how updates are joined: there is none"):
+    with pytest.raises(UnsupportedOpError, match="subgraph 7, which is to join updates, does not exist"):
         Scatter(x, indices, updates, update_computation_subgraph_index=7).check()
     given = [x, const([[0]]), updates]
     OneNode("STABLEHLO_SCATTER", given, SCATTERED, kind="s8").refused(UnsupportedOpError, "types", by_litert=False)

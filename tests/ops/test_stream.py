@@ -147,8 +147,8 @@ def test_interpreters_hear_for_themselves() -> None:
 
 
 def test_refused() -> None:
-    framer((7,)).refused(ShapeError, "7 samples are no whole steps of 2")
-    framer((2,), size=1).refused(UnsupportedOpError, "frames of 1 samples, the step of 2 must be no longer")
+    framer((7,)).refused(ShapeError, "7 samples are not a multiple of the step, 2")
+    framer((2,), size=1).refused(UnsupportedOpError, "frames of 1 samples, the step, 2, must not be longer")
     framer((300, 200), size=200).refused(
         ShapeError, "300 streams keep 202 elements each, there is room for 32768 in all"
     )
@@ -156,5 +156,5 @@ def test_refused() -> None:
     overlap((1, 1)).refused(ShapeError, "frames of 1 samples, the step is 2")
     delay((4,), 40000).refused(ShapeError, "1 streams keep 40000 elements each")
     delay((4,), -1).refused(UnsupportedOpError, "option delay_length is -1")
-    stacker(5, 1, 1, 4).refused(UnsupportedOpError, "3 frames side by side, the step of 4 must be no longer")
+    stacker(5, 1, 1, 4).refused(UnsupportedOpError, "3 frames side by side, the step, 4, must not be longer")
     stacker(5, 1, 1, 1, given=4).refused(ShapeError, "4 channels, the options say 5")

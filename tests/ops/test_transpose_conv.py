@@ -156,7 +156,7 @@ def test_shapeless_refusals() -> None:
     given = [Given(node.arrays[0][..., :3]), const(np.zeros((3, 2, 2, 4)), np.float32), const(np.zeros(3), np.float32)]
     cut = OneNode("Convolution2DTransposeBias", given, custom=struct.pack("<3i", 1, 1, 1))
     cut.refused(ShapeError, "filter depth 4 does not match input depth 3")
-    words = "SAME padding and stride 2 give no side of 9 for one of 3"
+    words = "SAME padding and stride 2 cannot give an output side of 9 for an input side of 3"
     shapeless((1, 3, 3, 4), (2, 2), (2, 2), 1, shape=(1, 9, 6, 3)).refused(UnsupportedOpError, words)
     short = OneNode("Convolution2DTransposeBias", given, custom=b"1234")
     short.refused(UnsupportedOpError, "custom options of 4 bytes, expected 12 or more")

@@ -82,7 +82,7 @@ def test_nothing_is_logged_unless_enabled(caplog: pytest.LogCaptureFixture, capf
         run(ready(relu_chain(), num_threads=2), floats(1, 2, 3, 4))
     (record,) = caplog.records
     assert record.name == "minilite"
-    assert record.getMessage() == "subgraph 0: 3 nodes, 4 tensors, at most 2 threads a run"
+    assert record.getMessage() == "subgraph 0: 3 nodes, 4 tensors, at most 2 threads per run"
     assert capfd.readouterr() == ("", "")
 
 

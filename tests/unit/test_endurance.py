@@ -75,7 +75,7 @@ def cycles(folder: str) -> None:
 
 
 def threads() -> None:
-    """Eight threads with a clone each, two threads a run: prints by how much 1000 runs of each have grown this
+    """Eight threads with a clone each, two threads per run: prints by how much 1000 runs of each have grown this
     process."""
     first, wrong = minilite.Interpreter(weights(), num_threads=2), []
     clones = [first.clone() for _ in range(8)]

@@ -115,7 +115,7 @@ def test_a_loop_that_goes_on_too_long_fails_and_the_interpreter_stays_usable(cha
     enough = ready(model, custom_ops=custom, max_iterations=5)
     assert run(enough, integer(0), x)[0] == 5
     short = ready(model, custom_ops=custom, max_iterations=4)
-    line = "subgraph 0, node 0 (WHILE 'count_out'): goes on after 4 iterations, max_iterations is 4"
+    line = "subgraph 0, node 0 (WHILE 'count_out'): its condition still holds after 4 iterations, max_iterations is 4"
     with pytest.raises(KernelError, match=re.escape(line)):
         run(short, integer(0), x)
     assert run(short, integer(1), x)[0] == 5

@@ -321,7 +321,7 @@ def test_what_is_no_address_and_no_mapping(address: Address) -> None:
         minilite.kernel(0)
     for place in (-1, 3, address("my_relu") + 1, 2**64):
         with pytest.raises(
-            InputError, match=rf"^{place} is not the address of a kernel row: ctypes.addressof(row) gives it$"
+            InputError, match=rf"^{place} is not the address of a kernel row: ctypes.addressof\(row\) gives it$"
         ):
             minilite.kernel(place)
     with pytest.raises(TypeError, match=r"^a kernel's address is of type str, must be a number: ctypes.addressof"):
