@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from minilite import details, errors, options
 from minilite.details import Description, NodeDetails, TensorDetails
+from minilite.engine.place import checked_tensor, early_values
+from minilite.engine.program import Program
+from minilite.engine.session import Session
 from minilite.errors import InputError, MiniliteError
 from minilite.late import Later
 from minilite.litert.delegates import Delegate, load_delegate
@@ -19,12 +22,13 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import NoReturn
 
-    from minilite import engine
+    from minilite._native import usage as usages
     from minilite._native.cancel import Cancel
     from minilite._native.plan import Plan
     from minilite._native.state import Shared
     from minilite._native.usage import Usage
-    from minilite.engine import ArrayCall, Program, Session, float_values
+    from minilite.engine import array_call, float_values, pickling, tensor_arguments
+    from minilite.engine.array_call import ArrayCall
     from minilite.engine.tensor_arguments import Dims, Shapes, TensorKey
     from minilite.format.model import Array, Model, Subgraph
     from minilite.litert import wrapper
@@ -33,7 +37,10 @@ if TYPE_CHECKING:
 
     Shape = tuple[int, ...]
 else:
-    engine = Later("minilite.engine")
+    usages = Later("minilite._native.usage")
+    array_call = Later("minilite.engine.array_call")
+    pickling = Later("minilite.engine.pickling")
+    tensor_arguments = Later("minilite.engine.tensor_arguments")
     float_values = Later("minilite.engine.float_values")
     notebook = Later("minilite.report.notebook")
     wrapper = Later("minilite.litert.wrapper")
@@ -128,7 +135,7 @@ class Interpreter:
         with self._making:
             if self._program is None:
                 wanted = self._options
-                self._program = engine.Program(
+                self._program = Program(
                     self.model,
                     wanted.custom_ops,
                     reference=wanted.reference,
@@ -156,7 +163,7 @@ class Interpreter:
             self._shared = program.shared(wanted.max_bytes, wanted.max_iterations)
             if wanted.threads > 1:
                 self._shared.set_threads(wanted.threads)
-        session = engine.Session(program, self._shared, subgraph, wanted.strategy, wanted.engine, wanted.cache_bytes)
+        session = Session(program, self._shared, subgraph, wanted.strategy, wanted.engine, wanted.cache_bytes)
         if subgraph == 0:
             for index, shape in self._early_shapes.items():
                 session.resize(index, shape)
@@ -217,10 +224,12 @@ class Interpreter:
         session = self._main
         if session is not None and not strict and session.ask(input_index, tensor_size):
             return
-        number = input_index if type(input_index) is int else engine.tensor_number(self._subgraph(), input_index)
-        tensor, shape = engine.wanted_shape(self.model.subgraphs[0].tensors, number, tensor_size)
+        number = (
+            input_index if type(input_index) is int else tensor_arguments.tensor_number(self._subgraph(), input_index)
+        )
+        tensor, shape = tensor_arguments.wanted_shape(self.model.subgraphs[0].tensors, number, tensor_size)
         if strict:
-            engine.check_strict(tensor, shape)
+            tensor_arguments.check_strict(tensor, shape)
         if session is None:
             self._early_shapes[tensor.index] = shape
         else:
@@ -228,7 +237,11 @@ class Interpreter:
 
     def set_tensor(self, tensor_index: TensorKey, value: Any) -> None:
         """Copies an array into a tensor. Raises: InputError, StateError."""
-        number = tensor_index if type(tensor_index) is int else engine.tensor_number(self._subgraph(), tensor_index)
+        number = (
+            tensor_index
+            if type(tensor_index) is int
+            else tensor_arguments.tensor_number(self._subgraph(), tensor_index)
+        )
         session = self._main
         if session is None:
             message = "Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first"
@@ -240,26 +253,30 @@ class Interpreter:
         session = self._main if subgraph_index == 0 else self._sessions.get(subgraph_index)
         if session is not None and type(tensor_index) is int:
             return session.get(tensor_index)
-        number = engine.tensor_number(self._subgraph(subgraph_index), tensor_index)
+        number = tensor_arguments.tensor_number(self._subgraph(subgraph_index), tensor_index)
         if session is not None:
             return session.get(number)
-        return engine.early_values(self._subgraph(subgraph_index), number)
+        return early_values(self._subgraph(subgraph_index), number)
 
     def tensor(self, tensor_index: TensorKey) -> Callable[[], Array]:
         """A function that gives a live, writable view of a tensor's memory. While a view lives, memory does not
         move."""
-        number = tensor_index if type(tensor_index) is int else engine.tensor_number(self._subgraph(), tensor_index)
+        number = (
+            tensor_index
+            if type(tensor_index) is int
+            else tensor_arguments.tensor_number(self._subgraph(), tensor_index)
+        )
         session = self._main
         if session is not None:
             return session.view(number)
-        engine.checked_tensor(self._subgraph(), number)
+        checked_tensor(self._subgraph(), number)
         return lambda: self._session().view(number)()
 
     def _subgraph(self, index: int = 0) -> Subgraph:
         """The subgraph of that number. Raises: InputError."""
         subgraphs = self.model.subgraphs
         if type(index) is not int:
-            index = engine.subgraph_number(index)
+            index = tensor_arguments.subgraph_number(index)
         if not 0 <= index < len(subgraphs):
             message = f"Invalid subgraph index {index} exceeds max subgraph index {len(subgraphs) - 1}"
             raise errors.InputError(message)
@@ -268,7 +285,7 @@ class Interpreter:
     def _details(self, index: int, subgraph: int = 0) -> TensorDetails:
         described = self._described.get((subgraph, index))
         if described is None:
-            tensor = engine.checked_tensor(self._subgraph(subgraph), index)
+            tensor = checked_tensor(self._subgraph(subgraph), index)
             described = details.Description(tensor, compress_zero_points=self._options.compress_zero_points)
             self._described[subgraph, index] = described
         session = self._sessions.get(subgraph)
@@ -287,11 +304,13 @@ class Interpreter:
 
     def get_tensor_details(self, subgraph_index: int = 0) -> list[TensorDetails]:
         """Details of every tensor of a subgraph. Raises: InputError."""
-        number = engine.subgraph_number(subgraph_index, len(self.model.subgraphs))
+        number = tensor_arguments.subgraph_number(subgraph_index, len(self.model.subgraphs))
         return [self._details(t.index, number) for t in self.model.subgraphs[number].tensors]
 
     def _get_tensor_details(self, tensor_index: TensorKey, subgraph_index: int = 0) -> TensorDetails:
-        return self._details(engine.tensor_number(self._subgraph(subgraph_index), tensor_index), subgraph_index)
+        return self._details(
+            tensor_arguments.tensor_number(self._subgraph(subgraph_index), tensor_index), subgraph_index
+        )
 
     @property
     def experimental_compress_quantization_zero_points(self) -> bool:
@@ -338,22 +357,26 @@ class Interpreter:
         """
         call = self._call
         if call is None:
-            call = self._call = engine.ArrayCall.of_graph(self._session())
+            call = self._call = array_call.ArrayCall.of_graph(self._session())
         if out is None and not unknown:
             plain = call.plain(call.named(inputs))
             if plain is not None:
                 return call.run(plain, cancel=cancel)
         if unknown:
-            engine.refuse_keywords(unknown)
+            tensor_arguments.refuse_keywords(unknown)
         graph = self.model.subgraphs[0]
-        return call.run(engine.input_arrays(graph, inputs), engine.output_arrays(graph, call.outputs, out), cancel)
+        return call.run(
+            tensor_arguments.input_arrays(graph, inputs),
+            tensor_arguments.output_arrays(graph, call.outputs, out),
+            cancel,
+        )
 
     def run_real(self, *inputs: Any, cancel: Cancel | None = None) -> dict[str, Array]:
         """Like `run`, with real numbers: quantized inputs are made of floats, and quantized outputs become floats.
 
         Scales and zero points are the tensors' own; values beyond a type's range are cut. Raises: as `run`."""
         graph = self.model.subgraphs[0]
-        given = engine.inputs_by_number(graph, inputs)
+        given = tensor_arguments.inputs_by_number(graph, inputs)
         found = self.run(
             {number: float_values.quantized(graph.tensors[number], value) for number, value in given.items()},
             cancel=cancel,
@@ -370,7 +393,7 @@ class Interpreter:
         may be read-only for a graph input. It is kept alive until None ends the binding. See docs/binding.md.
         Raises: InputError.
         """
-        self._session().bind(engine.tensor_number(self._subgraph(), tensor), array)
+        self._session().bind(tensor_arguments.tensor_number(self._subgraph(), tensor), array)
 
     def reset_resources(self) -> None:
         """Forgets resource variables, and what CALL_ONCE has run: both start anew. Raises: StateError."""
@@ -392,7 +415,7 @@ class Interpreter:
     def usage(self) -> Usage:
         """The bytes that tensors and plans take now, by kind, of all signatures together. Raises: StateError while
         busy."""
-        total = engine.Usage()
+        total = usages.Usage()
         for session in tuple(self._sessions.values()):
             total = total.total(session.state.usage())
         return total
@@ -411,7 +434,7 @@ class Interpreter:
         Raises: ShapeError, ArenaError, UnsupportedOpError, InputError.
         """
         graph = self.model.subgraphs[0]
-        wanted = engine.wanted_shapes(graph, shapes)
+        wanted = tensor_arguments.wanted_shapes(graph, shapes)
         return self._with_names(self._session().plan_for(wanted))
 
     @property
@@ -467,12 +490,12 @@ class Interpreter:
     def __deepcopy__(self: _Self, memo: dict[int, Any]) -> _Self:  # noqa: PYI019
         """Another interpreter of the same model: its shapes, variables and resources are copied, weights are shared."""
         other = self.clone()
-        engine.restore(other, engine.state_of(self))
+        pickling.restore(other, pickling.state_of(self))
         return other
 
     def __reduce__(self) -> tuple[Any, ...]:
         """The model's bytes, options, shapes, variables and resources; values of inputs and outputs are not kept."""
-        return engine.taken_apart(self)
+        return pickling.taken_apart(self)
 
     def __enter__(self: _Self) -> _Self:  # noqa: PYI019
         return self

@@ -11,9 +11,10 @@ from minilite.format.model import Array, Signature
 from minilite.late import Later
 
 if TYPE_CHECKING:
-    from minilite import engine
+    from minilite.engine import array_call, tensor_arguments
 else:
-    engine = Later("minilite.engine")
+    array_call = Later("minilite.engine.array_call")
+    tensor_arguments = Later("minilite.engine.tensor_arguments")
 
 
 def find_signature(signatures: Sequence[Signature], key: str | None) -> Signature:
@@ -59,7 +60,7 @@ class SignatureRunner:
         self._signature = signature
         self._session = session
         self._interpreter = interpreter
-        self._call = engine.ArrayCall(session, tuple(signature.inputs.items()), signature.outputs)
+        self._call = array_call.ArrayCall(session, tuple(signature.inputs.items()), signature.outputs)
         self._compress_zero_points = interpreter.experimental_compress_quantization_zero_points
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -94,7 +95,7 @@ class SignatureRunner:
                 message = f"Invalid Input name ({name}) for SignatureDef: takes {', '.join(expected)}"
                 raise InputError(message)
         return [
-            (expected[name], engine.as_given(self._session.tensor(expected[name]), value))
+            (expected[name], tensor_arguments.as_given(self._session.tensor(expected[name]), value))
             for name, value in inputs.items()
         ]
 

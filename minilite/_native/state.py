@@ -8,18 +8,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minilite import errors
 from minilite._core import ffi, lib
-from minilite._native import usage as usages
 from minilite._native.hooks import HOOKS
-from minilite._native.plan import Plan
 from minilite._native.status import BUSY, MAX_RANK, STORAGES, fresh_error, raise_error
+from minilite.late import Later
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import TypeAlias
 
+    from minilite._native import plan as plans
+    from minilite._native import usage as usages
     from minilite._native.cancel import Cancel
     from minilite._native.graph import Graph
     from minilite._native.hooks import Hooks
+else:
+    plans = Later("minilite._native.plan")
+    usages = Later("minilite._native.usage")
 
 Array = Any
 Shape = tuple[int, ...]
@@ -53,8 +57,8 @@ def binding_rows(bound: Sequence[tuple[int, int, int]]) -> BindingRows:
 
 
 class Place(NamedTuple):
-    """Where a tensor lies now: valid as long as the state's number is this one, of layouts or of generations
-    (`moves`)."""
+    """Where a tensor is now, and what array fits it: valid as long as the state's number is this one, of layouts or of
+    generations (`moves`)."""
 
     generation: int
     shape: Shape | None
@@ -69,6 +73,17 @@ class Place(NamedTuple):
     """Runs change no shape at all, so they move nothing."""
     moves: bool
     """Runs may change this tensor's shape and place."""
+    array_shape: Shape = ()
+    """Of the array that fits it: `shape`, but for sparse constants. engine/place.py fills in this and what follows."""
+    dtype: Any = None
+    """Of the array that fits it."""
+    writable: bool = False
+    encoded: int | None = None
+    """The type, where an array of values is not the tensor's bytes: strings, elements of less than a byte."""
+
+    def fits(self, array: Array) -> bool:
+        """Whether the array's values are of the tensor's type, in this machine's byte order, and of its shape."""
+        return bool(array.dtype == self.dtype and array.shape == self.array_shape and array.dtype.isnative)
 
 
 def _numbers(address: Any, count: int) -> memoryview:
@@ -234,15 +249,15 @@ class State:
         """
         return lib.ml_state_prepare, ffi.new("ml_preparation *", (self.pointer, *(rows or (ffi.NULL, -1))))
 
-    def _plan(self, function: Callable[..., int], *arguments: Any) -> Plan | None:
+    def _plan(self, function: Callable[..., int], *arguments: Any) -> plans.Plan | None:
         out = ffi.new("ml_plan **")
         self._call(function, *arguments, out)
         if not out[0]:
             return None
 
-        return Plan(out[0], self._graph)
+        return plans.Plan(out[0], self._graph)
 
-    def plan_for(self, rows: Sequence[int]) -> Plan:
+    def plan_for(self, rows: Sequence[int]) -> plans.Plan:
         """The plan for what was asked for, but for rows of [tensor, rank, dims...] by ascending tensor; not put in
         force."""
         plan = self._plan(lib.ml_state_plan_for, ffi.new("int32_t[]", rows or 1), len(rows))
@@ -250,12 +265,12 @@ class State:
         return plan
 
     @property
-    def plan(self) -> Plan | None:
+    def plan(self) -> plans.Plan | None:
         """The plan in force."""
         return self._plan(lib.ml_state_plan)
 
     @property
-    def memory(self) -> Plan | None:
+    def memory(self) -> plans.Plan | None:
         """A copy of the residence in force: the plan with what runs have learnt."""
         return self._plan(lib.ml_state_memory)
 

@@ -2,14 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from minilite.engine.target import Binding
+from minilite._native.state import binding_rows
 from minilite.errors import InputError
 from minilite.format.dtypes import TensorType, element_bits, numpy_type
 from minilite.format.model import Array, Subgraph, Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Binding(NamedTuple):
+    """An array in a tensor's place, and an export of its memory that refuses to let mappings close while it lives."""
+
+    array: Array
+    address: int
+    export: memoryview | None
+
+
+class Bound:
+    """The arrays that stand in for tensors, by number, and the same as C takes it."""
+
+    __slots__ = ("arrays", "rows")
+
+    def __init__(self, arrays: Mapping[int, Binding]) -> None:
+        self.arrays = arrays
+        self.rows = binding_rows([(b.address, b.array.nbytes, index) for index, b in sorted(arrays.items())])
+
+
+UNBOUND = Bound({})
 
 
 def bindable(subgraph: Subgraph, tensor: Tensor, array: Any, offset: int) -> Binding:

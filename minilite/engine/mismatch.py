@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from minilite.format.model import Array, Tensor
 from minilite.format.packed import pack
 from minilite.format.strings import as_strings, encode_strings
 from minilite.format.values import integer_limits, range_fault
+
+if TYPE_CHECKING:
+    from minilite._native.state import Place
 
 Shape = tuple[int, ...]
 _HEAD = "Cannot set tensor: "
@@ -106,42 +109,39 @@ def encode(tensor: Tensor, array: Array) -> Array:
     return pack(array, tensor.type)
 
 
-def mismatch(tensor: Tensor, value: Any, array: Array, target: Any, *, bound: bool) -> InputError:
-    """Why `array`, which numpy makes of `value`, cannot be copied into the tensor's memory `target`.
-
-    `bound` says that `target` is a buffer of the caller's.
-    """
-    text = _kept(tensor, target, bound=bound) or _type_mismatch(tensor, value, array, target)
-    text = text or _shape_mismatch(tensor, array, target)
-    return InputError(_HEAD + text, tensors=[tensor.name], shapes=[target.shape, array.shape])
+def mismatch(tensor: Tensor, value: Any, array: Array, place: Place) -> InputError:
+    """Why `array`, which numpy makes of `value`, cannot be copied into the tensor's memory."""
+    text = _kept(tensor, place) or _type_mismatch(tensor, value, array, place)
+    text = text or _shape_mismatch(tensor, array, place)
+    return InputError(_HEAD + text, tensors=[tensor.name], shapes=[place.array_shape, array.shape])
 
 
-def _kept(tensor: Tensor, target: Any, *, bound: bool) -> str:
-    if target.writable and tensor.data is None:
+def _kept(tensor: Tensor, place: Place) -> str:
+    if place.writable and tensor.data is None:
         return ""
-    kept = "bound to a read-only array" if bound and tensor.data is None else "constant"
+    kept = "bound to a read-only array" if place.storage == "bound" and tensor.data is None else "constant"
     return f"tensor {tensor.index} ('{tensor.name}') is {kept}"
 
 
-def _type_mismatch(tensor: Tensor, value: Any, array: Array, target: Any) -> str:
+def _type_mismatch(tensor: Tensor, value: Any, array: Array, place: Place) -> str:
     where = f"for input {tensor.index}, name: {tensor.name}"
-    if array.dtype == target.dtype and array.dtype.isnative:
+    if array.dtype == place.dtype and array.dtype.isnative:
         return ""
-    if array.dtype.newbyteorder("=") == target.dtype:
+    if array.dtype.newbyteorder("=") == place.dtype:
         return (
             f"Got value of byte order '{array.dtype.byteorder}' but expected the machine's own {where}; "
-            f"convert it with .astype('{target.dtype.name}')"
+            f"convert it with .astype('{place.dtype.name}')"
         )
     wanted = f"expected type {tensor.type.name} {where}"
     if tensor.type == TensorType.STRING:
-        return f"Got value of type {array.dtype.name.upper()} but {wanted}; pass bytes or str, an array of shape {target.shape}"
+        return f"Got value of type {array.dtype.name.upper()} but {wanted}; pass bytes or str, an array of shape {place.array_shape}"
     if array.dtype.kind not in _NUMBERS:
-        numbers = f"pass an array of numbers of shape {target.shape}{_read_first(value)}"
+        numbers = f"pass an array of numbers of shape {place.array_shape}{_read_first(value)}"
         return f"Got value of type {_name(value, array)} but {wanted}; {numbers}"
-    advice = _conversion(tensor, array, target)
+    advice = _conversion(tensor, array, place)
     if not isinstance(value, np.ndarray) and advice.startswith("convert"):
-        advice = f"convert it with np.array(x, '{target.dtype.name}')"
-    if array.dtype == np.uint8 and target.dtype.kind == "f":
+        advice = f"convert it with np.array(x, '{place.dtype.name}')"
+    if array.dtype == np.uint8 and place.dtype.kind == "f":
         advice += ", and scale pixels as the model was trained, often to x / 255 or x / 127.5 - 1"
     return f"Got value of type {array.dtype.name.upper()} but {wanted}; {advice}"
 
@@ -178,10 +178,10 @@ def _name(value: Any, array: Array) -> str:
     return f"{type(value).__name__} of {array.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
 
 
-def _conversion(tensor: Tensor, array: Array, target: Any) -> str:
+def _conversion(tensor: Tensor, array: Array, place: Place) -> str:
     """How the values are made the tensor's: quantized where it has a scale, else converted."""
     quantization = tensor.quantization
-    dtype = target.dtype
+    dtype = place.dtype
     if dtype.kind not in "iu" or not quantization.scales or tensor.type in _NO_INTEGERS:
         return f"convert it with .astype('{dtype.name}')"
     least, most = integer_limits(tensor.type)
@@ -200,17 +200,17 @@ _NO_INTEGERS = frozenset({TensorType.FLOAT8_E4M3FN, TensorType.FLOAT8_E5M2})
 """Types whose arrays hold raw bytes."""
 
 
-def _shape_mismatch(tensor: Tensor, array: Array, target: Any) -> str:
-    shapes = f"shape {array.shape} where {target.shape} is allocated"
-    if array.ndim != target.ndim:
+def _shape_mismatch(tensor: Tensor, array: Array, place: Place) -> str:
+    shapes = f"shape {array.shape} where {place.array_shape} is allocated"
+    if array.ndim != len(place.array_shape):
         return (
-            f"Dimension mismatch. Got {array.ndim} but expected {target.ndim} for input {tensor.index}, "
-            f"name: {tensor.name}: {shapes}{_remedy(array, target.shape)}"
+            f"Dimension mismatch. Got {array.ndim} but expected {len(place.array_shape)} for input {tensor.index}, "
+            f"name: {tensor.name}: {shapes}{_remedy(array, place.array_shape)}"
         )
-    at = next(i for i, (a, b) in enumerate(zip(array.shape, target.shape, strict=True)) if a != b)
+    at = next(i for i, (a, b) in enumerate(zip(array.shape, place.array_shape, strict=True)) if a != b)
     return (
-        f"Dimension mismatch. Got {array.shape[at]} but expected {target.shape[at]} for dimension {at} of input "
-        f"{tensor.index}, name: {shortened(tensor.name)}: {shapes}{_remedy(array, target.shape) or _RESIZE}"
+        f"Dimension mismatch. Got {array.shape[at]} but expected {place.array_shape[at]} for dimension {at} of input "
+        f"{tensor.index}, name: {shortened(tensor.name)}: {shapes}{_remedy(array, place.array_shape) or _RESIZE}"
     )
 
 

@@ -11,25 +11,30 @@ import numpy as np
 from minilite import errors
 from minilite._native.state import packed_dims
 from minilite._native.status import OPTIONS
-from minilite.engine import binding, mismatch
+from minilite.engine.binding import UNBOUND, Bound, bindable
+from minilite.engine.place import MOVES, checked_tensor, completed, copier, decoded_values
 from minilite.engine.program import new_state
-from minilite.engine.target import MOVES, UNBOUND, Target, bound, checked_tensor, copier, decoded_values, target_at
-from minilite.format import values
 from minilite.format.dtypes import ENCODED, TensorType
+from minilite.late import Later
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from minilite._native.cancel import Cancel
     from minilite._native.plan import Plan
-    from minilite._native.state import Shared, State
+    from minilite._native.state import Place, Shared, State
+    from minilite.engine import mismatch
     from minilite.engine.program import Program
+    from minilite.format import values
     from minilite.format.model import Array, Subgraph, Tensor
 
     Shape = tuple[int, ...]
-    _Targets = dict[int, Target]
+    _Places = dict[int, Place]
     _Small = dict[int, tuple[Callable[[], Array] | None, Any, Any, Shape]]
     """By tensor whose copies take no turn: what makes one, if not the bytes do; the memory, dtype and shape."""
+else:
+    mismatch = Later("minilite.engine.mismatch")
+    values = Later("minilite.format.values")
 
 _ndarray = np.ndarray
 _TRIES = 8
@@ -62,11 +67,12 @@ class Session:
         self._prepare, self._as_bound = self.state.preparing()
         self._asks = 0  # counts what was asked for since: other threads may ask while tensors are allocated
         self._allocated = False  # a plan is in force
-        self._bound_requested = self._bound = UNBOUND
+        self._bound_requested: Bound = UNBOUND
+        self._bound: Bound = UNBOUND
         self.released: bool = False
         self._binding = RLock()
-        self._known: tuple[int, _Targets, _Small] = (-1, {}, {})  # of one generation: threads see all of it or none
-        self._all_known: dict[int, tuple[int, _Targets, _Small]] = {}
+        self._known: tuple[int, _Places, _Small] = (-1, {}, {})  # of one generation: threads see all of it or none
+        self._all_known: dict[int, tuple[int, _Places, _Small]] = {}
         self._generations = self.state.generations
         self._sequence = shared.sequence
         self._written: dict[int, int] = {}  # the sequence when a tensor was set last: what no run has touched is whole
@@ -93,7 +99,7 @@ class Session:
         if not self._allocated:
             return self.subgraph.tensors[index].shape
         known = self._still_known(index)
-        now = (known.place if known else self.state.place(index)).shape
+        now = (known or self.state.place(index)).shape
         return self.subgraph.tensors[index].shape if now is None else now
 
     def ask(self, index: Any, size: Any) -> bool:
@@ -217,10 +223,10 @@ class Session:
         offset = self.program.lowered.lowering.tensor(self._root, index).offline_offset
         arrays = dict(self._bound_requested.arrays)
         if array is not None:
-            arrays[index] = binding.bindable(self.subgraph, tensor, array, offset)
+            arrays[index] = bindable(self.subgraph, tensor, array, offset)
         elif arrays.pop(index, None) is None:
             return
-        self._bound_requested = bound(arrays)
+        self._bound_requested = Bound(arrays)
         self._asks += 1
         self.ready = False
 
@@ -230,32 +236,32 @@ class Session:
         """The Model's tensor of that number. Raises: InputError."""
         return checked_tensor(self.subgraph, index)
 
-    def _target(self, index: int) -> Target:
+    def _place(self, index: int) -> Place:
         """Where the tensor lies now. Raises: InputError, StateError."""
         known = self._known
         if known[0] != self._generations[0]:
             known = self._know()
         if not self.ready:
             self._check_shape_in_force(index)
-        target = self._still_known(index)
-        if target is None:
-            target = self._look(index)
-            if target.place.layout == known[0]:  # another thread may have resized meanwhile
-                known[1][index] = target
-                if self._is_small(index, target):
-                    memory, dtype, shape = self.state.buffer(target.place), target.dtype, target.shape
+        place = self._still_known(index)
+        if place is None:
+            place = self._look(index)
+            if place.layout == known[0]:  # another thread may have resized meanwhile
+                known[1][index] = place
+                if self._is_small(index, place):
+                    memory, dtype, shape = self.state.buffer(place), place.dtype, place.array_shape
                     computed = index not in self.subgraph.inputs
                     known[2][index] = copier(_ndarray(shape, dtype, memory), computed=computed), memory, dtype, shape
-        return target
+        return place
 
-    def _still_known(self, index: int) -> Target | None:
+    def _still_known(self, index: int) -> Place | None:
         """Where the tensor lay when it was looked up, if it lies there now."""
-        layout, targets, _ = self._known
-        target = targets.get(index) if layout == self._generations[0] else None
-        gone = target is not None and target.place.moves and target.place.generation != self._generations[1]
-        return None if gone else target
+        layout, places, _ = self._known
+        place = places.get(index) if layout == self._generations[0] else None
+        gone = place is not None and place.moves and place.generation != self._generations[1]
+        return None if gone else place
 
-    def _know(self) -> tuple[int, _Targets, _Small]:
+    def _know(self) -> tuple[int, _Places, _Small]:
         """What is known of the present generation, which places of an earlier one say nothing of."""
         if len(self._all_known) >= _MOST_KNOWN:
             self._all_known.clear()
@@ -263,7 +269,7 @@ class Session:
         self._known = self._all_known.setdefault(now, (now, {}, {}))
         return self._known
 
-    def _forget_target(self, index: int) -> None:
+    def _forget_place(self, index: int) -> None:
         self._known[1].pop(index, None)
         self._known[2].pop(index, None)
 
@@ -272,16 +278,15 @@ class Session:
         if requested is not None:
             raise mismatch.not_allocated(self.tensor(index), requested)
 
-    def _look(self, index: int) -> Target:
+    def _look(self, index: int) -> Place:
         tensor = self.tensor(index)
         place = self.state.place(index) if self._allocated else None
         at_caller = place is not None and place.storage == "bound"
-        return target_at(tensor, place, self._bound.arrays[index].array if at_caller else None)
+        return completed(tensor, place, self._bound.arrays[index].array if at_caller else None)
 
-    def _is_small(self, index: int, target: Target) -> bool:
+    def _is_small(self, index: int, place: Place) -> bool:
         """Whether copies of it take no turn."""
-        place = target.place
-        few = place.storage == "arena" and not place.moves and 0 < place.bytes <= _SHORT and target.encoded is None
+        few = place.storage == "arena" and not place.moves and 0 < place.bytes <= _SHORT and place.encoded is None
         return few and index in self._kept and self.state.stays_mapped()
 
     # Small tensors are copied without a turn, out of and into memory that stays mapped. The sequence says whether a
@@ -300,25 +305,24 @@ class Session:
             if self._sequence[0] == sequence:
                 return copy
         for _ in range(_TRIES):
-            target = self._target(index)
+            place = self._place(index)
             if index not in self._kept and self._written.get(index) != self._sequence[0]:
                 self._check_whole(index)
-            place = target.place
-            if target.encoded is not None:
+            if place.encoded is not None:
                 raw = np.empty(place.bytes, np.uint8)
                 if self.state.read(index, place, raw):
-                    return decoded_values(self.tensor(index), raw, target)
+                    return decoded_values(self.tensor(index), raw, place)
             else:
-                fits = into is not None and target.fits(into) and into.flags.c_contiguous
-                array = into if fits and into is not None else np.empty(target.shape, target.dtype)
+                fits = into is not None and place.fits(into) and into.flags.c_contiguous
+                array = into if fits and into is not None else np.empty(place.array_shape, place.dtype)
                 if self.state.read(index, place, array):
                     return array
-            self._forget_target(index)
+            self._forget_place(index)
         raise errors.StateError(MOVES, tensors=[self.tensor(index).name])
 
-    def _as_run(self, index: int, target: Target) -> Tensor:
+    def _as_run(self, index: int, place: Place) -> Tensor:
         """The tensor with the type that it has in runs: an output may get its input's, whatever the file says."""
-        tensor, kind = self.tensor(index), target.place.type
+        tensor, kind = self.tensor(index), place.type
         return tensor if tensor.type == kind else tensor._replace(type=TensorType(kind))
 
     def _check_whole(self, index: int) -> None:
@@ -346,21 +350,21 @@ class Session:
                 if self._sequence[0] == sequence:
                     return
         for _ in range(_TRIES):
-            target = self._target(index)
-            plain = type(value) is np.ndarray and target.encoded is None
-            array = value if plain else mismatch.as_array(self._as_run(index, target), value)
-            if not target.writable or not target.fits(array):
-                tensor = self._as_run(index, target)
-                raise mismatch.mismatch(tensor, value, array, target, bound=target.place.storage == "bound")
-            if target.encoded is not None:
-                array = mismatch.encode(self._as_run(index, target), array)
+            place = self._place(index)
+            plain = type(value) is np.ndarray and place.encoded is None
+            array = value if plain else mismatch.as_array(self._as_run(index, place), value)
+            if not place.writable or not place.fits(array):
+                tensor = self._as_run(index, place)
+                raise mismatch.mismatch(tensor, value, array, place)
+            if place.encoded is not None:
+                array = mismatch.encode(self._as_run(index, place), array)
             elif not array.flags.c_contiguous:
                 array = np.ascontiguousarray(array)
-            write = self.state.write_heap if target.encoded == TensorType.STRING else self.state.write
-            if write(index, target.place, array):
+            write = self.state.write_heap if place.encoded == TensorType.STRING else self.state.write
+            if write(index, place, array):
                 self._written[index] = self._sequence[0]
                 return
-            self._forget_target(index)
+            self._forget_place(index)
         raise errors.StateError(MOVES, tensors=[self.tensor(index).name])
 
     def view(self, index: int) -> Callable[[], Array]:
@@ -383,25 +387,25 @@ class Session:
         tensor = self.tensor(index)
         if tensor.data is not None:
             return tensor.data if tensor.type not in ENCODED else values.constant_values(tensor)
-        target = self._target(index)
-        if target.encoded is not None:
+        place = self._place(index)
+        if place.encoded is not None:
             return self.get(index)
-        if target.place.storage == "bound":
+        if place.storage == "bound":
             flat: Array = self._bound.arrays[index].array.reshape(-1)
-            return flat[: target.place.bytes // flat.itemsize].reshape(target.shape)
+            return flat[: place.bytes // flat.itemsize].reshape(place.array_shape)
         return self._pinned(index)
 
     def _pinned(self, index: int) -> Array:
         """An array over the tensor's memory, which stays where it is from before it is looked up."""
         self.state.pin()
         try:
-            target = self._look(index)
-            memory = self.state.pinned_buffer(target.place)
+            place = self._look(index)
+            memory = self.state.pinned_buffer(place)
         except BaseException:
             self.state.unpin()
             raise
-        array: Array = _ndarray(target.shape, target.dtype, memory)
-        array.flags.writeable = target.writable
-        if target.writable and target.place.settled:
-            self._owners[index] = target.place.generation, target.shape, target.dtype, memory
+        array: Array = _ndarray(place.array_shape, place.dtype, memory)
+        array.flags.writeable = place.writable
+        if place.writable and place.settled:
+            self._owners[index] = place.generation, place.array_shape, place.dtype, memory
         return array

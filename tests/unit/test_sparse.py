@@ -12,7 +12,7 @@ from support.compare import check, run_minilite
 from support.sparse import blocks, compressed, csr, model, sparse, vector
 
 from minilite._native.state import Place
-from minilite.engine.target import target_at
+from minilite.engine.place import completed
 from minilite.errors import ArenaError, UnsupportedOpError
 from minilite.format._model_tree import model_tree
 from minilite.format._writer import write_tree
@@ -129,6 +129,6 @@ def test_arrays_of_objects_never_lie_over_bytes(kind: TensorType, sparse: bool) 
     """Whatever a file says: its bytes would be taken for pointers."""
     place = Place(0, (3,), int(kind), "arena", 64, 4096, 0, settled=True, moves=False)
     tensor = Tensor(0, "t", kind, (3,), sparsity={} if sparse else None)
-    target = target_at(tensor, place, None)
-    assert target.dtype.hasobject == (kind == TensorType.STRING)
-    assert target.encoded == TensorType.STRING or not target.dtype.hasobject
+    found = completed(tensor, place, None)
+    assert found.dtype.hasobject == (kind == TensorType.STRING)
+    assert found.encoded == TensorType.STRING or not found.dtype.hasobject

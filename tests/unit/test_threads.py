@@ -149,7 +149,7 @@ def test_threads_that_come_first_at_once_get_one_session(monkeypatch: pytest.Mon
         time.sleep(0.1)  # the others come meanwhile
         return Session(*arguments)
 
-    monkeypatch.setattr("minilite.interpreter.engine.Session", slowly)
+    monkeypatch.setattr("minilite.interpreter.Session", slowly)
     interpreter = minilite.Interpreter(model_content=custom_chain("Same"), custom_ops={"Same": lambda node, x: x})
     barrier, found = threading.Barrier(4), []
 

@@ -1,24 +1,25 @@
-"""Where a tensor lies, what array fits it, and the caller's arrays that stand in for tensors."""
+"""What array fits a tensor where it is now, and copies of it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from minilite import errors
-from minilite._native.state import binding_rows
-from minilite.engine import mismatch
-from minilite.format import values
 from minilite.format.dtypes import ENCODED, TensorType, array_type
+from minilite.late import Later
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
-    from minilite._native.state import BindingRows, Place
+    from minilite._native.state import Place
+    from minilite.engine import mismatch
+    from minilite.format import values
     from minilite.format.model import Array, Subgraph, Tensor
-
-    Shape = tuple[int, ...]
+else:
+    mismatch = Later("minilite.engine.mismatch")
+    values = Later("minilite.format.values")
 
 MOVES = "the tensor moves all the time: other threads resize or trim this interpreter"
 """What is said of a copy that was never made where its tensor lay."""
@@ -48,52 +49,9 @@ def early_values(subgraph: Subgraph, index: int) -> Array:
     return values.constant_values(tensor)
 
 
-class Target(NamedTuple):
-    """Where a tensor lies and what array fits it."""
-
-    place: Place
-    dtype: Any
-    shape: Shape
-    writable: bool
-    encoded: TensorType | None
-    """The type, where an array of values is not the tensor's bytes: strings, elements of less than a byte."""
-
-    def fits(self, array: Array) -> bool:
-        """Whether the array's values are of the tensor's type, in this machine's byte order, and of its shape."""
-        return bool(array.dtype == self.dtype and array.shape == self.shape and array.dtype.isnative)
-
-    @property
-    def ndim(self) -> int:
-        """Its rank."""
-        return len(self.shape)
-
-
-class Binding(NamedTuple):
-    """An array in a tensor's place, and an export of its memory that refuses to let mappings close while it lives."""
-
-    array: Array
-    address: int
-    export: memoryview | None
-
-
-class Bound(NamedTuple):
-    """The arrays that stand in for tensors, by number, and the same as C takes it."""
-
-    arrays: Mapping[int, Binding]
-    rows: BindingRows
-
-
-def bound(arrays: Mapping[int, Binding]) -> Bound:
-    """The bindings of one Session at a time."""
-    rows = [(b.address, b.array.nbytes, index) for index, b in sorted(arrays.items())]
-    return Bound(arrays, binding_rows(rows))
-
-
-UNBOUND = bound({})
-
-
-def target_at(tensor: Tensor, place: Place | None, bound: Array | None) -> Target:
-    """What fits a tensor at a place, or in a buffer of the caller's. Raises: InputError, StateError."""
+def completed(tensor: Tensor, place: Place | None, bound: Array | None) -> Place:
+    """The place with what array fits the tensor there, or in a buffer of the caller's. Raises: InputError,
+    StateError."""
     if place is not None and place.storage == "none":
         raise mismatch.hidden(tensor)
     if place is None or place.shape is None or (not place.address and place.bytes > 0):
@@ -113,7 +71,8 @@ def target_at(tensor: Tensor, place: Place | None, bound: Array | None) -> Targe
     writable = place.storage not in ("constant", "folded")
     if bound is not None:
         writable = bool(bound.flags.writeable)
-    return Target(place, dtype, shape, writable, kind if kind in ENCODED and not sparse else None)
+    encoded = kind if kind in ENCODED and not sparse else None
+    return place._replace(array_shape=shape, dtype=dtype, writable=writable, encoded=encoded)
 
 
 def copier(array: Array, *, computed: bool) -> Callable[[], Array] | None:
@@ -124,13 +83,13 @@ def copier(array: Array, *, computed: bool) -> Callable[[], Array] | None:
     return array.copy if array.size <= _FEW or long else None
 
 
-def decoded_values(tensor: Tensor, raw: Array, target: Target) -> Array:
-    """The values in the bytes of an encoded target. Raises: StateError, KernelError."""
-    if target.encoded == TensorType.STRING and not target.place.address:
+def decoded_values(tensor: Tensor, raw: Array, place: Place) -> Array:
+    """The values in the bytes of an encoded tensor. Raises: StateError, KernelError."""
+    if place.encoded == TensorType.STRING and not place.address:
         message = f"tensor {tensor.index} ('{tensor.name}') has no value yet: invoke() computes it"
         raise errors.StateError(message, tensors=[tensor.name])
     try:
-        return values.decoded(raw, TensorType(target.place.type), target.shape)
+        return values.decoded(raw, TensorType(place.type), place.array_shape)
     except ValueError as error:  # what a run that failed half-way left
         message = f"tensor {tensor.index} ('{tensor.name}'): {error}"
         raise errors.KernelError(message, tensors=[tensor.name]) from None
