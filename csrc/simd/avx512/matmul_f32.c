@@ -27,7 +27,7 @@
 #define ADD(a, b) _mm512_add_ps(a, b)
 #define MAX(limit, v) _mm512_max_ps(limit, v)
 #define MIN(limit, v) _mm512_min_ps(limit, v)
-#define HALF(p) ml_matmul_half_avx512(p)
+#define FEW(p) ml_matmul_half_avx512(p)
 #include "simd/tiles/matmul_f32.h"
 
 void ml_matmul_f32_avx512(const ml_matmul_f32_args *p) { multiply(p); }

@@ -126,17 +126,14 @@ typedef void ml_half_fn(const ml_matmul_f32_args *p, int64_t row);
 #define ML_HALF_EACH(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14)
 ML_HALF_EACH(ML_HALF_DEFINE)
 
-/* Whether half a panel holds all outputs; then all is done. The rows are shared evenly among as few
- * tiles as hold them. */
-static inline bool ml_matmul_half_avx512(const ml_matmul_f32_args *p) {
+/* Outputs that half a panel holds. The rows are shared evenly among as few tiles as hold them. */
+static inline void ml_matmul_half_avx512(const ml_matmul_f32_args *p) {
     static ml_half_fn *const tiles[] = {ML_HALF_EACH(ML_HALF_ENTRY)};
-    if (p->n > ML_FEW_OUTPUTS) return false;
     const int64_t parts = (p->rows + ML_HALF_ROWS - 1) / ML_HALF_ROWS;
     for (int64_t part = 0, row = 0, next; part < parts; part++, row = next) {
         next = row + (p->rows - row + parts - part - 1) / (parts - part);
         tiles[next - row](p, row);
     }
-    return true;
 }
 
 #endif

@@ -3,8 +3,7 @@
  * The file that includes it says what its vectors are: VECTOR and LANES, the level's ROWS and
  * PANEL, ZERO(), BROADCAST(x), LOAD(p), LOAD_PART(p, count), STORE(p, v), STORE_PART(p, v, count),
  * MULTIPLY_ADD(a, b, sum), ADD(a, b), MAX(limit, v) and MIN(limit, v), which give v when it is NaN;
- * which TILES there are; and, where few outputs have a way of their own, HALF(p): whether it was
- * one of these, and is done.
+ * which TILES there are; and, where outputs that are few in all have tiles of their own, FEW(p).
  *
  * A tile is some rows times some panels, both constants where it is inlined, so that its sums stay
  * in registers: in each step of k the weights of the panels are loaded once and meet one value of
@@ -171,8 +170,10 @@ static void meet(const ml_matmul_f32_args *p, int64_t first, int64_t end, int64_
     }
 }
 
-#ifndef HALF
-/* The first half of a panel holds all outputs: tiles are half as wide, and up to twice as high. */
+#ifdef FEW
+static void last_half(const ml_matmul_f32_args *p) { FEW(p); }
+#else
+/* Outputs that the first half of a panel holds: tiles are half as wide, and up to twice as high. */
 #define HALVES(X) \
     X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12)
 #define DEFINE_HALF(rows) \
@@ -181,26 +182,45 @@ static void meet(const ml_matmul_f32_args *p, int64_t first, int64_t end, int64_
 HALVES(DEFINE_HALF)
 _Static_assert(VECTORS == 2 && MOST_ROWS == 12, "two vectors of six rows are one of twelve");
 
-static bool half(const ml_matmul_f32_args *p) {
+static void last_half(const ml_matmul_f32_args *p) {
     static tile_fn *const by_rows[] = {HALVES(HALF_ENTRY)};
-    if (p->n > LANES) return false;
     const int64_t parts = (p->rows + MOST_ROWS - 1) / MOST_ROWS;
     for (int64_t part = 0, row = 0, next; part < parts; part++, row = next) {
         next = row + (p->rows - row + parts - part - 1) / (parts - part);
         const tile_place at = {row, 0, p->pieces * p->k * PANEL};
         by_rows[next - row](p, &at);
     }
-    return true;
 }
-#define HALF(p) half(p)
 #endif
 
+/* The outputs from a panel on, as operands of their own. */
+INLINE ml_matmul_f32_args from_panel(const ml_matmul_f32_args *p, int64_t panel,
+                                     int64_t panel_floats) {
+    ml_matmul_f32_args rest = *p;
+    rest.packed += panel * panel_floats;
+    rest.y += panel * PANEL;
+    rest.n -= panel * PANEL;
+    if (p->bias) rest.bias += panel * PANEL;
+    return rest;
+}
+
+/* Where half a panel holds the last outputs, they take tiles of their own: whole ones would compute
+ * as many again that nobody reads. Those of FEW sum in another order, so they serve alone. */
 INLINE void multiply(const ml_matmul_f32_args *p) {
-    if (HALF(p)) return;
-    int64_t panels = (p->n + PANEL - 1) / PANEL, panel_floats = p->pieces * p->k * PANEL;
+    const int64_t over = p->n % PANEL, panel_floats = p->pieces * p->k * PANEL;
+#ifdef FEW
+    const bool halved = p->n > 0 && p->n <= PANEL / 2;
+#else
+    const bool halved = over > 0 && over <= PANEL / 2;
+#endif
+    const int64_t panels = p->n / PANEL + (over > 0 && !halved);
     int64_t near =
         panel_floats > 0 ? NEAR_FLOATS / panel_floats / MOST_PANELS * MOST_PANELS : panels;
     if (near < MOST_PANELS) near = MOST_PANELS;
     for (int64_t first = 0; first < panels; first += near)
         meet(p, first, panels - first < near ? panels : first + near, panel_floats);
+    if (halved) {
+        const ml_matmul_f32_args last = from_panel(p, panels, panel_floats);
+        last_half(&last);
+    }
 }
