@@ -42,6 +42,8 @@ typedef struct ml_counters {
     /* Times a plan asked the Model's store for packed weights: once per node that packs, and again
      * where its layout changes. */
     int64_t store_lookups;
+    /* Runs that kept to the caller's thread, because others had not made them faster. */
+    int64_t runs_alone;
 } ml_counters;
 
 /* What the states of one interpreter share. `resources` is how many variables and tables its graphs

@@ -86,14 +86,14 @@ static ml_status relay(const void *call, int64_t first, int64_t end, int32_t wor
     return r->body(&c, first, end, worker, r->args);
 }
 
-/* With one thread, or one block, the loop is here: no pool, the same blocks in the same order, so
- * the same bits. Its polls are between blocks too, but for the first, before which the loop over
- * nodes has polled. */
+/* With one thread, one block, or in a run that stays alone, the loop is here: no pool, the same
+ * blocks in the same order, so the same bits. Its polls are between blocks too, but for the first,
+ * before which the loop over nodes has polled. */
 static ml_status run_blocks(const ml_call *c, int64_t items, int64_t grain, ml_body body,
                             void *args) {
     ml_state *s = c->env->engine->engine->state;
     ml_pool *pool = s->interpreter->pool;
-    if (pool && ml_pool_threads(pool) > 1 && items > grain) {
+    if (pool && ml_pool_threads(pool) > 1 && items > grain && !s->alone) {
         relayed work = {pool, body, args};
         return ml_pool_parallel(pool, items, grain, relay, c, &work, c->env->error);
     }

@@ -56,6 +56,13 @@ typedef struct ml_learnt {
 
 /* One block, but for what it has learnt. Pointers of its frames lie where arena and spills were
  * when they were made. */
+/* Whether runs of a plan keep to the caller's thread (run/sharing.c). */
+typedef struct ml_sharing {
+    int64_t runs;
+    int64_t fastest[2]; /* in ns, of the last tries: with the other threads, and alone */
+    bool alone; /* what they showed */
+} ml_sharing;
+
 typedef struct ml_residence {
     struct ml_residence *next; /* of the same bucket */
     struct ml_residence *older, *newer; /* by last use */
@@ -68,6 +75,7 @@ typedef struct ml_residence {
     bool resolved;
     bool improved; /* a longer search was given its chance */
     bool ran; /* since it was put in force */
+    ml_sharing sharing;
     ml_frame_now frames[]; /* then pointers by tensor of all frames, then the steps */
 } ml_residence;
 

@@ -101,6 +101,7 @@ struct ml_state {
     _Atomic uint64_t changes[2];
     uint64_t generations; /* given out so far */
     bool run_changed; /* the run under way: a shape or place of a dynamic tensor */
+    bool alone; /* the run under way: all blocks are for the caller's thread */
     ml_counters counters;
     ml_node_time *times; /* of the run under way, the caller's; NULL: it is not timed */
     ml_work_time shared;

@@ -35,7 +35,7 @@ packed_dims = tuple(struct.Struct(f"@{rank}i").pack for rank in range(MAX_RANK +
 _COUNTERS = (
     "invokes", "plans", "plan_hits", "nodes_prepared", "capacity_misses", "replans", "arena_moves", "resolves",
     "rebinds", "plans_improved", "plans_evicted", "given_back", "bytes_copied", "page_faults",
-    "store_lookups",
+    "store_lookups", "runs_alone",
 )  # fmt: skip
 
 

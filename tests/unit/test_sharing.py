@@ -1,0 +1,72 @@
+"""With several threads, short runs are tried with the other threads and without; results do not depend on which."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from built import custom_chain, floats, ready, relu_chain, resized, run
+
+LARGE = 40_000
+"""Elements of several blocks."""
+
+
+def test_short_runs_are_tried_both_ways() -> None:
+    interpreter = ready(relu_chain(size=LARGE), num_threads=2)
+    x = np.linspace(-1, 1, LARGE, dtype=np.float32)
+    alone = []
+    for _ in range(9):
+        np.testing.assert_array_equal(run(interpreter, x)[0], np.maximum(x, 0))
+        alone.append(interpreter.counters["runs_alone"])
+    assert alone == [0, 0, 0, 0, 0, 1, 2, 3, 4]
+
+
+def test_what_was_found_stays_for_the_size() -> None:
+    interpreter = ready(relu_chain(size=LARGE), num_threads=2)
+    x = np.ones(LARGE, np.float32)
+    for _ in range(12):
+        run(interpreter, x)
+    found = interpreter.counters["runs_alone"]
+    assert found in (4, 7)
+    resized(interpreter, LARGE // 2)
+    run(interpreter, x[: LARGE // 2])
+    assert interpreter.counters["runs_alone"] == found
+    resized(interpreter, LARGE)
+    for _ in range(5):
+        run(interpreter, x)
+    assert interpreter.counters["runs_alone"] == found + (5 if found == 7 else 0)
+
+
+def test_long_runs_are_not_tried_alone() -> None:
+    interpreter = ready(
+        custom_chain("Wait"), num_threads=2, custom_ops={"Wait": lambda _, x: (time.sleep(0.002), x)[1]}
+    )
+    for _ in range(12):
+        run(interpreter, floats(1, 2, 3, 4))
+    assert interpreter.counters["runs_alone"] == 0
+
+
+def test_one_thread_counts_nothing() -> None:
+    interpreter = ready(relu_chain())
+    for _ in range(12):
+        interpreter.invoke()
+    assert interpreter.counters["runs_alone"] == 0
+
+
+def test_runs_that_fail_are_not_counted_as_tries() -> None:
+    fails = []
+
+    def maybe(_: object, x: object) -> object:
+        if fails:
+            raise ValueError
+        return x
+
+    interpreter = ready(custom_chain("Maybe"), num_threads=2, custom_ops={"Maybe": maybe})
+    for turn in range(20):
+        fails[:] = [turn] if turn % 2 else []
+        try:
+            run(interpreter, floats(1, 2, 3, 4))
+        except ValueError:
+            assert turn % 2
+    tries = 4 + 4  # the ten that succeed make four alone, and as many fail in between
+    assert interpreter.counters["runs_alone"] in (tries, tries + 3)
