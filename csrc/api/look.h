@@ -1,5 +1,5 @@
-/* look.h -- looking: what a plan says, for reports. Every number is checked: a wrong one is
- * answered with NULL, -1 or 0. */
+/* look.h -- reading a plan, for reports. Numbers of tensors and nodes are checked: for one out of
+ * range the functions return NULL, -1 or 0. */
 
 int32_t ml_plan_frames(const ml_plan *plan);
 /* The subgraph that a frame runs, and the frame and node (its position) that call it; -1 for the

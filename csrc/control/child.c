@@ -1,5 +1,5 @@
-/* child.c -- subgraphs of a node: checked, shaped and placed while planning, fed and run in a
- * run. */
+/* child.c -- the subgraphs that a node runs: planning checks them, computes their shapes and places
+ * their tensors; a run copies inputs in and runs them. */
 #include <stdlib.h>
 
 #include "control/control.h"

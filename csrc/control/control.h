@@ -1,4 +1,4 @@
-/* control.h -- what nodes that need the engine may do: run subgraphs. For control/ alone. */
+/* control.h -- running subgraphs: what only the kernels in control/ may do. */
 #ifndef ML_CONTROL_CONTROL_H
 #define ML_CONTROL_CONTROL_H
 

@@ -1,5 +1,5 @@
-/* custom.c -- operators that live in Python: their shapes come from a shape function, or from eval
- * itself. */
+/* custom.c -- custom operators written in Python: their shapes come from a shape function, or from
+ * eval itself. */
 #include "run/run.h"
 
 #define CUSTOM_FIELDS(X, S) X(S, i32, has_shape)

@@ -1,4 +1,4 @@
-/* cancel.c -- tokens that end runs. */
+/* cancel.c -- cancelling: the tokens that end runs. */
 #include <stdlib.h>
 
 #include "core/cancel.h"

@@ -1,4 +1,4 @@
-/* error.c -- writing down what went wrong. */
+/* error.c -- error messages: a status and one line of text. */
 #include "core/error.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* error.h -- writing down what went wrong. */
+/* error.h -- error messages: a status and one line of text. */
 #ifndef ML_CORE_ERROR_H
 #define ML_CORE_ERROR_H
 

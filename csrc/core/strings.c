@@ -1,4 +1,4 @@
-/* strings.c -- whether bytes are the strings that they claim to be. */
+/* strings.c -- checks that bytes are a valid tensor of strings. */
 #include "core/strings.h"
 
 #include <stdio.h>

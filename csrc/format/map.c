@@ -1,4 +1,4 @@
-/* map.c -- a file in memory: its pages come as they are read, its descriptor may go. */
+/* map.c -- maps a file into memory: pages are read when they are first used. */
 #include <stdint.h>
 #include <sys/mman.h>
 

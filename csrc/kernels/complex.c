@@ -1,4 +1,4 @@
-/* complex.c -- REAL, IMAG, COMPLEX_ABS: what a complex number is made of. */
+/* complex.c -- REAL, IMAG, COMPLEX_ABS: the parts and the absolute value of complex numbers. */
 #include <math.h>
 
 #include "rules/elementwise.h"

@@ -1,4 +1,4 @@
-/* dilate.c -- DILATE: the elements of each dimension drawn apart, `value` between them. */
+/* dilate.c -- DILATE: inserts `value` between the elements of each dimension. */
 #include "rules/checks.h"
 #include "rules/nest.h"
 #include "rules/values.h"

@@ -1,4 +1,4 @@
-/* fill.c -- FILL, ZEROS_LIKE: one value everywhere; RANGE: numbers a step apart. */
+/* fill.c -- FILL, ZEROS_LIKE: one value everywhere; RANGE: numbers from start to limit by a step */
 #include <math.h>
 
 #include "rules/checks.h"

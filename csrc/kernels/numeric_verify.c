@@ -1,4 +1,5 @@
-/* numeric_verify.c -- NumericVerify: how far quantized numbers are from those they stand for. */
+/* numeric_verify.c -- NumericVerify: the difference between quantized values and the reference
+ * values given. */
 #include <math.h>
 
 #include "math/float_math.h"

@@ -1,5 +1,5 @@
-/* tile.c -- TILE: the input several times along each dimension; BROADCAST_TO: its dimensions of 1
- * as often as a shape says. */
+/* tile.c -- TILE: repeats the input along each dimension; BROADCAST_TO: repeats its dimensions of 1
+ * up to a shape. */
 #include "rules/checks.h"
 #include "rules/nest.h"
 #include "rules/pick.h"

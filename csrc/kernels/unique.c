@@ -1,6 +1,6 @@
 /* unique.c -- UNIQUE: the numbers that a vector has, each once, in the order in which they come
  * first; and for each element which of them it is. Floats that compare equal are one number, and so
- * are all NaN. How many there are is data. */
+ * are all NaN. The output's size depends on the values. */
 #include "rules/work.h"
 
 typedef struct unique_blob {

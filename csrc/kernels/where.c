@@ -1,6 +1,6 @@
 /* where.c -- WHERE with one input: the coordinates of the elements that are not 0, one row of int64
- * each, in order. How many there are is data: prepare counts them when it has the values, else the
- * node is dynamic. */
+ * each, in order. The output's size depends on the values: prepare counts them when it has the
+ * values, else the node is dynamic. */
 #include "rules/work.h"
 
 typedef struct where_blob {

@@ -1,4 +1,5 @@
-/* fixed_point.c -- real multipliers as a mantissa and a shift, reciprocals and inverse roots. */
+/* fixed_point.c -- real multipliers as a mantissa and a shift, reciprocals and inverse square
+ * roots. */
 #include "math/fixed_point.h"
 
 #include <math.h>

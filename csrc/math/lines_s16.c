@@ -1,4 +1,4 @@
-/* lines_s16.c -- a function of int16 as 512 lines between 513 values. */
+/* lines_s16.c -- functions of int16 by linear interpolation between 513 values. */
 #include "math/lines_s16.h"
 
 #include <math.h>

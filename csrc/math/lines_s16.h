@@ -1,5 +1,5 @@
-/* lines_s16.h -- a function of int16 as 512 lines between 513 values: TFLite's look-up tables of 16
- * bits. */
+/* lines_s16.h -- functions of int16 by linear interpolation between 513 values: TFLite's look-up
+ * tables of 16 bits. */
 #ifndef ML_LINES_S16_H
 #define ML_LINES_S16_H
 

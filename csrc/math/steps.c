@@ -1,4 +1,4 @@
-/* steps.c -- steps of a scale that spans a row of floats. */
+/* steps.c -- the scale and zero point that span a row of floats. */
 #include "math/steps.h"
 
 /* The step of 0 between least <= 0 and most >= 0: from the end that is nearer. */

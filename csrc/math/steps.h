@@ -1,5 +1,5 @@
-/* steps.h -- the steps that floats are quantized to at run time, for operators of float inputs and
- * integer weights. */
+/* steps.h -- the scale and zero point by which floats are quantized at run time, for operators with
+ * float inputs and integer weights. */
 #ifndef ML_STEPS_H
 #define ML_STEPS_H
 

@@ -1,4 +1,4 @@
-/* account.c -- taking from an account. */
+/* account.c -- counts the bytes that arenas and blocks take, up to a limit. */
 #include "memory/account.h"
 
 ml_status ml_account_take(ml_account *a, const char *what, int64_t bytes, ml_error *error) {

@@ -1,4 +1,4 @@
-/* account.h -- how much memory arenas and blocks have taken together, and the most they may.
+/* account.h -- counts the bytes that arenas and blocks have taken together, up to a limit.
  *
  * Owners take their bytes before they ask the system for them, and give them back when they are
  * freed. An account is atomic, for what goes with a view is given back by whichever thread lets go

@@ -1,4 +1,4 @@
-/* fold.h -- values that are known while planning, and the memory they lie in. */
+/* fold.h -- values that are known while planning, and the memory that holds them. */
 #ifndef ML_PLAN_FOLD_H
 #define ML_PLAN_FOLD_H
 

@@ -1,4 +1,4 @@
-/* run.c -- running the plan in force: what comes before the first node and after the last. */
+/* run.c -- running the plan in force: what is done before the first node and after the last. */
 #define _GNU_SOURCE /* RUSAGE_THREAD */
 #include "run/run.h"
 #include "run/sharing.h"

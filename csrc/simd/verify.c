@@ -1,4 +1,4 @@
-/* verify.c -- whether byte products of one level are those of another. */
+/* verify.c -- compares the byte products of two levels. */
 #include <string.h>
 
 #include "simd/simd.h"

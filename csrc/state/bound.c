@@ -1,4 +1,4 @@
-/* bound.c -- the caller's buffers that stand in for tensors of the main subgraph: whether they can.
+/* bound.c -- checks the caller's buffers that take the place of tensors of the main subgraph.
  *
  * A bound tensor is no part of the arena and shares with no other, so no node writes into it but
  * the one that computes it. Buffers may overlap each other where their tensors are never live at

@@ -1,4 +1,4 @@
-/* bell.c -- sleeping and waking. */
+/* bell.c -- lets threads sleep until another one wakes them. */
 #define _GNU_SOURCE /* syscall */
 #include "threads/bell.h"
 

@@ -1,5 +1,5 @@
-/* pool.c -- the threads of one interpreter: who they are, what they do, how they wait. share.c has
- * how blocks are shared. */
+/* pool.c -- the threads of one interpreter: starting and ending them, running their blocks,
+ * waiting. share.c has how blocks are shared. */
 #define _GNU_SOURCE /* pthread_sigmask */
 #include "threads/pool.h"
 

@@ -1,4 +1,4 @@
-/* share.c -- the one protocol by which threads share work. */
+/* share.c -- the protocol by which threads share the blocks of a piece of work. */
 #include "threads/share.h"
 
 void ml_share_make(ml_share *s, ml_range *ranges, int32_t threads) {

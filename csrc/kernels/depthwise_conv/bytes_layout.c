@@ -1,5 +1,5 @@
-/* bytes_layout.c -- how much of an image is interleaved and computed at a time, and where that
- * lies. */
+/* bytes_layout.c -- how much of an image is interleaved and computed at a time, and where in
+ * scratch it lies. */
 #include "kernels/depthwise_conv/bytes_layout.h"
 
 enum {

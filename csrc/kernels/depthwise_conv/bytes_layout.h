@@ -1,4 +1,4 @@
-/* bytes_layout.h -- how bytes.c cuts an image. */
+/* bytes_layout.h -- the parts in which bytes.c computes an image. */
 #ifndef ML_KERNELS_DEPTHWISE_CONV_BYTES_LAYOUT_H
 #define ML_KERNELS_DEPTHWISE_CONV_BYTES_LAYOUT_H
 

@@ -1,5 +1,5 @@
-/* lstm.c -- LSTM, UNIDIRECTIONAL_SEQUENCE_LSTM, BIDIRECTIONAL_SEQUENCE_LSTM: what stands where,
- * what goes with which. */
+/* lstm.c -- LSTM, UNIDIRECTIONAL_SEQUENCE_LSTM, BIDIRECTIONAL_SEQUENCE_LSTM: which operand is
+ * which, and which must come together. */
 #include "lstm.h"
 
 #include <math.h>

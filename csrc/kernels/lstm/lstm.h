@@ -1,4 +1,4 @@
-/* lstm.h -- what the files of LSTM share: where the operands of each direction stand. */
+/* lstm.h -- what the files of LSTM share: the operands' numbers, by direction. */
 #ifndef ML_KERNELS_LSTM_H
 #define ML_KERNELS_LSTM_H
 

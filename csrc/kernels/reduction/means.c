@@ -1,4 +1,4 @@
-/* means.c -- MEAN of bytes where sums come from rows by a primitive. */
+/* means.c -- MEAN of bytes where a primitive sums whole rows. */
 #include <stdlib.h>
 
 #include "kernels/reduction/reduction.h"

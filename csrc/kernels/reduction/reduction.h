@@ -1,4 +1,4 @@
-/* reduction.h -- what the files of the family share: the multipliers of MEAN, and its way for
+/* reduction.h -- what the files of the reductions share: the multipliers of MEAN, and MEAN of
  * bytes. */
 #ifndef ML_KERNELS_REDUCTION_H
 #define ML_KERNELS_REDUCTION_H

@@ -1,4 +1,4 @@
-/* shared.c -- blocks copied, lists of dimensions checked, rows of indices read. */
+/* shared.c -- copying blocks, checking lists of dimensions, reading rows of indices. */
 #include "kernels/stablehlo_move/stablehlo_move.h"
 
 ml_status ml_copy_block(const ml_call *c, const ml_block_copy *b, int32_t d, const uint8_t *from,

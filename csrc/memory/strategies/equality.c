@@ -1,5 +1,5 @@
-/* equality.c -- shared objects, a record only takes a free object of its very size. O(k n), k
- * objects. */
+/* equality.c -- shared objects: a record takes a free object only if it has exactly its size. O(k
+ * n), k objects. */
 #include "memory/strategies/shared_objects.h"
 #include "memory/strategies.h"
 

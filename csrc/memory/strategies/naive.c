@@ -1,5 +1,5 @@
-/* naive.c -- one place each: every record after the last. O(n). The figure every other strategy is
- * measured against. */
+/* naive.c -- no sharing: each record lies after the one before. O(n). Other strategies are compared
+ * with it. */
 #include "memory/place.h"
 #include "memory/strategies.h"
 

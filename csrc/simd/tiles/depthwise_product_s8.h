@@ -1,5 +1,5 @@
 /* depthwise_product_s8.h -- depthwise_product_s8 by the level's depthwise_s8 and requantize, as
- * many sums at a time as stay near. */
+ * many sums at a time as stay in the cache. */
 #include "simd/simd.h"
 
 enum { NEAR_CHANNELS = 128 /* whole panels */, NEAR_SUMS = 4096, TILE_PIXELS = 8 };

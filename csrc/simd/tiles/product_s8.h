@@ -1,5 +1,6 @@
 /* product_s8.h -- product_s8 by the level's matmul_s8 and requantize, as many sums at a time as
- * stay near: PRODUCT_ROWS, which the file that includes it names where they are not two tiles. */
+ * stay in the cache: PRODUCT_ROWS, which the file that includes it names where they are not two
+ * tiles. */
 #include "simd/simd.h"
 
 #ifndef PRODUCT_ROWS

@@ -1,4 +1,4 @@
-/* square.h -- squares of 4 x 4 elements of 32 bits, floats or groups of bytes, transposed. */
+/* square.h -- transposes squares of 4 x 4 elements of 32 bits, floats or groups of bytes. */
 #ifndef ML_SIMD_SQUARE_H
 #define ML_SIMD_SQUARE_H
 

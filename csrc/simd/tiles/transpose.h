@@ -1,4 +1,4 @@
-/* transpose.h -- matrices transposed in vectors of 16 bytes, which every machine has: small
+/* transpose.h -- transposes matrices in vectors of 16 bytes, which every machine has: small
  * ones in registers, larger ones tile by tile. TILE(name, element, SIDE, LOW, HIGH) defines a tile
  * of SIDE rows; transpose_by(args, bytes of an element, SIDE, name) is all of a matrix. */
 #include <stdbool.h>
