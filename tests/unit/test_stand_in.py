@@ -242,6 +242,9 @@ print(outputs[0].read(4, "float32").tolist(), Interpreter.__module__, ai_edge_li
 """
 
 
+@pytest.mark.skipif(
+    "asan" in os.environ.get("LD_PRELOAD", ""), reason="LiteRT loads plugins in a way that AddressSanitizer refuses"
+)
 @pytest.mark.parametrize("process", ["as", "child"])
 def test_litert_s_compiled_model_works(process: str, tmp_path: Path) -> None:
     """With LiteRT installed: it is LiteRT's still."""
