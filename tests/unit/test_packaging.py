@@ -120,7 +120,7 @@ def functions_of(name: str) -> int:
 
 def test_cli_adds_little_to_the_package(tmp_path: Path) -> None:
     extra = imported("import minilite.cli", tmp_path) - imported(
-        "import pathlib; from minilite import Interpreter, load_model", tmp_path
+        "import pathlib, importlib.util; from minilite import Interpreter, load_model", tmp_path
     )
     own = {name for name in extra if name.startswith("minilite.")}
     assert len(extra - own) <= 24, sorted(extra - own)
