@@ -141,6 +141,9 @@ typedef enum {
     /* Of a constant input 0 the outputs are constants: the node vanishes when it is lowered. */
     ML_KERNEL_FOLDS = 1 << 6,
     ML_KERNEL_NO_REFERENCE = 1 << 7, /* there is no numpy reference */
+    /* A node's name says what it computes: the kernel of a custom operator of that name runs in its
+     * place, where it takes the node's attributes, types and ranks. */
+    ML_KERNEL_IS_COMPOSITE = 1 << 15,
     /* For graph/fuse.c, which puts several nodes into one: */
     ML_KERNEL_IS_CLAMP = 1 << 8, /* the output is the input within the parameters minimum and
                                   * maximum */

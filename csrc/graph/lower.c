@@ -240,6 +240,31 @@ static int32_t flags_of(const ml_kernel *k, bool python) {
     return flags;
 }
 
+/* A composite by the kernel that its name says, if that takes the node; `done` says whether. Without
+ * it the node runs its decomposition. */
+static ml_status lower_composite(lowering *l, const ml_node_row *row, bool *done, ml_error *error) {
+    ml_code code = {.kernel = ml_composite_kernel(l, row)};
+    *done = false;
+    if (!code.kernel || l->reference || any_sparse(l, row)) return ML_OK;
+    const int32_t typed = ml_match_node(l, &code, row);
+    if (typed < 0 || !code.kernel->typed[typed].eval) return ML_OK;
+    const int32_t *subgraphs = NULL;
+    int32_t n_subgraphs = 0;
+    ml_error refusal = ML_NO_ERROR;
+    l->composite = true;
+    const ml_status status = ml_read_options(l, &code, row, &refusal, &subgraphs, &n_subgraphs);
+    l->composite = false;
+    if (status == ML_UNSUPPORTED || (status == ML_OK && !ml_knows_all_options(l, code.kernel)))
+        return ML_OK;
+    if (status != ML_OK) {
+        *error = refusal;
+        return status;
+    }
+    *done = true;
+    return ml_lowering_put(&l->shown, code.kernel, typed, flags_of(code.kernel, false),
+                           l->node_params, NULL, 0, error);
+}
+
 /* One node by its operator's row. */
 static ml_status lower_node(lowering *l, ml_error *error) {
     const ml_node_row *row = standing_at(l);
@@ -254,6 +279,11 @@ static ml_status lower_node(lowering *l, ml_error *error) {
         ml_error_set(&refusal, ML_UNSUPPORTED, "version %d is not supported, versions %d to %d are",
                      row->version, k->first_version, k->last_version);
         return collect_refusal(l, &refusal, error);
+    }
+    if (k->flags & ML_KERNEL_IS_COMPOSITE) {
+        bool done;
+        const ml_status status = lower_composite(l, row, &done, error);
+        if (done || status != ML_OK) return status;
     }
     if (k->follows && row->n_outputs > 0) {
         int32_t i = __builtin_ctz(k->follows);

@@ -59,6 +59,7 @@ typedef struct lowering {
     int32_t seeds; /* drawn so far */
     int32_t number; /* of the node where it stands, all nodes counted through */
     bool reference;
+    bool composite; /* the node's options are its attributes as a composite */
     _Alignas(16) uint8_t node_params[ML_MOST_PARAMS];
 } lowering;
 
@@ -72,6 +73,10 @@ int32_t ml_match_node(const lowering *l, ml_code *code, const ml_node_row *row);
  * which subgraphs it calls (valid until the next node). ML_UNSUPPORTED when the node is refused. */
 ml_status ml_read_options(lowering *l, ml_code *code, const ml_node_row *row, ml_error *error,
                           const int32_t **subgraphs, int32_t *n_subgraphs);
+/* The kernel that the name of a composite node says; NULL if there is none. */
+const ml_kernel *ml_composite_kernel(const lowering *l, const ml_node_row *row);
+/* Whether the kernel has a field for each of the options that were read last. */
+bool ml_knows_all_options(const lowering *l, const ml_kernel *kernel);
 /* Whether operands of these types (-1 = absent) are as a signature spells them, as in kernel.h. */
 bool ml_types_match(const char *signature, const int32_t *types, int32_t n_inputs,
                     int32_t n_outputs);

@@ -169,10 +169,24 @@ static ml_node_option read_slot(const ml_file *file, int32_t table, int32_t slot
     }
 }
 
+/* An option of a builtin node; of kind 0 where it is missing. */
+static ml_node_option builtin_option(const lowering *l, const ml_node_row *row, const char *name) {
+    const int32_t slot = slot_named(row->options_table, name);
+    if (slot < 0 || slot >= row->n_options) return (ml_node_option){0};
+    return read_slot(l->shown.file, row->options_table, slot, &row->options[slot]);
+}
+
+/* The flexbuffer of a custom node's options, or of a composite's attributes. */
 static const uint8_t *custom_options(const ml_call *c, int64_t *bytes) {
+    const lowering *l = lowering_of(c);
+    if (l->composite) {
+        const ml_node_option attributes = builtin_option(l, node_row(c), "composite_attributes");
+        *bytes = attributes.count;
+        return attributes.data;
+    }
     const ml_span span = node_row(c)->custom_options;
     *bytes = span.bytes;
-    return lowering_of(c)->shown.file->data + span.at;
+    return l->shown.file->data + span.at;
 }
 
 /* Finds an option of a custom operator; bytes that are no flexbuffer refuse the node. */
@@ -180,6 +194,7 @@ static bool find_custom(const ml_call *c, const char *name, ml_flex_value *value
     lowering *l = lowering_of(c);
     int64_t bytes;
     const uint8_t *data = custom_options(c, &bytes);
+    if (l->composite && bytes == 0) return false; /* it has no attributes */
     if (!l->flex.data && !ml_flex_open(data, bytes, &l->flex)) {
         l->flex.data = NULL;
         ml_fail(c, ML_UNSUPPORTED, "custom options are not a flexbuffer map");
@@ -213,14 +228,12 @@ static ml_node_option option_element(const ml_call *c, const char *name, int64_t
 
 static ml_node_option option(const ml_call *c, const char *name) {
     const ml_node_row *row = node_row(c);
-    if (lowering_of(c)->shown.file->operators[row->code].custom) {
+    if (lowering_of(c)->composite || lowering_of(c)->shown.file->operators[row->code].custom) {
         ml_flex_value value;
         if (!find_custom(c, name, &value)) return (ml_node_option){0};
         return option_of_value(lowering_of(c), &value);
     }
-    const int32_t slot = slot_named(row->options_table, name);
-    if (slot < 0 || slot >= row->n_options) return (ml_node_option){0};
-    return read_slot(lowering_of(c)->shown.file, row->options_table, slot, &row->options[slot]);
+    return builtin_option(lowering_of(c), row, name);
 }
 
 static const char *option_word(const ml_call *c, const char *name) {
@@ -452,6 +465,21 @@ static const int32_t *gather_operands(lowering *l, const ml_node_row *row, int32
     if (row->n_outputs)
         memcpy(all + row->n_inputs, row->outputs, (size_t)row->n_outputs * sizeof *all);
     return all;
+}
+
+const ml_kernel *ml_composite_kernel(const lowering *l, const ml_node_row *row) {
+    const ml_node_option name = builtin_option(l, row, "name");
+    return name.data ? ml_kernel_of(name.data, name.count, true, 1) : NULL;
+}
+
+bool ml_knows_all_options(const lowering *l, const ml_kernel *kernel) {
+    for (int64_t i = 0; l->flex.data && i < l->flex.count; i++) {
+        const char *key = ml_flex_key(&l->flex, i);
+        int32_t f = 0;
+        while (f < kernel->n_fields && strcmp(option_of(&kernel->fields[f]), key) != 0) f++;
+        if (f == kernel->n_fields) return false;
+    }
+    return true;
 }
 
 ml_status ml_read_options(lowering *l, ml_code *code, const ml_node_row *row, ml_error *error,

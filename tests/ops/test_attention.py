@@ -1,0 +1,151 @@
+"""odml.scaled_dot_product_attention: C kernel and numpy reference agree; a composite of that name gives what LiteRT
+computes by its decomposition, whether the kernel takes it or not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from built import litert, ready, run
+from flatbuffers import flexbuffers
+from support.attention import NAME, composite
+from support.node import OneNode, Out, values
+from support.weighted import same_for_any_number_of_threads
+
+import minilite
+from minilite import ShapeError, UnsupportedOpError
+
+
+TOLERANCE = 2e-6
+"""Of results up to 5 in size: sums of float32 in lanes, and exps of 2 ULP."""
+
+
+def attention(q: Any, k: Any, v: Any, mask: Any = None, **attributes: Any) -> OneNode:
+    arrays = [q, k, v] + ([] if mask is None else [mask])
+    options = bytes(flexbuffers.Dumps(attributes))
+    return OneNode(NAME, arrays, outs=[Out("f32", shape=(*q.shape[:3], v.shape[3]))], custom=options)
+
+
+def drawn(seed: int, *shapes: tuple[int, ...]) -> list[Any]:
+    rng = np.random.default_rng(seed)
+    return [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
+
+
+EVERY_TYPE = {
+    NAME: lambda rng, inputs, outputs: (
+        attention(*(values(rng, "f32", (1, 3, 2, 4)) for _ in range(3)), values(rng, "f32", (1, 1, 3, 3))),
+        {"oracle": None, "tolerance": TOLERANCE},
+    )
+}
+SIZES = [
+    (1, 1, 8, 1, 64, 4),  # one query, all heads share keys
+    (1, 1, 8, 2, 65, 4),
+    (2, 1, 4, 4, 33, 64),
+    (1, 3, 4, 2, 20, 5),
+    (1, 40, 2, 2, 50, 16),  # keys in panels
+    (2, 33, 4, 1, 40, 24),
+    (1, 128, 4, 2, 130, 8),
+]
+"""batch, queries, heads, groups, keys, depth"""
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("masked", [False, True])
+def test_kernel_and_reference(size: tuple[int, ...], masked: bool) -> None:
+    batch, queries, heads, groups, keys, depth = size
+    q, k, v, mask = drawn(
+        keys, (batch, queries, heads, depth), (batch, keys, groups, depth), (batch, keys, groups, depth),
+        (batch, 1, queries, keys),
+    )  # fmt: skip
+    attention(q, k, v, mask if masked else None, scale=0.3).check(tolerance=TOLERANCE, oracle=None)
+    attention(q, k, v, mask if masked else None).check(tolerance=TOLERANCE, oracle=None)
+    attention(q, k, v, mask if masked else None, scale=-0.7, logit_cap=2.5).check(tolerance=TOLERANCE, oracle=None)
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1, 9), (2, 1, 1, 9), (1, 4, 1, 9), (1, 1, 3, 9), (2, 4, 3, 9)])
+def test_masks_are_repeated(shape: tuple[int, ...]) -> None:
+    q, k, v, mask = drawn(3, (2, 3, 4, 8), (2, 9, 2, 8), (2, 9, 2, 8), shape)
+    attention(q, k, v, mask).check(tolerance=TOLERANCE, oracle=None)
+
+
+def test_values_may_be_wider_than_keys() -> None:
+    for queries in (1, 40):
+        attention(*drawn(4, (1, queries, 2, 8), (1, 9, 2, 8), (1, 9, 2, 19))).check(tolerance=TOLERANCE, oracle=None)
+
+
+def test_masked_keys_have_no_weight() -> None:
+    q, k, v = drawn(5, (1, 2, 2, 4), (1, 6, 1, 4), (1, 6, 1, 4))
+    mask = np.where(np.arange(6) < 3, 0, -np.inf).astype(np.float32).reshape(1, 1, 1, 6)
+    y = attention(q, k, v, mask).check(tolerance=TOLERANCE, oracle=None)
+    np.testing.assert_allclose(y, attention(q, k[:, :3], v[:, :3]).check(tolerance=TOLERANCE, oracle=None), rtol=1e-5, atol=1e-6)
+
+
+def test_threads() -> None:
+    for queries in (1, 30):
+        same_for_any_number_of_threads(attention(*drawn(6, (2, queries, 8, 16), (2, 70, 4, 16), (2, 70, 4, 16))))
+
+
+def test_shapes_refused() -> None:
+    q, k, v = drawn(7, (1, 2, 4, 8), (1, 9, 2, 8), (1, 9, 2, 8))
+    refused = "q, k and v have shapes"
+    for wrong in ([q, k[..., :7], v], [q, k, v[:, :8]], [q[:, :, :3], k, v], [q[0], k, v], [q, k[:, :0], v[:, :0]]):
+        attention(*wrong).refused(UnsupportedOpError, refused, by_litert=False)
+    mask = np.zeros((1, 1, 3, 9), np.float32)
+    attention(q, k, v, mask).refused(UnsupportedOpError, "the mask has shape", by_litert=False)
+    for name, value in (("scale", 0.0), ("logit_cap", 0.0), ("logit_cap", -1.0)):
+        attention(q, k, v, **{name: value}).refused(UnsupportedOpError, f"option {name} is", by_litert=False)
+    interpreter = ready(composite(q.shape, k.shape))
+    interpreter.resize_tensor_input(0, (1, 2, 3, 8))
+    with pytest.raises(ShapeError, match=r"q, k and v have shapes \(1, 2, 3, 8\)"):
+        interpreter.allocate_tensors()
+
+
+def both(model: bytes, arrays: list[Any]) -> None:
+    """Ours and LiteRT's results, within the bounds of float sums."""
+    ours, theirs = run(ready(model), *arrays)[0], run(litert(model), *arrays)[0]
+    np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("masked", [False, True])
+def test_composite_equals_its_decomposition(size: tuple[int, ...], masked: bool) -> None:
+    batch, queries, heads, groups, keys, depth = size
+    shapes = [(batch, queries, heads, depth), (batch, keys, groups, depth)]
+    mask = (batch, 1, queries, keys) if masked else None
+    arrays = drawn(keys, shapes[0], shapes[1], shapes[1], *([mask] if mask else []))
+    for attributes in (None, {"scale": 0.3}):
+        both(composite(*shapes, mask, attributes), arrays)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "name"), [({"scale": 0.3, "new": 1}, NAME), ({"scale": 0.0}, NAME), ({}, "odml.other"), (None, "")]
+)
+def test_what_the_kernel_does_not_know_runs_by_its_decomposition(attributes: Any, name: str) -> None:
+    shapes = [(1, 2, 4, 8), (1, 9, 2, 8)]
+    model = composite(*shapes, None, attributes, name=name, scale=0.125)
+    both(model, drawn(1, shapes[0], shapes[1], shapes[1]))
+
+
+def test_attributes_decide() -> None:
+    """A decomposition that computes something else shows which of the two has run."""
+    arrays = drawn(1, (1, 2, 4, 8), (1, 9, 2, 8), (1, 9, 2, 8))
+    expected = attention(*arrays, scale=0.3).check(tolerance=TOLERANCE, oracle=None)
+    for attributes, known in (({"scale": 0.3}, True), ({"scale": 0.3, "new": 1}, False)):
+        model = composite((1, 2, 4, 8), (1, 9, 2, 8), None, attributes, scale=7.0)
+        found = run(ready(model), *arrays)[0]
+        assert np.allclose(found, expected, atol=1e-5) == known
+    with_references = minilite.Interpreter(
+        model_content=composite((1, 2, 4, 8), (1, 9, 2, 8), None, {"scale": 0.3}, scale=7.0),
+        experimental_op_resolver_type=minilite.OpResolverType.BUILTIN_REF,
+    )
+    with_references.allocate_tensors()
+    assert not np.allclose(run(with_references, *arrays)[0], expected, atol=1e-5)
+
+
+def test_attributes_that_are_no_map() -> None:
+    shapes = [(1, 2, 4, 8), (1, 9, 2, 8)]
+    arrays = drawn(1, shapes[0], shapes[1], shapes[1])
+    good = composite(*shapes, None, {"scale": 0.3})
+    at = good.index(bytes(flexbuffers.Dumps({"scale": 0.3})))
+    both(good[:at] + b"\xff" * 8 + good[at + 8 :], arrays)
