@@ -184,63 +184,93 @@ static void multiply(const ml_call *c, const unit *u, int64_t count, bool by_key
     c->env->simd->matmul_f32(&args);
 }
 
-static void zip(const ml_call *c, int32_t function, int32_t kind, float *x, const float *by,
-                int64_t n) {
+/* Rows of n floats, one after the other: x + those of a mask, which lie `step` apart. */
+static void add_mask(const ml_call *c, float *x, const float *mask, int64_t step, int64_t rows,
+                     int64_t n) {
     const ml_zip_f32_args args = {.a = x,
-                                  .b = by,
+                                  .b = mask,
                                   .y = x,
                                   .n = n,
-                                  .rows = 1,
-                                  .function = function,
-                                  .kind = kind,
+                                  .rows = rows,
+                                  .a_row = n,
+                                  .b_row = step,
+                                  .function = ML_ZIP_ADD,
                                   .low = -INFINITY,
                                   .high = INFINITY};
     c->env->simd->zip_f32(&args);
 }
 
-/* The cap, the mask and the softmax of row `row`'s scores. */
-static void finish_scores(const ml_call *c, const unit *u, int64_t row, float *scores) {
+/* y = x times a number. */
+static void scale(const ml_call *c, const float *x, float by, int64_t n, float *y) {
+    const ml_zip_f32_args args = {.a = x,
+                                  .b = &by,
+                                  .y = y,
+                                  .n = n,
+                                  .rows = 1,
+                                  .function = ML_ZIP_MUL,
+                                  .kind = ML_ZIP_SCALAR_B,
+                                  .low = -INFINITY,
+                                  .high = INFINITY};
+    c->env->simd->zip_f32(&args);
+}
+
+/* The mask of rows first .. first + count - 1, those of one query, or of one head, together. */
+static void mask_rows(const ml_call *c, const unit *u, int64_t first, int64_t count) {
+    const attention_blob *b = c->blob;
+    const int64_t shared = b->heads / b->groups;
+    const float *mask = (const float *)ml_in(c, MASK) + u->batch * b->mask_steps[0];
+    float *scores = u->scratch + u->at.scores;
+    for (int64_t row = first, rows; row < first + count; row += rows, scores += rows * b->keys) {
+        const int64_t head = row % shared, left = first + count - row;
+        rows = shared == 1 ? left : ml_min_s64(left, shared - head);
+        add_mask(c, scores,
+                 mask + (u->group * shared + head) * b->mask_steps[1] +
+                     row / shared * b->mask_steps[2],
+                 b->mask_steps[shared == 1 ? 2 : 1], rows, b->keys);
+    }
+}
+
+/* The cap, the mask and the softmax of scores. */
+static void finish_scores(const ml_call *c, const unit *u, int64_t first, int64_t count) {
     const attention_blob *b = c->blob;
     const float cap = ((const attention_params *)c->params)->logit_cap;
-    const int64_t shared = b->heads / b->groups;
+    float *scores = u->scratch + u->at.scores;
     if (cap > 0.0f) {
         const ml_map_f32_args tanh = {
-            .x = scores, .y = scores, .n = b->keys, .function = ML_MAP_TANH};
+            .x = scores, .y = scores, .n = count * b->keys, .function = ML_MAP_TANH};
         c->env->simd->map_f32(&tanh);
-        zip(c, ML_ZIP_MUL, ML_ZIP_SCALAR_B, scores, &cap, b->keys);
+        scale(c, scores, cap, count * b->keys, scores);
     }
-    if (ml_input(c, MASK)) {
-        const int64_t head = u->group * shared + row % shared;
-        const float *mask = (const float *)ml_in(c, MASK) + u->batch * b->mask_steps[0] +
-                            head * b->mask_steps[1] + row / shared * b->mask_steps[2];
-        zip(c, ML_ZIP_ADD, ML_ZIP_FULL, scores, mask, b->keys);
+    if (ml_input(c, MASK)) mask_rows(c, u, first, count);
+    for (int64_t r = 0; r < count; r++, scores += b->keys) {
+        const ml_softmax_f32_args args = {.x = scores, .y = scores, .n = b->keys, .beta = 1.0f};
+        c->env->simd->softmax_f32(&args);
     }
-    const ml_softmax_f32_args args = {.x = scores, .y = scores, .n = b->keys, .beta = 1.0f};
-    c->env->simd->softmax_f32(&args);
+}
+
+/* Where row `row` of a unit begins, among rows of all heads of all queries. */
+static int64_t row_of(const attention_blob *b, const unit *u, int64_t row) {
+    const int64_t shared = b->heads / b->groups, query = u->batch * b->queries + row / shared;
+    return query * b->heads + u->group * shared + row % shared;
 }
 
 static void attend_rows(const ml_call *c, const unit *u, int64_t first, int64_t count) {
     const attention_blob *b = c->blob;
     const attention_params *p = c->params;
-    const int64_t shared = b->heads / b->groups;
-    const float scale = p->scale == 0.0f ? 1.0f / sqrtf((float)b->depth) : p->scale;
-    const float factor = p->logit_cap > 0.0f ? scale / p->logit_cap : scale;
-    float *scores = u->scratch + u->at.scores, *results = u->scratch + u->at.results;
-    for (int64_t r = 0; r < count; r++) {
-        const int64_t row = first + r, query = u->batch * b->queries + row / shared;
-        const float *q = (const float *)ml_in(c, Q) +
-                         (query * b->heads + u->group * shared + row % shared) * b->depth;
-        for (int64_t i = 0; i < b->depth; i++) u->scratch[r * b->depth + i] = q[i] * factor;
-    }
+    const float given = p->scale == 0.0f ? 1.0f / sqrtf((float)b->depth) : p->scale;
+    const float factor = p->logit_cap > 0.0f ? given / p->logit_cap : given;
+    /* Rows of one query, or of its only head, are neighbours. */
+    const int64_t together = b->queries == 1 || b->heads == 1 ? count : 1;
+    for (int64_t r = 0; r < count; r += together)
+        scale(c, (const float *)ml_in(c, Q) + row_of(b, u, first + r) * b->depth, factor,
+              together * b->depth, u->scratch + r * b->depth);
     multiply(c, u, count, true);
-    for (int64_t r = 0; r < count; r++) finish_scores(c, u, first + r, scores + r * b->keys);
+    finish_scores(c, u, first, count);
     multiply(c, u, count, false);
-    for (int64_t r = 0; r < count; r++) {
-        const int64_t row = first + r, query = u->batch * b->queries + row / shared;
-        float *y = (float *)ml_out(c, 0) +
-                   (query * b->heads + u->group * shared + row % shared) * b->width;
-        memcpy(y, results + r * b->width, (size_t)b->width * sizeof *y);
-    }
+    const float *results = u->scratch + u->at.results;
+    for (int64_t r = 0; r < count; r += together)
+        memcpy((float *)ml_out(c, 0) + row_of(b, u, first + r) * b->width, results + r * b->width,
+               (size_t)(together * b->width) * sizeof *results);
 }
 
 static ml_status attend_groups(const ml_call *c, int64_t first, int64_t end, int32_t worker,
