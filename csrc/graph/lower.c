@@ -240,8 +240,8 @@ static int32_t flags_of(const ml_kernel *k, bool python) {
     return flags;
 }
 
-/* A composite by the kernel that its name says, if that takes the node; `done` says whether. Without
- * it the node runs its decomposition. */
+/* Lowers a composite to the kernel of its name, if there is one that takes the node; `done` says
+ * whether. Without it the node runs its decomposition. */
 static ml_status lower_composite(lowering *l, const ml_node_row *row, bool *done, ml_error *error) {
     ml_code code = {.kernel = ml_composite_kernel(l, row)};
     *done = false;

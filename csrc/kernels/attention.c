@@ -1,8 +1,9 @@
 /* attention.c -- odml.scaled_dot_product_attention: softmax(scale q k^T + mask) v, by heads.
  *
- * q is (batch, queries, heads, depth), k and v (batch, keys, groups, depth): consecutive heads share
- * a group's keys and values, which are read where they lie. Few rows of queries meet them as they
- * are, more rows in panels. `logit_cap` bounds products before the mask: cap tanh(product / cap). */
+ * q is (batch, queries, heads, depth), k and v (batch, keys, groups, depth): consecutive heads
+ * share the keys and values of a group. Few rows of queries read these where they lie; for more
+ * rows they are packed in panels. `logit_cap` bounds products before the mask: cap tanh(product /
+ * cap). */
 #include <math.h>
 
 #include "rules/checks.h"

@@ -7,24 +7,24 @@ enum {
     LONG_NS = 1000000 /* longer ones gain from any thread, and a try would be felt */
 };
 
-/* Runs since the last tries began. The first one touches memory and wakes threads, so it is not
- * measured; then come those with the other threads, which so stay awake, then those without. */
-static int64_t turn(const ml_sharing *s) { return s->runs % AGAIN; }
-
-bool ml_sharing_is_measured(const ml_sharing *s) { return turn(s) >= 1 && turn(s) <= 2 * TRIES; }
+/* The first run touches memory and wakes threads, so it is not measured; then come those with the
+ * other threads, which so stay awake, then those without. */
+bool ml_sharing_is_measured(const ml_sharing *s) { return s->turn >= 1 && s->turn <= 2 * TRIES; }
 
 bool ml_sharing_alone(const ml_sharing *s) {
-    return ml_sharing_is_measured(s) ? turn(s) > TRIES : s->alone;
+    return ml_sharing_is_measured(s) ? s->turn > TRIES : s->alone;
 }
 
 void ml_sharing_note(ml_sharing *s, int64_t ns) {
-    const bool alone = ml_sharing_alone(s), measured = ml_sharing_is_measured(s);
-    if (measured && (turn(s) == 1 || turn(s) == TRIES + 1 || ns < s->fastest[alone]))
-        s->fastest[alone] = ns;
-    if (turn(s) == 2 * TRIES) s->alone = s->fastest[true] <= s->fastest[false];
-    if (turn(s) == TRIES && s->fastest[false] > LONG_NS) {
+    const bool alone = ml_sharing_alone(s);
+    const uint32_t took = ns > UINT32_MAX ? UINT32_MAX : (uint32_t)ns;
+    const bool is_first = s->turn == 1 || s->turn == TRIES + 1;
+    if (ml_sharing_is_measured(s) && (is_first || took < s->fastest[alone]))
+        s->fastest[alone] = took;
+    if (s->turn == 2 * TRIES) s->alone = s->fastest[true] <= s->fastest[false];
+    if (s->turn == TRIES && s->fastest[false] > LONG_NS) {
         s->alone = false;
-        s->runs += TRIES;
+        s->turn += TRIES;
     }
-    s->runs++;
+    s->turn = (uint16_t)((s->turn + 1) % AGAIN);
 }

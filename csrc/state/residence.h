@@ -58,8 +58,8 @@ typedef struct ml_learnt {
  * when they were made. */
 /* Whether runs of a plan keep to the caller's thread (run/sharing.c). */
 typedef struct ml_sharing {
-    int64_t runs;
-    int64_t fastest[2]; /* in ns, of the last tries: with the other threads, and alone */
+    uint32_t fastest[2]; /* in ns, of the last tries: with the other threads, and alone */
+    uint16_t turn; /* runs since the last tries began */
     bool alone; /* what they showed */
 } ml_sharing;
 

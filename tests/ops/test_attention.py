@@ -16,7 +16,6 @@ from support.weighted import same_for_any_number_of_threads
 import minilite
 from minilite import ShapeError, UnsupportedOpError
 
-
 TOLERANCE = 2e-6
 """Of results up to 5 in size: sums of float32 in lanes, and exps of 2 ULP."""
 
@@ -78,7 +77,9 @@ def test_masked_keys_have_no_weight() -> None:
     q, k, v = drawn(5, (1, 2, 2, 4), (1, 6, 1, 4), (1, 6, 1, 4))
     mask = np.where(np.arange(6) < 3, 0, -np.inf).astype(np.float32).reshape(1, 1, 1, 6)
     y = attention(q, k, v, mask).check(tolerance=TOLERANCE, oracle=None)
-    np.testing.assert_allclose(y, attention(q, k[:, :3], v[:, :3]).check(tolerance=TOLERANCE, oracle=None), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        y, attention(q, k[:, :3], v[:, :3]).check(tolerance=TOLERANCE, oracle=None), rtol=1e-5, atol=1e-6
+    )
 
 
 def test_threads() -> None:
