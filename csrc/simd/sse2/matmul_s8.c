@@ -8,15 +8,20 @@
 #define VECTOR __m128i
 #define OUTPUTS 2
 #define ROWS 6
-#define VECTORS 2
-#define ALONE 4
-#define ROW_COUNTS(X) X(2) X(3) X(4) X(5) X(6)
+#define ROW_COUNTS(X) X(1) X(2) X(3) X(4) X(5) X(6)
 #define ZERO() _mm_setzero_si128()
 #define WEIGHTS(p) weights_of(p)
 #define FOUR(p) four(p)
 #define WIDEN(from, flip, to) widen_16(from, flip, to)
+#define WIDEN_EIGHT(from, flip, to) widen_8(from, flip, to)
+#define WIDEN_FOUR(from, flip, to) widen_4(from, flip, to)
 #define ADD_PAIRS(a, w, sum) _mm_add_epi32(_mm_madd_epi16(a, w), sum)
-#define JOIN(a, b, y) join(a, b, y)
+#define JOIN(a, b) join(a, b)
+#define LOAD_SUMS(p) _mm_loadu_si128((const __m128i *)(const void *)(p))
+#define STORE_SUMS(p, v) _mm_storeu_si128((__m128i *)(void *)(p), v)
+#define ADD(a, b) _mm_add_epi32(a, b)
+#define MULTIPLY(factor, b) multiply_by(factor, b)
+#define IN_TURN(v) (v)
 
 static inline __m128i weights_of(const int8_t *p) {
     const __m128i bytes = _mm_loadl_epi64((const __m128i *)(const void *)p);
@@ -36,13 +41,32 @@ static inline void widen_16(const uint8_t *from, int32_t flip, int16_t *to) {
     _mm_storeu_si128((__m128i *)(void *)(to + 8), _mm_unpackhi_epi8(bytes, zero));
 }
 
-static inline void join(__m128i a, __m128i b, int32_t *y) {
-    const __m128 u = _mm_castsi128_ps(a), v = _mm_castsi128_ps(b);
-    const __m128i sums = _mm_add_epi32(_mm_castps_si128(_mm_shuffle_ps(u, v, 0x88)),
-                                       _mm_castps_si128(_mm_shuffle_ps(u, v, 0xDD)));
-    _mm_storeu_si128((__m128i *)(void *)y, sums);
+static inline void widen_8(const uint8_t *from, int32_t flip, int16_t *to) {
+    const __m128i flipped = _mm_xor_si128(_mm_set1_epi8((char)flip),
+                                          _mm_loadl_epi64((const __m128i *)(const void *)from));
+    _mm_storeu_si128((__m128i *)(void *)to, _mm_unpacklo_epi8(flipped, _mm_setzero_si128()));
 }
 
-#include "simd/tiles/matmul_s8_wide.h"
+static inline void widen_4(const uint8_t *from, int32_t flip, int16_t *to) {
+    int32_t bytes;
+    __builtin_memcpy(&bytes, from, sizeof bytes);
+    const __m128i flipped = _mm_xor_si128(_mm_set1_epi8((char)flip), _mm_cvtsi32_si128(bytes));
+    _mm_storel_epi64((__m128i *)(void *)to, _mm_unpacklo_epi8(flipped, _mm_setzero_si128()));
+}
 
-void ml_matmul_s8_sse2(const ml_matmul_s8_args *p) { multiply(p); }
+static inline __m128i join(__m128i a, __m128i b) {
+    const __m128 u = _mm_castsi128_ps(a), v = _mm_castsi128_ps(b);
+    return _mm_add_epi32(_mm_castps_si128(_mm_shuffle_ps(u, v, 0x88)),
+                         _mm_castps_si128(_mm_shuffle_ps(u, v, 0xDD)));
+}
+
+/* Products that wrap: of even and of odd lanes apart. */
+static inline __m128i multiply_by(int32_t factor, __m128i b) {
+    const __m128i all = _mm_set1_epi32(factor);
+    const __m128i even = _mm_mul_epu32(all, b), odd = _mm_mul_epu32(all, _mm_srli_epi64(b, 32));
+    return _mm_unpacklo_epi32(_mm_shuffle_epi32(even, 0x08), _mm_shuffle_epi32(odd, 0x08));
+}
+
+#include "simd/tiles/matmul_s8_sums.h"
+
+void ml_matmul_s8_sse2(const ml_matmul_s8_args *p) { multiply_to_sums(p); }

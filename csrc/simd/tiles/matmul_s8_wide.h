@@ -1,19 +1,26 @@
-/* matmul_s8_wide.h -- matmul_s8 by products of 16-bit pairs, for vectors of any width.
+/* matmul_s8_wide.h -- tiles of rows of bytes times packed weights by products of 16-bit pairs, for
+ * vectors of any width: for matmul_s8 and product_s8.
  *
  * The file that includes it says what its vectors are: VECTOR; OUTPUTS, of which a vector has two
- * sums each; ROWS and VECTORS of a tile (a row alone has ALONE vectors), ROW_COUNTS(X) from 2 to
- * ROWS; ZERO(); WEIGHTS(p), OUTPUTS * 4 bytes widened; FOUR(p), the four values at p for each
- * output; WIDEN(from, flip, to), 16 bytes, flipped, to int16; ADD_PAIRS(a, w, sum); and JOIN(a, b,
- * y), the sums of two vectors, each pair added, to 2 * OUTPUTS int32.
+ * sums each; ROWS of a tile, ROW_COUNTS(X) from 1 to ROWS; ZERO(); WEIGHTS(p), OUTPUTS * 4 bytes
+ * widened; FOUR(p), the four values at p for each output; WIDEN(from, flip, to), WIDEN_EIGHT and
+ * WIDEN_FOUR, 16, 8 and 4 bytes, flipped, to int16; ADD_PAIRS(a, w, sum); JOIN(a, b), the sums of two vectors, each
+ * pair added. Also NEAR, the inputs that are widened at a time; and for an `own` of its own
+ * BEGIN(own, at, v), what the sums of a tile's vector v begin with, and FINISH_TILE(own, at, rows,
+ * joined, sums), what becomes of them: of each row `joined` vectors of JOIN. INLINE is defined.
  *
- * The rows of a tile are widened first, a stretch of k at a time, which all outputs then meet. */
+ * The rows of a tile are widened first, a stretch of k at a time, which all outputs then meet: two
+ * vectors of outputs at a time, or MOST_ALONE for a row that is alone, which is as fast as weights
+ * are read. */
 #include <string.h>
 
 #include "simd/simd.h"
 
-enum { GROUP = 4, NEAR = 512 /* inputs widened at a time */, MOST_TILE = OUTPUTS * ALONE };
-
-#define INLINE __attribute__((always_inline)) static inline
+enum {
+    GROUP = 4,
+    MOST_ALONE = 8, /* vectors of a tile of one row */
+    AHEAD = 4096 /* bytes by which weights are fetched ahead of it */
+};
 
 /* The groups of some rows, from one group of a row on. */
 typedef struct stretch {
@@ -22,131 +29,174 @@ typedef struct stretch {
     int64_t groups;
 } stretch;
 
-/* Group `group` of a row, as the weights have it. */
-INLINE const uint8_t *group_of(const ml_matmul_s8_args *p, const uint8_t *a, int64_t piece,
-                               int64_t group) {
-    const int64_t at = group * GROUP, last = p->k - GROUP;
-    return a + piece * p->piece_stride + (at > last && last > 0 ? last : at);
+/* Where a tile begins. */
+typedef struct tile_place {
+    const stretch *s;
+    const int16_t *end; /* of the groups of the first row */
+    const int8_t *w;
+    int64_t step; /* bytes from group to group of a panel */
+    int64_t row;
+    int64_t output;
+    int64_t outputs; /* the panel ends before this one */
+} tile_place;
+
+/* Rows, which go on from line to line. */
+typedef struct row_cursor {
+    const uint8_t *line;
+    const uint8_t *row;
+    int64_t of_line;
+} row_cursor;
+
+/* The groups of `count` bytes of a piece; what is left of whole vectors is widened together with
+ * what is before it. If they are no multiple of GROUP, the last group is the last four bytes, zeros
+ * in the weights standing for those that were met before. */
+INLINE int16_t *widen_piece(const uint8_t *from, int64_t count, int32_t flip, int16_t *to) {
+    const int64_t whole = count & -GROUP;
+    if (whole >= 16) {
+        int64_t j = 0;
+        for (; j + 16 <= whole; j += 16) WIDEN(from + j, flip, to + j);
+        if (j < whole) WIDEN(from + whole - 16, flip, to + whole - 16);
+    } else if (whole >= 8) {
+        WIDEN_EIGHT(from, flip, to);
+        if (whole > 8) WIDEN_EIGHT(from + 4, flip, to + 4);
+    } else if (whole) {
+        WIDEN_FOUR(from, flip, to);
+    }
+    if (whole == count) return to + whole;
+    if (count >= GROUP) WIDEN_FOUR(from + count - GROUP, flip, to + whole);
+    else
+        for (int i = 0; i < GROUP; i++) to[whole + i] = i < count ? (int16_t)(from[i] ^ flip) : 0;
+    return to + whole + GROUP;
 }
 
-/* Four bytes, spread with shifts. */
-INLINE void widen_group(const uint8_t *from, int32_t flip, int16_t *to) {
-    uint32_t bytes;
-    memcpy(&bytes, from, sizeof bytes);
-    uint64_t words = bytes ^ (uint32_t)flip * UINT32_C(0x01010101);
-    words = (words | words << 16) & UINT64_C(0x0000FFFF0000FFFF);
-    words = (words | words << 8) & UINT64_C(0x00FF00FF00FF00FF);
-    memcpy(to, &words, sizeof words);
-}
-
-static void widen(const ml_matmul_s8_args *p, int64_t row, stretch *s, int16_t *to) {
-    const uint8_t *a = p->a + row * p->a_stride;
+/* The groups of a row that lie in the stretch, which has not all of them. */
+static void widen_part(const ml_matmul_s8_args *p, const uint8_t *a, const stretch *s,
+                       int16_t *to) {
     const int64_t of_piece = (p->k + GROUP - 1) / GROUP;
-    if (s->groups == 0) return;
     int64_t piece = s->first / of_piece, group = s->first % of_piece;
     for (int64_t left = s->groups, count; left > 0; left -= count, piece++, group = 0) {
-        const int64_t whole = p->k / GROUP - group;
+        const uint8_t *from = a + piece * p->piece_stride + group * GROUP;
+        const int64_t bytes = p->k - group * GROUP;
         count = of_piece - group < left ? of_piece - group : left;
-        const uint8_t *from = group_of(p, a, piece, group);
-        const int64_t run = whole < count ? whole : count;
-        int64_t g = 0;
-        for (; g + 4 <= run; g += 4) WIDEN(from + g * GROUP, p->flip, to + g * GROUP);
-        for (; g < run; g++) widen_group(from + g * GROUP, p->flip, to + g * GROUP);
-        to += run * GROUP;
-        if (run == count) continue;
-        const uint8_t *last = group_of(p, a, piece, of_piece - 1);
-        if (p->k >= GROUP) widen_group(last, p->flip, to);
+        if (group + count < of_piece) {
+            to = widen_piece(from, count * GROUP, p->flip, to);
+        } else if (bytes >= GROUP || group == 0) {
+            to = widen_piece(from, bytes, p->flip, to);
+        } else { /* the last group alone */
+            WIDEN_FOUR(from + bytes - GROUP, p->flip, to);
+            to += GROUP;
+        }
+    }
+}
+
+static void widen_rows(const ml_matmul_s8_args *p, row_cursor *at, int64_t line_stride,
+                       int64_t rows, bool all, stretch *s) {
+    const int64_t pieces = p->pieces, piece_stride = p->piece_stride, k = p->k;
+    for (int64_t r = 0; r < rows; r++, at->row += p->a_stride, at->of_line++) {
+        int16_t *to = s->rows[r];
+        if (at->of_line == p->rows) {
+            at->of_line = 0;
+            at->row = at->line += line_stride;
+        }
+        const uint8_t *a = at->row;
+        if (!all) widen_part(p, a, s, to);
         else
-            for (int64_t j = 0; j < GROUP; j++) to[j] = j < p->k ? (int16_t)(last[j] ^ p->flip) : 0;
-        to += GROUP;
+            for (int64_t piece = 0; piece < pieces; piece++, a += piece_stride)
+                to = widen_piece(a, k, p->flip, to);
     }
 }
 
-INLINE void tile(const stretch *s, const int8_t *w, int64_t step, const int rows, const int vectors,
-                 int32_t y[ROWS][MOST_TILE]) {
-    VECTOR sums[ROWS][ALONE];
+/* sums += one group of each row. */
+INLINE void add_group(const int16_t *x, const int8_t *w, const int rows, const int vectors,
+                      VECTOR *sums) {
+    VECTOR weights[MOST_ALONE];
 #pragma GCC unroll 8
-    for (int r = 0; r < rows; r++)
-#pragma GCC unroll 4
-        for (int v = 0; v < vectors; v++) sums[r][v] = ZERO();
-    for (int64_t g = 0; g < s->groups; g++, w += step) {
-        VECTOR weights[ALONE];
-#pragma GCC unroll 4
-        for (int v = 0; v < vectors; v++) weights[v] = WEIGHTS(w + v * OUTPUTS * GROUP);
+    for (int v = 0; v < vectors; v++) weights[v] = WEIGHTS(w + v * OUTPUTS * GROUP);
 #pragma GCC unroll 8
-        for (int r = 0; r < rows; r++) {
-            const VECTOR x = FOUR(s->rows[r] + g * GROUP);
-#pragma GCC unroll 4
-            for (int v = 0; v < vectors; v++) {
-                sums[r][v] = ADD_PAIRS(x, weights[v], sums[r][v]);
-                __asm__("" : "+x"(sums[r][v])); /* stays in its register */
-            }
-        }
-    }
+    for (int r = 0; r < rows; r++) {
+        const VECTOR values = FOUR(x + r * NEAR);
 #pragma GCC unroll 8
-    for (int r = 0; r < rows; r++)
-#pragma GCC unroll 2
-        for (int v = 0; v < vectors; v += 2) JOIN(sums[r][v], sums[r][v + 1], y[r] + v * OUTPUTS);
-}
-
-#define CASE(count) \
-    case count: tile(s, w, step, count, VECTORS, y); break;
-static void run_tile(const stretch *s, const int8_t *w, int64_t step, int64_t rows,
-                     int32_t y[ROWS][MOST_TILE]) {
-    switch (rows) {
-    case 1:
-        tile(s, w, step, 1, ALONE, y);
-        break;
-        ROW_COUNTS(CASE)
-    }
-}
-
-/* What does not depend on products, with the first stretch; the others add to what is there. */
-INLINE void store_row(const ml_matmul_s8_args *p, int64_t row, int64_t output, bool begin,
-                      const int64_t count, int32_t *sums) {
-    int32_t *y = p->y + row * p->y_stride + output;
-    uint32_t *sum = (uint32_t *)sums;
-    if (!begin)
-        for (int64_t i = 0; i < count; i++) sum[i] += (uint32_t)y[i];
-    if (begin && p->bias)
-        for (int64_t i = 0; i < count; i++) sum[i] += (uint32_t)p->bias[output + i];
-    if (begin && p->factors)
-        for (int64_t i = 0; i < count; i++)
-            sum[i] += (uint32_t)p->factors[row] * (uint32_t)p->columns[output + i];
-    memcpy(y, sum, (size_t)count * sizeof *y);
-}
-
-static void meet(const ml_matmul_s8_args *p, const stretch *s, int64_t row, int64_t rows,
-                 int64_t bytes) {
-    const int64_t wide = OUTPUTS * (rows == 1 ? ALONE : VECTORS);
-    int32_t sums[ROWS][MOST_TILE];
-    for (int64_t panel = 0; panel < p->n; panel += ML_PANEL_S8) {
-        const int64_t width = ml_width_s8(p->n, panel), step = GROUP * width;
-        const int8_t *w = p->packed + panel * bytes + s->first * step;
-        for (int64_t i = panel; i < panel + width && i < p->n; i += wide, w += wide * GROUP) {
-            run_tile(s, w, step, rows, sums);
-            for (int64_t r = 0; r < rows; r++) {
-                if (p->n - i < wide) store_row(p, row + r, i, s->first == 0, p->n - i, sums[r]);
-                else if (rows == 1) store_row(p, row, i, s->first == 0, MOST_TILE, sums[0]);
-                else store_row(p, row + r, i, s->first == 0, OUTPUTS * VECTORS, sums[r]);
-            }
+        for (int v = 0; v < vectors; v++) {
+            VECTOR *sum = &sums[r * vectors + v];
+            *sum = ADD_PAIRS(values, weights[v], *sum);
+            __asm__("" : "+x"(*sum)); /* stays in its register */
         }
     }
 }
 
-INLINE void multiply(const ml_matmul_s8_args *p) {
-    const int64_t groups = p->pieces * ((p->k + GROUP - 1) / GROUP);
-    int64_t row = 0;
-    for (int64_t parts = (p->rows + ROWS - 1) / ROWS; parts > 0; parts--) {
-        const int64_t rows = (p->rows - row + parts - 1) / parts;
-        stretch s;
+/* Groups go in pairs, after the first one where their number is odd. */
+INLINE void tile(const void *own, const tile_place *at, const int rows, const int vectors) {
+    VECTOR sums[ROWS * 2 > MOST_ALONE ? ROWS * 2 : MOST_ALONE], joined[ROWS];
+#pragma GCC unroll 12
+    for (int i = 0; i < rows * vectors; i++) sums[i] = BEGIN(own, at, i % vectors);
+    const int16_t *x = at->s->rows[0], *const end = at->end;
+    const int8_t *w = at->w;
+    const int64_t step = at->step;
+    if ((end - x) & GROUP) {
+        add_group(x, w, rows, vectors, sums);
+        x += GROUP, w += step;
+    }
+    for (; x != end; x += 2 * GROUP, w += 2 * step) {
+        if (vectors == MOST_ALONE) {
+            __builtin_prefetch(w + AHEAD);
+            __builtin_prefetch(w + step + AHEAD);
+        }
+        add_group(x, w, rows, vectors, sums);
+        add_group(x + GROUP, w + step, rows, vectors, sums);
+    }
+#pragma GCC unroll 8
+    for (int i = 0; i < rows * vectors / 2; i++) joined[i] = JOIN(sums[2 * i], sums[2 * i + 1]);
+    FINISH_TILE(own, at, rows, vectors / 2, joined);
+}
+
+/* The outputs of a panel. Its packed weights are a multiple of ML_PART_S8 outputs, and so at least
+ * as many as a tile takes. */
+INLINE void meet_panel(const void *own, const tile_place *panel, const int rows) {
+    tile_place at = *panel;
+    for (int vectors = 2; at.output < at.outputs; at.output += vectors * OUTPUTS) {
+        if (rows > 1) tile(own, &at, rows, 2);
+        else if (at.outputs - at.output > MOST_ALONE / 2 * OUTPUTS)
+            tile(own, &at, 1, vectors = MOST_ALONE);
+        else tile(own, &at, 1, vectors = MOST_ALONE / 2);
+        at.w += vectors * OUTPUTS * GROUP;
+    }
+}
+
+typedef void panel_fn(const void *own, const tile_place *panel);
+#define DEFINE(rows)                                                       \
+    static void meet_##rows(const void *own, const tile_place *panel) {    \
+        meet_panel(own, panel, rows);                                      \
+    }
+ROW_COUNTS(DEFINE)
+#define ENTRY(rows) meet_##rows,
+static panel_fn *const meet_rows[] = {NULL, ROW_COUNTS(ENTRY)};
+
+/* All outputs of the rows of some lines, which are shared evenly among as few tiles as hold
+ * them. */
+INLINE void multiply(const ml_matmul_s8_args *p, const void *own, int64_t lines,
+                     int64_t line_stride) {
+    const int64_t groups = p->pieces * ((p->k + GROUP - 1) / GROUP), all = lines * p->rows;
+    stretch s;
+    tile_place at = {.s = &s};
+    row_cursor next = {p->a, p->a, 0};
+    int64_t parts = (all + ROWS - 1) / ROWS;
+    for (int64_t rows; at.row < all; at.row += rows, parts--) {
+        const row_cursor begin = next;
+        rows = parts > 1 ? (all - at.row + parts - 1) / parts : all - at.row;
         s.first = 0;
         do {
             s.groups = groups - s.first < NEAR / GROUP ? groups - s.first : NEAR / GROUP;
-            for (int64_t r = 0; r < rows; r++) widen(p, row + r, &s, s.rows[r]);
-            meet(p, &s, row, rows, groups * GROUP);
+            next = begin;
+            widen_rows(p, &next, line_stride, rows, s.groups == groups, &s);
+            at.end = s.rows[0] + s.groups * GROUP;
+            for (int64_t panel = 0; panel < p->n; panel += ML_PANEL_S8) {
+                at.step = GROUP * ml_width_s8(p->n, panel);
+                at.w = p->packed + panel * groups * GROUP + s.first * at.step;
+                at.output = panel;
+                at.outputs = p->n - panel < ML_PANEL_S8 ? p->n : panel + ML_PANEL_S8;
+                meet_rows[rows](own, &at);
+            }
             s.first += s.groups;
         } while (s.first < groups);
-        row += rows;
     }
 }

@@ -146,14 +146,20 @@ static void depthwise_product_once(walk *w) {
     const int64_t height = draw(w, 1, MOST_LINES), count = draw_windows(w, &p, 7);
     for (int64_t k = 0; k < height; k++) lines[k] = bytes(w, count);
     const int8_t *weights = (const int8_t *)bytes(w, height * p.width * p.n);
-    p.start = draw(w, 0, 1) ? ints(w, p.n, -99999, 99999) : NULL;
+    const bool limited = draw(w, 0, 2);
+    p.start = draw(w, 0, 1) ? NULL
+              : limited     ? ints(w, p.n, -99999, 99999)
+                            : odd_ints(w, p.n, -99999, 99999);
     const bool with_sign = draw(w, 0, 1);
-    ml_requantize_args to = {.n = p.n, .limit = draw(w, 0, 2) ? ML_LIMIT : 0};
+    ml_requantize_args to = {.n = p.n, .limit = limited ? ML_LIMIT : 0};
     to.mantissas = ints(w, p.n, 1 << 30, INT32_MAX);
-    to.shifts = draw(w, 0, 1) ? ints(w, p.n, -31, 3) : ints(w, p.n, -20, 0);
+    int32_t *shifts = draw(w, 0, 1) ? ints(w, p.n, -31, 3) : ints(w, p.n, -20, 0);
+    if (draw(w, 0, 1)) shifts[draw(w, 0, p.n - 1)] = 3; /* one channel's sums are not small */
+    to.shifts = shifts;
     to.zero = (int32_t)(with_sign ? draw(w, -128, 127) : draw(w, 0, 255));
     to.low = (int32_t)(with_sign ? draw(w, -128, 0) : draw(w, 0, 100));
     to.high = (int32_t)(with_sign ? draw(w, 0, 127) : draw(w, 100, 255));
+    if (draw(w, 0, 2) == 0 && to.zero <= to.high) to.low = to.zero; /* as after a RELU */
     to.y_stride = p.n + draw(w, 0, 3);
     const int64_t y_row = p.y_row = p.pixels * to.y_stride + draw(w, 0, 3);
     const int64_t size = (p.rows - 1) * y_row + (p.pixels - 1) * to.y_stride + p.n;

@@ -158,6 +158,7 @@ static void draw_range(walk *w, bool with_sign, ml_requantize_args *p) {
     p->zero = (int32_t)(with_sign ? draw(w, -128, 127) : draw(w, 0, 255));
     p->low = (int32_t)(with_sign ? draw(w, -128, 0) : draw(w, 0, 100));
     p->high = (int32_t)(with_sign ? draw(w, 0, 127) : draw(w, 100, 255));
+    if (draw(w, 0, 2) == 0 && p->zero <= p->high) p->low = p->zero; /* as after a RELU */
 }
 
 static void requantize_once(walk *w, int64_t rows, int64_t n, int32_t limit) {
@@ -201,14 +202,16 @@ static void product_s8_once(walk *w, int64_t rows, int64_t n, int64_t pieces, in
     ml_matmul_s8_args p = product(w, rows, n, pieces, k);
     const int64_t line = bytes_of_rows(&p), step = line + draw(w, 0, 3);
     const uint8_t *a = p.a = bytes(w, (lines - 1) * step + line);
-    p.bias = draw(w, 0, 1) ? ints(w, n, -99999, 99999) : NULL;
+    ml_requantize_args to = {.rows = rows, .n = n, .limit = draw(w, 0, 1) ? ML_LIMIT : 0};
+    p.bias = draw(w, 0, 1) ? NULL : to.limit ? ints(w, n, -99999, 99999) : odd_ints(w, n, -9, 9);
     if (draw(w, 0, 1)) {
         p.factors = ints(w, all, -255, 0);
         p.columns = ints(w, n, -9999, 9999);
     }
-    ml_requantize_args to = {.rows = rows, .n = n, .limit = draw(w, 0, 1) ? ML_LIMIT : 0};
     to.mantissas = ints(w, n, 1 << 30, INT32_MAX);
-    to.shifts = draw(w, 0, 1) ? ints(w, n, -31, 3) : ints(w, n, -20, 0);
+    int32_t *shifts = draw(w, 0, 1) ? ints(w, n, -31, 3) : ints(w, n, -20, 0);
+    if (draw(w, 0, 1)) shifts[draw(w, 0, n - 1)] = 3; /* one output's sums are not small */
+    to.shifts = shifts;
     draw_range(w, draw(w, 0, 1), &to);
     to.y_stride = n + draw(w, 0, 3);
     const int64_t size = (all - 1) * to.y_stride + n;
@@ -234,6 +237,15 @@ void walk_product_s8(walk *w) {
         product_s8_once(w, draw(w, 1, 40), draw(w, 60, 200), draw(w, 1, 3), draw(w, 1, 200));
     for (int i = 0; i < 6; i++)
         product_s8_once(w, draw(w, 65, 150), draw(w, 40, 130), draw(w, 1, 2), draw(w, 30, 60));
+    static const int64_t outputs[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 24, 65, 257};
+    static const int64_t inputs[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 27};
+    for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++)
+        for (size_t j = 0; j < sizeof inputs / sizeof *inputs; j++)
+            for (int times = 0; times < 4; times++)
+                product_s8_once(w, draw(w, 1, 14), outputs[i], draw(w, 1, 3), inputs[j]);
+    for (int64_t i = 0; i < 16; i++) /* about as long as what is widened at a time, and longer */
+        product_s8_once(w, draw(w, 1, 8), draw(w, 1, 24), 1 + i % 2,
+                        draw(w, 4600, 4900) / (1 + i % 2));
 }
 
 void walk_requantize_f64(walk *w) {

@@ -1,0 +1,53 @@
+/* depthwise_product_s8.c -- tiles of depthwise_s8 whose sums become bytes in their registers. */
+#include "simd/avx2/requantize_block.h"
+#include "simd/variants.h"
+
+/* What sums become. */
+typedef struct tile_bytes {
+    const byte_block *blocks; /* of LANES channels each */
+    ends ends;
+    int64_t y_stride;
+} tile_bytes;
+
+INLINE void write_tile(const tile_bytes *to, int64_t channel, int8_t *y, const int pixels,
+                       int64_t count, __m256i *sums) {
+    scale_sums(sums, pixels, &to->blocks[(uint64_t)channel / LANES], &to->ends);
+#pragma GCC unroll 2
+    for (int i = 0; i < pixels; i += TOGETHER, y += TOGETHER * to->y_stride) {
+        const int some = pixels - i < TOGETHER ? pixels - i : TOGETHER;
+        put_rows(y, to->y_stride, to_bytes(&sums[i], some, &to->ends), some, count);
+    }
+}
+
+#include "simd/avx2/depthwise_pairs.h"
+
+#define OUTPUT int8_t
+#define Y_STEP(p, own) (((const tile_bytes *)(own))->y_stride)
+#define BEGIN(v) _mm256_add_epi32(v, _mm256_set1_epi32(INT32_MIN))
+#define FINISH_TILE(p, at, pixels, part, count, sums) \
+    write_tile((at)->own, (at)->channel, (at)->y, pixels, (part) ? (count) : LANES, sums)
+#include "simd/tiles/depthwise.h"
+
+void ml_depthwise_product_s8_avx2(const ml_simd *simd, const ml_depthwise_args *args,
+                                  const ml_requantize_args *bytes) {
+    const __m256i in_turn = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    byte_block blocks[BLOCK / LANES];
+    tile_bytes to = {.blocks = blocks, .ends = ends_of(bytes), .y_stride = bytes->y_stride};
+    ml_requantize_args constants = *bytes;
+    ml_depthwise_args p = *args;
+    if (!has_byte_ends(bytes)) {
+        ml_depthwise_product_s8_scalar(simd, args, bytes);
+        return;
+    }
+    constants.n = args->n;
+    for (int64_t channel = 0; channel < args->n; channel += p.n) {
+        p.n = args->n - channel < BLOCK ? args->n - channel : BLOCK;
+        for (int64_t i = 0; i < p.n; i += LANES)
+            load_block(&constants, channel + i, in_turn, &blocks[i / LANES]);
+        p.packed = (const char *)args->packed + 4 * (channel / ML_PANEL_DEPTHWISE) * p.packed_panel;
+        if (p.start) p.start = (const int32_t *)args->start + channel;
+        p.first = args->first + channel;
+        p.y = bytes->y + channel;
+        run_tiles(&p, &to);
+    }
+}

@@ -1,0 +1,216 @@
+/* requantize_block.h -- sums of eight columns as bytes, in registers: for requantize, product_s8
+ * and depthwise_product_s8.
+ *
+ * Products are of even and odd lanes apart, in 64 bits. Sums that are known to be small take about
+ * half the steps of others: avx512/requantize_small.h says how. */
+#include <immintrin.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "simd/simd.h"
+
+enum { LANES = 8, TOGETHER = 4 /* vectors that become one of bytes */ };
+
+#define INLINE __attribute__((always_inline)) static inline
+
+/* What scales small sums. */
+typedef struct small_block {
+    __m256i even, odd, even_rest, odd_rest, right;
+    __m256i up; /* shifts that leave 1 of what is not negative, or nothing: see load_small */
+} small_block;
+
+/* What scales any sums. */
+typedef struct any_block {
+    __m256i left, mantissas, odd_mantissas, right, below, half;
+} any_block;
+
+typedef struct byte_block {
+    union {
+        small_block small;
+        any_block any;
+    } by;
+    bool is_small;
+} byte_block;
+
+/* What all columns share. Bytes without a sign are computed 128 less, and flipped in the end. */
+typedef struct ends {
+    __m256i zero, low, high, flip;
+    const ml_requantize_args *args;
+    bool one_sided; /* what is negative is clamped to the zero point or above */
+} ends;
+
+static inline __m256i first_lanes(int64_t count) {
+    const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32(count < LANES ? (int)count : LANES), lanes);
+}
+
+/* The columns from `column` on, 0 beyond the last of n; lane i has the one that `order` says. */
+INLINE __m256i load_columns(const int32_t *p, int64_t column, int64_t n, __m256i order) {
+    const __m256i v = _mm256_maskload_epi32(p + column, first_lanes(n - column));
+    return _mm256_permutevar8x32_epi32(v, order);
+}
+
+/* Whether low, high and zero are those of s8 or u8. */
+static inline bool has_byte_ends(const ml_requantize_args *p) {
+    return p->low >= -128 && p->zero >= -255 && p->zero <= 255 &&
+           p->high <= (p->low < 0 ? 127 : 255);
+}
+
+static inline ends ends_of(const ml_requantize_args *p) {
+    const int32_t less = p->low < 0 ? 0 : 128;
+    return (ends){.zero = _mm256_set1_epi16((int16_t)(p->zero - less)),
+                  .low = _mm256_set1_epi8((char)(p->low - less)),
+                  .high = _mm256_set1_epi8((char)(p->high - less)),
+                  .flip = _mm256_set1_epi8((char)less),
+                  .args = p,
+                  .one_sided = p->low >= p->zero};
+}
+
+/* Whether these columns' sums are small: nothing is shifted to the left, and half of what is
+ * shifted out has room above a sum. */
+INLINE bool are_small(const ml_requantize_args *p, __m256i mantissas, __m256i shifts) {
+    if (p->limit <= 0 || p->limit > ML_LIMIT_WIDE || !has_byte_ends(p)) return false;
+    const __m256i last = _mm256_set1_epi32(-31);
+    const __m256i large =
+        _mm256_cmpgt_epi32(mantissas, _mm256_set1_epi32(ml_most_mantissa(p->limit)));
+    __m256i beyond = _mm256_or_si256(_mm256_cmpgt_epi32(shifts, _mm256_setzero_si256()),
+                                     _mm256_cmpgt_epi32(last, shifts));
+    beyond = _mm256_or_si256(beyond, _mm256_and_si256(large, _mm256_cmpeq_epi32(shifts, last)));
+    return _mm256_testz_si256(beyond, beyond);
+}
+
+static inline void load_small(__m256i m, __m256i shifts, bool one_sided, small_block *b) {
+    const __m256i nothing = _mm256_setzero_si256(), one = _mm256_set1_epi32(1);
+    b->right = _mm256_sub_epi32(nothing, shifts);
+    const __m256i rounds = _mm256_cmpgt_epi32(b->right, nothing);
+    /* half, or 1 less, where anything is shifted out, less m */
+    __m256i rest = _mm256_srli_epi32(_mm256_sllv_epi32(one, b->right), 1);
+    if (!one_sided) rest = _mm256_add_epi32(rest, rounds);
+    rest = _mm256_sub_epi32(rest, m);
+    b->up = _mm256_add_epi32(_mm256_set1_epi32(32), rounds); /* by 31, or by 32: nothing is left */
+    b->even = _mm256_slli_epi32(m, 1);
+    b->odd = _mm256_srli_epi64(b->even, 32);
+    const __m256i nudge = _mm256_set1_epi64x(INT64_C(1) << 31);
+    b->even_rest = _mm256_add_epi64(_mm256_slli_epi64(rest, 32), nudge);
+    b->odd_rest = _mm256_add_epi64(_mm256_blend_epi32(nothing, rest, 0xAA), nudge);
+}
+
+static inline void load_any(__m256i m, __m256i shifts, any_block *b) {
+    const __m256i nothing = _mm256_setzero_si256(), ones = _mm256_set1_epi32(-1);
+    b->left = _mm256_max_epi32(shifts, nothing);
+    b->right = _mm256_sub_epi32(nothing, _mm256_min_epi32(shifts, nothing));
+    b->mantissas = m;
+    b->odd_mantissas = _mm256_srli_epi64(m, 32);
+    b->below = _mm256_andnot_si256(_mm256_sllv_epi32(ones, b->right), ones);
+    b->half = _mm256_srli_epi32(b->below, 1);
+}
+
+/* The constants of the columns from `column` on, of p->n. */
+static inline void load_block(const ml_requantize_args *p, int64_t column, __m256i order,
+                              byte_block *b) {
+    const __m256i m = load_columns(p->mantissas, column, p->n, order);
+    const __m256i shifts = load_columns(p->shifts, column, p->n, order);
+    b->is_small = are_small(p, m, shifts);
+    if (b->is_small) load_small(m, shifts, p->low >= p->zero, &b->by.small);
+    else load_any(m, shifts, &b->by.any);
+}
+
+/* Of small sums, 2^31 more. */
+INLINE __m256i scale_small(__m256i x, const small_block *b, const bool one_sided) {
+    const __m256i even = _mm256_add_epi64(_mm256_mul_epu32(x, b->even), b->even_rest);
+    const __m256i odd =
+        _mm256_add_epi64(_mm256_mul_epu32(_mm256_srli_epi64(x, 32), b->odd), b->odd_rest);
+    const __m256i v = _mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xAA);
+    if (one_sided) return _mm256_srav_epi32(v, b->right);
+    return _mm256_srav_epi32(_mm256_add_epi32(v, _mm256_srlv_epi32(x, b->up)), b->right);
+}
+
+/* Of any sums: (v m + 2^30) / 2^31 is a shift of 64 bits, right for the even lanes, left for the
+ * odd ones, whose answer is wanted in the high half. The shift right then rounds half away from
+ * zero: up where what is shifted out, less 1 for a negative value, is above half. Every step is
+ * exact for all int32. The zero point is added, and what comes of it clamped. */
+static inline __m256i scale_any(__m256i v, const any_block *b, const ml_requantize_args *p) {
+    const __m256i nudge = _mm256_set1_epi64x(1 << 30);
+    v = _mm256_sllv_epi32(v, b->left);
+    const __m256i even = _mm256_add_epi64(_mm256_mul_epi32(v, b->mantissas), nudge);
+    const __m256i odd =
+        _mm256_add_epi64(_mm256_mul_epi32(_mm256_srli_epi64(v, 32), b->odd_mantissas), nudge);
+    v = _mm256_blend_epi32(_mm256_srli_epi64(even, 31), _mm256_slli_epi64(odd, 1), 0xAA);
+    const __m256i rest = _mm256_add_epi32(_mm256_and_si256(v, b->below), _mm256_srai_epi32(v, 31));
+    v = _mm256_sub_epi32(_mm256_srav_epi32(v, b->right), _mm256_cmpgt_epi32(rest, b->half));
+    v = _mm256_add_epi32(v, _mm256_set1_epi32(p->zero));
+    v = _mm256_max_epi32(_mm256_set1_epi32(p->low), v);
+    return _mm256_min_epi32(_mm256_set1_epi32(p->high), v);
+}
+
+/* Sums that are 2^31 more, in their place, as what to_bytes takes. Rarely used, so never inlined. */
+__attribute__((noinline, unused)) static void scale_any_sums(__m256i *v, int count,
+                                                             const byte_block *b, const ends *e) {
+    for (int i = 0; i < count; i++) {
+        const __m256i sums = _mm256_xor_si256(v[i], _mm256_set1_epi32(INT32_MIN));
+        const __m256i scaled = scale_any(sums, &b->by.any, e->args);
+        v[i] = _mm256_sub_epi32(scaled, _mm256_set1_epi32(e->args->zero));
+    }
+}
+
+/* `count` vectors of the same columns' sums, 2^31 more each, as what to_bytes takes. What any sums
+ * need is in memory, so that small ones stay in registers. */
+INLINE void scale_sums(__m256i *v, const int count, const byte_block *block, const ends *e) {
+    const small_block *b = &block->by.small;
+    if (__builtin_expect(!block->is_small, 0)) {
+        __m256i any[LANES];
+#pragma GCC unroll 8
+        for (int i = 0; i < count; i++) any[i] = v[i];
+        scale_any_sums(any, count, block, e);
+#pragma GCC unroll 8
+        for (int i = 0; i < count; i++) v[i] = any[i];
+    } else if (e->one_sided) {
+#pragma GCC unroll 8
+        for (int i = 0; i < count; i++) v[i] = scale_small(v[i], b, true);
+    } else {
+#pragma GCC unroll 8
+        for (int i = 0; i < count; i++) v[i] = scale_small(v[i], b, false);
+    }
+}
+
+/* Up to four vectors of eight numbers as bytes, one after the other; the zero point is added, and
+ * what is beyond the ends clamped to them. */
+INLINE __m256i to_bytes(const __m256i *v, const int count, const ends *e) {
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    const __m256i front =
+        _mm256_adds_epi16(_mm256_packs_epi32(v[0], v[count > 1 ? 1 : 0]), e->zero);
+    __m256i back = front;
+    if (count > 2)
+        back = _mm256_adds_epi16(_mm256_packs_epi32(v[2], v[count > 3 ? 3 : 2]), e->zero);
+    const __m256i bytes =
+        _mm256_min_epi8(e->high, _mm256_max_epi8(e->low, _mm256_packs_epi16(front, back)));
+    return _mm256_permutevar8x32_epi32(_mm256_xor_si256(bytes, e->flip), order);
+}
+
+/* The first `count` of the low eight bytes. */
+static inline void put(int8_t *y, __m128i bytes, int64_t count) {
+    int64_t low = _mm_cvtsi128_si64(bytes);
+    if (count >= LANES) {
+        memcpy(y, &low, LANES);
+        return;
+    }
+    if (count & 4) memcpy(y, &low, 4), y += 4, low >>= 32;
+    if (count & 2) memcpy(y, &low, 2), y += 2, low >>= 16;
+    if (count & 1) *y = (int8_t)low;
+}
+
+/* The first `count` of each of `rows` quarters of a vector, as a row. */
+INLINE void put_rows(int8_t *y, int64_t stride, __m256i bytes, const int rows, int64_t count) {
+    const __m128i two = _mm256_castsi256_si128(bytes), more = _mm256_extracti128_si256(bytes, 1);
+    if (count >= LANES) {
+        _mm_storel_epi64((__m128i *)(void *)y, two);
+        if (rows > 1) _mm_storeh_pd((double *)(void *)(y + stride), _mm_castsi128_pd(two));
+        if (rows > 2) _mm_storel_epi64((__m128i *)(void *)(y + 2 * stride), more);
+        if (rows > 3) _mm_storeh_pd((double *)(void *)(y + 3 * stride), _mm_castsi128_pd(more));
+        return;
+    }
+    put(y, two, count);
+    if (rows > 1) put(y + stride, _mm_unpackhi_epi64(two, two), count);
+    if (rows > 2) put(y + 2 * stride, more, count);
+    if (rows > 3) put(y + 3 * stride, _mm_unpackhi_epi64(more, more), count);
+}
