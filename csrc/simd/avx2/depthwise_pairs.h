@@ -1,5 +1,5 @@
-/* depthwise_pairs.h -- the vectors of tiles/depthwise.h at avx2: pairs of int16, eight channels at a
- * time. */
+/* depthwise_pairs.h -- the vectors of tiles/depthwise.h at avx2: pairs of int16, eight channels at
+ * a time. */
 #include <immintrin.h>
 #include <stdbool.h>
 #include <stdint.h>

@@ -143,7 +143,7 @@ static inline __m256i scale_any(__m256i v, const any_block *b, const ml_requanti
     return _mm256_min_epi32(_mm256_set1_epi32(p->high), v);
 }
 
-/* Sums that are 2^31 more, in their place, as what to_bytes takes. Rarely used, so never inlined. */
+/* Sums that are 2^31 more, in their place, as to_bytes takes them. Rarely used: never inlined. */
 __attribute__((noinline, unused)) static void scale_any_sums(__m256i *v, int count,
                                                              const byte_block *b, const ends *e) {
     for (int i = 0; i < count; i++) {

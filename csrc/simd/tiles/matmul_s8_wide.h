@@ -4,8 +4,9 @@
  * The file that includes it says what its vectors are: VECTOR; OUTPUTS, of which a vector has two
  * sums each; ROWS of a tile, ROW_COUNTS(X) from 1 to ROWS; ZERO(); WEIGHTS(p), OUTPUTS * 4 bytes
  * widened; FOUR(p), the four values at p for each output; WIDEN(from, flip, to), WIDEN_EIGHT and
- * WIDEN_FOUR, 16, 8 and 4 bytes, flipped, to int16; ADD_PAIRS(a, w, sum); JOIN(a, b), the sums of two vectors, each
- * pair added. Also NEAR, the inputs that are widened at a time; and for an `own` of its own
+ * WIDEN_FOUR, 16, 8 and 4 bytes, flipped, to int16; ADD_PAIRS(a, w, sum); JOIN(a, b), the sums of
+ * two vectors, each pair added. Also NEAR, the inputs that are widened at a time; and for an `own`
+ * of its own
  * BEGIN(own, at, v), what the sums of a tile's vector v begin with, and FINISH_TILE(own, at, rows,
  * joined, sums), what becomes of them: of each row `joined` vectors of JOIN. INLINE is defined.
  *
