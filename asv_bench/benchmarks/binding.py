@@ -1,5 +1,4 @@
-"""Arrays handed over: copied by set_tensor and get_tensor, or bound once, or bound anew for every run (two buffers in
-turn)."""
+"""Passing arrays: copied by set_tensor and get_tensor, bound once, or bound again for every run (two in turn)."""
 
 from __future__ import annotations
 

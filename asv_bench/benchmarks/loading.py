@@ -1,4 +1,4 @@
-"""From nothing to a model that could run: importing the package, reading a file, allocating."""
+"""Loading: importing the package, reading a file, allocating."""
 
 from __future__ import annotations
 

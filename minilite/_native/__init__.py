@@ -1,1 +1,1 @@
-"""The seam: the only package that touches ffi and lib. Statuses become exceptions, lifetimes are tied together here."""
+"""The seam between Python and C: the only package that uses ffi and lib. Statuses become exceptions here."""

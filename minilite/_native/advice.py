@@ -1,4 +1,4 @@
-"""Which tensors have to leave an arena for it to shrink."""
+"""Which tensors to bind to the caller's memory so that the arena shrinks."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple

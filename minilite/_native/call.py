@@ -1,4 +1,4 @@
-"""A node under way in Python: arrays over its tensors, and the shapes of its outputs."""
+"""A node that Python computes: arrays over its tensors, and the shapes of its outputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looking into an ml_plan: what it says of tensors, nodes and memory."""
+"""Reading an ml_plan: its tensors, nodes and memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Owning an ml_planner and an ml_arena."""
+"""Python's owners of an ml_planner and an ml_arena."""
 
 from __future__ import annotations
 

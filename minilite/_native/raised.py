@@ -1,4 +1,4 @@
-"""The exception that an ml_error stands for."""
+"""An ml_error as a Python exception."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What this core does at best, measured: multiplications of the widest inner loop, bytes copied."""
+"""The peak of one core, measured: multiply-adds of the widest inner loop, bytes copied."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run's inputs are made of: the files that were given, or random values."""
+"""Fills a run's inputs: from the given files, or with random values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How commands print: as wide as the terminal, as JSON, and what goes on meanwhile."""
+"""How commands print: tables as wide as the terminal, JSON, and progress."""
 
 from __future__ import annotations
 

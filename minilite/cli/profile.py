@@ -1,4 +1,4 @@
-"""minilite profile: what every node of a model takes, and how near that is to what the core can do."""
+"""minilite profile: the time of every node of a model, and how near it is to the peak of one core."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inputs and outputs as floats, where integers stand for them by a tensor's own scale and zero point."""
+"""Quantized inputs and outputs as floats, by the tensor's scale and zero point."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a caller's value cannot become a tensor's, in one line that says what to do instead."""
+"""Errors for values that do not fit a tensor: one line, with what to do instead."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An interpreter as values: what copies and pickles of it are made from."""
+"""The state of an interpreter as plain values, for copies and pickles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model needs and minilite lacks: the refusals of single nodes, and the one error that gathers them."""
+"""Errors for operators that minilite does not support: one per node, and one that lists them all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The order of a subgraph's nodes with a lower peak, for interpreters that ask for one."""
+"""Another order of a subgraph's nodes, with a lower peak of memory, for `reorder=True`."""
 
 from __future__ import annotations
 

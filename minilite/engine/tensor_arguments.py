@@ -1,4 +1,4 @@
-"""What the Interpreter's calls take: tensors by number, name or details, and shapes."""
+"""Checks arguments of the Interpreter's calls: tensors by number, name or details, and shapes."""
 
 from __future__ import annotations
 

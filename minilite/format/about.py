@@ -1,5 +1,5 @@
-"""What a model says of itself for people and programs: the buffer TFLITE_METADATA, read as far as it helps to use the
-model.
+"""The model's description of itself, for people and programs: the buffer TFLITE_METADATA, read as far as it helps to
+use the model.
 
 Nothing in the buffer is trusted: it is read within its bounds, lists are bounded by its size.
 Source: the published schema of TFLite Support, metadata_schema.fbs.

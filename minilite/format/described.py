@@ -1,4 +1,4 @@
-"""What a terminal and a notebook show of a Model: what goes in and comes out, its operators, what it carries along."""
+"""A Model as a terminal and a notebook show it: inputs, outputs, operators, associated files."""
 
 from __future__ import annotations
 

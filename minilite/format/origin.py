@@ -1,4 +1,4 @@
-"""What bytes that are no model look like, and what a path that names no file is, for the errors that say so."""
+"""Guesses what a file is that is not a model, and what a wrong path may mean, for error messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values of tensors that numpy cannot look at in place: strings, and elements of less than a byte."""
+"""Values of tensors that numpy cannot view in place: strings, and elements of less than a byte."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a tensor is fed from: arrays, images, sound, text and raw bytes in files."""
+"""Inputs from files: arrays, images, sound, text and raw bytes."""
 
 from minilite.inputs.feed import Feed, Reading
 from minilite.inputs.files import load_archive, load_input, read_source

@@ -1,4 +1,4 @@
-"""A tensor that is to be fed, and real numbers and pixels as its type has them."""
+"""A tensor to fill, and the conversion of real numbers and pixels to its type."""
 
 from __future__ import annotations
 

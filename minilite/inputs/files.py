@@ -1,4 +1,4 @@
-"""Bytes of a file, told by how they begin, as the array that a tensor takes."""
+"""Reads a file of a kind that its first bytes tell, as the array that a tensor takes."""
 
 from __future__ import annotations
 

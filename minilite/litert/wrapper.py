@@ -1,4 +1,4 @@
-"""What the private names of LiteRT's class give, which programs use all the same."""
+"""The private names of LiteRT's class, which programs use nevertheless."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quantized integers by way of a function of reals: TFLite's LUTPopulate, of which csrc/rules/real_table.h is the
+"""Tables of a function of reals for quantized integers: TFLite's LUTPopulate, of which csrc/rules/real_table.h is the
 kernel's."""
 
 from __future__ import annotations

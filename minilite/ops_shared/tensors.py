@@ -1,4 +1,4 @@
-"""What references ask of a node's tensors."""
+"""Properties of a node's tensors that references need."""
 
 from __future__ import annotations
 

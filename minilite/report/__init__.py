@@ -1,4 +1,4 @@
-"""What people look at: a model and its memory as text."""
+"""Reports for people: a model and its memory as text."""
 
 from minilite.report.inspection import inspection
 from minilite.text import cut, duration, shape_text, table

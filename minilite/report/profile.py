@@ -1,4 +1,4 @@
-"""Where the time of a run goes: the text after `minilite profile`."""
+"""The time of a run by node: the text after `minilite profile`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What came out of a run: real numbers, the first values, classes by score with their labels."""
+"""The results of a run as text: real numbers, the first values, classes by score with their labels."""
 
 from __future__ import annotations
 
