@@ -307,6 +307,27 @@ typedef struct ml_softmax_f32_args {
     int32_t logs;
 } ml_softmax_f32_args;
 
+/* A few rows of x times a matrix w that is read where it lies: for matrices that are used once, to
+ * pack them would take longer than the products.
+ *
+ * dot_rows_f32: w has n rows of k values, y[i][j] is the sum of x[i] w[j], element by element.
+ * mix_rows_f32: w has k rows of n values, y[i] is the sum of the rows x[i][j] w[j].
+ *
+ * At most 128 numbers are summed in one go, and those sums in turn: errors stay below 8 eps of the
+ * sum of |x w|. A row's result does not depend on the rows it is computed with. y overlaps neither
+ * x nor w. */
+typedef struct ml_rows_f32_args {
+    const float *x;
+    int64_t rows;
+    int64_t x_stride; /* elements from row to row, as all strides here */
+    const float *w;
+    int64_t w_stride;
+    int64_t k; /* at least 0 */
+    int64_t n;
+    float *y;
+    int64_t y_stride;
+} ml_rows_f32_args;
+
 #include "api/simd_images.h"
 
 /* Weights are packed in panels of matmul_f32_panel outputs, [panel][k][matmul_f32_panel], with

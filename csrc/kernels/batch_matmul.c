@@ -1,6 +1,7 @@
 /* batch_matmul.c -- BATCH_MATMUL: matrices of x times those of y, whose other dimensions broadcast.
  *
- * y's matrices are packed as weights are, floats and bytes in panels; s16 in rows as they are.
+ * y's matrices are packed as weights are, floats and bytes in panels; s16 in rows as they are. Floats
+ * that are computed at run time and meet few rows are read where they lie.
  * Integers have their zero points removed, but for sums as s32, which TFLite takes without; hybrid
  * rows are quantized by themselves. */
 #include "rules/checks.h"
@@ -10,7 +11,10 @@
 #include "rules/values.h"
 #include "rules/work.h"
 
-enum { ROWS = 32 };
+enum {
+    ROWS = 32,
+    FEW_ROWS = 8 /* of x: to pack y for so few takes longer than the products */
+};
 
 #define BATCH_MATMUL_FIELDS(X, S) X(S, i32, adj_x) X(S, i32, adj_y) X(S, i32, asymmetric, ML_OPTION("asymmetric_quantize_inputs"))
 ML_PARAMS(batch_matmul_params, BATCH_MATMUL_FIELDS)
@@ -22,6 +26,7 @@ typedef struct product_blob {
     int64_t batches;
     int64_t of_x; /* matrices */
     int64_t of_y;
+    bool reads_in_place; /* y is not packed */
     ml_shape outer; /* of the output, less its matrices */
     int32_t x_step[ML_MAX_RANK]; /* matrices to step per index of a dimension */
     int32_t y_step[ML_MAX_RANK];
@@ -84,6 +89,8 @@ static ml_status prepare_batch_matmul(const ml_call *c, ml_wish *wish) {
     b->batches = ml_elements(&b->outer);
     b->of_x = ml_elements(&x_outer);
     b->of_y = ml_elements(&y_outer);
+    b->reads_in_place = ml_input(c, 1)->type == ML_F32 && b->m <= FEW_ROWS &&
+                        ml_input(c, 1)->storage != ML_STORAGE_CONSTANT;
     ml_shape z = b->outer;
     status = ml_append_dim(c, &z, b->m);
     if (status == ML_OK) status = ml_append_dim(c, &z, b->n);
@@ -115,6 +122,7 @@ static int64_t pack_f32(const ml_call *c, void *to) {
     const ml_simd *simd = c->env->simd;
     const int64_t panel = simd->matmul_f32_panel;
     int64_t bytes;
+    if (b->reads_in_place) return 0;
     if (__builtin_mul_overflow((b->n + panel) * 4, b->k, &bytes) ||
         __builtin_mul_overflow(bytes, b->of_y, &bytes))
         return too_large(c);
@@ -217,12 +225,33 @@ static rows_of find_rows(const ml_call *c, int64_t block) {
     return r;
 }
 
+/* The block's rows times a matrix of y where it lies. */
+static void multiply_in_place(const ml_call *c, const rows_of *r) {
+    const product_blob *b = c->blob;
+    const bool rows = ((const batch_matmul_params *)c->params)->adj_y;
+    const ml_rows_f32_args product = {.x = r->x,
+                                      .rows = r->count,
+                                      .x_stride = b->k,
+                                      .w = (const float *)ml_in(c, 1) + r->y * b->n * b->k,
+                                      .w_stride = rows ? b->k : b->n,
+                                      .k = b->k,
+                                      .n = b->n,
+                                      .y = (float *)ml_out(c, 0) + r->at,
+                                      .y_stride = b->n};
+    if (rows) c->env->simd->dot_rows_f32(&product);
+    else c->env->simd->mix_rows_f32(&product);
+}
+
 static ml_status floats(const ml_call *c, int64_t first, int64_t end, int32_t worker, void *args) {
     const product_blob *b = c->blob;
     const int64_t one = ml_packed_f32(c->env->simd, b->n, b->k);
     (void)worker, (void)args;
     for (int64_t i = first; i < end; i++) {
         const rows_of r = find_rows(c, i);
+        if (b->reads_in_place) {
+            multiply_in_place(c, &r);
+            continue;
+        }
         const ml_matmul_f32_args product = {
             .a = r.x,
             .rows = r.count,

@@ -360,3 +360,13 @@ def softmax_f32(simd: Any, x: NDArray, y: NDArray, *, beta: float = 1.0, logs: b
     args = {"x": pointer(x, "float *"), "y": pointer(y, "float *"), "n": x.size, "beta": beta, "logs": logs}
     simd.softmax_f32(ffi.new("ml_softmax_f32_args *", args))
     return y
+
+
+def rows_f32(simd: Any, name: str, x: NDArray, w: NDArray) -> NDArray:
+    """dot_rows (x @ w.T) or mix_rows (x @ w), of rows that may lie apart."""
+    n = w.shape[0] if name == "dot_rows" else w.shape[1]
+    y = np.empty((len(x), n), np.float32)
+    args = {"x": pointer(x, "float *"), "rows": len(x), "x_stride": x.strides[0] // 4, "w": pointer(w, "float *"),
+            "w_stride": w.strides[0] // 4, "k": x.shape[1], "n": n, "y": pointer(y, "float *"), "y_stride": n}  # fmt: skip
+    getattr(simd, f"{name}_f32")(ffi.new("ml_rows_f32_args *", args))
+    return y

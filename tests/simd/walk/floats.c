@@ -282,3 +282,48 @@ void walk_narrow_f16(walk *w) {
         expect_bytes(w, y, expected, 2 * n);
     }
 }
+
+/* dot_rows_f32, mix_rows_f32 ------------------------------------------------------------------- */
+
+typedef void rows_fn(const ml_rows_f32_args *args);
+
+/* `across`: sums go from row to row of w, else along its rows. */
+static void rows_once(walk *w, rows_fn *run, bool across, int64_t rows, int64_t k, int64_t n) {
+    begin_case(w);
+    const int64_t width = across ? n : k, gap = draw(w, 0, 3);
+    const int64_t lines = across ? k : n;
+    const ml_rows_f32_args args = {
+        .x = floats(w, rows * (k + gap), -1, 1),
+        .rows = rows,
+        .x_stride = k + gap,
+        .w = floats(w, lines ? (lines - 1) * (width + gap) + width : 0, -1, 1),
+        .w_stride = width + gap,
+        .k = k,
+        .n = n,
+        .y = room(w, 4 * rows * n),
+        .y_stride = n};
+    run(&args);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < n; j++) {
+            double exact = 0, bound = 0;
+            for (int64_t s = 0; s < k; s++) {
+                const int64_t at = across ? s * args.w_stride + j : j * args.w_stride + s;
+                const double product = (double)args.x[i * args.x_stride + s] * (double)args.w[at];
+                exact += product;
+                bound += fabs(product);
+            }
+            bound *= 0x1p-20;
+            expect_near(w, &args.y[i * n + j], &exact, &bound, 1);
+        }
+}
+
+static void walk_rows(walk *w, rows_fn *run, bool across) {
+    for (int i = 0; i < 400; i++)
+        rows_once(w, run, across, draw(w, 1, 9), draw(w, 0, 40), draw(w, 1, 70));
+    for (int i = 0; i < 20; i++)
+        rows_once(w, run, across, draw(w, 1, 5), draw(w, 120, 400), draw(w, 1, 140));
+    rows_once(w, run, across, 2, 5000, 3);
+}
+
+void walk_dot_rows_f32(walk *w) { walk_rows(w, w->simd->dot_rows_f32, false); }
+void walk_mix_rows_f32(walk *w) { walk_rows(w, w->simd->mix_rows_f32, true); }
