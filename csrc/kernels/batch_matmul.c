@@ -1,7 +1,7 @@
 /* batch_matmul.c -- BATCH_MATMUL: matrices of x times those of y, whose other dimensions broadcast.
  *
- * y's matrices are packed as weights are, floats and bytes in panels; s16 in rows as they are. Floats
- * that are computed at run time and meet few rows are read where they lie.
+ * y's matrices are packed as weights are, floats and bytes in panels; s16 in rows as they are.
+ * Floats that are computed at run time and meet few rows are read where they lie.
  * Integers have their zero points removed, but for sums as s32, which TFLite takes without; hybrid
  * rows are quantized by themselves. */
 #include "rules/checks.h"
@@ -81,6 +81,10 @@ static ml_status prepare_batch_matmul(const ml_call *c, ml_wish *wish) {
     if (y_dims[p->adj_y ? 1 : 0] != b->k)
         return ml_fail(c, ML_SHAPE_ERROR, "rows of %lld in x and columns of %d in y do not match",
                        (long long)b->k, y_dims[p->adj_y ? 1 : 0]);
+    const ml_quantization *q = ml_input_quantization(c, 1);
+    if (q && q->n_scales > 1 && q->n_scales != b->n)
+        return ml_fail(c, ML_SHAPE_ERROR, "y has %d scales and %lld columns", q->n_scales,
+                       (long long)b->n);
     const ml_shape x_outer = outer_of(x), y_outer = outer_of(y);
     ml_status status = ml_broadcast_shape(c, &x_outer, &y_outer, &b->outer);
     if (status != ML_OK) return status;
@@ -174,27 +178,40 @@ static int64_t pack_s16(const ml_call *c, void *to) {
     return bytes;
 }
 
+/* How sums of a column of y become elements of the output. */
+typedef struct column_scale {
+    int32_t mantissa;
+    int32_t shift;
+    float scale; /* y's, of hybrid products */
+} column_scale;
+
 typedef struct product_scale {
     int32_t x_zero;
     int32_t y_zero;
     int32_t zero;
-    int32_t mantissa;
-    int32_t shift;
-    float scale; /* y's, of hybrid products */
+    int32_t step; /* 1 where each column has a scale of its own, 0 where all have the first */
+    column_scale columns[];
 } product_scale;
 
 static int64_t derive_product(const ml_call *c, void *to) {
     const ml_affine x = ml_input_affine(c, 0), y = ml_input_affine(c, 1),
                     z = ml_output_affine(c, 0);
+    const ml_quantization *q = ml_input_quantization(c, 1);
+    const int32_t n = q && q->n_scales > 1 ? q->n_scales : 1;
     product_scale *made = to;
     if (made) {
-        *made = (product_scale){x.zero_point, y.zero_point, z.zero_point, 0, 0, y.scale};
+        *made = (product_scale){x.zero_point, y.zero_point, z.zero_point, n > 1};
         if (ml_output(c, 0)->type == ML_S32) made->x_zero = made->y_zero = 0;
-        const double product = (double)(x.scale * y.scale);
-        if (z.scale > 0.0f)
-            ml_quantize_multiplier(product / (double)z.scale, &made->mantissa, &made->shift);
+        for (int32_t j = 0; j < n; j++) {
+            column_scale *column = &made->columns[j];
+            *column = (column_scale){0, 0, n > 1 ? q->scales[j] : y.scale};
+            const double product = (double)(x.scale * column->scale);
+            if (z.scale > 0.0f)
+                ml_quantize_multiplier(product / (double)z.scale, &column->mantissa,
+                                       &column->shift);
+        }
     }
-    return (int64_t)sizeof(product_scale);
+    return (int64_t)sizeof(product_scale) + n * (int64_t)sizeof(column_scale);
 }
 
 /* A block of rows: of batch `batch`, from row `first` on. */
@@ -270,21 +287,23 @@ static ml_status floats(const ml_call *c, int64_t first, int64_t end, int32_t wo
     return ML_OK;
 }
 
-static void finish(const ml_call *c, const product_scale *p, int64_t at, int64_t count,
+/* `count` sums of rows of `n`, for the output from element `at` on. */
+static void finish(const ml_call *c, const product_scale *p, int64_t at, int64_t count, int64_t n,
                    const void *sums, bool wide) {
     const int32_t type = ml_out_tensor(c, 0)->type;
     const int32_t least = ml_type_least(type), most = ml_type_most(type);
     int8_t *s8 = (int8_t *)ml_out(c, 0) + at;
     int16_t *s16 = (int16_t *)ml_out(c, 0) + at;
     int32_t *s32 = (int32_t *)ml_out(c, 0) + at;
-    for (int64_t i = 0; i < count; i++) {
+    for (int64_t i = 0, j = 0; i < count; i++, j = j + 1 < n ? j + 1 : 0) {
         if (type == ML_S32) {
             s32[i] = ((const int32_t *)sums)[i];
             continue;
         }
+        const column_scale *by = &p->columns[j * p->step];
         const int32_t scaled =
-            wide ? ml_multiply_quantized_s64(((const int64_t *)sums)[i], p->mantissa, p->shift)
-                 : ml_multiply_quantized(((const int32_t *)sums)[i], p->mantissa, p->shift);
+            wide ? ml_multiply_quantized_s64(((const int64_t *)sums)[i], by->mantissa, by->shift)
+                 : ml_multiply_quantized(((const int32_t *)sums)[i], by->mantissa, by->shift);
         const int32_t y =
             ml_clamp_s32((int32_t)((uint32_t)scaled + (uint32_t)p->zero), least, most);
         if (type == ML_S8) s8[i] = (int8_t)y;
@@ -309,16 +328,17 @@ static void multiply_hybrid(const ml_call *c, const rows_of *r, const ml_weights
                             uint8_t *rows, int32_t *sums) {
     const product_blob *b = c->blob;
     const bool asymmetric = ((const batch_matmul_params *)c->params)->asymmetric;
+    const product_scale *p = c->derived;
     float *y = (float *)ml_out(c, 0) + r->at, scales[ROWS];
     int32_t factors[ROWS];
     for (int64_t row = 0; row < r->count; row++)
         scales[row] = ml_quantize_bytes(c->env->simd, (const float *)r->x + row * b->k, b->k,
-                                        asymmetric, rows + row * b->k, &factors[row]) *
-                      ((const product_scale *)c->derived)->scale;
+                                        asymmetric, rows + row * b->k, &factors[row]);
     ml_multiply_bytes(c->env->simd, rows, r->count, weights, factors, sums);
     for (int64_t row = 0; row < r->count; row++)
         for (int64_t n = 0; n < b->n; n++)
-            y[row * b->n + n] = (float)sums[row * b->n + n] * scales[row];
+            y[row * b->n + n] =
+                (float)sums[row * b->n + n] * (scales[row] * p->columns[n * p->step].scale);
 }
 
 /* Bytes in y: x may be float, s8 or s16. */
@@ -349,7 +369,7 @@ static ml_status bytes(const ml_call *c, int64_t first, int64_t end, int32_t wor
             ml_multiply_bytes(c->env->simd, rows, r.count, &weights, factors, sums);
             subtract_zero(b, p, rows, r.count, sums);
         }
-        finish(c, p, r.at, r.count * b->n, sums, type == ML_S16);
+        finish(c, p, r.at, r.count * b->n, b->n, sums, type == ML_S16);
     }
     return ML_OK;
 }
@@ -366,7 +386,7 @@ static ml_status words(const ml_call *c, int64_t first, int64_t end, int32_t wor
                 const int16_t *v = (const int16_t *)c->packed + (r.y * b->n + n) * b->k;
                 int64_t sum = 0;
                 for (int64_t j = 0; j < b->k; j++) sum += (int32_t)u[j] * v[j];
-                finish(c, c->derived, r.at + row * b->n + n, 1, &sum, true);
+                finish(c, c->derived, r.at + row * b->n + n, 1, 1, &sum, true);
             }
     }
     return ML_OK;
@@ -410,12 +430,32 @@ static ml_status run_floats(const ml_call *c) {
 static ml_status run_bytes(const ml_call *c) { return run(c, bytes); }
 static ml_status run_words(const ml_call *c) { return run(c, words); }
 
+/* Bytes in y that meet floats or s16 may have a scale for each column of the output. */
+static ml_status check_columns(const ml_call *c, const batch_matmul_params *p) {
+    const ml_quantization *q = ml_input_quantization(c, 1);
+    const int32_t wanted = ml_input(c, 1)->shape.rank - (p->adj_y ? 2 : 1);
+    const ml_status status = ml_check_channels(c, c->inputs[1]);
+    if (status != ML_OK || q->n_scales == 1) return status;
+    for (int32_t i = 0; i < q->n_zero_points; i++)
+        if (q->zero_points[i] != 0)
+            return ml_fail(c, ML_UNSUPPORTED,
+                           "tensor '%s' has the zero point %lld for column %d, it must be 0",
+                           ml_input_name(c, 1), (long long)q->zero_points[i], i);
+    if (q->dimension == wanted) return ML_OK;
+    return ml_fail(c, ML_UNSUPPORTED,
+                   "tensor '%s' has %d scales along dimension %d, columns of the output are its "
+                   "dimension %d",
+                   ml_input_name(c, 1), q->n_scales, q->dimension, wanted);
+}
+
 static ml_status check_batch_matmul(const ml_call *c, void *params) {
     const int32_t x = ml_input(c, 0)->type;
     ml_status status = ML_OK;
     for (int i = 0; i < 3 && status == ML_OK; i++) {
         const int32_t type = ml_tensor_of(c, c->inputs[i])->type;
-        if (type != ML_F32 && type != ML_S32) status = ml_check_quantized(c, c->inputs[i]);
+        if (type == ML_F32 || type == ML_S32) continue;
+        status = i == 1 && type == ML_S8 && x != ML_S8 ? check_columns(c, params)
+                                                       : ml_check_quantized(c, c->inputs[i]);
         if (status == ML_OK && x == ML_S16) status = ml_check_symmetric(c, c->inputs[i]);
     }
     return status == ML_OK && x == ML_F32 ? ml_check_symmetric(c, c->inputs[1]) : status;

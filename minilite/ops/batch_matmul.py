@@ -9,7 +9,7 @@ from minilite.format.model import Array
 from minilite.ops_shared.fixed_point import (
     multiply_by_quantized_multiplier,
     multiply_by_quantized_multiplier_s64,
-    quantize_multiplier,
+    quantize_multipliers,
 )
 from minilite.ops_shared.operator import OpNode, reference
 from minilite.ops_shared.tensors import input_of
@@ -24,7 +24,7 @@ from minilite.ops_shared.weighted import quantize_rows
             "int32 sums, double rounding by float32(scale_x * scale_y) / scale_z; to s32 the sums, zero points "
             "left in, as TFLite"
         ),
-        "s16": "int64 sums and a multiplier of 16 bits",
+        "s16": "int64 sums and a multiplier of 16 bits, from float32(scale_x * scale_y) / scale_z of the column",
     },
 )
 def batch_matmul(node: OpNode, x: Array, y: Array) -> Array:
@@ -40,16 +40,16 @@ def batch_matmul(node: OpNode, x: Array, y: Array) -> Array:
         asymmetric = bool(node.options["asymmetric_quantize_inputs"])
         rows, scale, zero = quantize_rows(x.reshape(-1, x.shape[-1]), asymmetric=asymmetric)
         sums = ((rows - zero).reshape(x.shape) @ y.astype(np.float64)).astype(np.float32)
-        return np.asarray(sums * (scale.reshape(*x.shape[:-1], 1) * np.float32(weights.scale)))
+        return np.asarray(sums * (scale.reshape(*x.shape[:-1], 1) * np.array(weights.scales, np.float32)))
     if node.outputs[0].type == TensorType.INT32:
         return np.asarray((x.astype(np.int64) @ y.astype(np.int64)).astype(np.int32))
-    total = (x.astype(np.int64) - before.zero_point) @ (y.astype(np.int64) - weights.zero_point)
-    product = float(np.float32(before.scale) * np.float32(weights.scale))
-    multiplier = quantize_multiplier(product / after.scale)
+    total = (x.astype(np.int64) - before.zero_point) @ (y.astype(np.int64) - weights.zero_points[0])
+    products = np.float32(before.scale) * np.array(weights.scales, np.float32)  # one, or one for each column
+    multipliers = quantize_multipliers(products.astype(np.float64) / after.scale)
     scaled = (
-        multiply_by_quantized_multiplier(total.astype(np.int32), *multiplier)
+        multiply_by_quantized_multiplier(total.astype(np.int32), *multipliers)
         if x.dtype == np.int8
-        else multiply_by_quantized_multiplier_s64(total, *multiplier)
+        else multiply_by_quantized_multiplier_s64(total, *multipliers)
     )
     info = np.iinfo(x.dtype)
     return np.asarray(np.clip(scaled.astype(np.int64) + after.zero_point, info.min, info.max).astype(x.dtype))

@@ -59,7 +59,8 @@ def matmul(
         version=4,
     )
     k = shapes[0][-1]
-    return node, 16 * EPS * float(np.abs(x.astype(np.float64)).max() * np.abs(y.astype(np.float64)).max()) * k
+    largest = np.abs(x.astype(np.float64)).max(initial=0) * np.abs(y.astype(np.float64)).max(initial=0)
+    return node, 16 * EPS * float(largest) * k
 
 
 def every_type(rng: np.random.Generator, inputs: Any, outputs: Any) -> Any:
@@ -86,6 +87,58 @@ def test_asymmetric() -> None:
         node, tolerance = matmul(rng, "f32 s8 f32", shapes, constant=True, asymmetric=True)
         wrong = len(shapes[0]) < len(shapes[1])  # LiteRT takes the zero points of other rows where y has more matrices
         node.check(tolerance=tolerance, **({"oracle": None} if wrong else {}))
+
+
+@pytest.mark.parametrize("adj_y", [False, True])
+def test_few_rows_of_what_is_computed(adj_y: bool) -> None:
+    """Up to 8 rows meet y where it lies, more of them meet it packed."""
+    rng = np.random.default_rng(6)
+    for m in (1, 2, 7, 8, 9):
+        for k, n in ((64, 130), (300, 65), (1, 3), (0, 4), (4, 0)):
+            node, tolerance = matmul(rng, "f32 f32 f32", ((2, 1, m, k), (1, 3, k, n)), (m == 7, adj_y))
+            node.check(tolerance=tolerance, **({} if k and n else {"oracle": None}))  # LiteRT divides by 0
+
+
+def channels(
+    types: str, shapes: Any, adj_y: bool, constant: bool, dimension: int | None = None
+) -> tuple[OneNode, float]:
+    """y with a scale for each column of the output, or along another dimension."""
+    rng = np.random.default_rng(7)
+    a, b, z = types.split()
+    x, y = values(rng, a, shapes[0]), values(rng, b, turned(shapes[1]) if adj_y else shapes[1])
+    y = np.maximum(y, -127)  # as above
+    along = y.ndim - (2 if adj_y else 1) if dimension is None else dimension
+    scales = tuple(map(float, rng.uniform(0.001, 0.1, y.shape[along]).astype(np.float32)))
+    given = [
+        Given(x, quantization=scaled(rng, a, 0.01, 0.1, zero=False)),
+        Given(y, constant, quantization=Quantization(scales, (0,) * len(scales), along)),
+    ]
+    options = {"adj_x": False, "adj_y": adj_y, "asymmetric_quantize_inputs": False}
+    node = OneNode("BATCH_MATMUL", given, options, outs=[Out(z, scaled(rng, z, 1.0, 2.0, zero=False))], version=4)
+    return node, 16 * EPS * float(np.abs(x).max()) * 127 * 0.1 * x.shape[-1]
+
+
+@pytest.mark.parametrize("types", ["s16 s8 s16", "f32 s8 f32"])
+@pytest.mark.parametrize("adj_y", [False, True])
+@pytest.mark.parametrize("constant", [False, True])
+def test_a_scale_for_each_column(types: str, adj_y: bool, constant: bool) -> None:
+    for shapes in (((3, 5), (5, 4)), ((2, 1, 3, 5), (2, 5, 7)), ((2, 40, 33), (33, 37)), ((1, 70), (70, 19))):
+        node, tolerance = channels(types, shapes, adj_y, constant)
+        by_litert = types[0] == "f" and len(shapes[0]) == 2  # see docs/numerics.md
+        result = node.check(tolerance=tolerance, **({} if by_litert else {"oracle": None}))
+        if types[0] == "s":
+            first, second = (given for given in node.given if given is not None)
+            x, y = first.array.astype(np.float64), second.array.astype(np.float64)
+            scales = np.array(second.quantization.scales) * first.quantization.scale
+            real = (x @ (np.swapaxes(y, -1, -2) if adj_y else y)) * scales / node.outs[0].quantization.scale
+            assert np.abs(np.clip(real, -32768, 32767) - result).max() <= 1 + np.abs(result).max() * 2**-15
+
+
+def test_scales_along_another_dimension() -> None:
+    node, _ = channels("s16 s8 s16", ((2, 3, 5), (2, 5, 4)), False, True, 1)
+    node.refused(
+        UnsupportedOpError, "5 scales along dimension 1, columns of the output are its dimension 2", by_litert=False
+    )
 
 
 def test_refusals() -> None:
