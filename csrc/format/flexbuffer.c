@@ -189,6 +189,8 @@ bool ml_flex_open(const uint8_t *data, int64_t bytes, ml_flex_map *map) {
     return true;
 }
 
+const char *ml_flex_key(const ml_flex_map *map, int64_t i) { return key_at(map, i); }
+
 bool ml_flex_find(const ml_flex_map *map, const char *key, ml_flex_value *value) {
     for (int64_t i = map->count - 1; i >= 0; i--)
         if (strcmp(key_at(map, i), key) == 0) return value_at(map, i, value);

@@ -240,6 +240,33 @@ static int32_t flags_of(const ml_kernel *k, bool python) {
     return flags;
 }
 
+/* Puts the node, by a row of the kernel's table, with the parameters that were read. */
+static ml_status put(lowering *l, const ml_kernel *k, int32_t typed, const int32_t *subgraphs,
+                     int32_t n_subgraphs, ml_error *error) {
+    const bool in_c = k->typed[typed].eval != NULL;
+    const bool python = !(k->flags & ML_KERNEL_NO_REFERENCE) && (l->reference || !in_c);
+    return ml_lowering_put(&l->shown, k, in_c ? typed : -1, flags_of(k, python), l->node_params,
+                           subgraphs, n_subgraphs, error);
+}
+
+/* A composite by the kernel of its name; `*known` is false where its decomposition has to run. */
+static ml_status lower_composite(lowering *l, const ml_node_row *row, bool *known,
+                                 ml_error *error) {
+    ml_code code;
+    *known = ml_open_composite(&code, l->shown.file, row) && !any_sparse(l, row);
+    const int32_t typed = *known ? ml_match_node(l, &code, row) : -1;
+    *known = typed >= 0;
+    if (!*known) return ML_OK;
+    const int32_t *subgraphs;
+    int32_t n_subgraphs;
+    ml_error refusal = ML_NO_ERROR;
+    const ml_status status = ml_read_options(l, &code, row, &refusal, &subgraphs, &n_subgraphs);
+    *known = status != ML_UNSUPPORTED;
+    if (status == ML_OK) return put(l, code.kernel, typed, NULL, 0, error);
+    if (*known) *error = refusal;
+    return *known ? status : ML_OK;
+}
+
 /* One node by its operator's row. */
 static ml_status lower_node(lowering *l, ml_error *error) {
     const ml_node_row *row = standing_at(l);
@@ -264,11 +291,14 @@ static ml_status lower_node(lowering *l, ml_error *error) {
         l->shown.need = ML_NEEDS_DENSE;
         return ML_OK;
     }
+    bool known;
+    ml_status status = lower_composite(l, row, &known, error);
+    if (status != ML_OK || known) return status;
     const int32_t typed = ml_match_node(l, code, row);
     if (typed < 0) return collect_refusal(l, NULL, error);
     const int32_t *subgraphs = NULL;
     int32_t n_subgraphs = 0;
-    ml_status status = ml_read_options(l, code, row, &refusal, &subgraphs, &n_subgraphs);
+    status = ml_read_options(l, code, row, &refusal, &subgraphs, &n_subgraphs);
     if (status == ML_UNSUPPORTED) return collect_refusal(l, &refusal, error);
     if (status != ML_OK) {
         *error = refusal;
@@ -276,10 +306,7 @@ static ml_status lower_node(lowering *l, ml_error *error) {
     }
     if (k->flags & ML_KERNEL_FOLDS && row->inputs[0] >= 0 && l->tensors[row->inputs[0]].data)
         return fold(l, row, error);
-    const bool in_c = k->typed[typed].eval != NULL;
-    const bool python = !(k->flags & ML_KERNEL_NO_REFERENCE) && (l->reference || !in_c);
-    return ml_lowering_put(&l->shown, k, in_c ? typed : -1, flags_of(k, python), l->node_params,
-                           subgraphs, n_subgraphs, error);
+    return put(l, k, typed, subgraphs, n_subgraphs, error);
 }
 
 /* Steps to the next node; false after the last one. */

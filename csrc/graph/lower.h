@@ -59,6 +59,7 @@ typedef struct lowering {
     int32_t seeds; /* drawn so far */
     int32_t number; /* of the node where it stands, all nodes counted through */
     bool reference;
+    bool composite; /* the node's options are its attributes */
     _Alignas(16) uint8_t node_params[ML_MOST_PARAMS];
 } lowering;
 
@@ -66,6 +67,9 @@ typedef struct lowering {
 void *ml_lowering_keep(lowering *l, int64_t bytes, ml_error *error);
 /* Finds the code's row, and the slots of its options. */
 void ml_open_code(ml_code *code, const ml_file *file, const ml_operator_row *row, bool callers);
+/* Of a node that is a composite: the row that runs those of its name and version; false if there
+ * is none. */
+bool ml_open_composite(ml_code *code, const ml_file *file, const ml_node_row *row);
 /* The row of the kernel's table that takes the node's operands; -1 if none does. */
 int32_t ml_match_node(const lowering *l, ml_code *code, const ml_node_row *row);
 /* Quantization, options and check of the node where lowering stands: fills node_params and says

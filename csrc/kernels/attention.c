@@ -1,0 +1,330 @@
+/* attention.c -- odml.scaled_dot_product_attention: softmax(cap(scale q k) + mask) v, per head.
+ *
+ * q is (batches, tokens, heads, depth), k and v are (batches, keys, kv heads, depth); heads that
+ * follow each other share a kv head. Nothing is transposed or repeated: rows of a kv head are those
+ * of all its queries, of each token and head. Few of them meet k and v where they lie, which is how
+ * a cache is read once; for many k and v are packed as weights are. */
+#include "rules/checks.h"
+#include "rules/matmul.h"
+#include "rules/work.h"
+
+enum {
+    ROWS = 32, /* rows of a block */
+    FEW_ROWS = 8 /* of a kv head: to pack k and v for so few takes longer than the products */
+};
+
+/* A scale of 0 stands for 1 / sqrt(depth), a cap of 0 for none. */
+#define ATTENTION_FIELDS(X, S) \
+    X(S, f32, scale, ML_NUMBER_OR("scale", 0)) X(S, f32, logit_cap, ML_NUMBER_OR("logit_cap", 0))
+ML_PARAMS(attention_params, ATTENTION_FIELDS)
+
+typedef struct attention_blob {
+    int64_t batches;
+    int64_t tokens;
+    int64_t heads;
+    int64_t keys;
+    int64_t kv_heads;
+    int64_t depth; /* of q and k */
+    int64_t width; /* of v and the output */
+    int64_t rows; /* of a kv head: tokens * heads of it */
+    int64_t mask_steps[3]; /* elements from batch to batch, head to head, token to token */
+    int64_t packed_k; /* floats of a kv head's k, packed; 0: neither is */
+    int64_t packed_v;
+    float scale;
+} attention_blob;
+
+/* Sizes -------------------------------------------------------------------------------------- */
+
+static bool find_mask(const ml_shape *mask, attention_blob *b) {
+    const int64_t sizes[3] = {b->batches, b->heads, b->tokens};
+    if (mask->rank != 4 || mask->dims[3] != b->keys) return false;
+    int64_t step = b->keys;
+    for (int d = 2; d >= 0; d--) {
+        if (mask->dims[d] != 1 && mask->dims[d] != sizes[d]) return false;
+        b->mask_steps[d] = mask->dims[d] == 1 ? 0 : step;
+        step *= mask->dims[d];
+    }
+    return true;
+}
+
+/* Fills the blob with sizes; fails with `status` where the shapes do not match. */
+static ml_status find_sizes(const ml_call *c, attention_blob *b, ml_status status) {
+    const ml_shape *q = &ml_input(c, 0)->shape, *k = &ml_input(c, 1)->shape;
+    const ml_shape *v = &ml_input(c, 2)->shape;
+    char texts[4][96];
+    if (q->rank == 4 && k->rank == 4 && v->rank == 4) {
+        *b = (attention_blob){.batches = q->dims[0],
+                              .tokens = q->dims[1],
+                              .heads = q->dims[2],
+                              .keys = k->dims[1],
+                              .kv_heads = k->dims[2],
+                              .depth = q->dims[3],
+                              .width = v->dims[3]};
+        const bool matches = k->dims[0] == b->batches && k->dims[3] == b->depth &&
+                             v->dims[0] == b->batches && v->dims[1] == b->keys &&
+                             v->dims[2] == b->kv_heads && b->kv_heads > 0 &&
+                             b->heads % b->kv_heads == 0;
+        const ml_tensor *mask = ml_input(c, 3);
+        if (matches && (!mask || find_mask(&mask->shape, b))) return ML_OK;
+    }
+    return ml_fail(c, status, "shapes of q %s, k %s, v %s and mask %s do not match",
+                   ml_shape_text(q, texts[0]), ml_shape_text(k, texts[1]),
+                   ml_shape_text(v, texts[2]),
+                   ml_input(c, 3) ? ml_shape_text(&ml_input(c, 3)->shape, texts[3]) : "(none)");
+}
+
+static ml_status check_attention(const ml_call *c, void *params) {
+    const attention_params *p = params;
+    attention_blob sizes;
+    if (ml_option_of(c, "scale").kind && p->scale == 0.0f)
+        return ml_fail(c, ML_UNSUPPORTED, "the scale is 0");
+    if (p->logit_cap < 0.0f)
+        return ml_fail(c, ML_UNSUPPORTED, "the logit cap is %g, must be 0 or more",
+                       (double)p->logit_cap);
+    return find_sizes(c, &sizes, ML_UNSUPPORTED);
+}
+
+/* What a worker has: rows of q, scaled; their scores; what becomes of them. */
+static int64_t worker_floats(const attention_blob *b) {
+    const int64_t rows = ml_min_s64(ROWS, b->rows);
+    return rows * (ml_round_up(b->depth, 16) + ml_round_up(b->keys, 16) + b->width);
+}
+
+static ml_status prepare_attention(const ml_call *c, ml_wish *wish) {
+    const attention_params *p = c->params;
+    attention_blob *b = c->blob;
+    ml_status status = find_sizes(c, b, ML_SHAPE_ERROR);
+    if (status != ML_OK) return status;
+    ml_shape y = ml_input(c, 0)->shape;
+    y.dims[3] = (int32_t)b->width;
+    status = ml_set_output(c, 0, &y);
+    if (status != ML_OK) return status;
+    b->rows = b->tokens * (b->heads / b->kv_heads);
+    b->scale = p->scale;
+    if (b->scale == 0.0f) b->scale = 1.0f / __builtin_sqrtf((float)b->depth);
+    const ml_simd *simd = c->env->simd;
+    int64_t kv, bytes, most;
+    if (b->rows > FEW_ROWS && b->keys > 0 && b->depth > 0) {
+        b->packed_k = ml_packed_f32(simd, b->keys, b->depth);
+        b->packed_v = ml_packed_f32(simd, b->width, b->keys);
+        kv = b->batches * b->kv_heads;
+        if (__builtin_mul_overflow(b->packed_k + b->packed_v, 4 * kv, &bytes))
+            return ml_fail(c, ML_SHAPE_ERROR, "k and v are too large to pack");
+        ml_reserve(wish, bytes);
+        wish->worker_bytes = b->keys * b->depth * (int64_t)sizeof(float);
+    }
+    most = 4 * worker_floats(b);
+    if (most > wish->worker_bytes) wish->worker_bytes = most;
+    return ML_OK;
+}
+
+/* Packing ------------------------------------------------------------------------------------ */
+
+/* `count` rows of `n` floats, `stride` apart in `from`, one after the other. */
+static void gather_rows(const float *from, int64_t stride, int64_t count, int64_t n, float *to) {
+    for (int64_t i = 0; i < count; i++, from += stride, to += n)
+        memcpy(to, from, (size_t)n * sizeof *to);
+}
+
+/* v's rows in panels of columns, zeros after the last column. */
+static void pack_rows(int64_t panel, const float *from, int64_t stride, int64_t k, int64_t n,
+                      float *to) {
+    for (int64_t i = 0; i < n; i += panel) {
+        const int64_t width = ml_min_s64(panel, n - i);
+        for (int64_t j = 0; j < k; j++, to += panel) {
+            memcpy(to, from + j * stride + i, (size_t)width * sizeof *to);
+            for (int64_t at = width; at < panel; at++) to[at] = 0.0f;
+        }
+    }
+}
+
+/* Where kv head `kv`, of all batches, begins in k (depth values a head) or v (width). */
+static int64_t start_of(const attention_blob *b, int64_t kv, int64_t values) {
+    return (kv / b->kv_heads * b->keys * b->kv_heads + kv % b->kv_heads) * values;
+}
+
+static ml_status pack_heads(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                            void *args) {
+    const attention_blob *b = c->blob;
+    const ml_simd *simd = c->env->simd;
+    float *rows = ml_worker_scratch(c, worker);
+    (void)args;
+    for (int64_t kv = first; kv < end; kv++) {
+        const float *k = (const float *)ml_in(c, 1) + start_of(b, kv, b->depth);
+        const float *v = (const float *)ml_in(c, 2) + start_of(b, kv, b->width);
+        float *to = (float *)c->scratch + kv * (b->packed_k + b->packed_v);
+        if (b->kv_heads > 1) {
+            gather_rows(k, b->kv_heads * b->depth, b->keys, b->depth, rows);
+            k = rows;
+        }
+        simd->pack_f32(k, b->keys, b->depth, to);
+        pack_rows(simd->matmul_f32_panel, v, b->kv_heads * b->width, b->keys, b->width,
+                  to + b->packed_k);
+    }
+    return ML_OK;
+}
+
+/* A block of rows ---------------------------------------------------------------------------- */
+
+/* Rows first .. first + count - 1 of a kv head: row r is of token r / group, head r % group. */
+typedef struct rows_of_kv {
+    int64_t kv; /* of all batches */
+    int64_t group; /* heads of the kv head */
+    int64_t first;
+    int64_t count;
+    float *q;
+    float *scores;
+    float *y;
+} rows_of_kv;
+
+/* Where row `r` begins in q (depth values a head) or the output (width). */
+static int64_t row_start(const attention_blob *b, const rows_of_kv *at, int64_t r, int64_t values) {
+    const int64_t batch = at->kv / b->kv_heads, head = at->kv % b->kv_heads * at->group;
+    const int64_t token = batch * b->tokens + r / at->group;
+    return (token * b->heads + head + r % at->group) * values;
+}
+
+static void scale_rows(const ml_call *c, const rows_of_kv *at) {
+    const attention_blob *b = c->blob;
+    for (int64_t i = 0; i < at->count; i++) {
+        const float *q = (const float *)ml_in(c, 0) + row_start(b, at, at->first + i, b->depth);
+        for (int64_t j = 0; j < b->depth; j++) at->q[i * b->depth + j] = q[j] * b->scale;
+    }
+}
+
+/* Rows times the packed weights of `n` outputs. */
+static void multiply_packed(const ml_call *c, const float *x, int64_t rows, int64_t k,
+                            const float *packed, int64_t n, float *y) {
+    const ml_matmul_f32_args product = {.a = x,
+                                        .rows = rows,
+                                        .a_stride = k,
+                                        .pieces = 1,
+                                        .k = k,
+                                        .n = n,
+                                        .packed = packed,
+                                        .y = y,
+                                        .y_stride = n,
+                                        .low = -__builtin_inff(),
+                                        .high = __builtin_inff()};
+    c->env->simd->matmul_f32(&product);
+}
+
+static void find_scores(const ml_call *c, const rows_of_kv *at) {
+    const attention_blob *b = c->blob;
+    if (b->packed_k) {
+        const float *packed = (const float *)c->scratch + at->kv * (b->packed_k + b->packed_v);
+        multiply_packed(c, at->q, at->count, b->depth, packed, b->keys, at->scores);
+        return;
+    }
+    const ml_rows_f32_args product = {.x = at->q,
+                                      .rows = at->count,
+                                      .x_stride = b->depth,
+                                      .w = (const float *)ml_in(c, 1) +
+                                           start_of(b, at->kv, b->depth),
+                                      .w_stride = b->kv_heads * b->depth,
+                                      .k = b->depth,
+                                      .n = b->keys,
+                                      .y = at->scores,
+                                      .y_stride = b->keys};
+    c->env->simd->dot_rows_f32(&product);
+}
+
+/* Scores within the cap, and the mask added. */
+static void cap_and_mask(const ml_call *c, const rows_of_kv *at) {
+    const attention_blob *b = c->blob;
+    const ml_simd *simd = c->env->simd;
+    const float cap = ((const attention_params *)c->params)->logit_cap;
+    const float *mask = ml_in_optional(c, 3);
+    const int64_t all = at->count * b->keys;
+    if (cap > 0.0f) {
+        const ml_map_f32_args tanh = {
+            .x = at->scores, .y = at->scores, .n = all, .function = ML_MAP_TANH};
+        for (int64_t i = 0; i < all; i++) at->scores[i] /= cap;
+        simd->map_f32(&tanh);
+        for (int64_t i = 0; i < all; i++) at->scores[i] *= cap;
+    }
+    for (int64_t i = 0; mask && i < at->count; i++) {
+        const int64_t r = at->first + i, head = at->kv % b->kv_heads * at->group + r % at->group;
+        float *scores = at->scores + i * b->keys;
+        const ml_zip_f32_args sum = {.a = scores,
+                                     .b = mask + at->kv / b->kv_heads * b->mask_steps[0] +
+                                          head * b->mask_steps[1] +
+                                          r / at->group * b->mask_steps[2],
+                                     .y = scores,
+                                     .n = b->keys,
+                                     .rows = 1,
+                                     .function = ML_ZIP_ADD,
+                                     .low = -__builtin_inff(),
+                                     .high = __builtin_inff()};
+        simd->zip_f32(&sum);
+    }
+}
+
+static void mix_values(const ml_call *c, const rows_of_kv *at) {
+    const attention_blob *b = c->blob;
+    for (int64_t i = 0; b->keys > 0 && i < at->count; i++) {
+        float *scores = at->scores + i * b->keys;
+        c->env->simd->softmax_f32(&(ml_softmax_f32_args){scores, scores, b->keys, 1.0f, 0});
+    }
+    if (b->packed_k) {
+        const float *packed =
+            (const float *)c->scratch + at->kv * (b->packed_k + b->packed_v) + b->packed_k;
+        multiply_packed(c, at->scores, at->count, b->keys, packed, b->width, at->y);
+        return;
+    }
+    const ml_rows_f32_args product = {.x = at->scores,
+                                      .rows = at->count,
+                                      .x_stride = b->keys,
+                                      .w = (const float *)ml_in(c, 2) +
+                                           start_of(b, at->kv, b->width),
+                                      .w_stride = b->kv_heads * b->width,
+                                      .k = b->keys,
+                                      .n = b->width,
+                                      .y = at->y,
+                                      .y_stride = b->width};
+    c->env->simd->mix_rows_f32(&product);
+}
+
+static ml_status attend(const ml_call *c, int64_t first, int64_t end, int32_t worker, void *args) {
+    const attention_blob *b = c->blob;
+    const int64_t blocks = (b->rows + ROWS - 1) / ROWS;
+    (void)args;
+    for (int64_t i = first; i < end; i++) {
+        rows_of_kv at = {.kv = i / blocks,
+                         .group = b->heads / b->kv_heads,
+                         .first = i % blocks * ROWS,
+                         .q = ml_worker_scratch(c, worker)};
+        const int64_t rows = ml_min_s64(ROWS, b->rows);
+        at.count = ml_min_s64(ROWS, b->rows - at.first);
+        at.scores = at.q + rows * ml_round_up(b->depth, 16);
+        at.y = at.scores + rows * ml_round_up(b->keys, 16);
+        scale_rows(c, &at);
+        find_scores(c, &at);
+        cap_and_mask(c, &at);
+        mix_values(c, &at);
+        for (int64_t r = 0; r < at.count; r++)
+            memcpy((float *)ml_out(c, 0) + row_start(b, &at, at.first + r, b->width),
+                   at.y + r * b->width, (size_t)b->width * sizeof(float));
+    }
+    return ML_OK;
+}
+
+static ml_status run_attention(const ml_call *c) {
+    const attention_blob *b = c->blob;
+    const int64_t kv = b->batches * b->kv_heads, blocks = kv * ((b->rows + ROWS - 1) / ROWS);
+    const int64_t each = b->keys * (b->depth + b->width);
+    ml_status status = ML_OK;
+    if (b->packed_k) status = ml_parallel(c, kv, ml_work_grain(kv, each), pack_heads, NULL);
+    if (status != ML_OK || blocks == 0) return status;
+    const int64_t cost = ml_min_s64(ROWS, b->rows) * each;
+    return ml_parallel(c, blocks, ml_work_grain(blocks, cost), attend, NULL);
+}
+
+ML_KERNELS(attention) = {
+    {ML_COMPOSITE("odml.scaled_dot_product_attention", 0, 1),
+     .name = "scaled_dot_product_attention", .takes = "q k v mask? -> y", .check = check_attention,
+     ML_PARAMS_OF(attention_params), .blob_bytes = (int32_t)sizeof(attention_blob),
+     .prepare = prepare_attention,
+     ML_TYPED({"f32 f32 f32 f32? -> f32", NULL, NULL, run_attention})},
+    ML_KERNELS_END,
+};
