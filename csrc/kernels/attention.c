@@ -9,7 +9,8 @@
 #include "rules/work.h"
 
 enum {
-    ROWS = 32, /* rows of a block */
+    MOST_TILES = 5, /* of rows of a block */
+    NEAR_SCORES = 1 << 16, /* floats of a block: they are gone through several times */
     FEW_ROWS = 8 /* of a kv head: to pack k and v for so few takes longer than the products */
 };
 
@@ -27,6 +28,8 @@ typedef struct attention_blob {
     int64_t depth; /* of q and k */
     int64_t width; /* of v and the output */
     int64_t rows; /* of a kv head: tokens * heads of it */
+    int64_t block; /* rows at a time */
+    int64_t stride; /* floats from row to row of scores */
     int64_t mask_steps[3]; /* elements from batch to batch, head to head, token to token */
     int64_t packed_k; /* floats of a kv head's k, packed; 0: neither is */
     int64_t packed_v;
@@ -84,10 +87,19 @@ static ml_status check_attention(const ml_call *c, void *params) {
     return find_sizes(c, &sizes, ML_UNSUPPORTED);
 }
 
+/* Blocks of equal size, of whole tiles where there are many rows. */
+static int64_t find_block(const ml_simd *simd, const attention_blob *b) {
+    int64_t tiles = NEAR_SCORES / (b->keys * simd->matmul_f32_rows + 1);
+    if (b->rows <= FEW_ROWS) return b->rows > 0 ? b->rows : 1;
+    if (tiles < 1) tiles = 1;
+    const int64_t most = ml_min_s64(tiles, MOST_TILES) * simd->matmul_f32_rows;
+    const int64_t blocks = (b->rows + most - 1) / most;
+    return (b->rows + blocks - 1) / blocks;
+}
+
 /* What a worker has: rows of q, scaled; their scores; what becomes of them. */
 static int64_t worker_floats(const attention_blob *b) {
-    const int64_t rows = ml_min_s64(ROWS, b->rows);
-    return rows * (ml_round_up(b->depth, 16) + ml_round_up(b->keys, 16) + b->width);
+    return b->block * (ml_round_up(b->depth, 16) + b->stride + b->width);
 }
 
 static ml_status prepare_attention(const ml_call *c, ml_wish *wish) {
@@ -104,6 +116,9 @@ static ml_status prepare_attention(const ml_call *c, ml_wish *wish) {
     if (b->scale == 0.0f) b->scale = 1.0f / __builtin_sqrtf((float)b->depth);
     const ml_simd *simd = c->env->simd;
     int64_t kv, bytes, most;
+    b->block = find_block(simd, b);
+    /* An odd number of lines: rows a power of 2 apart would meet in a few places of the cache. */
+    b->stride = ml_round_up(b->keys, 16) | 16;
     if (b->rows > FEW_ROWS && b->keys > 0 && b->depth > 0) {
         b->packed_k = ml_packed_f32(simd, b->keys, b->depth);
         b->packed_v = ml_packed_f32(simd, b->width, b->keys);
@@ -120,10 +135,15 @@ static ml_status prepare_attention(const ml_call *c, ml_wish *wish) {
 
 /* Packing ------------------------------------------------------------------------------------ */
 
+/* The heads of small models have 4 values: to call memcpy would take longer than the copy. */
+static inline void copy_floats(float *to, const float *from, int64_t n) {
+    if (n == 4) memcpy(to, from, 4 * sizeof *to);
+    else memcpy(to, from, (size_t)n * sizeof *to);
+}
+
 /* `count` rows of `n` floats, `stride` apart in `from`, one after the other. */
 static void gather_rows(const float *from, int64_t stride, int64_t count, int64_t n, float *to) {
-    for (int64_t i = 0; i < count; i++, from += stride, to += n)
-        memcpy(to, from, (size_t)n * sizeof *to);
+    for (int64_t i = 0; i < count; i++, from += stride, to += n) copy_floats(to, from, n);
 }
 
 /* v's rows in panels of columns, zeros after the last column. */
@@ -131,10 +151,8 @@ static void pack_rows(int64_t panel, const float *from, int64_t stride, int64_t 
                       float *to) {
     for (int64_t i = 0; i < n; i += panel) {
         const int64_t width = ml_min_s64(panel, n - i);
-        for (int64_t j = 0; j < k; j++, to += panel) {
-            memcpy(to, from + j * stride + i, (size_t)width * sizeof *to);
-            for (int64_t at = width; at < panel; at++) to[at] = 0.0f;
-        }
+        if (width < panel) memset(to, 0, (size_t)(panel * k) * sizeof *to);
+        for (int64_t j = 0; j < k; j++, to += panel) copy_floats(to, from + j * stride + i, width);
     }
 }
 
@@ -184,26 +202,30 @@ static int64_t row_start(const attention_blob *b, const rows_of_kv *at, int64_t 
     return (token * b->heads + head + r % at->group) * values;
 }
 
+static void scale_row(const float *restrict q, int64_t n, float scale, float *restrict to) {
+    for (int64_t j = 0; j < n; j++) to[j] = q[j] * scale;
+}
+
 static void scale_rows(const ml_call *c, const rows_of_kv *at) {
     const attention_blob *b = c->blob;
     for (int64_t i = 0; i < at->count; i++) {
         const float *q = (const float *)ml_in(c, 0) + row_start(b, at, at->first + i, b->depth);
-        for (int64_t j = 0; j < b->depth; j++) at->q[i * b->depth + j] = q[j] * b->scale;
+        scale_row(q, b->depth, b->scale, at->q + i * b->depth);
     }
 }
 
 /* Rows times the packed weights of `n` outputs. */
-static void multiply_packed(const ml_call *c, const float *x, int64_t rows, int64_t k,
-                            const float *packed, int64_t n, float *y) {
+static void multiply_packed(const ml_call *c, const float *x, int64_t rows, int64_t x_stride,
+                            int64_t k, const float *packed, int64_t n, float *y, int64_t y_stride) {
     const ml_matmul_f32_args product = {.a = x,
                                         .rows = rows,
-                                        .a_stride = k,
+                                        .a_stride = x_stride,
                                         .pieces = 1,
                                         .k = k,
                                         .n = n,
                                         .packed = packed,
                                         .y = y,
-                                        .y_stride = n,
+                                        .y_stride = y_stride,
                                         .low = -__builtin_inff(),
                                         .high = __builtin_inff()};
     c->env->simd->matmul_f32(&product);
@@ -213,7 +235,8 @@ static void find_scores(const ml_call *c, const rows_of_kv *at) {
     const attention_blob *b = c->blob;
     if (b->packed_k) {
         const float *packed = (const float *)c->scratch + at->kv * (b->packed_k + b->packed_v);
-        multiply_packed(c, at->q, at->count, b->depth, packed, b->keys, at->scores);
+        multiply_packed(c, at->q, at->count, b->depth, b->depth, packed, b->keys, at->scores,
+                        b->stride);
         return;
     }
     const ml_rows_f32_args product = {.x = at->q,
@@ -225,7 +248,7 @@ static void find_scores(const ml_call *c, const rows_of_kv *at) {
                                       .k = b->depth,
                                       .n = b->keys,
                                       .y = at->scores,
-                                      .y_stride = b->keys};
+                                      .y_stride = b->stride};
     c->env->simd->dot_rows_f32(&product);
 }
 
@@ -235,22 +258,21 @@ static void cap_and_mask(const ml_call *c, const rows_of_kv *at) {
     const ml_simd *simd = c->env->simd;
     const float cap = ((const attention_params *)c->params)->logit_cap;
     const float *mask = ml_in_optional(c, 3);
-    const int64_t all = at->count * b->keys;
-    if (cap > 0.0f) {
-        const ml_map_f32_args tanh = {
-            .x = at->scores, .y = at->scores, .n = all, .function = ML_MAP_TANH};
-        for (int64_t i = 0; i < all; i++) at->scores[i] /= cap;
+    for (int64_t i = 0; cap > 0.0f && i < at->count; i++) {
+        float *row = at->scores + i * b->stride;
+        const ml_map_f32_args tanh = {.x = row, .y = row, .n = b->keys, .function = ML_MAP_TANH};
+        for (int64_t j = 0; j < b->keys; j++) row[j] /= cap;
         simd->map_f32(&tanh);
-        for (int64_t i = 0; i < all; i++) at->scores[i] *= cap;
+        for (int64_t j = 0; j < b->keys; j++) row[j] *= cap;
     }
     for (int64_t i = 0; mask && i < at->count; i++) {
         const int64_t r = at->first + i, head = at->kv % b->kv_heads * at->group + r % at->group;
-        float *scores = at->scores + i * b->keys;
-        const ml_zip_f32_args sum = {.a = scores,
+        float *row = at->scores + i * b->stride;
+        const ml_zip_f32_args sum = {.a = row,
                                      .b = mask + at->kv / b->kv_heads * b->mask_steps[0] +
                                           head * b->mask_steps[1] +
                                           r / at->group * b->mask_steps[2],
-                                     .y = scores,
+                                     .y = row,
                                      .n = b->keys,
                                      .rows = 1,
                                      .function = ML_ZIP_ADD,
@@ -263,18 +285,19 @@ static void cap_and_mask(const ml_call *c, const rows_of_kv *at) {
 static void mix_values(const ml_call *c, const rows_of_kv *at) {
     const attention_blob *b = c->blob;
     for (int64_t i = 0; b->keys > 0 && i < at->count; i++) {
-        float *scores = at->scores + i * b->keys;
+        float *scores = at->scores + i * b->stride;
         c->env->simd->softmax_f32(&(ml_softmax_f32_args){scores, scores, b->keys, 1.0f, 0});
     }
     if (b->packed_k) {
         const float *packed =
             (const float *)c->scratch + at->kv * (b->packed_k + b->packed_v) + b->packed_k;
-        multiply_packed(c, at->scores, at->count, b->keys, packed, b->width, at->y);
+        multiply_packed(c, at->scores, at->count, b->stride, b->keys, packed, b->width, at->y,
+                        b->width);
         return;
     }
     const ml_rows_f32_args product = {.x = at->scores,
                                       .rows = at->count,
-                                      .x_stride = b->keys,
+                                      .x_stride = b->stride,
                                       .w = (const float *)ml_in(c, 2) +
                                            start_of(b, at->kv, b->width),
                                       .w_stride = b->kv_heads * b->width,
@@ -287,36 +310,36 @@ static void mix_values(const ml_call *c, const rows_of_kv *at) {
 
 static ml_status attend(const ml_call *c, int64_t first, int64_t end, int32_t worker, void *args) {
     const attention_blob *b = c->blob;
-    const int64_t blocks = (b->rows + ROWS - 1) / ROWS;
+    const int64_t blocks = (b->rows + b->block - 1) / b->block;
     (void)args;
     for (int64_t i = first; i < end; i++) {
         rows_of_kv at = {.kv = i / blocks,
                          .group = b->heads / b->kv_heads,
-                         .first = i % blocks * ROWS,
+                         .first = i % blocks * b->block,
                          .q = ml_worker_scratch(c, worker)};
-        const int64_t rows = ml_min_s64(ROWS, b->rows);
-        at.count = ml_min_s64(ROWS, b->rows - at.first);
-        at.scores = at.q + rows * ml_round_up(b->depth, 16);
-        at.y = at.scores + rows * ml_round_up(b->keys, 16);
+        at.count = ml_min_s64(b->block, b->rows - at.first);
+        at.scores = at.q + b->block * ml_round_up(b->depth, 16);
+        at.y = at.scores + b->block * b->stride;
         scale_rows(c, &at);
         find_scores(c, &at);
         cap_and_mask(c, &at);
         mix_values(c, &at);
         for (int64_t r = 0; r < at.count; r++)
-            memcpy((float *)ml_out(c, 0) + row_start(b, &at, at.first + r, b->width),
-                   at.y + r * b->width, (size_t)b->width * sizeof(float));
+            copy_floats((float *)ml_out(c, 0) + row_start(b, &at, at.first + r, b->width),
+                        at.y + r * b->width, b->width);
     }
     return ML_OK;
 }
 
 static ml_status run_attention(const ml_call *c) {
     const attention_blob *b = c->blob;
-    const int64_t kv = b->batches * b->kv_heads, blocks = kv * ((b->rows + ROWS - 1) / ROWS);
+    const int64_t kv = b->batches * b->kv_heads,
+                  blocks = kv * ((b->rows + b->block - 1) / b->block);
     const int64_t each = b->keys * (b->depth + b->width);
     ml_status status = ML_OK;
     if (b->packed_k) status = ml_parallel(c, kv, ml_work_grain(kv, each), pack_heads, NULL);
     if (status != ML_OK || blocks == 0) return status;
-    const int64_t cost = ml_min_s64(ROWS, b->rows) * each;
+    const int64_t cost = b->block * each;
     return ml_parallel(c, blocks, ml_work_grain(blocks, cost), attend, NULL);
 }
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from ai_edge_litert import interpreter as litert
+from simd.guarded import at_end
 from support.attention import SDPA, attention
 from support.compare import BUILTIN, EPS, run_minilite
 from support.composite import OneComposite, flex_of
@@ -164,3 +165,16 @@ def test_inspect_says_which_of_the_two_runs() -> None:
         interpreter.allocate_tensors()
         (node,) = model_facts(interpreter.model, "", interpreter.plan)["frames"][0]["nodes"]
         assert node["becomes"] == expected
+
+
+@pytest.mark.parametrize("sizes", [(1, 33, 6, 6, 5), (1, 64, 8, 2, 16), (40, 19, 4, 2, 5)])
+def test_ends_of_memory(sizes: Any) -> None:
+    """Operands that end where a page does, before one that may not be touched."""
+    one = attention(np.random.default_rng(10), *sizes, mask=(1, 1, sizes[0], sizes[1]))
+    interpreter = minilite.Interpreter(model_content=one.model)
+    for number, array in enumerate(one.arrays):
+        interpreter.bind_tensor(number, at_end(array))
+    interpreter.allocate_tensors()
+    interpreter.invoke()
+    y = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+    np.testing.assert_array_equal(y, run_minilite(one.model, one.arrays)[0])
