@@ -257,6 +257,13 @@ static ml_node_option option_element(const ml_call *c, const char *name, int64_t
     return option_of_value(lowering_of(c), &element);
 }
 
+static ml_node_option option_of_node(const ml_call *c, const char *name) {
+    const ml_node_row *row = node_row(c);
+    const int32_t slot = slot_named(row->options_table, name);
+    if (slot < 0 || slot >= row->n_options) return (ml_node_option){0};
+    return read_slot(lowering_of(c)->shown.file, row->options_table, slot, &row->options[slot]);
+}
+
 static ml_node_option option(const ml_call *c, const char *name) {
     const ml_node_row *row = node_row(c);
     if (lowering_of(c)->composite || lowering_of(c)->shown.file->operators[row->code].custom) {
@@ -264,9 +271,7 @@ static ml_node_option option(const ml_call *c, const char *name) {
         if (!find_custom(c, name, &value)) return (ml_node_option){0};
         return option_of_value(lowering_of(c), &value);
     }
-    const int32_t slot = slot_named(row->options_table, name);
-    if (slot < 0 || slot >= row->n_options) return (ml_node_option){0};
-    return read_slot(lowering_of(c)->shown.file, row->options_table, slot, &row->options[slot]);
+    return option_of_node(c, name);
 }
 
 static const char *option_word(const ml_call *c, const char *name) {
@@ -326,6 +331,7 @@ static int64_t fresh_seed(const ml_call *c) {
 static const ml_core core = {.fail = fail,
                              .quantization = quantization,
                              .option = option,
+                             .option_of_node = option_of_node,
                              .option_element = option_element,
                              .tensor_name = tensor_name,
                              .option_word = option_word,
