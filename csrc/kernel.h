@@ -93,6 +93,8 @@ typedef struct ml_core {
     /* The number of the model's resource of that kind and those names; -1 without memory. */
     int32_t (*resource)(const ml_call *c, const char *kind, const ml_node_option *names,
                         int n_names);
+    /* As option; of a composite, whose options are its attributes, what its node says. */
+    ml_node_option (*option_of_node)(const ml_call *c, const char *name);
 } ml_core;
 
 /* What the nodes of a frame share while they are prepared or run. */
@@ -141,9 +143,6 @@ typedef enum {
     /* Of a constant input 0 the outputs are constants: the node vanishes when it is lowered. */
     ML_KERNEL_FOLDS = 1 << 6,
     ML_KERNEL_NO_REFERENCE = 1 << 7, /* there is no numpy reference */
-    /* A node's name says what it computes: the kernel of a custom operator of that name runs in its
-     * place, where it takes the node's attributes, types and ranks. */
-    ML_KERNEL_IS_COMPOSITE = 1 << 15,
     /* For graph/fuse.c, which puts several nodes into one: */
     ML_KERNEL_IS_CLAMP = 1 << 8, /* the output is the input within the parameters minimum and
                                   * maximum */
@@ -153,7 +152,10 @@ typedef enum {
     ML_KERNEL_MULTIPLIES = 1 << 12, /* the product of two inputs */
     ML_KERNEL_ADDS = 1 << 13, /* the sum of two inputs */
     /* With the parameter squares it takes the square of each element of input 0. */
-    ML_KERNEL_TAKES_SQUARES = 1 << 14
+    ML_KERNEL_TAKES_SQUARES = 1 << 14,
+    /* The operator is a composite of that name: the row runs each STABLEHLO_COMPOSITE that it
+     * takes, others run their decomposition. */
+    ML_KERNEL_IS_COMPOSITE = 1 << 15
 } ml_kernel_flag;
 
 /* Which quantization a row takes, of operands of the types s8, u8 and s16. */
@@ -212,6 +214,12 @@ struct ml_kernel {
 #define ML_CUSTOM_OP(operator, first, last)                                                \
     .abi = ML_KERNEL_ABI, .op = (operator), .custom = true, .first_version = (first),      \
     .last_version = (last)
+/* A composite; the versions are its own. Its options are its attributes, each of which must be the
+ * option of a field. Where operands or attributes are others than the row takes, or check refuses
+ * them, the composite runs its decomposition. */
+#define ML_COMPOSITE(composite, first, last)                                                  \
+    .abi = ML_KERNEL_ABI, .op = (composite), .flags = ML_KERNEL_IS_COMPOSITE,                 \
+    .first_version = (first), .last_version = (last)
 #define ML_INPUT(i) (UINT64_C(1) << (i))
 
 /* ML_PARAMS(gelu_params, GELU_FIELDS) declares `struct gelu_params` and its field table from
@@ -379,6 +387,9 @@ static inline int64_t ml_reserve(ml_wish *wish, int64_t bytes) {
 /* The option of that name: what the file says, or what the schema says of an absent one. */
 static inline ml_node_option ml_option_of(const ml_call *c, const char *name) {
     return c->env->core->option(c, name);
+}
+static inline ml_node_option ml_option_of_node(const ml_call *c, const char *name) {
+    return c->env->core->option_of_node(c, name);
 }
 /* The value of an option that is an enum, as the schema spells it: "SAME"; "?" of any other. */
 static inline const char *ml_option_word(const ml_call *c, const char *name) {

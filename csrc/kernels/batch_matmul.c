@@ -1,7 +1,7 @@
 /* batch_matmul.c -- BATCH_MATMUL: matrices of x times those of y, whose other dimensions broadcast.
  *
  * y's matrices are packed as weights are, floats and bytes in panels; s16 in rows as they are.
- * Floats that are computed at run time, and multiplied by few rows, are read where they lie.
+ * Floats that are computed at run time and meet few rows are read where they lie.
  * Integers have their zero points removed, but for sums as s32, which TFLite takes without; hybrid
  * rows are quantized by themselves. */
 #include "rules/checks.h"

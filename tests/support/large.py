@@ -206,8 +206,6 @@ LARGE: dict[str, Any] = {
         family("landmarks").points(values(rng, "f32", (1, N // 4, 3)), values(rng, "f32", (1, 4, 4))), {}),
     "aeq.hadamard_rotation": lambda rng, inputs, outputs: (
         family("hadamard").rotation(values(rng, "f32", (512, 512)), 64), {}),
-    "odml.scaled_dot_product_attention": lambda rng, *_: (
-        family("attention").attention(*(values(rng, "f32", (2, 400, 8, 16)) for _ in range(3))), {}),
 }  # fmt: skip
 
 
