@@ -1,14 +1,11 @@
-/* attention.c -- odml.scaled_dot_product_attention: softmax(scale q k^T + mask) v, by heads.
+/* attention.c -- odml.scaled_dot_product_attention: softmax(cap(scale q k) + mask) v, per head.
  *
- * q is (batch, queries, heads, depth), k and v (batch, keys, groups, depth): consecutive heads
- * share the keys and values of a group. Few rows of queries read these where they lie; for more
- * rows they are packed in panels. `logit_cap` bounds products before the mask: cap tanh(product /
- * cap). */
-#include <math.h>
-
+ * q is (batches, tokens, heads, depth), k and v are (batches, keys, kv heads, depth); heads that
+ * follow each other share a kv head. Nothing is transposed or repeated: rows of a kv head are those
+ * of all its queries, of each token and head. Few of them meet k and v where they lie, which is how
+ * a cache is read once; for many k and v are packed as weights are. */
 #include "rules/checks.h"
 #include "rules/matmul.h"
-#include "rules/values.h"
 #include "rules/work.h"
 
 enum {
@@ -16,23 +13,34 @@ enum {
     K,
     V,
     MASK,
-    ROWS = 32, /* of queries at a time */
-    FEW_ROWS = 16 /* of a group, in all: to pack keys and values would take longer than products */
+    MOST_TILES = 5, /* of rows of a block */
+    NEAR_SCORES = 1 << 16, /* floats of a block: they are gone through several times */
+    FEW_ROWS = 8 /* of a kv head: to pack k and v for so few takes longer than the products */
 };
 
-#define ATTENTION_FIELDS(X, S) X(S, f32, scale, ML_NUMBER_OR("scale", 0)) X(S, f32, logit_cap, ML_NUMBER_OR("logit_cap", 0))
+/* A scale of 0 stands for 1 / sqrt(depth), a cap of 0 for none. */
+#define ATTENTION_FIELDS(X, S) \
+    X(S, f32, scale, ML_NUMBER_OR("scale", 0)) X(S, f32, logit_cap, ML_NUMBER_OR("logit_cap", 0))
 ML_PARAMS(attention_params, ATTENTION_FIELDS)
 
 typedef struct attention_blob {
     int64_t batches;
-    int64_t queries;
-    int64_t keys;
+    int64_t tokens;
     int64_t heads;
-    int64_t groups;
-    int64_t depth; /* of queries and keys */
-    int64_t width; /* of values */
-    int64_t mask_steps[3]; /* from batch to batch, head to head, query to query; 0: the same one */
+    int64_t keys;
+    int64_t kv_heads;
+    int64_t depth; /* of q and k */
+    int64_t width; /* of v and the output */
+    int64_t rows; /* of a kv head: tokens * heads of it */
+    int64_t block; /* rows at a time */
+    int64_t stride; /* floats from row to row of scores */
+    int64_t mask_steps[3]; /* elements from batch to batch, head to head, token to token */
+    int64_t packed_k; /* floats of a kv head's k, packed; 0: neither is */
+    int64_t packed_v;
+    float scale;
 } attention_blob;
+
+/* Sizes -------------------------------------------------------------------------------------- */
 
 /* Whether shapes fit each other; they are the file's in check, and today's in prepare. */
 static ml_status check_shapes(const ml_call *c, ml_status status) {
@@ -70,242 +78,290 @@ static ml_status check_attention(const ml_call *c, void *params) {
     return check_shapes(c, ML_UNSUPPORTED);
 }
 
-static bool is_few(const attention_blob *b) {
-    return b->queries * (b->heads / b->groups) <= FEW_ROWS;
+static void find_mask_steps(const ml_shape *mask, attention_blob *b) {
+    int64_t step = b->keys;
+    for (int d = 2; d >= 0; d--) {
+        b->mask_steps[d] = mask->dims[d] == 1 ? 0 : step;
+        step *= mask->dims[d];
+    }
 }
 
-/* In a worker's scratch, in floats: rows of queries, of scores and of results; keys and values as
- * rows without gaps; both in panels. */
-typedef struct layout {
-    int64_t scores;
-    int64_t results;
-    int64_t plain;
-    int64_t keys;
-    int64_t values;
-    int64_t all;
-} layout;
-static layout lay_out(const ml_simd *simd, const attention_blob *b) {
-    layout l = {.scores = ml_round_up(ROWS * b->depth, 16)};
-    l.results = l.scores + ml_round_up(ROWS * b->keys, 16);
-    l.plain = l.results + ml_round_up(ROWS * b->width, 16);
-    l.keys = l.values = l.all = l.plain;
-    if (is_few(b)) return l;
-    l.keys += ml_round_up(b->keys * ml_max_s64(b->depth, b->width), 16);
-    l.values = l.keys + ml_round_up(ml_packed_f32(simd, b->keys, b->depth), 16);
-    l.all = l.values + ml_round_up(ml_packed_f32(simd, b->width, b->keys), 16);
-    return l;
+/* Blocks of equal size, of whole tiles where there are many rows. */
+static int64_t find_block(const ml_simd *simd, const attention_blob *b) {
+    int64_t tiles = NEAR_SCORES / (b->keys * simd->matmul_f32_rows + 1);
+    if (b->rows <= FEW_ROWS) return b->rows > 0 ? b->rows : 1;
+    if (tiles < 1) tiles = 1;
+    const int64_t most = ml_min_s64(tiles, MOST_TILES) * simd->matmul_f32_rows;
+    const int64_t blocks = (b->rows + most - 1) / most;
+    return (b->rows + blocks - 1) / blocks;
+}
+
+/* What a worker has: rows of q, scaled; their scores; what becomes of them. */
+static int64_t worker_floats(const attention_blob *b) {
+    return b->block * (ml_round_up(b->depth, 16) + b->stride + b->width);
 }
 
 static ml_status prepare_attention(const ml_call *c, ml_wish *wish) {
-    const ml_status status = check_shapes(c, ML_SHAPE_ERROR);
+    const attention_params *p = c->params;
+    attention_blob *b = c->blob;
+    ml_status status = check_shapes(c, ML_SHAPE_ERROR);
     if (status != ML_OK) return status;
     const ml_shape *q = &ml_input(c, Q)->shape, *k = &ml_input(c, K)->shape;
-    attention_blob *b = c->blob;
     *b = (attention_blob){.batches = q->dims[0],
-                          .queries = q->dims[1],
+                          .tokens = q->dims[1],
                           .heads = q->dims[2],
-                          .depth = q->dims[3],
                           .keys = k->dims[1],
-                          .groups = k->dims[2],
+                          .kv_heads = k->dims[2],
+                          .depth = q->dims[3],
                           .width = ml_input(c, V)->shape.dims[3]};
-    if (ml_input(c, MASK)) {
-        const ml_shape *mask = &ml_input(c, MASK)->shape;
-        int64_t step = mask->dims[3];
-        const int order[3] = {2, 1, 0}; /* queries, heads, batches: from the innermost out */
-        const int at[3] = {2, 1, 0};
-        for (int i = 0; i < 3; i++) {
-            b->mask_steps[at[i]] = mask->dims[order[i]] == 1 ? 0 : step;
-            step *= mask->dims[order[i]];
-        }
-    }
-    wish->worker_bytes = lay_out(c->env->simd, b).all * (int64_t)sizeof(float);
+    if (ml_input(c, MASK)) find_mask_steps(&ml_input(c, MASK)->shape, b);
     ml_shape y = *q;
-    y.dims[3] = ml_input(c, V)->shape.dims[3];
-    return ml_set_output(c, 0, &y);
-}
-
-/* The rows of a batch that meet one group: row r is of query r / (heads of a group). */
-typedef struct unit {
-    int64_t batch;
-    int64_t group;
-    const float *k;
-    const float *v;
-    float *scratch;
-    layout at;
-} unit;
-
-/* Rows of n floats that lie `step` apart, one after the other. */
-static const float *without_gaps(const float *from, int64_t step, int64_t rows, int64_t n,
-                                 float *to) {
-    if (step == n) return from;
-    for (int64_t r = 0; r < rows; r++) memcpy(to + r * n, from + r * step, (size_t)n * sizeof *to);
-    return to;
-}
-
-static void pack_group(const ml_call *c, const unit *u) {
-    const attention_blob *b = c->blob;
-    float *plain = u->scratch + u->at.plain;
-    const float *k = without_gaps(u->k, b->groups * b->depth, b->keys, b->depth, plain);
-    c->env->simd->pack_f32(k, b->keys, b->depth, u->scratch + u->at.keys);
-    const float *v = without_gaps(u->v, b->groups * b->width, b->keys, b->width, plain);
-    ml_pack_columns_f32(c->env->simd, v, b->width, b->keys, u->scratch + u->at.values);
-}
-
-/* y = x times keys transposed, or times values, of `count` rows. */
-static void multiply(const ml_call *c, const unit *u, int64_t count, bool by_keys) {
-    const attention_blob *b = c->blob;
-    float *queries = u->scratch, *scores = u->scratch + u->at.scores,
-          *results = u->scratch + u->at.results;
-    const int64_t k = by_keys ? b->depth : b->keys, n = by_keys ? b->keys : b->width;
-    if (is_few(b)) {
-        const ml_rows_f32_args args = {.x = by_keys ? queries : scores,
-                                       .rows = count,
-                                       .x_stride = k,
-                                       .w = by_keys ? u->k : u->v,
-                                       .w_stride = b->groups * (by_keys ? b->depth : b->width),
-                                       .k = k,
-                                       .n = n,
-                                       .y = by_keys ? scores : results,
-                                       .y_stride = n};
-        if (by_keys) c->env->simd->dot_rows_f32(&args);
-        else c->env->simd->mix_rows_f32(&args);
-        return;
+    y.dims[3] = (int32_t)b->width;
+    status = ml_set_output(c, 0, &y);
+    if (status != ML_OK) return status;
+    b->rows = b->tokens * (b->heads / b->kv_heads);
+    b->scale = p->scale;
+    if (b->scale == 0.0f) b->scale = 1.0f / __builtin_sqrtf((float)b->depth);
+    const ml_simd *simd = c->env->simd;
+    int64_t kv, bytes, most;
+    b->block = find_block(simd, b);
+    /* Rows that are 512 bytes or more of powers of 2 apart would meet in a few places of the
+     * cache. */
+    b->stride = b->keys % 128 ? b->keys : b->keys + 16;
+    if (b->rows > FEW_ROWS && b->keys > 0 && b->depth > 0) {
+        b->packed_k = ml_packed_f32(simd, b->keys, b->depth);
+        b->packed_v = ml_packed_f32(simd, b->width, b->keys);
+        kv = b->batches * b->kv_heads;
+        if (__builtin_mul_overflow(b->packed_k + b->packed_v, 4 * kv, &bytes))
+            return ml_fail(c, ML_SHAPE_ERROR, "k and v are too large to pack");
+        ml_reserve(wish, bytes);
+        wish->worker_bytes = b->keys * b->depth * (int64_t)sizeof(float);
     }
-    const ml_matmul_f32_args args = {.a = by_keys ? queries : scores,
-                                     .rows = count,
-                                     .a_stride = k,
-                                     .pieces = 1,
-                                     .k = k,
-                                     .n = n,
-                                     .packed = u->scratch + (by_keys ? u->at.keys : u->at.values),
-                                     .y = by_keys ? scores : results,
-                                     .y_stride = n,
-                                     .low = -INFINITY,
-                                     .high = INFINITY};
-    c->env->simd->matmul_f32(&args);
+    most = 4 * worker_floats(b);
+    if (most > wish->worker_bytes) wish->worker_bytes = most;
+    return ML_OK;
 }
 
-/* Rows of n floats, one after the other: x + those of a mask, which lie `step` apart. */
-static void add_mask(const ml_call *c, float *x, const float *mask, int64_t step, int64_t rows,
-                     int64_t n) {
-    const ml_zip_f32_args args = {.a = x,
-                                  .b = mask,
-                                  .y = x,
-                                  .n = n,
-                                  .rows = rows,
-                                  .a_row = n,
-                                  .b_row = step,
-                                  .function = ML_ZIP_ADD,
-                                  .low = -INFINITY,
-                                  .high = INFINITY};
-    c->env->simd->zip_f32(&args);
+/* Packing ------------------------------------------------------------------------------------ */
+
+/* The heads of small models have 4 values: to call memcpy would take longer than the copy. */
+static inline void copy_floats(float *to, const float *from, int64_t n) {
+    if (n == 4) memcpy(to, from, 4 * sizeof *to);
+    else memcpy(to, from, (size_t)n * sizeof *to);
 }
 
-/* y = x times a number. */
-static void scale(const ml_call *c, const float *x, float by, int64_t n, float *y) {
-    const ml_zip_f32_args args = {.a = x,
-                                  .b = &by,
-                                  .y = y,
-                                  .n = n,
-                                  .rows = 1,
-                                  .function = ML_ZIP_MUL,
-                                  .kind = ML_ZIP_SCALAR_B,
-                                  .low = -INFINITY,
-                                  .high = INFINITY};
-    c->env->simd->zip_f32(&args);
+/* `count` rows of `n` floats, `stride` apart in `from`, one after the other. */
+static void gather_rows(const float *from, int64_t stride, int64_t count, int64_t n, float *to) {
+    for (int64_t i = 0; i < count; i++, from += stride, to += n) copy_floats(to, from, n);
 }
 
-/* The mask of rows first .. first + count - 1, those of one query, or of one head, together. */
-static void mask_rows(const ml_call *c, const unit *u, int64_t first, int64_t count) {
-    const attention_blob *b = c->blob;
-    const int64_t shared = b->heads / b->groups;
-    const float *mask = (const float *)ml_in(c, MASK) + u->batch * b->mask_steps[0];
-    float *scores = u->scratch + u->at.scores;
-    for (int64_t row = first, rows; row < first + count; row += rows, scores += rows * b->keys) {
-        const int64_t head = row % shared, left = first + count - row;
-        rows = shared == 1 ? left : ml_min_s64(left, shared - head);
-        add_mask(c, scores,
-                 mask + (u->group * shared + head) * b->mask_steps[1] +
-                     row / shared * b->mask_steps[2],
-                 b->mask_steps[shared == 1 ? 2 : 1], rows, b->keys);
+/* v's rows in panels of columns, zeros after the last column. */
+static void pack_rows(int64_t panel, const float *from, int64_t stride, int64_t k, int64_t n,
+                      float *to) {
+    for (int64_t i = 0; i < n; i += panel) {
+        const int64_t width = ml_min_s64(panel, n - i);
+        if (width < panel) memset(to, 0, (size_t)(panel * k) * sizeof *to);
+        for (int64_t j = 0; j < k; j++, to += panel) copy_floats(to, from + j * stride + i, width);
     }
 }
 
-/* The cap, the mask and the softmax of scores. */
-static void finish_scores(const ml_call *c, const unit *u, int64_t first, int64_t count) {
-    const attention_blob *b = c->blob;
-    const float cap = ((const attention_params *)c->params)->logit_cap;
-    float *scores = u->scratch + u->at.scores;
-    if (cap > 0.0f) {
-        const ml_map_f32_args tanh = {
-            .x = scores, .y = scores, .n = count * b->keys, .function = ML_MAP_TANH};
-        c->env->simd->map_f32(&tanh);
-        scale(c, scores, cap, count * b->keys, scores);
-    }
-    if (ml_input(c, MASK)) mask_rows(c, u, first, count);
-    for (int64_t r = 0; r < count; r++, scores += b->keys) {
-        const ml_softmax_f32_args args = {.x = scores, .y = scores, .n = b->keys, .beta = 1.0f};
-        c->env->simd->softmax_f32(&args);
-    }
+/* Where kv head `kv`, of all batches, begins in k (depth values a head) or v (width). */
+static int64_t start_of(const attention_blob *b, int64_t kv, int64_t values) {
+    return (kv / b->kv_heads * b->keys * b->kv_heads + kv % b->kv_heads) * values;
 }
 
-/* Where row `row` of a unit begins, among rows of all heads of all queries. */
-static int64_t row_of(const attention_blob *b, const unit *u, int64_t row) {
-    const int64_t shared = b->heads / b->groups, query = u->batch * b->queries + row / shared;
-    return query * b->heads + u->group * shared + row % shared;
-}
-
-static void attend_rows(const ml_call *c, const unit *u, int64_t first, int64_t count) {
+static ml_status pack_heads(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                            void *args) {
     const attention_blob *b = c->blob;
-    const attention_params *p = c->params;
-    const float given = p->scale == 0.0f ? 1.0f / sqrtf((float)b->depth) : p->scale;
-    const float factor = p->logit_cap > 0.0f ? given / p->logit_cap : given;
-    /* Rows of one query, or of its only head, are neighbours. */
-    const int64_t together = b->queries == 1 || b->heads == 1 ? count : 1;
-    for (int64_t r = 0; r < count; r += together)
-        scale(c, (const float *)ml_in(c, Q) + row_of(b, u, first + r) * b->depth, factor,
-              together * b->depth, u->scratch + r * b->depth);
-    multiply(c, u, count, true);
-    finish_scores(c, u, first, count);
-    multiply(c, u, count, false);
-    const float *results = u->scratch + u->at.results;
-    for (int64_t r = 0; r < count; r += together)
-        memcpy((float *)ml_out(c, 0) + row_of(b, u, first + r) * b->width, results + r * b->width,
-               (size_t)(together * b->width) * sizeof *results);
-}
-
-static ml_status attend_groups(const ml_call *c, int64_t first, int64_t end, int32_t worker,
-                               void *args) {
-    const attention_blob *b = c->blob;
-    const int64_t rows = b->queries * (b->heads / b->groups);
+    const ml_simd *simd = c->env->simd;
+    float *rows = ml_worker_scratch(c, worker);
     (void)args;
-    for (int64_t i = first; i < end; i++) {
-        const int64_t batch = i / b->groups, group = i % b->groups;
-        const int64_t key = batch * b->keys * b->groups + group;
-        const unit u = {.batch = batch,
-                        .group = group,
-                        .k = (const float *)ml_in(c, K) + key * b->depth,
-                        .v = (const float *)ml_in(c, V) + key * b->width,
-                        .scratch = ml_worker_scratch(c, worker),
-                        .at = lay_out(c->env->simd, b)};
-        if (!is_few(b)) pack_group(c, &u);
-        for (int64_t row = 0; row < rows; row += ROWS)
-            attend_rows(c, &u, row, ml_min_s64(ROWS, rows - row));
+    for (int64_t kv = first; kv < end; kv++) {
+        const float *k = (const float *)ml_in(c, K) + start_of(b, kv, b->depth);
+        const float *v = (const float *)ml_in(c, V) + start_of(b, kv, b->width);
+        float *to = (float *)c->scratch + kv * (b->packed_k + b->packed_v);
+        if (b->kv_heads > 1) {
+            gather_rows(k, b->kv_heads * b->depth, b->keys, b->depth, rows);
+            k = rows;
+        }
+        simd->pack_f32(k, b->keys, b->depth, to);
+        pack_rows(simd->matmul_f32_panel, v, b->kv_heads * b->width, b->keys, b->width,
+                  to + b->packed_k);
     }
     return ML_OK;
 }
 
-static ml_status attention(const ml_call *c) {
+/* A block of rows ---------------------------------------------------------------------------- */
+
+/* Rows first .. first + count - 1 of a kv head: row r is of token r / group, head r % group. */
+typedef struct rows_of_kv {
+    int64_t kv; /* of all batches */
+    int64_t group; /* heads of the kv head */
+    int64_t first;
+    int64_t count;
+    float *q;
+    float *scores;
+    float *y;
+} rows_of_kv;
+
+/* Where row `r` begins in q (depth values a head) or the output (width). */
+static int64_t row_start(const attention_blob *b, const rows_of_kv *at, int64_t r, int64_t values) {
+    const int64_t batch = at->kv / b->kv_heads, head = at->kv % b->kv_heads * at->group;
+    const int64_t token = batch * b->tokens + r / at->group;
+    return (token * b->heads + head + r % at->group) * values;
+}
+
+static void scale_row(const float *restrict q, int64_t n, float scale, float *restrict to) {
+    for (int64_t j = 0; j < n; j++) to[j] = q[j] * scale;
+}
+
+static void scale_rows(const ml_call *c, const rows_of_kv *at) {
     const attention_blob *b = c->blob;
-    const int64_t units = b->batches * b->groups;
-    const int64_t cost = b->queries * b->heads / b->groups * b->keys * (b->depth + b->width);
-    return ml_parallel(c, units, ml_work_grain(units, cost), attend_groups, NULL);
+    for (int64_t i = 0; i < at->count; i++) {
+        const float *q = (const float *)ml_in(c, Q) + row_start(b, at, at->first + i, b->depth);
+        scale_row(q, b->depth, b->scale, at->q + i * b->depth);
+    }
+}
+
+/* Rows times the packed weights of `n` outputs. */
+static void multiply_packed(const ml_call *c, const float *x, int64_t rows, int64_t x_stride,
+                            int64_t k, const float *packed, int64_t n, float *y, int64_t y_stride) {
+    const ml_matmul_f32_args product = {.a = x,
+                                        .rows = rows,
+                                        .a_stride = x_stride,
+                                        .pieces = 1,
+                                        .k = k,
+                                        .n = n,
+                                        .packed = packed,
+                                        .y = y,
+                                        .y_stride = y_stride,
+                                        .low = -__builtin_inff(),
+                                        .high = __builtin_inff()};
+    c->env->simd->matmul_f32(&product);
+}
+
+static void find_scores(const ml_call *c, const rows_of_kv *at) {
+    const attention_blob *b = c->blob;
+    if (b->packed_k) {
+        const float *packed = (const float *)c->scratch + at->kv * (b->packed_k + b->packed_v);
+        multiply_packed(c, at->q, at->count, b->depth, b->depth, packed, b->keys, at->scores,
+                        b->stride);
+        return;
+    }
+    const ml_rows_f32_args product = {.x = at->q,
+                                      .rows = at->count,
+                                      .x_stride = b->depth,
+                                      .w = (const float *)ml_in(c, K) +
+                                           start_of(b, at->kv, b->depth),
+                                      .w_stride = b->kv_heads * b->depth,
+                                      .k = b->depth,
+                                      .n = b->keys,
+                                      .y = at->scores,
+                                      .y_stride = b->stride};
+    c->env->simd->dot_rows_f32(&product);
+}
+
+/* Scores within the cap, and the mask added. */
+static void cap_and_mask(const ml_call *c, const rows_of_kv *at) {
+    const attention_blob *b = c->blob;
+    const ml_simd *simd = c->env->simd;
+    const float cap = ((const attention_params *)c->params)->logit_cap;
+    const float *mask = ml_in_optional(c, MASK);
+    for (int64_t i = 0; cap > 0.0f && i < at->count; i++) {
+        float *row = at->scores + i * b->stride;
+        const ml_map_f32_args tanh = {.x = row, .y = row, .n = b->keys, .function = ML_MAP_TANH};
+        for (int64_t j = 0; j < b->keys; j++) row[j] /= cap;
+        simd->map_f32(&tanh);
+        for (int64_t j = 0; j < b->keys; j++) row[j] *= cap;
+    }
+    for (int64_t i = 0, run; mask && i < at->count; i += run) {
+        const int64_t r = at->first + i, token = r / at->group, in_group = r % at->group;
+        const int64_t head = at->kv % b->kv_heads * at->group + in_group;
+        float *rows = at->scores + i * b->stride;
+        /* Rows without gaps are added together: heads of a token, or tokens where it has one. */
+        run = at->group > 1 ? ml_min_s64(at->group - in_group, at->count - i) : at->count;
+        if (b->stride != b->keys) run = 1;
+        const ml_zip_f32_args sum = {.a = rows,
+                                     .b = mask + at->kv / b->kv_heads * b->mask_steps[0] +
+                                          head * b->mask_steps[1] + token * b->mask_steps[2],
+                                     .y = rows,
+                                     .n = b->keys,
+                                     .rows = run,
+                                     .a_row = b->keys,
+                                     .b_row = b->mask_steps[at->group > 1 ? 1 : 2],
+                                     .function = ML_ZIP_ADD,
+                                     .low = -__builtin_inff(),
+                                     .high = __builtin_inff()};
+        simd->zip_f32(&sum);
+    }
+}
+
+static void mix_values(const ml_call *c, const rows_of_kv *at) {
+    const attention_blob *b = c->blob;
+    for (int64_t i = 0; b->keys > 0 && i < at->count; i++) {
+        float *scores = at->scores + i * b->stride;
+        c->env->simd->softmax_f32(&(ml_softmax_f32_args){scores, scores, b->keys, 1.0f, 0});
+    }
+    if (b->packed_k) {
+        const float *packed =
+            (const float *)c->scratch + at->kv * (b->packed_k + b->packed_v) + b->packed_k;
+        multiply_packed(c, at->scores, at->count, b->stride, b->keys, packed, b->width, at->y,
+                        b->width);
+        return;
+    }
+    const ml_rows_f32_args product = {.x = at->scores,
+                                      .rows = at->count,
+                                      .x_stride = b->stride,
+                                      .w = (const float *)ml_in(c, V) +
+                                           start_of(b, at->kv, b->width),
+                                      .w_stride = b->kv_heads * b->width,
+                                      .k = b->keys,
+                                      .n = b->width,
+                                      .y = at->y,
+                                      .y_stride = b->width};
+    c->env->simd->mix_rows_f32(&product);
+}
+
+static ml_status attend(const ml_call *c, int64_t first, int64_t end, int32_t worker, void *args) {
+    const attention_blob *b = c->blob;
+    const int64_t blocks = (b->rows + b->block - 1) / b->block;
+    (void)args;
+    for (int64_t i = first; i < end; i++) {
+        rows_of_kv at = {.kv = i / blocks,
+                         .group = b->heads / b->kv_heads,
+                         .first = i % blocks * b->block,
+                         .q = ml_worker_scratch(c, worker)};
+        at.count = ml_min_s64(b->block, b->rows - at.first);
+        at.scores = at.q + b->block * ml_round_up(b->depth, 16);
+        at.y = at.scores + b->block * b->stride;
+        scale_rows(c, &at);
+        find_scores(c, &at);
+        cap_and_mask(c, &at);
+        mix_values(c, &at);
+        for (int64_t r = 0; r < at.count; r++)
+            copy_floats((float *)ml_out(c, 0) + row_start(b, &at, at.first + r, b->width),
+                        at.y + r * b->width, b->width);
+    }
+    return ML_OK;
+}
+
+static ml_status run_attention(const ml_call *c) {
+    const attention_blob *b = c->blob;
+    const int64_t kv = b->batches * b->kv_heads,
+                  blocks = kv * ((b->rows + b->block - 1) / b->block);
+    const int64_t each = b->keys * (b->depth + b->width);
+    ml_status status = ML_OK;
+    if (b->packed_k) status = ml_parallel(c, kv, ml_work_grain(kv, each), pack_heads, NULL);
+    if (status != ML_OK || blocks == 0) return status;
+    const int64_t cost = b->block * each;
+    return ml_parallel(c, blocks, ml_work_grain(blocks, cost), attend, NULL);
 }
 
 ML_KERNELS(attention) = {
     {ML_CUSTOM_OP("odml.scaled_dot_product_attention", 1, 1),
      .name = "scaled_dot_product_attention", .takes = "q k v mask? -> y", .check = check_attention,
      ML_PARAMS_OF(attention_params), .blob_bytes = (int32_t)sizeof(attention_blob),
-     .prepare = prepare_attention, ML_TYPED({"f32 f32 f32 f32? -> f32", NULL, NULL, attention})},
+     .prepare = prepare_attention,
+     ML_TYPED({"f32 f32 f32 f32? -> f32", NULL, NULL, run_attention})},
     ML_KERNELS_END,
 };

@@ -106,6 +106,9 @@ def _nodes(subgraph: Subgraph, plan: Plan | None, frame: int) -> list[Facts]:
             else:
                 whole = plan.part_of(position, frame)
                 status = plan.node_status(position, frame) if whole is None else f"part of {whole}"
+                if node.op == "STABLEHLO_COMPOSITE" and status == "runs":
+                    called = any(call[1:] == (frame, position) for call in plan.frames())
+                    status = "runs its decomposition" if called else "runs by its kernel"
                 position += 1
         facts = {
             "node": node.index,

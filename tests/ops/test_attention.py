@@ -3,18 +3,24 @@ computes by its decomposition, whether the kernel takes it or not."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
+from ai_edge_litert import interpreter as theirs
 from built import litert, ready, run
 from flatbuffers import flexbuffers
-from support.attention import NAME, composite
+from simd.guarded import at_end
+from support.attention import NAME, composite, one_attention
+from support.compare import BUILTIN, EPS, run_minilite
+from support.composite import OneComposite
 from support.node import OneNode, Out, values
 from support.weighted import same_for_any_number_of_threads
 
 import minilite
 from minilite import ShapeError, UnsupportedOpError
+from minilite.format.dtypes import TensorType
 
 TOLERANCE = 2e-6
 """Of results up to 5 in size: sums of float32 in lanes, and exps of 2 ULP."""
@@ -150,3 +156,113 @@ def test_attributes_that_are_no_map() -> None:
     good = composite(*shapes, None, {"scale": 0.3})
     at = good.index(bytes(flexbuffers.Dumps({"scale": 0.3})))
     both(good[:at] + b"\xff" * 8 + good[at + 8 :], arrays)
+
+
+# LiteRT's own kernel, which is XNNPACK's -----------------------------------------------------------------------------
+
+
+def other(arrays: Sequence[Any], shape: Sequence[int]) -> OneComposite:
+    """A composite of the name whose decomposition copies its first input."""
+    return OneComposite(
+        NAME, arrays, [(shape, TensorType.FLOAT32)], lambda g, t: [g.node("ABS", t[:1], out=("y", tuple(shape)))]
+    )
+
+
+def tolerance(one: OneComposite) -> float:
+    """Scores differ by twice the bound of a dot product, exponentials by as many parts, sums of shares by theirs."""
+    q, k, v = one.given[:3]
+    largest = float(np.abs(q).max(initial=0) * np.abs(k).max(initial=0)) * q.shape[-1] / max(1.0, q.shape[-1] ** 0.5)
+    return EPS * float(np.abs(v).max(initial=0)) * (8 * largest + 32)
+
+
+def agree(one: OneComposite, oracle: Any = theirs.OpResolverType.AUTO) -> None:
+    assert one.runs_by_kernel()
+    one.check(tolerance=tolerance(one), oracle=oracle)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("masked", [False, True])
+def test_sizes(size: tuple[int, ...], masked: bool) -> None:
+    batch, queries, heads, groups, keys, depth = size
+    mask = (1, 1, queries, keys) if masked and batch == 1 else None  # of others XNNPACK has none
+    rng = np.random.default_rng(1)
+    one = one_attention(rng, queries, keys, heads, groups, depth, batches=batch, mask=mask)
+    agree(one, BUILTIN if mask is None else theirs.OpResolverType.AUTO)
+
+
+@pytest.mark.parametrize("mask", [(1, 1, 3, 9), (2, 1, 3, 9), (1, 4, 3, 9), (2, 4, 1, 9), (1, 1, 1, 9), (2, 4, 3, 9)])
+def test_masks(mask: Sequence[int]) -> None:
+    agree(one_attention(np.random.default_rng(2), 3, 9, 4, 2, 8, batches=2, mask=mask), None)
+
+
+def test_attributes() -> None:
+    """LiteRT's XNNPACK takes a logit cap that is missing among other attributes for one of 0, which leaves the mask
+    alone: its builtin kernels judge these."""
+    rng = np.random.default_rng(3)
+    for sizes in ((1, 20, 4, 2, 8), (40, 20, 4, 2, 8)):
+        mask = (1, 1, sizes[0], sizes[1])
+        agree(one_attention(rng, *sizes, mask=mask, attributes={"scale": 0.3}, scale=0.3), BUILTIN)
+        agree(one_attention(rng, *sizes, mask=mask, attributes={"scale": 1}, scale=1.0), BUILTIN)
+        capped = {"scale": 0.5, "logit_cap": 2.5}
+        agree(one_attention(rng, *sizes, mask=mask, attributes=capped, scale=0.5, cap=2.5))
+
+
+def test_values_of_another_depth() -> None:
+    for tokens in (1, 40):
+        agree(one_attention(np.random.default_rng(4), tokens, 30, 4, 2, 8, width=19, mask=(1, 1, tokens, 30)), None)
+
+
+def test_masked_by_infinity() -> None:
+    """What is masked adds nothing; a row of nothing else is NaN, as SOFTMAX has it."""
+    for tokens in (2, 20):
+        one = one_attention(np.random.default_rng(6), tokens, 12, 4, 2, 8, mask=(1, 1, tokens, 12))
+        one.arrays[3][...] = np.where(np.arange(12) < 7, 0, -np.inf)
+        one.arrays[3][0, 0, 0] = -np.inf
+        y = one.check(tolerance=tolerance(one), oracle=None)[0]
+        assert np.isnan(y[:, 0]).all()
+        one.arrays[1][:, 7:] = 1e30
+        np.testing.assert_array_equal(run_minilite(one.model, one.arrays)[0], y)
+
+
+def test_other_operands_run_by_the_decomposition() -> None:
+    q, k = np.ones((1, 3, 4, 8), np.float32), np.ones((1, 9, 2, 8), np.float32)
+    extra = np.ones((), np.float32)
+    for arrays in (
+        [q, k],
+        [q, k, k, np.ones((1, 1, 3, 9), bool)],
+        [q, k, k, np.ones((3, 9), np.float32)],
+        [q, k, k, np.ones((1, 1, 3, 8), np.float32)],
+        [q, k, k, np.ones((1, 2, 3, 9), np.float32)],
+        [q, k, k, np.ones((1, 1, 3, 9), np.float32), extra],
+        [q, k[..., :7], k],
+        [q, k[:, :8], k],
+        [q, np.ones((1, 9, 3, 8), np.float32), np.ones((1, 9, 3, 8), np.float32)],
+        [q[0], k[0], k[0]],
+    ):
+        other(arrays, arrays[0].shape).same_as_decomposition()
+    assert other([q, k, k], q.shape).runs_by_kernel()  # the name says what it means
+
+
+def test_inspect_says_which_of_the_two_runs() -> None:
+    from minilite.report.facts import model_facts
+
+    for name, expected in ((NAME, "runs by its kernel"), ("none", "runs its decomposition")):
+        interpreter = minilite.Interpreter(
+            model_content=one_attention(np.random.default_rng(0), 1, 9, 4, 2, 8).built(name)
+        )
+        interpreter.allocate_tensors()
+        (node,) = model_facts(interpreter.model, "", interpreter.plan)["frames"][0]["nodes"]
+        assert node["becomes"] == expected
+
+
+@pytest.mark.parametrize("sizes", [(1, 33, 6, 6, 5), (1, 64, 8, 2, 16), (40, 19, 4, 2, 5)])
+def test_ends_of_memory(sizes: Any) -> None:
+    """Operands that end where a page does, before one that may not be touched."""
+    one = one_attention(np.random.default_rng(10), *sizes, mask=(1, 1, sizes[0], sizes[1]))
+    interpreter = minilite.Interpreter(model_content=one.model)
+    for number, array in enumerate(one.arrays):
+        interpreter.bind_tensor(number, at_end(array))
+    interpreter.allocate_tensors()
+    interpreter.invoke()
+    y = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+    np.testing.assert_array_equal(y, run_minilite(one.model, one.arrays)[0])

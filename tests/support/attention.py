@@ -7,8 +7,12 @@ from typing import Any
 
 import numpy as np
 from flatbuffers import flexbuffers
+from support.composite import OneComposite
+from support.node import values
 
+from asv_bench.benchmarks import composites
 from minilite.format.builder import ModelBuilder
+from minilite.format.dtypes import TensorType
 
 NAME = "odml.scaled_dot_product_attention"
 
@@ -70,3 +74,34 @@ def _decomposition(g: Any, inputs: Mapping[str, int], shapes: Mapping[str, tuple
     apart = reshaped(mixed, "mixed_by_heads", (batch, heads, queries, depth))
     found: int = g.node("TRANSPOSE", [apart, order], out=("y", (batch, queries, heads, depth)))
     return found
+
+
+def one_attention(
+    rng: np.random.Generator,
+    tokens: int,
+    keys: int,
+    heads: int,
+    kv_heads: int,
+    depth: int,
+    *,
+    batches: int = 1,
+    width: int | None = None,
+    mask: Sequence[int] | None = None,
+    attributes: Mapping[str, Any] | None = None,
+    scale: float | None = None,
+    cap: float = 0.0,
+) -> OneComposite:
+    """A composite of these sizes; `mask` is the shape of one, `scale` and `cap` are what the decomposition has."""
+    width = depth if width is None else width
+    shapes = [(batches, tokens, heads, depth), (batches, keys, kv_heads, depth), (batches, keys, kv_heads, width)]
+    arrays = [values(rng, "f32", shape, spread=1.0) for shape in shapes]
+    if mask is not None:
+        arrays.append(np.where(rng.random(mask) < 0.3, -1e4, rng.normal(size=mask)).astype(np.float32))
+    scale = 1 / np.sqrt(depth) if scale is None else scale
+    return OneComposite(
+        NAME,
+        arrays,
+        [((batches, tokens, heads, width), TensorType.FLOAT32)],
+        lambda g, tensors: [composites.attention(g, tensors, shapes, scale, cap)],
+        attributes,
+    )
