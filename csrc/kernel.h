@@ -93,6 +93,8 @@ typedef struct ml_core {
     /* The number of the model's resource of that kind and those names; -1 without memory. */
     int32_t (*resource)(const ml_call *c, const char *kind, const ml_node_option *names,
                         int n_names);
+    /* As option; of a composite, whose options are its attributes, what its node says. */
+    ml_node_option (*option_of_node)(const ml_call *c, const char *name);
 } ml_core;
 
 /* What the nodes of a frame share while they are prepared or run. */
@@ -153,7 +155,9 @@ typedef enum {
     ML_KERNEL_MULTIPLIES = 1 << 12, /* the product of two inputs */
     ML_KERNEL_ADDS = 1 << 13, /* the sum of two inputs */
     /* With the parameter squares it takes the square of each element of input 0. */
-    ML_KERNEL_TAKES_SQUARES = 1 << 14
+    ML_KERNEL_TAKES_SQUARES = 1 << 14,
+    /* Output i may be exactly input i, for each i, where the caller bound one buffer to both. */
+    ML_KERNEL_IN_PAIRS = 1 << 16
 } ml_kernel_flag;
 
 /* Which quantization a row takes, of operands of the types s8, u8 and s16. */
@@ -379,6 +383,9 @@ static inline int64_t ml_reserve(ml_wish *wish, int64_t bytes) {
 /* The option of that name: what the file says, or what the schema says of an absent one. */
 static inline ml_node_option ml_option_of(const ml_call *c, const char *name) {
     return c->env->core->option(c, name);
+}
+static inline ml_node_option ml_option_of_node(const ml_call *c, const char *name) {
+    return c->env->core->option_of_node(c, name);
 }
 /* The value of an option that is an enum, as the schema spells it: "SAME"; "?" of any other. */
 static inline const char *ml_option_word(const ml_call *c, const char *name) {

@@ -236,6 +236,10 @@ static ml_node_option option(const ml_call *c, const char *name) {
     return builtin_option(lowering_of(c), row, name);
 }
 
+static ml_node_option option_of_node(const ml_call *c, const char *name) {
+    return builtin_option(lowering_of(c), node_row(c), name);
+}
+
 static const char *option_word(const ml_call *c, const char *name) {
     const ml_node_row *row = node_row(c);
     const int32_t slot = slot_named(row->options_table, name);
@@ -293,6 +297,7 @@ static int64_t fresh_seed(const ml_call *c) {
 static const ml_core core = {.fail = fail,
                              .quantization = quantization,
                              .option = option,
+                             .option_of_node = option_of_node,
                              .option_element = option_element,
                              .tensor_name = tensor_name,
                              .option_word = option_word,
@@ -476,7 +481,9 @@ bool ml_knows_all_options(const lowering *l, const ml_kernel *kernel) {
     for (int64_t i = 0; l->flex.data && i < l->flex.count; i++) {
         const char *key = ml_flex_key(&l->flex, i);
         int32_t f = 0;
-        while (f < kernel->n_fields && strcmp(option_of(&kernel->fields[f]), key) != 0) f++;
+        while (f < kernel->n_fields && (kernel->fields[f].rule == ML_FIELD_CONSTANT ||
+                                        strcmp(option_of(&kernel->fields[f]), key) != 0))
+            f++;
         if (f == kernel->n_fields) return false;
     }
     return true;

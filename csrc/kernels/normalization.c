@@ -1,5 +1,5 @@
-/* normalization.c -- L2_NORMALIZATION along the last dimension, LOCAL_RESPONSE_NORMALIZATION along
- * the channels.
+/* normalization.c -- L2_NORMALIZATION and odml.rms_norm along the last dimension,
+ * LOCAL_RESPONSE_NORMALIZATION along the channels.
  *
  * Bytes: the reciprocal square root of an int32 sum of squares, by five Newton steps in fixed point
  * (TFLite's GetInvSqrtQuantizedMultiplierExp); an output of scale 1 / 128. */
@@ -14,6 +14,8 @@
 #define RESPONSE_FIELDS(X, S) X(S, i32, radius) X(S, f32, bias) X(S, f32, alpha) X(S, f32, beta)
 ML_PARAMS(response_params, RESPONSE_FIELDS)
 ML_PARAMS(l2_params, ML_CLAMP_FIELDS)
+#define RMS_FIELDS(X, S) X(S, f32, epsilon, ML_NUMBER("epsilon"))
+ML_PARAMS(rms_params, RMS_FIELDS)
 
 typedef struct rows_blob {
     int64_t rows;
@@ -158,7 +160,74 @@ static ml_status check_l2(const ml_call *c, void *params) {
     return type == ML_F32 ? ML_OK : ml_check_output(c, 1.0 / 128, type == ML_U8 ? 128 : 0);
 }
 
+/* odml.rms_norm: x / sqrt(mean of x^2 + epsilon), times a factor for each channel. */
+
+static ml_status prepare_rms(const ml_call *c, ml_wish *wish) {
+    const ml_tensor *gamma = ml_input(c, 1);
+    const ml_status status = prepare_rows(c, wish);
+    const int64_t depth = ((const rows_blob *)c->blob)->depth;
+    if (status != ML_OK || !gamma) return status;
+    if (gamma->shape.rank == 1 && gamma->shape.dims[0] == depth) return ML_OK;
+    char text[96];
+    return ml_fail(c, ML_SHAPE_ERROR, "rows of %lld values take as many factors, their shape is %s",
+                   (long long)depth, ml_shape_text(&gamma->shape, text));
+}
+
+BY_ROWS(rms_f32) {
+    const rows_blob *b = c->blob;
+    const float epsilon = ((const rms_params *)c->params)->epsilon;
+    const ml_simd *simd = c->env->simd;
+    const float *x = (const float *)ml_in(c, 0) + first * b->depth;
+    float *y = (float *)ml_out(c, 0) + first * b->depth, sum, factor;
+    (void)worker, (void)args;
+    ml_fold_f32_args squares = {.y = &sum, .n = b->depth, .rows = 1, .function = ML_FOLD_SQUARES};
+    ml_zip_f32_args product = {.b = &factor,
+                               .n = b->depth,
+                               .rows = 1,
+                               .function = ML_ZIP_MUL,
+                               .kind = ML_ZIP_SCALAR_B,
+                               .low = -INFINITY,
+                               .high = INFINITY};
+    for (int64_t row = first; row < end; row++, x += b->depth, y += b->depth) {
+        sum = 0.0f;
+        squares.x = product.a = x;
+        product.y = y;
+        simd->fold_f32(&squares);
+        factor = 1.0f / sqrtf(sum / (float)b->depth + epsilon);
+        simd->zip_f32(&product);
+    }
+    y = (float *)ml_out(c, 0) + first * b->depth;
+    const ml_zip_f32_args scaled = {.a = y,
+                                    .b = ml_in_optional(c, 1),
+                                    .y = y,
+                                    .n = b->depth,
+                                    .rows = end - first,
+                                    .a_row = b->depth,
+                                    .function = ML_ZIP_MUL,
+                                    .low = -INFINITY,
+                                    .high = INFINITY};
+    if (scaled.b) simd->zip_f32(&scaled);
+    return ML_OK;
+}
+
+/* Converters keep a last factor in the decomposition. */
+static ml_status check_rms(const ml_call *c, void *params) {
+    const double epsilon = (double)((const rms_params *)params)->epsilon;
+    const ml_shape *x = &ml_input(c, 0)->shape;
+    const ml_tensor *gamma = ml_input(c, 1);
+    if (x->rank < 1 || !(epsilon >= 0.0))
+        return ml_fail(c, ML_UNSUPPORTED, "a rank of %d, an epsilon of %g", x->rank, epsilon);
+    const int32_t depth = x->dims[x->rank - 1];
+    const double known[] = {epsilon, depth, 1.0 / depth, 0.0, 0.5, -0.5, 1.0, -1.0, 2.0};
+    if (gamma && (gamma->shape.rank != 1 || gamma->shape.dims[0] != depth))
+        return ml_fail(c, ML_UNSUPPORTED, "there are no factors for rows of %d", depth);
+    return ml_check_decomposition(c, known, (int)(sizeof known / sizeof known[0]));
+}
+
 ML_KERNELS(normalization) = {
+    {ML_CUSTOM_OP("odml.rms_norm", 1, 1), .name = "rms_norm", .takes = "x gamma? -> y",
+     .check = check_rms, ML_PARAMS_OF(rms_params), .blob_bytes = sizeof(rows_blob),
+     .prepare = prepare_rms, ML_TYPED({"f32 f32? -> f32", NULL, NULL, rms_f32})},
     {ML_OP(L2_NORMALIZATION, 1, 2), .name = "l2_normalization", .takes = "x -> y",
      .quantization = ML_TAKES_QUANTIZED, .check = check_l2, ML_PARAMS_OF(l2_params),
      .blob_bytes = (int32_t)sizeof(rows_blob), .prepare = prepare_rows,

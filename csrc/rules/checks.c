@@ -125,3 +125,27 @@ ml_status ml_check_same_scale(const ml_call *c, int32_t tensor, const char *name
                    "scale and zero point (%g, %lld) of %s do not match (%g, %lld) of the output",
                    one, (long long)zero, name, other, (long long)other_zero);
 }
+
+static bool is_known(double value, const double *known, int n_known) {
+    for (int i = 0; i < n_known; i++)
+        if (fabs(value - known[i]) <= 1e-6 * fabs(known[i])) return true;
+    return false;
+}
+
+ml_status ml_check_decomposition(const ml_call *c, const double *known, int n_known) {
+    const ml_node_option at = ml_option_of_node(c, "decomposition_subgraph_index");
+    const int64_t number = at.integer;
+    const ml_subgraph_row *body = c->env->core->subgraph_row(c, (int32_t)number);
+    if (!at.kind) return ML_OK; /* a custom operator of that name: it has none */
+    if (!body) return ml_fail(c, ML_UNSUPPORTED, "there is no subgraph %lld", (long long)number);
+    for (int32_t i = 0; i < body->n_tensors; i++) {
+        const ml_tensor_row *t = &body->tensors[i];
+        const float *values = t->data;
+        if (!values || t->type != ML_F32) continue;
+        for (int64_t j = 0; j < t->bytes / (int64_t)sizeof *values; j++)
+            if (!is_known((double)values[j], known, n_known))
+                return ml_fail(c, ML_UNSUPPORTED, "tensor %d of its decomposition holds %g", i,
+                               (double)values[j]);
+    }
+    return ML_OK;
+}

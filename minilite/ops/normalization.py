@@ -1,9 +1,10 @@
-"""L2_NORMALIZATION along the last dimension, LOCAL_RESPONSE_NORMALIZATION along the channels."""
+"""L2_NORMALIZATION and odml.rms_norm along the last dimension, LOCAL_RESPONSE_NORMALIZATION along the channels."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from minilite.format.flexbuffer import scalars
 from minilite.format.model import Array
 from minilite.ops_shared.fixed_point import (
     multiply_by_quantized_multiplier,
@@ -74,3 +75,15 @@ def response(node: OpNode, x: Array) -> Array:
     for i in range(depth):
         sums[..., i] = squares[..., max(0, i - o["radius"]) : min(depth, i + o["radius"])].sum(axis=-1)
     return np.asarray((x * (o["bias"] + o["alpha"] * sums) ** -float(o["beta"])).astype(np.float32))
+
+
+@reference(
+    "odml.rms_norm",
+    rounding={"": "the sum of squares within n / 8 eps; one rounding for the root, its reciprocal and each product"},
+    options=scalars,
+)
+def rms_norm(node: OpNode, x: Array, gamma: Array | None = None) -> Array:
+    """x / sqrt(mean of x^2 + epsilon) by rows, times a factor for each channel."""
+    wide = x.astype(np.float64)
+    y = wide / np.sqrt((wide * wide).mean(-1, keepdims=True) + float(np.float32(node.options["epsilon"])))
+    return np.asarray(y if gamma is None else y * gamma, np.float32)

@@ -1,4 +1,4 @@
-"""L2_NORMALIZATION and LOCAL_RESPONSE_NORMALIZATION."""
+"""L2_NORMALIZATION, LOCAL_RESPONSE_NORMALIZATION and odml.rms_norm."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from support.cases import Case
 from support.compare import EPS
+from support.composite import OneComposite, flex_of
 from support.node import Given, OneNode, scaled, values
 
 from minilite.errors import UnsupportedOpError
+from minilite.format.dtypes import TensorType
 from minilite.format.quantization import Quantization
 
 UNIT = {"s8": Quantization((1 / 128,), (0,)), "u8": Quantization((1 / 128,), (128,))}
@@ -18,6 +20,7 @@ RESPONSE = {"radius": 2, "bias": 1.0, "alpha": 0.5, "beta": 0.75}
 EVERY_TYPE: dict[str, Any] = {
     "L2_NORMALIZATION": Case([(2, 3, 4, 17)], quantization=UNIT, tolerance=8 * EPS),
     "LOCAL_RESPONSE_NORMALIZATION": Case([(2, 3, 4, 7)], RESPONSE, tolerance=64 * EPS),
+    "odml.rms_norm": Case([(2, 3, 7), (7,)], tolerance=64 * EPS, oracle=None, custom=flex_of(epsilon=1e-6)),
 }
 
 
@@ -54,3 +57,55 @@ def test_response() -> None:
             OneNode("LOCAL_RESPONSE_NORMALIZATION", [x], {**RESPONSE, "radius": radius, "beta": beta}).check(
                 tolerance=64 * EPS
             )
+
+
+def rms_norm(
+    x: Any, gamma: Any = None, epsilon: float = 1e-6, factor: float = 1.0, attributes: Any = None
+) -> OneComposite:
+    """odml.rms_norm, with a last factor that the decomposition alone has."""
+
+    def body(g: Any, tensors: list[int]) -> list[int]:
+        def number(value: float) -> int:
+            return int(g.constant("n", np.array(value, np.float32)))
+
+        def node(op: str, inputs: list[int], shape: Any = x.shape, **options: Any) -> int:
+            return int(g.node(op, inputs, out=("t", tuple(shape)), options=options))
+
+        column = (*x.shape[:-1], 1)
+        square = node("MUL", [tensors[0], tensors[0]])
+        last = g.constant("axis", np.array([x.ndim - 1], np.int32))
+        mean = node("MEAN", [square, last], column, keep_dims=True)
+        root = node("RSQRT", [node("ADD", [mean, number(epsilon)], column)], column)
+        y = node("MUL", [node("MUL", [tensors[0], root]), number(factor)])
+        return [y if gamma is None else node("MUL", [y, tensors[1]])]
+
+    arrays = [x] if gamma is None else [x, gamma]
+    attributes = {"epsilon": epsilon} if attributes is None else attributes
+    constants = () if gamma is None else (1,)
+    return OneComposite("odml.rms_norm", arrays, [(x.shape, TensorType.FLOAT32)], body, attributes, constants=constants)
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1), (1, 1, 64), (2, 3, 70), (5,), (7, 1023), (1, 4, 2304)])
+@pytest.mark.parametrize("scaled", [False, True])
+def test_rms(shape: tuple[int, ...], scaled: bool) -> None:
+    rng = np.random.default_rng(6)
+    one = rms_norm(values(rng, "f32", shape), values(rng, "f32", shape[-1:]) if scaled else None)
+    assert one.runs_by_kernel()
+    one.check(tolerance=EPS * 8 * max(float(np.abs(a).max()) for a in one.given) ** 2 * (4 + shape[-1] / 64))
+
+
+def test_rms_of_zeros_and_nothing() -> None:
+    assert not rms_norm(np.zeros((2, 5), np.float32)).check()[0].any()
+    assert rms_norm(np.zeros((0, 5), np.float32)).check(oracle=None)[0].shape == (0, 5)
+
+
+def test_rms_that_is_not_known_runs_by_its_decomposition() -> None:
+    rng = np.random.default_rng(7)
+    x, gamma = values(rng, "f32", (2, 3, 8)), values(rng, "f32", (8,))
+    rms_norm(x, gamma, factor=0.3).same_as_decomposition()  # of which neither operands nor attributes know
+    rms_norm(x, values(rng, "f32", (1,))).same_as_decomposition()
+    rms_norm(x, values(rng, "f32", (1, 3, 8))).same_as_decomposition()
+    rms_norm(x, gamma, attributes={"axis": 1}).same_as_decomposition()
+    rms_norm(x, gamma, attributes={"epsilon": 1e-6, "axis": -1}).same_as_decomposition()
+    rms_norm(x, gamma, epsilon=1e-6, attributes={"epsilon": 1e-3}).same_as_decomposition()
+    rms_norm(np.zeros((2, 8), np.float32), gamma, attributes={"epsilon": "none"}).same_as_decomposition()
