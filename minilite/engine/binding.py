@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from minilite._native.state import binding_rows
+from minilite._native.state import BindingRows, binding_rows
 from minilite.errors import InputError
 from minilite.format.dtypes import TensorType, element_bits, numpy_type
 from minilite.format.model import Array, Subgraph, Tensor
@@ -29,8 +29,10 @@ class Bound:
     __slots__ = ("arrays", "rows")
 
     def __init__(self, arrays: Mapping[int, Binding]) -> None:
-        self.arrays = arrays
-        self.rows = binding_rows([(b.address, b.array.nbytes, index) for index, b in sorted(arrays.items())])
+        self.arrays: Mapping[int, Binding] = arrays
+        self.rows: BindingRows = binding_rows(
+            [(b.address, b.array.nbytes, index) for index, b in sorted(arrays.items())]
+        )
 
 
 UNBOUND = Bound({})

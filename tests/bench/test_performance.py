@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from asv_bench import builds, history_chart, performance, real_models
+from asv_bench import builds, counted_models, history_chart, performance, real_models
 
 
 def text() -> str:
@@ -107,3 +107,9 @@ def test_the_readme_has_its_table_of_models() -> None:
     assert len(rows) > 5
     assert any("int8" in row for row in rows)
     assert "level" in table
+
+
+def test_the_count_of_callgrind_is_read() -> None:
+    assert counted_models.collected("==7== Events    : Ir\n==7== Collected : 370032392\n") == 370032392
+    with pytest.raises(ValueError, match="callgrind printed no count"):
+        counted_models.collected("==7== Collected :\n")
