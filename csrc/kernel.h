@@ -143,6 +143,9 @@ typedef enum {
     /* Of a constant input 0 the outputs are constants: the node vanishes when it is lowered. */
     ML_KERNEL_FOLDS = 1 << 6,
     ML_KERNEL_NO_REFERENCE = 1 << 7, /* there is no numpy reference */
+    /* A node's name says what it computes: the kernel of a custom operator of that name runs in its
+     * place, where it takes the node's attributes, types and ranks. */
+    ML_KERNEL_IS_COMPOSITE = 1 << 15,
     /* For graph/fuse.c, which puts several nodes into one: */
     ML_KERNEL_IS_CLAMP = 1 << 8, /* the output is the input within the parameters minimum and
                                   * maximum */
@@ -153,9 +156,8 @@ typedef enum {
     ML_KERNEL_ADDS = 1 << 13, /* the sum of two inputs */
     /* With the parameter squares it takes the square of each element of input 0. */
     ML_KERNEL_TAKES_SQUARES = 1 << 14,
-    /* The operator is a composite of that name: the row runs each STABLEHLO_COMPOSITE that it
-     * takes, others run their decomposition. */
-    ML_KERNEL_IS_COMPOSITE = 1 << 15
+    /* Output i may be exactly input i, for each i, where the caller bound one buffer to both. */
+    ML_KERNEL_IN_PAIRS = 1 << 16
 } ml_kernel_flag;
 
 /* Which quantization a row takes, of operands of the types s8, u8 and s16. */
@@ -214,12 +216,6 @@ struct ml_kernel {
 #define ML_CUSTOM_OP(operator, first, last)                                                \
     .abi = ML_KERNEL_ABI, .op = (operator), .custom = true, .first_version = (first),      \
     .last_version = (last)
-/* A composite; the versions are its own. Its options are its attributes, each of which must be the
- * option of a field. Where operands or attributes are others than the row takes, or check refuses
- * them, the composite runs its decomposition. */
-#define ML_COMPOSITE(composite, first, last)                                                  \
-    .abi = ML_KERNEL_ABI, .op = (composite), .flags = ML_KERNEL_IS_COMPOSITE,                 \
-    .first_version = (first), .last_version = (last)
 #define ML_INPUT(i) (UINT64_C(1) << (i))
 
 /* ML_PARAMS(gelu_params, GELU_FIELDS) declares `struct gelu_params` and its field table from

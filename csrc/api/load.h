@@ -117,13 +117,6 @@ typedef struct ml_array {
 } ml_array;
 
 /* What Python has to know of a kernel. */
-/* Whose names an operator's name is one of. */
-typedef enum ml_operator_kind {
-    ML_BUILTIN_OPERATOR,
-    ML_CUSTOM_OPERATOR,
-    ML_COMPOSITE_OPERATOR
-} ml_operator_kind;
-
 typedef struct ml_kernel_info {
     const char *name;
     const ml_field *fields;
@@ -137,7 +130,7 @@ typedef struct ml_kernel_info {
     uint64_t writes;
     int32_t first_version;
     int32_t last_version;
-    int32_t kind; /* ml_operator_kind */
+    int32_t custom;
     int32_t in_place;
     int32_t follows;
     int32_t quantization;
@@ -155,7 +148,7 @@ const ml_kernel *ml_kernel_at(int32_t index);
 const char *ml_kernel_family(const ml_kernel *kernel);
 /* The row of an operator, in the highest first version up to `version` if there are several; NULL
  * if none runs it. */
-const ml_kernel *ml_kernel_of(const char *op, int64_t bytes, int32_t kind, int32_t version);
+const ml_kernel *ml_kernel_of(const char *op, int64_t bytes, int32_t custom, int32_t version);
 /* ML_GRAPH_ERROR for a row that was compiled against another kernel.h, or that is not whole. */
 ml_status ml_kernel_describe(const ml_kernel *kernel, ml_kernel_info *info, ml_error *error);
 /* The first row of the kernel's table that takes these operand types (-1 = absent), outputs after

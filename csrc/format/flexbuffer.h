@@ -49,7 +49,7 @@ typedef struct ml_flex_value {
 bool ml_flex_open(const uint8_t *data, int64_t bytes, ml_flex_map *map);
 /* The value of that key; false if there is none. Of equal keys the last counts. */
 bool ml_flex_find(const ml_flex_map *map, const char *key, ml_flex_value *value);
-/* The key of entry `i`, i < count. */
+/* Key number `i`, i < count. */
 const char *ml_flex_key(const ml_flex_map *map, int64_t i);
 /* Element `i` of a vector of numbers, i < count. */
 void ml_flex_number(const ml_flex_map *map, const ml_flex_value *vector, int64_t i,

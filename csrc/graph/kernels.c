@@ -42,22 +42,18 @@ const ml_kernel *ml_kernel_find(const char *name) {
     return NULL;
 }
 
-static int32_t kind_of(const ml_kernel *k) {
-    if (k->flags & ML_KERNEL_IS_COMPOSITE) return ML_COMPOSITE_OPERATOR;
-    return k->custom ? ML_CUSTOM_OPERATOR : ML_BUILTIN_OPERATOR;
-}
-
-static bool runs(const ml_kernel *k, const char *op, int64_t bytes, int32_t kind) {
-    return k->op && bytes > 0 && k->op[0] == op[0] && kind_of(k) == kind &&
+static bool runs(const ml_kernel *k, const char *op, int64_t bytes, bool custom) {
+    return k->op && bytes > 0 && k->op[0] == op[0] && k->custom == custom &&
            strncmp(k->op, op, (size_t)bytes) == 0 && !k->op[bytes];
 }
 
-const ml_kernel *ml_kernel_of(const char *op, int64_t bytes, int32_t kind, int32_t version) {
+const ml_kernel *ml_kernel_of(const char *op, int64_t bytes, int32_t custom, int32_t version) {
     const ml_kernel *found = NULL;
     for (size_t f = 0; f < sizeof tables / sizeof tables[0]; f++)
         for (const ml_kernel *k = tables[f]; k->name; k++)
-            if (runs(k, op, bytes, kind) && (!found || (k->first_version <= version &&
-                                                        k->first_version > found->first_version)))
+            if (runs(k, op, bytes, custom != 0) &&
+                (!found ||
+                 (k->first_version <= version && k->first_version > found->first_version)))
                 found = k;
     return found;
 }
@@ -108,7 +104,7 @@ ml_status ml_kernel_describe(const ml_kernel *k, ml_kernel_info *info, ml_error 
                              .params_bytes = k->params_bytes,
                              .flags = k->flags,
                              .op = k->op,
-                             .kind = kind_of(k),
+                             .custom = k->custom,
                              .first_version = k->first_version,
                              .last_version = k->last_version,
                              .takes = k->takes,

@@ -240,31 +240,29 @@ static int32_t flags_of(const ml_kernel *k, bool python) {
     return flags;
 }
 
-/* Puts the node, by a row of the kernel's table, with the parameters that were read. */
-static ml_status put(lowering *l, const ml_kernel *k, int32_t typed, const int32_t *subgraphs,
-                     int32_t n_subgraphs, ml_error *error) {
-    const bool in_c = k->typed[typed].eval != NULL;
-    const bool python = !(k->flags & ML_KERNEL_NO_REFERENCE) && (l->reference || !in_c);
-    return ml_lowering_put(&l->shown, k, in_c ? typed : -1, flags_of(k, python), l->node_params,
-                           subgraphs, n_subgraphs, error);
-}
-
-/* A composite by the kernel of its name; `*known` is false where its decomposition has to run. */
-static ml_status lower_composite(lowering *l, const ml_node_row *row, bool *known,
-                                 ml_error *error) {
-    ml_code code;
-    *known = ml_open_composite(&code, l->shown.file, row) && !any_sparse(l, row);
-    const int32_t typed = *known ? ml_match_node(l, &code, row) : -1;
-    *known = typed >= 0;
-    if (!*known) return ML_OK;
-    const int32_t *subgraphs;
-    int32_t n_subgraphs;
+/* Lowers a composite to the kernel of its name, if there is one that takes the node; `done` says
+ * whether. Without it the node runs its decomposition. */
+static ml_status lower_composite(lowering *l, const ml_node_row *row, bool *done, ml_error *error) {
+    ml_code code = {.kernel = ml_composite_kernel(l, row)};
+    *done = false;
+    if (!code.kernel || l->reference || any_sparse(l, row)) return ML_OK;
+    const int32_t typed = ml_match_node(l, &code, row);
+    if (typed < 0 || !code.kernel->typed[typed].eval) return ML_OK;
+    const int32_t *subgraphs = NULL;
+    int32_t n_subgraphs = 0;
     ml_error refusal = ML_NO_ERROR;
+    l->composite = true;
     const ml_status status = ml_read_options(l, &code, row, &refusal, &subgraphs, &n_subgraphs);
-    *known = status != ML_UNSUPPORTED;
-    if (status == ML_OK) return put(l, code.kernel, typed, NULL, 0, error);
-    if (*known) *error = refusal;
-    return *known ? status : ML_OK;
+    l->composite = false;
+    if (status == ML_UNSUPPORTED || (status == ML_OK && !ml_knows_all_options(l, code.kernel)))
+        return ML_OK;
+    if (status != ML_OK) {
+        *error = refusal;
+        return status;
+    }
+    *done = true;
+    return ml_lowering_put(&l->shown, code.kernel, typed, flags_of(code.kernel, false),
+                           l->node_params, NULL, 0, error);
 }
 
 /* One node by its operator's row. */
@@ -282,6 +280,11 @@ static ml_status lower_node(lowering *l, ml_error *error) {
                      row->version, k->first_version, k->last_version);
         return collect_refusal(l, &refusal, error);
     }
+    if (k->flags & ML_KERNEL_IS_COMPOSITE) {
+        bool done;
+        const ml_status status = lower_composite(l, row, &done, error);
+        if (done || status != ML_OK) return status;
+    }
     if (k->follows && row->n_outputs > 0) {
         int32_t i = __builtin_ctz(k->follows);
         if (i < row->n_inputs && row->inputs[i] >= 0)
@@ -291,14 +294,11 @@ static ml_status lower_node(lowering *l, ml_error *error) {
         l->shown.need = ML_NEEDS_DENSE;
         return ML_OK;
     }
-    bool known;
-    ml_status status = lower_composite(l, row, &known, error);
-    if (status != ML_OK || known) return status;
     const int32_t typed = ml_match_node(l, code, row);
     if (typed < 0) return collect_refusal(l, NULL, error);
     const int32_t *subgraphs = NULL;
     int32_t n_subgraphs = 0;
-    status = ml_read_options(l, code, row, &refusal, &subgraphs, &n_subgraphs);
+    ml_status status = ml_read_options(l, code, row, &refusal, &subgraphs, &n_subgraphs);
     if (status == ML_UNSUPPORTED) return collect_refusal(l, &refusal, error);
     if (status != ML_OK) {
         *error = refusal;
@@ -306,7 +306,10 @@ static ml_status lower_node(lowering *l, ml_error *error) {
     }
     if (k->flags & ML_KERNEL_FOLDS && row->inputs[0] >= 0 && l->tensors[row->inputs[0]].data)
         return fold(l, row, error);
-    return put(l, k, typed, subgraphs, n_subgraphs, error);
+    const bool in_c = k->typed[typed].eval != NULL;
+    const bool python = !(k->flags & ML_KERNEL_NO_REFERENCE) && (l->reference || !in_c);
+    return ml_lowering_put(&l->shown, k, in_c ? typed : -1, flags_of(k, python), l->node_params,
+                           subgraphs, n_subgraphs, error);
 }
 
 /* Steps to the next node; false after the last one. */

@@ -59,7 +59,7 @@ typedef struct lowering {
     int32_t seeds; /* drawn so far */
     int32_t number; /* of the node where it stands, all nodes counted through */
     bool reference;
-    bool composite; /* the node's options are its attributes */
+    bool composite; /* the node's options are its attributes as a composite */
     _Alignas(16) uint8_t node_params[ML_MOST_PARAMS];
 } lowering;
 
@@ -67,15 +67,16 @@ typedef struct lowering {
 void *ml_lowering_keep(lowering *l, int64_t bytes, ml_error *error);
 /* Finds the code's row, and the slots of its options. */
 void ml_open_code(ml_code *code, const ml_file *file, const ml_operator_row *row, bool callers);
-/* Of a node that is a composite: the row that runs those of its name and version; false if there
- * is none. */
-bool ml_open_composite(ml_code *code, const ml_file *file, const ml_node_row *row);
 /* The row of the kernel's table that takes the node's operands; -1 if none does. */
 int32_t ml_match_node(const lowering *l, ml_code *code, const ml_node_row *row);
 /* Quantization, options and check of the node where lowering stands: fills node_params and says
  * which subgraphs it calls (valid until the next node). ML_UNSUPPORTED when the node is refused. */
 ml_status ml_read_options(lowering *l, ml_code *code, const ml_node_row *row, ml_error *error,
                           const int32_t **subgraphs, int32_t *n_subgraphs);
+/* The kernel that the name of a composite node says; NULL if there is none. */
+const ml_kernel *ml_composite_kernel(const lowering *l, const ml_node_row *row);
+/* Whether the kernel has a field for each of the options that were read last. */
+bool ml_knows_all_options(const lowering *l, const ml_kernel *kernel);
 /* Whether operands of these types (-1 = absent) are as a signature spells them, as in kernel.h. */
 bool ml_types_match(const char *signature, const int32_t *types, int32_t n_inputs,
                     int32_t n_outputs);

@@ -47,34 +47,15 @@ static const char *option_of(const ml_field *f) { return f->option ? f->option :
 void ml_open_code(ml_code *code, const ml_file *file, const ml_operator_row *row, bool callers) {
     code->callers = callers;
     if (row->custom) {
-        code->kernel = ml_kernel_of((const char *)file->data + row->name.at, row->name.bytes,
-                                    ML_CUSTOM_OPERATOR, row->version);
+        code->kernel = ml_kernel_of((const char *)file->data + row->name.at, row->name.bytes, true,
+                                    row->version);
     } else if (row->op < ml_schema_n_operators) {
         int length;
         const char *name = value_name(ML_ENUM_BuiltinOperator, row->op, &length);
-        code->kernel = ml_kernel_of(name, length, ML_BUILTIN_OPERATOR, row->version);
+        code->kernel = ml_kernel_of(name, length, false, row->version);
     }
     for (int32_t i = 0; code->kernel && i < code->kernel->n_fields; i++)
         code->slots[i] = (int8_t)slot_named(row->table, option_of(&code->kernel->fields[i]));
-}
-
-static const ml_slot_value *slot_value(const ml_node_row *row, int32_t slot) {
-    return slot < row->n_options ? &row->options[slot] : NULL;
-}
-
-bool ml_open_composite(ml_code *code, const ml_file *file, const ml_node_row *row) {
-    *code = (ml_code){.n_inputs = -1};
-    if (file->operators[row->code].op != ML_BuiltinOperator_STABLEHLO_COMPOSITE ||
-        row->options_table != ML_TABLE_StableHLOCompositeOptions)
-        return false;
-    const ml_slot_value *name = slot_value(row, ML_SLOT_StableHLOCompositeOptions_name);
-    const ml_slot_value *version = slot_value(row, ML_SLOT_StableHLOCompositeOptions_version);
-    if (!name || !name->at || !version) return false;
-    code->kernel = ml_kernel_of((const char *)file->data + name->at, name->count,
-                                ML_COMPOSITE_OPERATOR, (int32_t)version->integer);
-    memset(code->slots, -1, sizeof code->slots);
-    return code->kernel && version->integer >= code->kernel->first_version &&
-           version->integer <= code->kernel->last_version;
 }
 
 /* Types ---------------------------------------------------------------------------------------- */
@@ -188,50 +169,38 @@ static ml_node_option read_slot(const ml_file *file, int32_t table, int32_t slot
     }
 }
 
+/* An option of a builtin node; of kind 0 where it is missing. */
+static ml_node_option builtin_option(const lowering *l, const ml_node_row *row, const char *name) {
+    const int32_t slot = slot_named(row->options_table, name);
+    if (slot < 0 || slot >= row->n_options) return (ml_node_option){0};
+    return read_slot(l->shown.file, row->options_table, slot, &row->options[slot]);
+}
+
+/* The flexbuffer of a custom node's options, or of a composite's attributes. */
 static const uint8_t *custom_options(const ml_call *c, int64_t *bytes) {
+    const lowering *l = lowering_of(c);
+    if (l->composite) {
+        const ml_node_option attributes = builtin_option(l, node_row(c), "composite_attributes");
+        *bytes = attributes.count;
+        return attributes.data;
+    }
     const ml_span span = node_row(c)->custom_options;
     *bytes = span.bytes;
-    return lowering_of(c)->shown.file->data + span.at;
+    return l->shown.file->data + span.at;
 }
 
-/* The attributes of a composite; NULL where it has none. */
-static const uint8_t *attributes(const ml_call *c, int64_t *bytes) {
-    const int32_t slot = ML_SLOT_StableHLOCompositeOptions_composite_attributes;
-    const ml_slot_value *value = slot_value(node_row(c), slot);
-    *bytes = value && value->at ? value->count : 0;
-    return *bytes ? lowering_of(c)->shown.file->data + value->at : NULL;
-}
-
-/* Opens the map of the node's options; bytes that are no flexbuffer refuse the node. */
-static bool open_map(const ml_call *c) {
-    lowering *l = lowering_of(c);
-    if (l->flex.data) return true;
-    int64_t bytes;
-    const uint8_t *data = l->composite ? attributes(c, &bytes) : custom_options(c, &bytes);
-    if (data && ml_flex_open(data, bytes, &l->flex)) return true;
-    l->flex = (ml_flex_map){0};
-    if (!l->composite || data)
-        ml_fail(c, ML_UNSUPPORTED, "%s are not a flexbuffer map",
-                l->composite ? "attributes" : "custom options");
-    return false;
-}
-
-/* Finds an option of a custom operator, or an attribute. */
+/* Finds an option of a custom operator; bytes that are no flexbuffer refuse the node. */
 static bool find_custom(const ml_call *c, const char *name, ml_flex_value *value) {
-    return open_map(c) && ml_flex_find(&lowering_of(c)->flex, name, value);
-}
-
-/* Each attribute is the option of one of the kernel's fields: others may mean anything. */
-static ml_status check_attributes(const ml_call *c, const ml_kernel *k) {
-    const ml_flex_map *map = &lowering_of(c)->flex;
-    for (int64_t i = 0; open_map(c) && i < map->count; i++) {
-        const char *key = ml_flex_key(map, i);
-        int32_t field = 0;
-        while (field < k->n_fields && strcmp(option_of(&k->fields[field]), key) != 0) field++;
-        if (field == k->n_fields)
-            return ml_fail(c, ML_UNSUPPORTED, "the attribute %s is not known", key);
+    lowering *l = lowering_of(c);
+    int64_t bytes;
+    const uint8_t *data = custom_options(c, &bytes);
+    if (l->composite && bytes == 0) return false; /* it has no attributes */
+    if (!l->flex.data && !ml_flex_open(data, bytes, &l->flex)) {
+        l->flex.data = NULL;
+        ml_fail(c, ML_UNSUPPORTED, "custom options are not a flexbuffer map");
+        return false;
     }
-    return c->env->error->status;
+    return ml_flex_find(&l->flex, name, value);
 }
 
 static ml_node_option option_of_value(const lowering *l, const ml_flex_value *v) {
@@ -257,13 +226,6 @@ static ml_node_option option_element(const ml_call *c, const char *name, int64_t
     return option_of_value(lowering_of(c), &element);
 }
 
-static ml_node_option option_of_node(const ml_call *c, const char *name) {
-    const ml_node_row *row = node_row(c);
-    const int32_t slot = slot_named(row->options_table, name);
-    if (slot < 0 || slot >= row->n_options) return (ml_node_option){0};
-    return read_slot(lowering_of(c)->shown.file, row->options_table, slot, &row->options[slot]);
-}
-
 static ml_node_option option(const ml_call *c, const char *name) {
     const ml_node_row *row = node_row(c);
     if (lowering_of(c)->composite || lowering_of(c)->shown.file->operators[row->code].custom) {
@@ -271,7 +233,11 @@ static ml_node_option option(const ml_call *c, const char *name) {
         if (!find_custom(c, name, &value)) return (ml_node_option){0};
         return option_of_value(lowering_of(c), &value);
     }
-    return option_of_node(c, name);
+    return builtin_option(lowering_of(c), row, name);
+}
+
+static ml_node_option option_of_node(const ml_call *c, const char *name) {
+    return builtin_option(lowering_of(c), node_row(c), name);
 }
 
 static const char *option_word(const ml_call *c, const char *name) {
@@ -506,14 +472,29 @@ static const int32_t *gather_operands(lowering *l, const ml_node_row *row, int32
     return all;
 }
 
+const ml_kernel *ml_composite_kernel(const lowering *l, const ml_node_row *row) {
+    const ml_node_option name = builtin_option(l, row, "name");
+    return name.data ? ml_kernel_of(name.data, name.count, true, 1) : NULL;
+}
+
+bool ml_knows_all_options(const lowering *l, const ml_kernel *kernel) {
+    for (int64_t i = 0; l->flex.data && i < l->flex.count; i++) {
+        const char *key = ml_flex_key(&l->flex, i);
+        int32_t f = 0;
+        while (f < kernel->n_fields && (kernel->fields[f].rule == ML_FIELD_CONSTANT ||
+                                        strcmp(option_of(&kernel->fields[f]), key) != 0))
+            f++;
+        if (f == kernel->n_fields) return false;
+    }
+    return true;
+}
+
 ml_status ml_read_options(lowering *l, ml_code *code, const ml_node_row *row, ml_error *error,
                           const int32_t **subgraphs, int32_t *n_subgraphs) {
     const ml_kernel *k = code->kernel;
     memset(l->node_params, 0, (size_t)k->params_bytes);
     l->flex.data = NULL;
-    l->composite = (k->flags & ML_KERNEL_IS_COMPOSITE) != 0;
-    if (!k->n_fields && !k->quantization && !k->writes && !k->check && !k->calls && !l->composite)
-        return ML_OK;
+    if (!k->n_fields && !k->quantization && !k->writes && !k->check && !k->calls) return ML_OK;
     int32_t few[ML_MATCHED_OPERANDS];
     const int32_t *operands = gather_operands(l, row, few, error);
     if (!operands) return error->status;
@@ -533,7 +514,6 @@ ml_status ml_read_options(lowering *l, ml_code *code, const ml_node_row *row, ml
     ml_status status = k->writes ? check_written(&c, k->writes) : ML_OK;
     if (status == ML_OK && k->quantization)
         status = ml_check_all_quantized(&c, k->quantization == ML_TAKES_QUANTIZED_OR_BARE);
-    if (status == ML_OK && l->composite) status = check_attributes(&c, k);
     for (int32_t i = 0; i < k->n_fields && status == ML_OK; i++)
         status = put_field(&c, &k->fields[i], code->slots[i], l->node_params);
     if (status == ML_OK && k->check) status = k->check(&c, l->node_params);

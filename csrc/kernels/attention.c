@@ -9,6 +9,10 @@
 #include "rules/work.h"
 
 enum {
+    Q,
+    K,
+    V,
+    MASK,
     MOST_TILES = 5, /* of rows of a block */
     NEAR_SCORES = 1 << 16, /* floats of a block: they are gone through several times */
     FEW_ROWS = 8 /* of a kv head: to pack k and v for so few takes longer than the products */
@@ -38,53 +42,48 @@ typedef struct attention_blob {
 
 /* Sizes -------------------------------------------------------------------------------------- */
 
-static bool find_mask(const ml_shape *mask, attention_blob *b) {
-    const int64_t sizes[3] = {b->batches, b->heads, b->tokens};
-    if (mask->rank != 4 || mask->dims[3] != b->keys) return false;
-    int64_t step = b->keys;
-    for (int d = 2; d >= 0; d--) {
-        if (mask->dims[d] != 1 && mask->dims[d] != sizes[d]) return false;
-        b->mask_steps[d] = mask->dims[d] == 1 ? 0 : step;
-        step *= mask->dims[d];
-    }
-    return true;
-}
-
-/* Fills the blob with sizes; fails with `status` where the shapes do not match. */
-static ml_status find_sizes(const ml_call *c, attention_blob *b, ml_status status) {
-    const ml_shape *q = &ml_input(c, 0)->shape, *k = &ml_input(c, 1)->shape;
-    const ml_shape *v = &ml_input(c, 2)->shape;
-    char texts[4][96];
-    if (q->rank == 4 && k->rank == 4 && v->rank == 4) {
-        *b = (attention_blob){.batches = q->dims[0],
-                              .tokens = q->dims[1],
-                              .heads = q->dims[2],
-                              .keys = k->dims[1],
-                              .kv_heads = k->dims[2],
-                              .depth = q->dims[3],
-                              .width = v->dims[3]};
-        const bool matches = k->dims[0] == b->batches && k->dims[3] == b->depth &&
-                             v->dims[0] == b->batches && v->dims[1] == b->keys &&
-                             v->dims[2] == b->kv_heads && b->kv_heads > 0 &&
-                             b->heads % b->kv_heads == 0;
-        const ml_tensor *mask = ml_input(c, 3);
-        if (matches && (!mask || find_mask(&mask->shape, b))) return ML_OK;
-    }
-    return ml_fail(c, status, "shapes of q %s, k %s, v %s and mask %s do not match",
-                   ml_shape_text(q, texts[0]), ml_shape_text(k, texts[1]),
-                   ml_shape_text(v, texts[2]),
-                   ml_input(c, 3) ? ml_shape_text(&ml_input(c, 3)->shape, texts[3]) : "(none)");
+/* Whether shapes fit each other; they are the file's in check, and today's in prepare. */
+static ml_status check_shapes(const ml_call *c, ml_status status) {
+    const ml_shape *q = &ml_input(c, Q)->shape, *k = &ml_input(c, K)->shape,
+                   *v = &ml_input(c, V)->shape;
+    char one[96], two[96], three[96];
+    bool fit = q->rank == 4 && k->rank == 4 && v->rank == 4;
+    fit = fit && k->dims[0] == q->dims[0] && v->dims[0] == q->dims[0];
+    fit = fit && v->dims[1] == k->dims[1] && v->dims[2] == k->dims[2] && k->dims[3] == q->dims[3];
+    fit = fit && k->dims[1] > 0 && k->dims[2] > 0 && q->dims[2] % k->dims[2] == 0;
+    if (!fit)
+        return ml_fail(c, status,
+                       "q, k and v have shapes %s, %s and %s, must be (batch, queries, heads, "
+                       "depth) and twice (batch, keys, groups, depth), groups a divisor of heads",
+                       ml_shape_text(q, one), ml_shape_text(k, two), ml_shape_text(v, three));
+    if (!ml_input(c, MASK)) return ML_OK;
+    const ml_shape *mask = &ml_input(c, MASK)->shape;
+    const int32_t full[4] = {q->dims[0], q->dims[2], q->dims[1], k->dims[1]};
+    fit = mask->rank == 4 && mask->dims[3] == full[3];
+    for (int d = 0; fit && d < 3; d++) fit = mask->dims[d] == 1 || mask->dims[d] == full[d];
+    if (fit) return ML_OK;
+    return ml_fail(c, status,
+                   "the mask has shape %s, must be (1 or %d, 1 or %d, 1 or %d, %d): batch, heads, "
+                   "queries, keys",
+                   ml_shape_text(mask, one), full[0], full[1], full[2], full[3]);
 }
 
 static ml_status check_attention(const ml_call *c, void *params) {
     const attention_params *p = params;
-    attention_blob sizes;
     if (ml_option_of(c, "scale").kind && p->scale == 0.0f)
-        return ml_fail(c, ML_UNSUPPORTED, "the scale is 0");
-    if (p->logit_cap < 0.0f)
-        return ml_fail(c, ML_UNSUPPORTED, "the logit cap is %g, must be 0 or more",
+        return ml_fail(c, ML_UNSUPPORTED, "option scale is 0, must not be");
+    if (ml_option_of(c, "logit_cap").kind && !(p->logit_cap > 0.0f))
+        return ml_fail(c, ML_UNSUPPORTED, "option logit_cap is %g, must be positive",
                        (double)p->logit_cap);
-    return find_sizes(c, &sizes, ML_UNSUPPORTED);
+    return check_shapes(c, ML_UNSUPPORTED);
+}
+
+static void find_mask_steps(const ml_shape *mask, attention_blob *b) {
+    int64_t step = b->keys;
+    for (int d = 2; d >= 0; d--) {
+        b->mask_steps[d] = mask->dims[d] == 1 ? 0 : step;
+        step *= mask->dims[d];
+    }
 }
 
 /* Blocks of equal size, of whole tiles where there are many rows. */
@@ -105,9 +104,18 @@ static int64_t worker_floats(const attention_blob *b) {
 static ml_status prepare_attention(const ml_call *c, ml_wish *wish) {
     const attention_params *p = c->params;
     attention_blob *b = c->blob;
-    ml_status status = find_sizes(c, b, ML_SHAPE_ERROR);
+    ml_status status = check_shapes(c, ML_SHAPE_ERROR);
     if (status != ML_OK) return status;
-    ml_shape y = ml_input(c, 0)->shape;
+    const ml_shape *q = &ml_input(c, Q)->shape, *k = &ml_input(c, K)->shape;
+    *b = (attention_blob){.batches = q->dims[0],
+                          .tokens = q->dims[1],
+                          .heads = q->dims[2],
+                          .keys = k->dims[1],
+                          .kv_heads = k->dims[2],
+                          .depth = q->dims[3],
+                          .width = ml_input(c, V)->shape.dims[3]};
+    if (ml_input(c, MASK)) find_mask_steps(&ml_input(c, MASK)->shape, b);
+    ml_shape y = *q;
     y.dims[3] = (int32_t)b->width;
     status = ml_set_output(c, 0, &y);
     if (status != ML_OK) return status;
@@ -117,8 +125,9 @@ static ml_status prepare_attention(const ml_call *c, ml_wish *wish) {
     const ml_simd *simd = c->env->simd;
     int64_t kv, bytes, most;
     b->block = find_block(simd, b);
-    /* An odd number of lines: rows a power of 2 apart would meet in a few places of the cache. */
-    b->stride = ml_round_up(b->keys, 16) | 16;
+    /* Rows that are 512 bytes or more of powers of 2 apart would meet in a few places of the
+     * cache. */
+    b->stride = b->keys % 128 ? b->keys : b->keys + 16;
     if (b->rows > FEW_ROWS && b->keys > 0 && b->depth > 0) {
         b->packed_k = ml_packed_f32(simd, b->keys, b->depth);
         b->packed_v = ml_packed_f32(simd, b->width, b->keys);
@@ -168,8 +177,8 @@ static ml_status pack_heads(const ml_call *c, int64_t first, int64_t end, int32_
     float *rows = ml_worker_scratch(c, worker);
     (void)args;
     for (int64_t kv = first; kv < end; kv++) {
-        const float *k = (const float *)ml_in(c, 1) + start_of(b, kv, b->depth);
-        const float *v = (const float *)ml_in(c, 2) + start_of(b, kv, b->width);
+        const float *k = (const float *)ml_in(c, K) + start_of(b, kv, b->depth);
+        const float *v = (const float *)ml_in(c, V) + start_of(b, kv, b->width);
         float *to = (float *)c->scratch + kv * (b->packed_k + b->packed_v);
         if (b->kv_heads > 1) {
             gather_rows(k, b->kv_heads * b->depth, b->keys, b->depth, rows);
@@ -209,7 +218,7 @@ static void scale_row(const float *restrict q, int64_t n, float scale, float *re
 static void scale_rows(const ml_call *c, const rows_of_kv *at) {
     const attention_blob *b = c->blob;
     for (int64_t i = 0; i < at->count; i++) {
-        const float *q = (const float *)ml_in(c, 0) + row_start(b, at, at->first + i, b->depth);
+        const float *q = (const float *)ml_in(c, Q) + row_start(b, at, at->first + i, b->depth);
         scale_row(q, b->depth, b->scale, at->q + i * b->depth);
     }
 }
@@ -242,7 +251,7 @@ static void find_scores(const ml_call *c, const rows_of_kv *at) {
     const ml_rows_f32_args product = {.x = at->q,
                                       .rows = at->count,
                                       .x_stride = b->depth,
-                                      .w = (const float *)ml_in(c, 1) +
+                                      .w = (const float *)ml_in(c, K) +
                                            start_of(b, at->kv, b->depth),
                                       .w_stride = b->kv_heads * b->depth,
                                       .k = b->depth,
@@ -257,7 +266,7 @@ static void cap_and_mask(const ml_call *c, const rows_of_kv *at) {
     const attention_blob *b = c->blob;
     const ml_simd *simd = c->env->simd;
     const float cap = ((const attention_params *)c->params)->logit_cap;
-    const float *mask = ml_in_optional(c, 3);
+    const float *mask = ml_in_optional(c, MASK);
     for (int64_t i = 0; cap > 0.0f && i < at->count; i++) {
         float *row = at->scores + i * b->stride;
         const ml_map_f32_args tanh = {.x = row, .y = row, .n = b->keys, .function = ML_MAP_TANH};
@@ -265,16 +274,21 @@ static void cap_and_mask(const ml_call *c, const rows_of_kv *at) {
         simd->map_f32(&tanh);
         for (int64_t j = 0; j < b->keys; j++) row[j] *= cap;
     }
-    for (int64_t i = 0; mask && i < at->count; i++) {
-        const int64_t r = at->first + i, head = at->kv % b->kv_heads * at->group + r % at->group;
-        float *row = at->scores + i * b->stride;
-        const ml_zip_f32_args sum = {.a = row,
+    for (int64_t i = 0, run; mask && i < at->count; i += run) {
+        const int64_t r = at->first + i, token = r / at->group, in_group = r % at->group;
+        const int64_t head = at->kv % b->kv_heads * at->group + in_group;
+        float *rows = at->scores + i * b->stride;
+        /* Rows without gaps are added together: heads of a token, or tokens where it has one. */
+        run = at->group > 1 ? ml_min_s64(at->group - in_group, at->count - i) : at->count;
+        if (b->stride != b->keys) run = 1;
+        const ml_zip_f32_args sum = {.a = rows,
                                      .b = mask + at->kv / b->kv_heads * b->mask_steps[0] +
-                                          head * b->mask_steps[1] +
-                                          r / at->group * b->mask_steps[2],
-                                     .y = row,
+                                          head * b->mask_steps[1] + token * b->mask_steps[2],
+                                     .y = rows,
                                      .n = b->keys,
-                                     .rows = 1,
+                                     .rows = run,
+                                     .a_row = b->keys,
+                                     .b_row = b->mask_steps[at->group > 1 ? 1 : 2],
                                      .function = ML_ZIP_ADD,
                                      .low = -__builtin_inff(),
                                      .high = __builtin_inff()};
@@ -298,7 +312,7 @@ static void mix_values(const ml_call *c, const rows_of_kv *at) {
     const ml_rows_f32_args product = {.x = at->scores,
                                       .rows = at->count,
                                       .x_stride = b->stride,
-                                      .w = (const float *)ml_in(c, 2) +
+                                      .w = (const float *)ml_in(c, V) +
                                            start_of(b, at->kv, b->width),
                                       .w_stride = b->kv_heads * b->width,
                                       .k = b->keys,
@@ -344,7 +358,7 @@ static ml_status run_attention(const ml_call *c) {
 }
 
 ML_KERNELS(attention) = {
-    {ML_COMPOSITE("odml.scaled_dot_product_attention", 0, 1),
+    {ML_CUSTOM_OP("odml.scaled_dot_product_attention", 1, 1),
      .name = "scaled_dot_product_attention", .takes = "q k v mask? -> y", .check = check_attention,
      ML_PARAMS_OF(attention_params), .blob_bytes = (int32_t)sizeof(attention_blob),
      .prepare = prepare_attention,

@@ -1,4 +1,5 @@
-/* batch_matmul.c -- BATCH_MATMUL: matrices of x times those of y, whose other dimensions broadcast.
+/* batch_matmul.c -- BATCH_MATMUL: matrices of x times those of y, whose other dimensions broadcast;
+ * odml.runtime_bmm, the product of whole matrices with y transposed.
  *
  * y's matrices are packed as weights are, floats and bytes in panels; s16 in rows as they are.
  * Floats that are computed at run time and meet few rows are read where they lie.
@@ -18,6 +19,12 @@ enum {
 
 #define BATCH_MATMUL_FIELDS(X, S) X(S, i32, adj_x) X(S, i32, adj_y) X(S, i32, asymmetric, ML_OPTION("asymmetric_quantize_inputs"))
 ML_PARAMS(batch_matmul_params, BATCH_MATMUL_FIELDS)
+/* odml.runtime_bmm: the same fields first. Its attributes say how accelerators store y. */
+#define RUNTIME_FIELDS(X, S) \
+    X(S, i32, adj_x, ML_IS(0)) X(S, i32, adj_y, ML_IS(1)) X(S, i32, asymmetric, ML_IS(0)) \
+    X(S, i32, is_global, ML_FLAG_OR("is_global", 0)) X(S, i32, is_src, ML_FLAG_OR("is_src", 0)) \
+    X(S, i32, rhs_cache_update, ML_FLAG_OR("rhs_cache_update", 0))
+ML_PARAMS(runtime_params, RUNTIME_FIELDS)
 
 typedef struct product_blob {
     int64_t m;
@@ -461,7 +468,23 @@ static ml_status check_batch_matmul(const ml_call *c, void *params) {
     return status == ML_OK && x == ML_F32 ? ml_check_symmetric(c, c->inputs[1]) : status;
 }
 
+/* Where x and y fit in the file's shapes, and the decomposition adds nothing but zeros. */
+static ml_status check_runtime(const ml_call *c, void *params) {
+    const ml_shape *x = &ml_input(c, 0)->shape, *y = &ml_input(c, 1)->shape;
+    const double known[] = {0.0};
+    bool fits = x->rank == y->rank && x->rank >= 2;
+    (void)params;
+    for (int32_t d = 0; d < x->rank && fits; d++)
+        fits = d == x->rank - 2 || x->dims[d] == y->dims[d];
+    if (!fits) return ml_fail(c, ML_UNSUPPORTED, "shapes of x and y do not match");
+    return ml_check_decomposition(c, known, 1);
+}
+
 ML_KERNELS(batch_matmul) = {
+    {ML_CUSTOM_OP("odml.runtime_bmm", 1, 1), .name = "runtime_bmm", .takes = "x y lengths -> z",
+     .check = check_runtime, ML_PARAMS_OF(runtime_params),
+     .blob_bytes = (int32_t)sizeof(product_blob), .packs = 1, .prepare = prepare_batch_matmul,
+     ML_TYPED({"f32 f32 s32 -> f32", NULL, pack_f32, run_floats})},
     {ML_OP(BATCH_MATMUL, 1, 4), .name = "batch_matmul", .takes = "x y -> z",
      .check = check_batch_matmul, ML_PARAMS_OF(batch_matmul_params),
      .blob_bytes = (int32_t)sizeof(product_blob), .packs = 1, .prepare = prepare_batch_matmul,

@@ -225,7 +225,7 @@ static ml_status check_rms(const ml_call *c, void *params) {
 }
 
 ML_KERNELS(normalization) = {
-    {ML_COMPOSITE("odml.rms_norm", 0, 1), .name = "rms_norm", .takes = "x gamma? -> y",
+    {ML_CUSTOM_OP("odml.rms_norm", 1, 1), .name = "rms_norm", .takes = "x gamma? -> y",
      .check = check_rms, ML_PARAMS_OF(rms_params), .blob_bytes = sizeof(rows_blob),
      .prepare = prepare_rms, ML_TYPED({"f32 f32? -> f32", NULL, NULL, rms_f32})},
     {ML_OP(L2_NORMALIZATION, 1, 2), .name = "l2_normalization", .takes = "x -> y",

@@ -23,8 +23,8 @@ ml_status ml_check_output(const ml_call *c, double scale, int64_t zero_point);
  * takes; `name` says which tensor it is. */
 ml_status ml_check_same_scale(const ml_call *c, int32_t tensor, const char *name);
 
-/* Of a composite: each float constant of its decomposition is one of these numbers. Converters put
- * factors there that neither the operands nor the attributes contain. */
+/* Of a composite: each float constant of its decomposition is one of these numbers. Converters
+ * leave factors in there of which neither operands nor attributes know. */
 ml_status ml_check_decomposition(const ml_call *c, const double *known, int n_known);
 
 /* The types whose elements are whole bytes, for "T -> T: " ML_WHOLE_BYTES. */

@@ -2,7 +2,8 @@
  *
  * A bound tensor is no part of the arena and shares with no other, so no node writes into it but
  * the one that computes it. Buffers may overlap each other where their tensors are never live at
- * once.
+ * once. One buffer may be the last input of a node and its output, where the node may write over
+ * that input: so a cache stays where it is.
  *
  * The plan depends on which tensors are bound, not on their buffers, so these are checked whenever
  * a residence is put in force, with other buffers too. Shapes that a run brings are checked by the
@@ -59,6 +60,26 @@ static const char *at_node(const ml_plan *plan, int32_t position, char text[32])
     return text;
 }
 
+/* Whether the node that computes `b` is the last that reads `a`, and may write over it: then one
+ * buffer may be both. */
+static bool updates(const ml_plan *plan, const ml_bound_life *a, const ml_bound_life *b) {
+    const ml_subgraph *sub = ml_frame_subgraph(plan->graph, 0);
+    if (a->last != b->first || b->first < 0 || b->first >= sub->io.n_nodes) return false;
+    const ml_node *node = &sub->nodes[b->first];
+    const ml_node_io *io = node->io;
+    int32_t input = -1, output = -1;
+    for (int32_t i = 0; i < io->n_inputs; i++)
+        if (io->inputs[i] == a->tensor) {
+            if (input >= 0) return false;
+            input = i;
+        }
+    for (int32_t i = 0; i < io->n_outputs; i++)
+        if (io->outputs[i] == b->tensor) output = i;
+    if (input < 0 || output < 0 || !node->typed) return false;
+    if (output == 0 && input < 8 && io->flags & (ML_NODE_IN_PLACE << input)) return true;
+    return input == output && node->kernel->flags & ML_KERNEL_IN_PAIRS;
+}
+
 static ml_status check_pair(const ml_plan *plan, const ml_rows *rows, const ml_binding *a,
                             const ml_binding *b, const ml_bound_life *life_a,
                             const ml_bound_life *life_b, ml_error *error) {
@@ -66,6 +87,9 @@ static ml_status check_pair(const ml_plan *plan, const ml_rows *rows, const ml_b
     const ml_tensor *ta = ml_row_of(plan->graph, rows, 0, a->tensor),
                     *tb = ml_row_of(plan->graph, rows, 0, b->tensor);
     if (!overlap(a, extent(a, ta), b, extent(b, tb))) return ML_OK;
+    if (a->data == b->data && ta->bytes == tb->bytes && !ta->dynamic && !tb->dynamic &&
+        (updates(plan, life_a, life_b) || updates(plan, life_b, life_a)))
+        return ML_OK;
     char text[32];
     int32_t meet = life_a->first > life_b->first ? life_a->first : life_b->first;
     ml_error_set(error, ML_BINDING_ERROR,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from enum import IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -48,19 +47,11 @@ def _describe(pointer: Any) -> KernelInfo:
     return KernelInfo(pointer, int(ffi.cast("uintptr_t", pointer)), ffi.string(info.name).decode(), fields, layout)
 
 
-class OperatorKind(IntEnum):
-    """Whose names an operator's name is one of."""
-
-    BUILTIN = lib.ML_BUILTIN_OPERATOR
-    CUSTOM = lib.ML_CUSTOM_OPERATOR
-    COMPOSITE = lib.ML_COMPOSITE_OPERATOR
-
-
 class OperatorRow(NamedTuple):
     """What an operator takes, as its row in C says."""
 
     op: str
-    kind: OperatorKind
+    custom: bool
     versions: range
     takes: str
     """The operands by name: "x axis? -> y"."""
@@ -103,7 +94,7 @@ def _row(pointer: Any) -> OperatorRow | None:
     follows = _inputs_of(info.follows)
     return OperatorRow(
         _text(info.op),
-        OperatorKind(info.kind),
+        bool(info.custom),
         range(info.first_version, info.last_version + 1),
         _text(info.takes),
         tuple(types for types, _ in _types(pointer)),
@@ -119,18 +110,18 @@ def _row(pointer: Any) -> OperatorRow | None:
     )
 
 
-def find_row(op: str, kinds: Sequence[OperatorKind]) -> OperatorRow | None:
-    """The row of an operator of one of these kinds; None if there is none. Where there are several, the one of the
-    latest versions."""
+def find_row(op: str) -> OperatorRow | None:
+    """The row of an operator, builtin or custom; None if there is none. Where there are several, the one of the latest
+    versions."""
     name = op.encode()
-    for kind in kinds:
-        if pointer := lib.ml_kernel_of(name, len(name), kind, (1 << 31) - 1):
+    for custom in (False, True):
+        if pointer := lib.ml_kernel_of(name, len(name), custom, (1 << 31) - 1):
             return _row(pointer)
     return None
 
 
 def operator_rows() -> tuple[OperatorRow, ...]:
-    """The rows of all operators of every kind."""
+    """The rows of all operators, builtin and custom."""
     rows: list[OperatorRow] = []
     number = 0
     while pointer := lib.ml_kernel_at(number):

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 from minilite._native.graph import Lowering
 from minilite.engine import python_nodes
 from minilite.format.dtypes import TensorType
-from minilite.format.flexbuffer import scalars
-from minilite.ops import find_composite, find_operator
+from minilite.ops import find_operator
 from minilite.ops_shared.operator import OpNode
 
 if TYPE_CHECKING:
@@ -78,12 +77,6 @@ class Operands:
             raise node.refuse(str(error)) from None
         return self.node(subgraph, number)
 
-    def composite(self, subgraph: int, number: int) -> OpNode:
-        """A composite that a kernel knows, with its attributes as options."""
-        attributes = bytes(self.node(subgraph, number).options["composite_attributes"])
-        self._options[subgraph, number] = scalars(attributes) if attributes else {}
-        return self.node(subgraph, number)
-
 
 class Handlers:
     """The nodes that run in Python by their handlers' numbers, each made when it runs first."""
@@ -105,11 +98,7 @@ class Handlers:
         if custom and node.op in self._custom_ops:
             function = self._custom_ops[node.op]
             return python_nodes.Handler(node, function, getattr(function, "shape", None), custom=True)
-        if node.op == "STABLEHLO_COMPOSITE":  # one that a kernel knows: others run in C
-            operator = find_composite(node.options["name"])
-            node = self._operands.composite(subgraph, number)
-        else:
-            operator = find_operator(node.op)
+        operator = find_operator(node.op)
         assert operator is not None
         assert operator.reference is not None
         if operator.options is not None:

@@ -9,7 +9,7 @@ import functools
 import importlib
 import importlib.util
 
-from minilite._native.kernels import OperatorKind, OperatorRow, find_row, operator_rows
+from minilite._native.kernels import OperatorRow, find_row, operator_rows
 from minilite.ops_shared.operator import Meaning, Operator
 from minilite.ops_shared.types import written_types
 
@@ -37,7 +37,7 @@ def _operator(row: OperatorRow) -> Operator:
         row.follows,
         row.tflite_shares,
         row.writes,
-        row.kind == OperatorKind.CUSTOM,
+        row.custom,
         reference=meaning.function if meaning is not None else None,
         options=meaning.options if meaning is not None else None,
         rounding=meaning.rounding if meaning is not None else {},
@@ -47,24 +47,11 @@ def _operator(row: OperatorRow) -> Operator:
 @functools.cache
 def find_operator(name: str) -> Operator | None:
     """An operator by its name, None where there is none."""
-    row = find_row(name, (OperatorKind.BUILTIN, OperatorKind.CUSTOM))
-    return None if row is None else _operator(row)
-
-
-@functools.cache
-def find_composite(name: str) -> Operator | None:
-    """What runs composites of that name, None where their decomposition does."""
-    row = find_row(name, (OperatorKind.COMPOSITE,))
+    row = find_row(name)
     return None if row is None else _operator(row)
 
 
 @functools.cache
 def operators() -> dict[str, Operator]:
-    """Every operator by name, builtin and custom."""
-    return {row.op: _operator(row) for row in operator_rows() if row.kind != OperatorKind.COMPOSITE}
-
-
-@functools.cache
-def composites() -> dict[str, Operator]:
-    """Every composite that a kernel knows, by name."""
-    return {row.op: _operator(row) for row in operator_rows() if row.kind == OperatorKind.COMPOSITE}
+    """Every operator by name."""
+    return {row.op: _operator(row) for row in operator_rows()}

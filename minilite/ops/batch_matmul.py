@@ -1,10 +1,11 @@
-"""BATCH_MATMUL: matrices times matrices, whose other dimensions broadcast."""
+"""BATCH_MATMUL: matrices times matrices, whose other dimensions broadcast; odml.runtime_bmm."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from minilite.format.dtypes import TensorType
+from minilite.format.flexbuffer import scalars
 from minilite.format.model import Array
 from minilite.ops_shared.fixed_point import (
     multiply_by_quantized_multiplier,
@@ -53,3 +54,9 @@ def batch_matmul(node: OpNode, x: Array, y: Array) -> Array:
     )
     info = np.iinfo(x.dtype)
     return np.asarray(np.clip(scaled.astype(np.int64) + after.zero_point, info.min, info.max).astype(x.dtype))
+
+
+@reference("odml.runtime_bmm", rounding={"": "dot products within 8 eps of the sum of |x y|"}, options=scalars)
+def runtime_bmm(_: OpNode, x: Array, y: Array, lengths: Array) -> Array:  # noqa: ARG001  # whole matrices are multiplied
+    """x @ y, y transposed. The lengths in use bound work alone: what lies beyond them is masked by whoever reads it."""
+    return np.asarray((x.astype(np.float64) @ np.swapaxes(y, -1, -2).astype(np.float64)).astype(np.float32))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from minilite.format.flexbuffer import scalars
 from minilite.format.model import Array
 from minilite.ops_shared.fixed_point import (
     multiply_by_quantized_multiplier,
@@ -79,6 +80,7 @@ def response(node: OpNode, x: Array) -> Array:
 @reference(
     "odml.rms_norm",
     rounding={"": "the sum of squares within n / 8 eps; one rounding for the root, its reciprocal and each product"},
+    options=scalars,
 )
 def rms_norm(node: OpNode, x: Array, gamma: Array | None = None) -> Array:
     """x / sqrt(mean of x^2 + epsilon) by rows, times a factor for each channel."""

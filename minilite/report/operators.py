@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from minilite._native.kernels import find_kernel, kernel_types, match_kernel
-from minilite.ops import composites, operators
+from minilite.ops import operators
 from minilite.ops_shared.operator import Operator
 from minilite.ops_shared.types import written_out
 
@@ -20,15 +20,6 @@ reference runs there. `python -m minilite.report.operators` prints this page fro
 
 | operator | versions | takes | types |
 |---|---|---|---|"""
-_COMPOSITES = """
-## Composites
-
-A STABLEHLO_COMPOSITE of one of these names runs by a kernel of its own, if its version, operands and types are as
-listed, their shapes fit, and each of its attributes is listed. Any other composite runs its decomposition, the subgraph
-that the file brings.
-
-| composite | versions | takes | types | attributes |
-|---|---|---|---|---|"""
 _RULES = """
 ## How results are rounded
 
@@ -81,16 +72,9 @@ def lines() -> Iterator[str]:
     yield _HEAD
     for row in rows:
         yield f"| {row.name} | {_versions(row)} | `{_cell(row.takes)}` | {_cell(_types(row))} |"
-    yield _COMPOSITES
-    known = [row for _, row in sorted(composites().items())]
-    for row in known:
-        kernel = find_kernel(row.kernel)
-        assert kernel is not None
-        attributes = ", ".join(name for name, _ in kernel.fields) or "none"
-        yield f"| {row.name} | {_versions(row)} | `{_cell(row.takes)}` | {_cell(_types(row))} | {attributes} |"
     yield _RULES
     seen: list[object] = []
-    for row in (rows := [*rows, *known]):
+    for row in rows:
         if row.rounding and row.rounding not in seen:
             alike = ", ".join(other.name for other in rows if other.rounding == row.rounding)
             seen.append(row.rounding)

@@ -1,5 +1,5 @@
-"""odml.scaled_dot_product_attention: C kernel, numpy reference, decomposition and LiteRT agree; what the kernel does
-not know runs by the decomposition."""
+"""odml.scaled_dot_product_attention: C kernel and numpy reference agree; a composite of that name gives what LiteRT
+computes by its decomposition, whether the kernel takes it or not."""
 
 from __future__ import annotations
 
@@ -8,32 +8,164 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ai_edge_litert import interpreter as litert
+from ai_edge_litert import interpreter as theirs
+from built import litert, ready, run
+from flatbuffers import flexbuffers
 from simd.guarded import at_end
-from support.attention import SDPA, attention
+from support.attention import NAME, composite, one_attention
 from support.compare import BUILTIN, EPS, run_minilite
-from support.composite import OneComposite, flex_of
+from support.composite import OneComposite
+from support.node import OneNode, Out, values
 from support.weighted import same_for_any_number_of_threads
 
 import minilite
-from minilite import ShapeError
+from minilite import ShapeError, UnsupportedOpError
 from minilite.format.dtypes import TensorType
 
-XNNPACK = litert.OpResolverType.AUTO
-"""LiteRT's kernel of the composite is XNNPACK's."""
+TOLERANCE = 2e-6
+"""Of results up to 5 in size: sums of float32 in lanes, and exps of 2 ULP."""
 
+
+def attention(q: Any, k: Any, v: Any, mask: Any = None, **attributes: Any) -> OneNode:
+    arrays = [q, k, v] + ([] if mask is None else [mask])
+    options = bytes(flexbuffers.Dumps(attributes))
+    return OneNode(NAME, arrays, outs=[Out("f32", shape=(*q.shape[:3], v.shape[3]))], custom=options)
+
+
+def drawn(seed: int, *shapes: tuple[int, ...]) -> list[Any]:
+    rng = np.random.default_rng(seed)
+    return [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
+
+
+EVERY_TYPE = {
+    NAME: lambda rng, inputs, outputs: (
+        attention(*(values(rng, "f32", (1, 3, 2, 4)) for _ in range(3)), values(rng, "f32", (1, 1, 3, 3))),
+        {"oracle": None, "tolerance": TOLERANCE},
+    )
+}
 SIZES = [
-    (1, 1, 1, 1, 1),
-    (1, 64, 8, 1, 16),
-    (1, 70, 8, 2, 20),
-    (1, 33, 6, 6, 5),
-    (1, 100, 32, 4, 4),
-    (3, 40, 4, 2, 24),
-    (9, 17, 3, 3, 8),
-    (40, 40, 4, 2, 16),
-    (70, 130, 2, 1, 33),
+    (1, 1, 8, 1, 64, 4),  # one query, all heads share keys
+    (1, 1, 8, 2, 65, 4),
+    (2, 1, 4, 4, 33, 64),
+    (1, 3, 4, 2, 20, 5),
+    (1, 40, 2, 2, 50, 16),  # keys in panels
+    (2, 33, 4, 1, 40, 24),
+    (1, 128, 4, 2, 130, 8),
 ]
-"""Tokens, keys, heads, kv heads, depth."""
+"""batch, queries, heads, groups, keys, depth"""
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("masked", [False, True])
+def test_kernel_and_reference(size: tuple[int, ...], masked: bool) -> None:
+    batch, queries, heads, groups, keys, depth = size
+    q, k, v, mask = drawn(
+        keys, (batch, queries, heads, depth), (batch, keys, groups, depth), (batch, keys, groups, depth),
+        (batch, 1, queries, keys),
+    )  # fmt: skip
+    attention(q, k, v, mask if masked else None, scale=0.3).check(tolerance=TOLERANCE, oracle=None)
+    attention(q, k, v, mask if masked else None).check(tolerance=TOLERANCE, oracle=None)
+    attention(q, k, v, mask if masked else None, scale=-0.7, logit_cap=2.5).check(tolerance=TOLERANCE, oracle=None)
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1, 9), (2, 1, 1, 9), (1, 4, 1, 9), (1, 1, 3, 9), (2, 4, 3, 9)])
+def test_masks_are_repeated(shape: tuple[int, ...]) -> None:
+    q, k, v, mask = drawn(3, (2, 3, 4, 8), (2, 9, 2, 8), (2, 9, 2, 8), shape)
+    attention(q, k, v, mask).check(tolerance=TOLERANCE, oracle=None)
+
+
+def test_values_may_be_wider_than_keys() -> None:
+    for queries in (1, 40):
+        attention(*drawn(4, (1, queries, 2, 8), (1, 9, 2, 8), (1, 9, 2, 19))).check(tolerance=TOLERANCE, oracle=None)
+
+
+def test_masked_keys_have_no_weight() -> None:
+    q, k, v = drawn(5, (1, 2, 2, 4), (1, 6, 1, 4), (1, 6, 1, 4))
+    mask = np.where(np.arange(6) < 3, 0, -np.inf).astype(np.float32).reshape(1, 1, 1, 6)
+    y = attention(q, k, v, mask).check(tolerance=TOLERANCE, oracle=None)
+    np.testing.assert_allclose(
+        y, attention(q, k[:, :3], v[:, :3]).check(tolerance=TOLERANCE, oracle=None), rtol=1e-5, atol=1e-6
+    )
+
+
+def test_threads() -> None:
+    for queries in (1, 30):
+        same_for_any_number_of_threads(attention(*drawn(6, (2, queries, 8, 16), (2, 70, 4, 16), (2, 70, 4, 16))))
+
+
+def test_shapes_refused() -> None:
+    q, k, v = drawn(7, (1, 2, 4, 8), (1, 9, 2, 8), (1, 9, 2, 8))
+    refused = "q, k and v have shapes"
+    for wrong in ([q, k[..., :7], v], [q, k, v[:, :8]], [q[:, :, :3], k, v], [q[0], k, v], [q, k[:, :0], v[:, :0]]):
+        attention(*wrong).refused(UnsupportedOpError, refused, by_litert=False)
+    mask = np.zeros((1, 1, 3, 9), np.float32)
+    attention(q, k, v, mask).refused(UnsupportedOpError, "the mask has shape", by_litert=False)
+    for name, value in (("scale", 0.0), ("logit_cap", 0.0), ("logit_cap", -1.0)):
+        attention(q, k, v, **{name: value}).refused(UnsupportedOpError, f"option {name} is", by_litert=False)
+    interpreter = ready(composite(q.shape, k.shape))
+    interpreter.resize_tensor_input(0, (1, 2, 3, 8))
+    with pytest.raises(ShapeError, match=r"q, k and v have shapes \(1, 2, 3, 8\)"):
+        interpreter.allocate_tensors()
+
+
+def both(model: bytes, arrays: list[Any]) -> None:
+    """Ours and LiteRT's results, within the bounds of float sums."""
+    ours, theirs = run(ready(model), *arrays)[0], run(litert(model), *arrays)[0]
+    np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("masked", [False, True])
+def test_composite_equals_its_decomposition(size: tuple[int, ...], masked: bool) -> None:
+    batch, queries, heads, groups, keys, depth = size
+    shapes = [(batch, queries, heads, depth), (batch, keys, groups, depth)]
+    mask = (batch, 1, queries, keys) if masked else None
+    arrays = drawn(keys, shapes[0], shapes[1], shapes[1], *([mask] if mask else []))
+    for attributes in (None, {"scale": 0.3}):
+        both(composite(*shapes, mask, attributes), arrays)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "name"), [({"scale": 0.3, "new": 1}, NAME), ({"scale": 0.0}, NAME), ({}, "odml.other"), (None, "")]
+)
+def test_what_the_kernel_does_not_know_runs_by_its_decomposition(attributes: Any, name: str) -> None:
+    shapes = [(1, 2, 4, 8), (1, 9, 2, 8)]
+    model = composite(*shapes, None, attributes, name=name, scale=0.125)
+    both(model, drawn(1, shapes[0], shapes[1], shapes[1]))
+
+
+def test_attributes_decide() -> None:
+    """A decomposition that computes something else shows which of the two has run."""
+    arrays = drawn(1, (1, 2, 4, 8), (1, 9, 2, 8), (1, 9, 2, 8))
+    expected = attention(*arrays, scale=0.3).check(tolerance=TOLERANCE, oracle=None)
+    for attributes, known in (({"scale": 0.3}, True), ({"scale": 0.3, "new": 1}, False)):
+        model = composite((1, 2, 4, 8), (1, 9, 2, 8), None, attributes, scale=7.0)
+        found = run(ready(model), *arrays)[0]
+        assert np.allclose(found, expected, atol=1e-5) == known
+    with_references = minilite.Interpreter(
+        model_content=composite((1, 2, 4, 8), (1, 9, 2, 8), None, {"scale": 0.3}, scale=7.0),
+        experimental_op_resolver_type=minilite.OpResolverType.BUILTIN_REF,
+    )
+    with_references.allocate_tensors()
+    assert not np.allclose(run(with_references, *arrays)[0], expected, atol=1e-5)
+
+
+def test_attributes_that_are_no_map() -> None:
+    shapes = [(1, 2, 4, 8), (1, 9, 2, 8)]
+    arrays = drawn(1, shapes[0], shapes[1], shapes[1])
+    good = composite(*shapes, None, {"scale": 0.3})
+    at = good.index(bytes(flexbuffers.Dumps({"scale": 0.3})))
+    both(good[:at] + b"\xff" * 8 + good[at + 8 :], arrays)
+
+
+# LiteRT's own kernel, which is XNNPACK's -----------------------------------------------------------------------------
+
+
+def other(arrays: Sequence[Any], shape: Sequence[int]) -> OneComposite:
+    """A composite of the name whose decomposition copies its first input."""
+    return OneComposite(
+        NAME, arrays, [(shape, TensorType.FLOAT32)], lambda g, t: [g.node("ABS", t[:1], out=("y", tuple(shape)))]
+    )
 
 
 def tolerance(one: OneComposite) -> float:
@@ -43,21 +175,24 @@ def tolerance(one: OneComposite) -> float:
     return EPS * float(np.abs(v).max(initial=0)) * (8 * largest + 32)
 
 
-def check(one: OneComposite, oracle: Any = XNNPACK) -> None:
+def agree(one: OneComposite, oracle: Any = theirs.OpResolverType.AUTO) -> None:
     assert one.runs_by_kernel()
     one.check(tolerance=tolerance(one), oracle=oracle)
 
 
-@pytest.mark.parametrize("sizes", SIZES)
+@pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("masked", [False, True])
-def test_sizes(sizes: tuple[int, int, int, int, int], masked: bool) -> None:
-    mask = (1, 1, sizes[0], sizes[1]) if masked else None
-    check(attention(np.random.default_rng(1), *sizes, mask=mask), XNNPACK if masked else None)  # it wants a mask
+def test_sizes(size: tuple[int, ...], masked: bool) -> None:
+    batch, queries, heads, groups, keys, depth = size
+    mask = (1, 1, queries, keys) if masked and batch == 1 else None  # of others XNNPACK has none
+    rng = np.random.default_rng(1)
+    one = one_attention(rng, queries, keys, heads, groups, depth, batches=batch, mask=mask)
+    agree(one, BUILTIN if mask is None else theirs.OpResolverType.AUTO)
 
 
 @pytest.mark.parametrize("mask", [(1, 1, 3, 9), (2, 1, 3, 9), (1, 4, 3, 9), (2, 4, 1, 9), (1, 1, 1, 9), (2, 4, 3, 9)])
 def test_masks(mask: Sequence[int]) -> None:
-    check(attention(np.random.default_rng(2), 3, 9, 4, 2, 8, batches=2, mask=mask), None)
+    agree(one_attention(np.random.default_rng(2), 3, 9, 4, 2, 8, batches=2, mask=mask), None)
 
 
 def test_attributes() -> None:
@@ -66,76 +201,27 @@ def test_attributes() -> None:
     rng = np.random.default_rng(3)
     for sizes in ((1, 20, 4, 2, 8), (40, 20, 4, 2, 8)):
         mask = (1, 1, sizes[0], sizes[1])
-        check(attention(rng, *sizes, mask=mask, attributes={"scale": 0.3}, scale=0.3), BUILTIN)
-        check(attention(rng, *sizes, mask=mask, attributes={"scale": 1}, scale=1.0), BUILTIN)
+        agree(one_attention(rng, *sizes, mask=mask, attributes={"scale": 0.3}, scale=0.3), BUILTIN)
+        agree(one_attention(rng, *sizes, mask=mask, attributes={"scale": 1}, scale=1.0), BUILTIN)
         capped = {"scale": 0.5, "logit_cap": 2.5}
-        check(attention(rng, *sizes, mask=mask, attributes=capped, scale=0.5, cap=2.5))
-        check(attention(rng, *sizes, mask=mask, attributes={"logit_cap": 0.0}), BUILTIN)
-        check(attention(rng, *sizes, mask=mask, version=0))
+        agree(one_attention(rng, *sizes, mask=mask, attributes=capped, scale=0.5, cap=2.5))
 
 
 def test_values_of_another_depth() -> None:
     for tokens in (1, 40):
-        check(attention(np.random.default_rng(4), tokens, 30, 4, 2, 8, width=19, mask=(1, 1, tokens, 30)), None)
-
-
-def test_nothing_to_look_at() -> None:
-    rng = np.random.default_rng(5)
-    for sizes in ((0, 5, 4, 2, 8), (1, 0, 4, 2, 8), (20, 0, 4, 2, 8)):
-        one = attention(rng, *sizes)
-        assert not run_minilite(one.model, one.arrays)[0].any()
+        agree(one_attention(np.random.default_rng(4), tokens, 30, 4, 2, 8, width=19, mask=(1, 1, tokens, 30)), None)
 
 
 def test_masked_by_infinity() -> None:
     """What is masked adds nothing; a row of nothing else is NaN, as SOFTMAX has it."""
     for tokens in (2, 20):
-        one = attention(np.random.default_rng(6), tokens, 12, 4, 2, 8, mask=(1, 1, tokens, 12))
+        one = one_attention(np.random.default_rng(6), tokens, 12, 4, 2, 8, mask=(1, 1, tokens, 12))
         one.arrays[3][...] = np.where(np.arange(12) < 7, 0, -np.inf)
         one.arrays[3][0, 0, 0] = -np.inf
         y = one.check(tolerance=tolerance(one), oracle=None)[0]
         assert np.isnan(y[:, 0]).all()
         one.arrays[1][:, 7:] = 1e30
         np.testing.assert_array_equal(run_minilite(one.model, one.arrays)[0], y)
-
-
-def test_resized() -> None:
-    """Of a file's shapes ranks alone count: LiteRT's decompositions have constants that fix them."""
-    rng = np.random.default_rng(7)
-    one, other = attention(rng, 1, 16, 4, 2, 8), attention(rng, 5, 40, 4, 2, 8)
-    expected = run_minilite(other.model, other.arrays)[0]
-    np.testing.assert_array_equal(run_minilite(one.model, other.arrays)[0], expected)
-    interpreter = minilite.Interpreter(model_content=one.model)
-    interpreter.resize_tensor_input(1, (1, 16, 3, 8))
-    with pytest.raises(ShapeError, match=r"shapes of q \(1, 1, 4, 8\), k \(1, 16, 3, 8\), .* do not match"):
-        interpreter.allocate_tensors()
-
-
-@pytest.mark.parametrize("sizes", [(1, 300, 8, 2, 64), (8, 64, 8, 8, 32), (100, 100, 6, 2, 32)])
-def test_threads(sizes: Any) -> None:
-    same_for_any_number_of_threads(attention(np.random.default_rng(8), *sizes, mask=(1, 1, sizes[0], sizes[1])))  # type: ignore[arg-type]
-
-
-def test_what_is_not_known_runs_by_its_decomposition() -> None:
-    rng = np.random.default_rng(9)
-    mask = (1, 1, 3, 9)
-    for attributes in ({"is_causal": True}, {"scale": "small"}, {"scale": [1, 2]}, {"scale": 0.0}, {"logit_cap": -1.0}):
-        attention(rng, 3, 9, 4, 2, 8, mask=mask, attributes=attributes).same_as_decomposition()
-    attention(rng, 3, 9, 4, 2, 8, mask=mask, attributes={"scale": float("nan")}).same_as_decomposition()
-    attention(rng, 3, 9, 4, 2, 8, mask=mask, version=2).same_as_decomposition()
-    for raw in (b"", b"\x04\x00", flex_of(scale=1.0)[:-1], b"\xff" * 40):
-        one = attention(rng, 3, 9, 4, 2, 8, mask=mask)
-        one.attributes = raw
-        if raw:
-            one.same_as_decomposition()
-    for attributes in ({"scale": 0.5, "scale2": 0.5},):
-        attention(rng, 3, 9, 4, 2, 8, mask=mask, attributes=attributes).same_as_decomposition()
-
-
-def other(arrays: Sequence[Any], shape: Sequence[int]) -> OneComposite:
-    """A composite of the name whose decomposition copies its first input."""
-    return OneComposite(
-        SDPA, arrays, [(shape, TensorType.FLOAT32)], lambda g, t: [g.node("ABS", t[:1], out=("y", tuple(shape)))]
-    )
 
 
 def test_other_operands_run_by_the_decomposition() -> None:
@@ -160,8 +246,10 @@ def test_other_operands_run_by_the_decomposition() -> None:
 def test_inspect_says_which_of_the_two_runs() -> None:
     from minilite.report.facts import model_facts
 
-    for name, expected in ((SDPA, "runs by its kernel"), ("none", "runs its decomposition")):
-        interpreter = minilite.Interpreter(model_content=attention(np.random.default_rng(0), 1, 9, 4, 2, 8).built(name))
+    for name, expected in ((NAME, "runs by its kernel"), ("none", "runs its decomposition")):
+        interpreter = minilite.Interpreter(
+            model_content=one_attention(np.random.default_rng(0), 1, 9, 4, 2, 8).built(name)
+        )
         interpreter.allocate_tensors()
         (node,) = model_facts(interpreter.model, "", interpreter.plan)["frames"][0]["nodes"]
         assert node["becomes"] == expected
@@ -170,7 +258,7 @@ def test_inspect_says_which_of_the_two_runs() -> None:
 @pytest.mark.parametrize("sizes", [(1, 33, 6, 6, 5), (1, 64, 8, 2, 16), (40, 19, 4, 2, 5)])
 def test_ends_of_memory(sizes: Any) -> None:
     """Operands that end where a page does, before one that may not be touched."""
-    one = attention(np.random.default_rng(10), *sizes, mask=(1, 1, sizes[0], sizes[1]))
+    one = one_attention(np.random.default_rng(10), *sizes, mask=(1, 1, sizes[0], sizes[1]))
     interpreter = minilite.Interpreter(model_content=one.model)
     for number, array in enumerate(one.arrays):
         interpreter.bind_tensor(number, at_end(array))

@@ -1,4 +1,4 @@
-"""BATCH_MATMUL: both sides computed or constant, transposed, broadcast."""
+"""BATCH_MATMUL: both sides computed or constant, transposed, broadcast; odml.runtime_bmm."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.cases import Case
 from support.compare import EPS
+from support.composite import OneComposite, flex_of
 from support.node import Given, OneNode, Out, dtype_of, values
 
 from minilite.errors import ShapeError, UnsupportedOpError
+from minilite.format.dtypes import TensorType
 from minilite.format.quantization import NOT_QUANTIZED, Quantization
 
 TYPES = ["f32 f32 f32", "f32 s8 f32", "s8 s8 s8", "s8 s8 s32", "s16 s8 s16", "s16 s16 s16"]
@@ -68,7 +71,12 @@ def every_type(rng: np.random.Generator, inputs: Any, outputs: Any) -> Any:
     return node, {"tolerance": tolerance}
 
 
-EVERY_TYPE = {"BATCH_MATMUL": every_type}
+EVERY_TYPE = {
+    "BATCH_MATMUL": every_type,
+    "odml.runtime_bmm": Case(
+        [(1, 2, 3, 8), (1, 2, 5, 8), (1, 1, 1, 7)], tolerance=1e-4, oracle=None, custom=flex_of(is_src=True)
+    ),
+}
 
 
 @pytest.mark.parametrize("types", TYPES)
@@ -149,3 +157,40 @@ def test_refusals() -> None:
     words = Given(np.zeros((2, 2), dtype_of("s16")), quantization=Quantization((1.0,), (3,)))
     node = OneNode("BATCH_MATMUL", [words, words], options, quantization=Quantization((1.0,), (0,)))
     node.refused(UnsupportedOpError, "zero point 3, it must be 0")
+
+
+KNOWN = {"is_global": False, "is_src": True, "rhs_cache_update": True}
+
+
+def runtime_bmm(shapes: Any, attributes: Any = None, added: float = 0.0, kind: type = np.float32) -> OneComposite:
+    """odml.runtime_bmm, whose decomposition adds a number."""
+    rng = np.random.default_rng(8)
+    x, y = values(rng, "f32", shapes[0]), values(rng, "f32", shapes[1]).astype(kind)
+    lengths = np.array([0, 2, 2, 0, 0, 0, 0], np.int32).reshape(1, 1, 1, 7)
+    out = (*np.broadcast_shapes(shapes[0][:-2], shapes[1][:-2]), shapes[0][-2], shapes[1][-2])
+
+    def body(g: Any, tensors: list[int]) -> list[int]:
+        options = {"adj_x": False, "adj_y": True, "asymmetric_quantize_inputs": False}
+        second = tensors[1] if kind is np.float32 else g.node("CAST", [tensors[1]], out=("wide", shapes[1]))
+        product = g.node("BATCH_MATMUL", [tensors[0], second], out=("z", out), options=options)
+        return [g.node("ADD", [product, g.constant("zero", np.array(added, np.float32))], out=("y", out))]
+
+    known = KNOWN if attributes is None else attributes
+    return OneComposite("odml.runtime_bmm", [x, y, lengths], [(out, TensorType.FLOAT32)], body, known)
+
+
+@pytest.mark.parametrize("rows", [1, 8, 33])
+def test_runtime_bmm(rows: int) -> None:
+    for batches, n, k in (((1, 2), 70, 16), ((1, 1), 5, 3), ((2, 3), 16, 64), ((), 4, 4)):
+        one = runtime_bmm(((*batches, rows, k), (*batches, n, k)))
+        assert one.runs_by_kernel()
+        one.check(tolerance=16 * EPS * k * float(np.abs(one.given[0]).max() * np.abs(one.given[1]).max()))
+
+
+def test_runtime_bmm_that_is_not_known_runs_by_its_decomposition() -> None:
+    shapes = ((1, 2, 3, 8), (1, 2, 5, 8))
+    for attributes in ({**KNOWN, "scale": 0.1}, {**KNOWN, "adj_x": True}, {**KNOWN, "is_src": "yes"}):
+        runtime_bmm(shapes, attributes).same_as_decomposition()
+    runtime_bmm(shapes, added=1.0).same_as_decomposition()
+    runtime_bmm(shapes, kind=np.int8).same_as_decomposition()
+    runtime_bmm(((1, 2, 3, 8), (1, 1, 5, 8))).same_as_decomposition()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.cases import Case
 from support.compare import EPS
-from support.composite import OneComposite
+from support.composite import OneComposite, flex_of
 from support.node import Given, OneNode, scaled, values
 
 from minilite.errors import UnsupportedOpError
@@ -20,6 +20,7 @@ RESPONSE = {"radius": 2, "bias": 1.0, "alpha": 0.5, "beta": 0.75}
 EVERY_TYPE: dict[str, Any] = {
     "L2_NORMALIZATION": Case([(2, 3, 4, 17)], quantization=UNIT, tolerance=8 * EPS),
     "LOCAL_RESPONSE_NORMALIZATION": Case([(2, 3, 4, 7)], RESPONSE, tolerance=64 * EPS),
+    "odml.rms_norm": Case([(2, 3, 7), (7,)], tolerance=64 * EPS, oracle=None, custom=flex_of(epsilon=1e-6)),
 }
 
 

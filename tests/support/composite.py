@@ -36,11 +36,10 @@ class OneComposite:
         body: Body,
         attributes: Mapping[str, Any] | bytes | None = None,
         *,
-        version: int = 1,
         constants: Sequence[int] = (),
     ) -> None:
         """`constants`: the inputs that are."""
-        self.name, self.outs, self.body, self.version = name, outs, body, version
+        self.name, self.outs, self.body = name, outs, body
         self.given, self.constants = list(arrays), constants
         raw = isinstance(attributes, bytes)
         self.attributes = attributes if raw else bytes(flexbuffers.Dumps(dict(attributes))) if attributes else b""
@@ -57,7 +56,7 @@ class OneComposite:
                 main.constant(f"x{i}", array, kind) if i in self.constants else main.input(f"x{i}", array.shape, kind)
             )
             tensors.append(there)
-        options = {"name": name, "decomposition_subgraph_index": 1, "version": self.version}
+        options = {"name": name, "decomposition_subgraph_index": 1}
         if self.attributes:
             options["composite_attributes"] = self.attributes
         made = [(f"y{i}", tuple(shape), kind) for i, (shape, kind) in enumerate(self.outs)]
@@ -78,10 +77,10 @@ class OneComposite:
         return len(interpreter.plan.frames()) == 1
 
     def check(self, *, tolerance: float | Array = 0.0, oracle: Any = BUILTIN) -> list[Array]:
-        """The outputs, once the C kernel, the numpy reference, the decomposition and LiteRT agree; LiteRT's reference
-        kernels, or its XNNPACK, may be the `oracle`, None for none."""
+        """The outputs, once the C kernel, the decomposition in numpy and in C, and LiteRT agree. LiteRT's XNNPACK may
+        be the `oracle`, None for none."""
         found = run_minilite(self.model, self.arrays)
-        compare(run_minilite(self.model, self.arrays, reference=True), found, tolerance, "kernel against reference")
+        compare(run_minilite(self.model, self.arrays, reference=True), found, tolerance, "kernel against numpy")
         compare(run_minilite(self.built("none"), self.arrays), found, tolerance, "kernel against decomposition")
         if oracle is not None:
             compare(run_litert(self.model, self.arrays, oracle), found, tolerance, "kernel against LiteRT")

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from support.cases import Case
+from support.composite import flex_of
 from support.large_nodes import (
     IMAGE,
     ROWS,
@@ -206,6 +207,12 @@ LARGE: dict[str, Any] = {
         family("landmarks").points(values(rng, "f32", (1, N // 4, 3)), values(rng, "f32", (1, 4, 4))), {}),
     "aeq.hadamard_rotation": lambda rng, inputs, outputs: (
         family("hadamard").rotation(values(rng, "f32", (512, 512)), 64), {}),
+    "odml.rms_norm": Case([ROWS, ROWS[1:]], tolerance=1e-3, custom=flex_of(epsilon=1e-6)),
+    "odml.runtime_bmm": Case([(64, 64, 64), (64, 64, 64), (7,)], custom=flex_of(is_src=True)),
+    "odml.update_kv_cache": lambda rng, inputs, outputs: (
+        family("kv_cache").custom([values(rng, "f32", (1, 4096, 8, 32))] * 2, (3, 4, 5)), {}),
+    "odml.scaled_dot_product_attention": lambda rng, *_: (
+        family("attention").attention(*(values(rng, "f32", (2, 400, 8, 16)) for _ in range(3))), {}),
 }  # fmt: skip
 
 

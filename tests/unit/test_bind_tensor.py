@@ -209,6 +209,15 @@ def test_overlap_of_disjoint_lifetimes() -> None:
     assert memory.tolist() == [0, 2, 0, 4]
 
 
+def test_one_array_for_both_sides_of_a_node_in_place() -> None:
+    memory = zeros(4)
+    interpreter = bound(relu_chain(), {0: memory, 1: memory}, preserve_inputs=False)
+    assert run(interpreter, floats(-1, 2, -3, 4))[0].tolist() == [0, 2, 0, 4]
+    assert memory.tolist() == [0, 2, 0, 4]
+    with pytest.raises(InputError, match=r"their buffers must not overlap"):
+        bound(relu_chain(), {0: memory, 1: memory})
+
+
 @pytest.mark.parametrize(
     ("tensors", "options"),
     [((0, 3), {}), ((0, 1), {"preserve_inputs": False}), ((1, 2), {}), ((1, 3), {"experimental_preserve_all_tensors": True})],

@@ -185,7 +185,7 @@ static ml_status check_case(const ml_call *c, void *params) {
     }
     return ML_OK;
 }
-/* The name of a composite is for accelerators that know it. */
+/* Reached where no kernel runs the composite by its name. */
 static ml_status check_composite(const ml_call *c, void *params) {
     const int64_t meaning = ml_option_of(c, "decomposition_subgraph_index").integer;
     if (meaning >= 0) return ML_OK;
@@ -193,18 +193,19 @@ static ml_status check_composite(const ml_call *c, void *params) {
                    (long long)meaning);
 }
 
-#define BRANCHES(operator, kernel_name, operands, condition, check_fn, subgraphs, run)          \
-    {ML_OP(operator, 1, 1), .name = (kernel_name), .takes = (operands),                         \
-     .flags = ML_KERNEL_HAS_EFFECTS | ML_KERNEL_SETS_SHAPES | ML_KERNEL_NO_REFERENCE,           \
+#define BRANCHES(operator, kernel_name, more_flags, operands, condition, check_fn, subgraphs, run) \
+    {ML_OP(operator, 1, 1), .name = (kernel_name), .takes = (operands),                            \
+     .flags = ML_KERNEL_HAS_EFFECTS | ML_KERNEL_SETS_SHAPES | ML_KERNEL_NO_REFERENCE | (more_flags), \
      .calls = (subgraphs), .check = (check_fn), ML_PARAMS_OF(branch_params),                    \
      .blob_bytes = (int32_t)sizeof(branch_blob), .prepare = prepare_branches,                   \
      ML_TYPED({condition "any...? -> any...?", NULL, NULL, run})}
 ML_KERNELS(branch) = {
-    BRANCHES(IF, "if", "condition operands...? -> results...?", "b8 ", check_if,
+    BRANCHES(IF, "if", 0, "condition operands...? -> results...?", "b8 ", check_if,
              "then_subgraph_index else_subgraph_index", run_if),
-    BRANCHES(STABLEHLO_CASE, "stablehlo_case", "branch operands...? -> results...?", "s32 ",
+    BRANCHES(STABLEHLO_CASE, "stablehlo_case", 0, "branch operands...? -> results...?", "s32 ",
              check_case, "branch_subgraph_indices", run_case),
-    BRANCHES(STABLEHLO_COMPOSITE, "stablehlo_composite", "operands...? -> results...?", "",
-             check_composite, "decomposition_subgraph_index", run_composite),
+    BRANCHES(STABLEHLO_COMPOSITE, "stablehlo_composite", ML_KERNEL_IS_COMPOSITE,
+             "operands...? -> results...?", "", check_composite, "decomposition_subgraph_index",
+             run_composite),
     ML_KERNELS_END,
 };
