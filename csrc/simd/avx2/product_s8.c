@@ -89,7 +89,7 @@ INLINE void write_tile(const bytes_place *to, int64_t row, int64_t output, const
 
 #define NEAR 4640 /* 3 x 3 windows of 512 channels, and rows that do not lie powers of two apart */
 #define BEGIN(own, at, v) \
-    (((const bytes_place *)(own))->blocks[(at)->output / LANES + (v) / 2].start[(v) % 2])
+    (((const bytes_place *)(own))->blocks[(uint64_t)(at)->output / LANES + (uint64_t)(v) / 2].start[(v) % 2])
 #define FINISH_TILE(own, at, rows, joined, sums) \
     write_tile(own, (at)->row, (at)->output, rows, joined, sums)
 #include "simd/tiles/matmul_s8_wide.h"

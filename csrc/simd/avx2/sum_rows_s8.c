@@ -1,0 +1,64 @@
+/* sum_rows_s8.c -- as portable/sum_rows_s8.c; along rows by vpsadbw, which sums eight bytes without
+ * a sign: those with one are flipped, and 128 of each taken away again. */
+#include "simd/portable/sum_rows.h"
+
+enum { WIDE = 32, HALF = 16, WORD = 8 };
+
+/* The last n % 8 bytes of a row, zeros after them; nothing in front of the row is read. */
+INLINE uint64_t load_rest(const uint8_t *x, int64_t n) {
+    const int64_t rest = n % WORD;
+    uint64_t bytes = 0;
+    uint32_t low, high;
+    if (n >= WORD) {
+        memcpy(&bytes, x + n - WORD, sizeof bytes);
+        return bytes >> 8 * (WORD - rest);
+    }
+    if (rest < 4) {
+        for (int64_t i = 0; i < rest; i++) bytes |= (uint64_t)x[i] << 8 * i;
+        return bytes;
+    }
+    memcpy(&low, x, sizeof low);
+    memcpy(&high, x + n - 4, sizeof high);
+    return low | (uint64_t)high << 8 * (n - 4);
+}
+
+/* `flip` is 128 in bytes that have a sign, else 0. */
+INLINE uint32_t sum_row(const uint8_t *x, int64_t n, __m256i flip) {
+    const __m256i nothing = _mm256_setzero_si256();
+    const __m128i flip_half = _mm256_castsi256_si128(flip), none = _mm_setzero_si128();
+    __m256i sums = nothing;
+    int64_t i = 0;
+    for (; i + WIDE <= n; i += WIDE)
+        sums = _mm256_add_epi64(sums,
+                                _mm256_sad_epu8(_mm256_xor_si256(flip, LOAD_S32(x + i)), nothing));
+    __m128i sum = _mm_add_epi64(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
+    if (i + HALF <= n) {
+        const __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(x + i));
+        sum = _mm_add_epi64(sum, _mm_sad_epu8(_mm_xor_si128(flip_half, bytes), none));
+        i += HALF;
+    }
+    if (i + WORD <= n) {
+        const __m128i bytes = _mm_loadl_epi64((const __m128i *)(const void *)(x + i));
+        const __m128i flipped = _mm_xor_si128(_mm_move_epi64(flip_half), bytes);
+        sum = _mm_add_epi64(sum, _mm_sad_epu8(flipped, none));
+    }
+    if (n % WORD) {
+        const uint64_t flips = (uint64_t)_mm_cvtsi128_si64(flip_half);
+        const uint64_t rest = load_rest(x, n) ^ flips >> 8 * (WORD - n % WORD);
+        sum = _mm_add_epi64(sum, _mm_sad_epu8(_mm_cvtsi64_si128((int64_t)rest), none));
+    }
+    return (uint32_t)_mm_cvtsi128_si32(_mm_add_epi64(sum, _mm_unpackhi_epi64(sum, sum)));
+}
+
+static void add_along(const ml_sum_rows_s8_args *args) {
+    const ml_sum_rows_s8_args p = *args; /* a copy, which stores do not change */
+    const __m256i flip = _mm256_set1_epi8((char)(p.is_signed ? 128 : 0));
+    const uint32_t less = p.is_signed ? 128 * (uint32_t)p.n : 0;
+    for (int64_t r = 0; r < p.rows; r++)
+        p.sums[r] = (int32_t)((uint32_t)p.sums[r] + sum_row(p.x + r * p.stride, p.n, flip) - less);
+}
+
+void ml_sum_rows_s8_avx2(const ml_sum_rows_s8_args *p) {
+    if (p->along) add_along(p);
+    else p->is_signed ? add_across(p, true) : add_across(p, false);
+}
