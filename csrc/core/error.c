@@ -1,4 +1,4 @@
-/* error.c -- writing down what went wrong. */
+/* error.c -- fills the error that a failing call returns. */
 #include "core/error.h"
 
 #include <stdio.h>

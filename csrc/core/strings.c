@@ -1,4 +1,4 @@
-/* strings.c -- whether bytes are the strings that they claim to be. */
+/* strings.c -- checks that bytes have the layout of a string tensor. */
 #include "core/strings.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* map.c -- a file in memory: its pages come as they are read, its descriptor may go. */
+/* map.c -- maps a file into memory; pages are loaded on first use and the descriptor is not kept
+ * open. */
 #include <stdint.h>
 #include <sys/mman.h>
 
