@@ -1,5 +1,5 @@
-/* lower.c -- ml_lowering: a file's nodes become nodes of the loading description, each by its
- * operator's row. */
+/* lower.c -- ml_lowering: turns the nodes of a file into nodes of the loading description, each by
+ * its operator's row. */
 #include "graph/lower.h"
 
 #include <stdlib.h>
@@ -29,7 +29,7 @@ void ml_lowering_free(ml_lowering *shown) {
     free(l);
 }
 
-/* Room for `count` more things of `each` bytes after the `used` there are. */
+/* Makes room for `count` more elements of `each` bytes after the first `used`. */
 static bool make_room(void **things, int64_t *room, int64_t used, int64_t count, size_t each) {
     if (used + count <= *room) return true;
     int64_t wanted = 2 * (used + count) + 64;
@@ -69,7 +69,7 @@ static void fill_tensors(lowering *l) {
     }
 }
 
-/* Counts tensors and nodes; the handlers of nodes are their numbers, which have 31 bits. */
+/* Counts tensors and nodes. Handlers of nodes are node numbers and must fit into 31 bits. */
 static ml_status count_rows(ml_lowering *shown, int64_t *quantized, int64_t *most,
                             ml_error *error) {
     const ml_file *file = shown->file;
@@ -136,7 +136,7 @@ static const ml_node_row *standing_at(const lowering *l) {
     return &l->shown.file->subgraphs[l->shown.subgraph].nodes[l->shown.node];
 }
 
-/* Where `count` numbers were copied to in io; -1 without memory. */
+/* Copies `count` numbers to io and returns their position; -1 if memory is missing. */
 static int32_t add_numbers(lowering *l, const int32_t *numbers, int32_t count) {
     int64_t start = l->shown.description.n_io;
     if (start + count > INT32_MAX ||
@@ -183,7 +183,8 @@ ml_status ml_lowering_put(ml_lowering *shown, const ml_kernel *kernel, int32_t t
 
 void ml_lowering_skip(ml_lowering *shown) { shown->need = ML_NEEDS_NOTHING; }
 
-/* The node is refused: by `error`, or, where NULL, for the number or the types of its operands. */
+/* Records that the node is refused: by `error`, or, if that is NULL, because of the number or the
+ * types of its operands. */
 static ml_status collect_refusal(lowering *l, const ml_error *error, ml_error *out) {
     if (!make_room((void **)&l->refused, &l->refused_room, l->shown.n_refused, 1,
                    sizeof *l->refused))
@@ -214,7 +215,8 @@ static ml_status widen(lowering *l, const ml_tensor_def *x, ml_tensor_def *y, ml
     return ML_OK;
 }
 
-/* A node of constants. Halves become floats here, the rare other ones by the numpy reference. */
+/* Folds a node whose input is constant. float16 becomes float32 here; other cases, which are rare,
+ * are left to the numpy reference. */
 static ml_status fold(lowering *l, const ml_node_row *row, ml_error *error) {
     ml_tensor_def *x = &l->tensors[row->inputs[0]], *y = &l->tensors[row->outputs[0]];
     const int32_t rank = l->shown.file->subgraphs[l->shown.subgraph].tensors[row->inputs[0]].rank;
@@ -235,12 +237,12 @@ static int32_t flags_of(const ml_kernel *k, bool python) {
     int32_t flags = (k->flags & ML_KERNEL_IS_VIEW ? ML_NODE_VIEW : 0) |
                     (k->flags & ML_KERNEL_TFLITE_SHARES ? ML_NODE_TFLITE_SHARES : 0) |
                     (python ? ML_NODE_PYTHON : 0);
-    /* numpy writes outputs after reading all inputs; views must stay skippable. */
+    /* Nodes that run in numpy do not work in place, except views, which can then be skipped. */
     if (!python || flags & ML_NODE_VIEW) flags |= (int32_t)k->in_place * ML_NODE_IN_PLACE;
     return flags;
 }
 
-/* One node by its operator's row. */
+/* Lowers one node by its operator's row. */
 static ml_status lower_node(lowering *l, ml_error *error) {
     const ml_node_row *row = standing_at(l);
     ml_code *code = &l->codes[row->code];
@@ -282,13 +284,13 @@ static ml_status lower_node(lowering *l, ml_error *error) {
                            subgraphs, n_subgraphs, error);
 }
 
-/* Steps to the next node; false after the last one. */
+/* Moves to the next node; false after the last one. */
 static bool step(lowering *l, ml_status *status) {
     const ml_file *file = l->shown.file;
     ml_lowering *shown = &l->shown;
     while (shown->subgraph < file->n_subgraphs) {
         const ml_subgraph_row *rows = &file->subgraphs[shown->subgraph];
-        if (shown->node < 0) { /* it begins */
+        if (shown->node < 0) { /* a subgraph begins */
             ml_subgraph_def *head = &l->subgraphs[shown->subgraph];
             l->tensors = shown->tensors + l->first_tensor;
             *head =
@@ -311,7 +313,7 @@ static bool step(lowering *l, ml_status *status) {
 ml_status ml_lowering_run(ml_lowering *shown, ml_error *error) {
     lowering *l = (lowering *)shown;
     ml_status status = ML_OK;
-    bool again = shown->need == ML_NEEDS_DENSE; /* its constants are dense now */
+    bool again = shown->need == ML_NEEDS_DENSE; /* the caller made its constants dense */
     shown->need = ML_NEEDS_NOTHING;
     while (status == ML_OK && shown->need == ML_NEEDS_NOTHING) {
         if (!again && !step(l, &status)) break;

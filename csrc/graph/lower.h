@@ -1,4 +1,4 @@
-/* lower.h -- what the parts of lowering share: the lowering itself, and what it remembers of each
+/* lower.h -- shared by the parts of lowering: the lowering itself, and what it caches for each
  * operator code of the file. */
 #ifndef ML_GRAPH_LOWER_H
 #define ML_GRAPH_LOWER_H
@@ -11,19 +11,21 @@
 
 enum { ML_MOST_FIELDS = 32, ML_MOST_PARAMS = 512, ML_MATCHED_OPERANDS = 8 };
 
-/* An operator code: its row, and what holds for all its nodes. */
+/* An operator code: its row, and everything that is the same for all its nodes. */
 typedef struct ml_code {
     const ml_kernel *kernel; /* NULL: there is no row */
     bool callers;
-    int8_t slots[ML_MOST_FIELDS]; /* by field of the kernel: the slot of its option; -1 = none */
-    /* Types of the node that was matched last, and the answer: nodes alike follow each other. */
+    /* by field of the kernel: the slot of its option in the schema; -1 = none */
+    int8_t slots[ML_MOST_FIELDS];
+    /* Types of the node that was matched last, and the result: consecutive nodes are often
+     * alike. */
     int32_t types[ML_MATCHED_OPERANDS];
     int32_t n_inputs;
-    int32_t n_outputs; /* 0 inputs and outputs: nothing is remembered */
+    int32_t n_outputs; /* both 0: no node was matched yet */
     int32_t typed;
 } ml_code;
 
-/* Memory that goes with the lowering. */
+/* A block that is freed with the lowering. */
 typedef struct kept {
     struct kept *next;
     void *data;
@@ -46,33 +48,35 @@ typedef struct lowering {
     ml_error *refused;
     ml_resource_name *resources;
     kept *kept;
-    ml_tensor_def *tensors; /* of the subgraph where it stands */
-    ml_tensor *operands; /* as check sees tensors: rows of the node's own are filled */
+    ml_tensor_def *tensors; /* tensors of the current subgraph */
+    ml_tensor *operands; /* the current node's operands, as `check` sees them */
     int32_t *slots; /* of `operands`, from -1 on */
     int64_t io_room;
     int64_t params_room;
     int64_t refused_room;
     int64_t resource_room;
-    int64_t first_tensor; /* of the subgraph, all tensors counted through */
-    int64_t n_nodes; /* lowered so far */
-    ml_flex_map flex; /* the options of the custom node where it stands; data is NULL: not opened */
-    int32_t seeds; /* drawn so far */
-    int32_t number; /* of the node where it stands, all nodes counted through */
+    /* number of the current subgraph's first tensor, counted over all subgraphs */
+    int64_t first_tensor;
+    int64_t n_nodes; /* nodes lowered so far */
+    ml_flex_map flex; /* options of the current custom node; data is NULL until they are opened */
+    int32_t seeds; /* number of seeds drawn so far */
+    int32_t number; /* number of the current node, counted over all subgraphs */
     bool reference;
     _Alignas(16) uint8_t node_params[ML_MOST_PARAMS];
 } lowering;
 
-/* options.c. Zeroed memory for what parameters and constants point to; NULL with an error. */
+/* options.c. Zeroed memory for data that parameters and constants point to; NULL with an error. */
 void *ml_lowering_keep(lowering *l, int64_t bytes, ml_error *error);
-/* Finds the code's row, and the slots of its options. */
+/* Finds the row of an operator code, and the slots of its options. */
 void ml_open_code(ml_code *code, const ml_file *file, const ml_operator_row *row, bool callers);
-/* The row of the kernel's table that takes the node's operands; -1 if none does. */
+/* The entry of the kernel's table that matches the node's operands; -1 if there is none. */
 int32_t ml_match_node(const lowering *l, ml_code *code, const ml_node_row *row);
-/* Quantization, options and check of the node where lowering stands: fills node_params and says
- * which subgraphs it calls (valid until the next node). ML_UNSUPPORTED when the node is refused. */
+/* Checks quantization, reads options and runs `check` for the current node: fills node_params and
+ * lists the subgraphs that it calls (valid until the next node). ML_UNSUPPORTED when the node is
+ * refused. */
 ml_status ml_read_options(lowering *l, ml_code *code, const ml_node_row *row, ml_error *error,
                           const int32_t **subgraphs, int32_t *n_subgraphs);
-/* Whether operands of these types (-1 = absent) are as a signature spells them, as in kernel.h. */
+/* Whether operands of these types (-1 = absent) match a signature, as described in kernel.h. */
 bool ml_types_match(const char *signature, const int32_t *types, int32_t n_inputs,
                     int32_t n_outputs);
 
