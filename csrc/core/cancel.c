@@ -1,4 +1,4 @@
-/* cancel.c -- cancelling: the tokens that end runs. */
+/* cancel.c -- cancel tokens: ending a run from another thread. */
 #include <stdlib.h>
 
 #include "core/cancel.h"

@@ -1,5 +1,5 @@
-/* cancel.h -- what ends a run before its last node: the interpreter's own flag, which each run
- * begins by clearing, and the token that the caller gave, which stays set. */
+/* cancel.h -- what ends a run before its last node: the interpreter's own flag, which is cleared
+ * when a run begins, and a token passed by the caller, which stays set. */
 #ifndef ML_CORE_CANCEL_H
 #define ML_CORE_CANCEL_H
 
@@ -15,7 +15,7 @@ struct ml_cancel {
 
 typedef struct ml_cancel_flags {
     atomic_int own;
-    const ml_cancel *token; /* of the run under way; NULL = none */
+    const ml_cancel *token; /* token of the current run, or NULL */
 } ml_cancel_flags;
 
 static inline bool ml_is_cancelled(const ml_cancel_flags *flags) {

@@ -1,4 +1,4 @@
-/* error.c -- error messages: a status and one line of text. */
+/* error.c -- fills the error that a failing call returns. */
 #include "core/error.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* error.h -- error messages: a status and one line of text. */
+/* error.h -- fills the error that a failing call returns: status, text, coordinates. */
 #ifndef ML_CORE_ERROR_H
 #define ML_CORE_ERROR_H
 
@@ -6,21 +6,21 @@
 
 #include "api/minilite.h"
 
-/* An error that names nothing yet. */
+/* An error without coordinates. */
 #define ML_NO_ERROR ((ml_error){.subgraph = -1, .node = -1})
 
-/* Where a text names the first and the second tensor of its error. */
+/* Placeholders in a text for the names of the first and the second tensor of the error. */
 #define ML_FIRST "\1"
 #define ML_SECOND "\2"
 
-/* Writes status and text once (the first failure stands) and returns `status`. */
+/* Writes status and text (a later failure does not replace the first) and returns `status`. */
 ml_status ml_error_set(ml_error *error, ml_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 ml_status ml_error_set_list(ml_error *error, ml_status status, const char *format,
                             va_list arguments);
-/* The same for memory: `needed` bytes asked for, `available` there. */
+/* The same for missing memory: `needed` bytes were requested, `available` exist. */
 ml_status ml_error_memory(ml_error *error, const char *what, int64_t needed, int64_t available);
-/* One more tensor that the error is about; the shape is NULL where it does not matter. */
+/* Adds a tensor to those that the error is about; the shape is NULL where it does not matter. */
 void ml_error_about(ml_error *error, int32_t tensor, const ml_shape *shape);
 
 #endif

@@ -1,5 +1,5 @@
-/* shape.h -- shapes, element types and arithmetic that cannot overflow: everyone may include it,
- * kernels of users too, so all of it is inline. */
+/* shape.h -- shapes, element types and arithmetic that cannot overflow. All rooms and kernels of
+ * users include it, so everything is inline. */
 #ifndef ML_CORE_SHAPE_H
 #define ML_CORE_SHAPE_H
 
@@ -8,7 +8,7 @@
 
 #include "api/minilite.h"
 
-/* Elements of a shape, -1 if beyond INT64_MAX / 64. */
+/* Elements of a shape, or -1 if there are more than INT64_MAX / 64. */
 static inline int64_t ml_elements(const ml_shape *shape) {
     int64_t total = 1;
     for (int32_t i = 0; i < shape->rank; i++)
@@ -27,14 +27,14 @@ static inline bool ml_same_shape(const ml_shape *a, const ml_shape *b) {
     return true;
 }
 
-/* A type as the kernels' tables spell it, and its bits per element: 0 for types of no fixed
+/* A type's name in signatures of kernels, and its bits per element; 0 for types of no fixed
  * size. */
 typedef struct ml_type_row {
     const char *name;
     int32_t bits;
 } ml_type_row;
 
-/* NULL for numbers that are no type. */
+/* NULL if `type` is not the number of a type. */
 static inline const ml_type_row *ml_type_row_of(int32_t type) {
     static const ml_type_row rows[] = {
         [ML_F32] = {"f32", 32},        [ML_F16] = {"f16", 16},
@@ -65,12 +65,12 @@ static inline int64_t ml_bytes_of(int64_t elements, int32_t type) {
     int64_t bits = ml_type_bits(type);
     return bits >= 8 ? elements * (bits / 8) : (elements * bits + 7) / 8;
 }
-/* "f32": a type as the kernels' tables spell it; "?" for numbers that are none. */
+/* "f32": a type's name in signatures of kernels; "?" if there is no such type. */
 static inline const char *ml_type_name(int32_t type) {
     const ml_type_row *row = ml_type_row_of(type);
     return row ? row->name : "?";
 }
-/* Types of no fixed size, whose bytes lie in blocks of their own. */
+/* Types of no fixed size; their bytes are allocated outside the arena. */
 static inline bool ml_type_is_heap(int32_t type) { return type == ML_STRING || type == ML_VARIANT; }
 
 /* "(1, 64, 64, 3)" into `text`, for messages; returns text. */

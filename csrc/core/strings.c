@@ -1,4 +1,4 @@
-/* strings.c -- checks that bytes are a valid tensor of strings. */
+/* strings.c -- checks that bytes have the layout of a string tensor. */
 #include "core/strings.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* flatbuffer.c -- tables in flatbuffer bytes: the one place that follows offsets; trusts none. */
+/* flatbuffer.c -- reads tables in flatbuffer bytes: the one place that follows offsets; all are
+ * checked. */
 #include "format/flatbuffer.h"
 
 #include <inttypes.h>
@@ -34,7 +35,7 @@ ml_status ml_refuse_beyond(ml_reader *r, int64_t reach, const char *format, ...)
     va_start(arguments, format);
     write_text(r, format, arguments);
     va_end(arguments);
-    /* a file that was cut off still has some of its bytes: more than that is nonsense */
+    /* a truncated file has lost a part, not nearly all: larger values are nonsense */
     r->error->reach = reach / 1024 <= r->bytes ? reach : 0;
     return ML_GRAPH_ERROR;
 }
@@ -80,7 +81,7 @@ static ml_status check_places(ml_reader *r, int32_t number, int32_t table_bytes,
     return ML_OK;
 }
 
-/* Reads a vtable; slots that it adds to ours belong to a newer schema and are passed over. */
+/* Reads a vtable. Slots beyond those we know belong to a newer schema and are ignored. */
 static ml_status read_layout(ml_reader *r, int32_t number, int64_t vtable, ml_layout *layout) {
     const ml_schema_table *schema = &ml_schema_tables[number];
     if (vtable < 0 || vtable + 4 > r->bytes)
@@ -125,7 +126,7 @@ ml_status ml_open_table(ml_reader *r, int32_t number, int64_t at, ml_table *tabl
     return ML_OK;
 }
 
-/* A scalar that lies at `at`, which is within the file. */
+/* The scalar at offset `at`, which is within the file. */
 static int64_t integer_at(const ml_reader *r, char code, int64_t at) {
     const uint8_t *p = r->data + at;
     uint64_t raw = 0;

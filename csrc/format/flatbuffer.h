@@ -1,4 +1,5 @@
-/* flatbuffer.h -- tables in flatbuffer bytes: every offset, length and code is checked first. */
+/* flatbuffer.h -- reads tables in flatbuffer bytes; every offset, length and code is checked
+ * first. */
 #ifndef ML_FORMAT_FLATBUFFER_H
 #define ML_FORMAT_FLATBUFFER_H
 
@@ -6,8 +7,8 @@
 
 #include "format/schema.h"
 
-/* A file may unfold to this many bytes, so many a byte of the file and some: parts may be shared,
- * but not without bound. */
+/* Limit on the bytes read from a file: this many per byte of the file, plus a constant. Tables may
+ * be shared and are counted each time, so a small file could otherwise expand without bound. */
 enum { ML_UNFOLDED_PER_BYTE = 4, ML_UNFOLDED_ANYWAY = 1 << 16, ML_UNFOLDED_PER_TABLE = 16 };
 enum { ML_LAYOUTS = 64 };
 
@@ -21,9 +22,9 @@ typedef struct ml_layout {
 typedef struct ml_reader {
     const uint8_t *data;
     int64_t bytes;
-    int64_t unfolded; /* bytes that were read or copied, those of shared parts each time */
+    int64_t unfolded; /* bytes that were read or copied; shared tables count each time */
     ml_file_error *error;
-    const char *part; /* stands before errors, a format of one number: "signature %d: "; or NULL */
+    const char *part; /* prefix for errors, with one %d: "signature %d: "; or NULL */
     int32_t part_number;
     ml_layout layouts[ML_LAYOUTS]; /* most tables share a few vtables */
 } ml_reader;
@@ -35,34 +36,34 @@ typedef struct ml_table {
     uint16_t places[ML_MOST_SLOTS]; /* bytes from its start; 0 = absent */
 } ml_table;
 
-/* The elements of a vector, within the file; at 0 when absent. */
+/* The elements of a vector, within the file; position 0 when absent. */
 typedef struct ml_vector {
     int64_t at;
     int64_t count;
 } ml_vector;
 
 void ml_reader_init(ml_reader *r, const void *data, int64_t bytes, ml_file_error *error);
-/* Refuses the file; _beyond when it ends before the byte `reach`. Both return ML_GRAPH_ERROR. */
+/* Refuse the file. _beyond: because it ends before byte `reach`. Both return ML_GRAPH_ERROR. */
 ml_status ml_refuse(ml_reader *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 ml_status ml_refuse_beyond(ml_reader *r, int64_t reach, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Counts bytes as unfolded. */
+/* Adds to the bytes read (r->unfolded), and refuses the file above the limit. */
 ml_status ml_unfold(ml_reader *r, int64_t bytes, int32_t table, int32_t slot);
 
 ml_status ml_open_table(ml_reader *r, int32_t number, int64_t at, ml_table *table);
 int64_t ml_slot_integer(const ml_reader *r, const ml_table *t, int32_t slot);
 ml_status ml_slot_vector(ml_reader *r, const ml_table *t, int32_t slot, ml_vector *vector);
-/* The same, counted as unfolded from some length on: what is small costs no more than the table
- * that names it. */
+/* The same, but short texts are not added to the bytes read: they cost no more than their table. */
 ml_status ml_slot_text(ml_reader *r, const ml_table *t, int32_t slot, ml_span *text);
 ml_status ml_slot_scalars(ml_reader *r, const ml_table *t, int32_t slot, ml_vector *vector);
 ml_status ml_slot_tables(ml_reader *r, const ml_table *t, int32_t slot, ml_vector *vector);
-/* Where the table (or a union's) lies; 0 when absent. Opening it checks it. */
+/* The position of a table, or of a union's table; 0 when absent. It is checked when it is
+ * opened. */
 int64_t ml_slot_table(const ml_reader *r, const ml_table *t, int32_t slot);
-/* All slots as values, enums and unions checked; with `deep`, what lies behind the offsets, too,
- * down to the last. */
+/* The values of all slots; enums and unions are checked. With `deep`, everything that they refer to
+ * is read as well, recursively. */
 ml_status ml_read_values(ml_reader *r, const ml_table *t, ml_slot_value *values, bool deep);
-/* Refuses a code that is not one of `n` names, which are listed with spaces between. */
+/* Refuses a code unless it is one of `n` values, whose names are separated by spaces. */
 ml_status ml_check_code(ml_reader *r, const ml_table *t, int32_t slot, int64_t code, int32_t n,
                         const char *names);
 

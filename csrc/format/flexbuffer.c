@@ -1,10 +1,11 @@
-/* flexbuffer.c -- reading a flexbuffer's map.
+/* flexbuffer.c -- reads a map in flexbuffer bytes.
  *
- * A flexbuffer is read from its end: its last byte is the width of the root, the one before it the
- * root's packed type, and before that the root itself lies. A packed type has a type in its upper
- * six bits and in the lower two the logarithm of a width. Offsets point backward, to the first
- * element of a vector or the first byte of a string; the length lies before that. A map is a vector
- * of values; before its length lie the offset of its vector of keys and that one's width. */
+ * A flexbuffer is read from its end. The last byte is the width of the root value, the byte before
+ * it is the root's packed type, and the root value precedes both. A packed type holds a type in its
+ * upper six bits and the logarithm of a width in its lower two. Offsets point backward, to the
+ * first element of a vector or the first byte of a string, which the length precedes. A map is a
+ * vector of values; its length is preceded by the offset of the vector of keys and the width of
+ * that vector. */
 #include "format/flexbuffer.h"
 
 #include <string.h>
@@ -28,7 +29,7 @@ enum {
 
 static int32_t width_of(uint8_t packed) { return 1 << (packed & 3); }
 
-/* Whether `bytes` bytes from `at` on lie in the data. */
+/* Whether the range [at, at + bytes) is within the data. */
 static bool inside(const ml_flex_map *m, int64_t at, int64_t bytes) {
     return at >= 0 && bytes >= 0 && at <= m->bytes && bytes <= m->bytes - at;
 }
@@ -40,7 +41,7 @@ static bool read_unsigned(const ml_flex_map *m, int64_t at, int32_t width, uint6
     return true;
 }
 
-/* Where the offset at `at` points to. */
+/* The target of the offset at `at`. */
 static bool follow(const ml_flex_map *m, int64_t at, int32_t width, int64_t *to) {
     uint64_t offset;
     if (!read_unsigned(m, at, width, &offset) || offset > (uint64_t)at) return false;
@@ -48,7 +49,8 @@ static bool follow(const ml_flex_map *m, int64_t at, int32_t width, int64_t *to)
     return true;
 }
 
-/* The length that lies before `at`, of elements of so many bytes each that lie in the data. */
+/* The length stored before `at`; checks that so many elements of the given size are within the
+ * data. */
 static bool read_length(const ml_flex_map *m, int64_t at, int32_t width, int64_t each,
                         int64_t *count) {
     uint64_t length;
@@ -67,7 +69,7 @@ static double half_of(uint64_t bits) {
     return (double)(bits >> 15 & 1 ? -value : value);
 }
 
-/* A number of so many bytes at `at`. */
+/* The number of `bytes` bytes at `at`. */
 static bool read_number(const ml_flex_map *m, int64_t at, int32_t width, int32_t type,
                         ml_flex_value *v) {
     uint64_t bits;
@@ -94,11 +96,11 @@ static bool is_numeric(int32_t type) {
     return (type >= INT && type <= FLOAT) || (type >= INDIRECT_INT && type <= INDIRECT_FLOAT);
 }
 
-/* The value of that packed type whose place in a vector of `width` is `at`. */
+/* The value at `at`, in a vector whose elements have `width` bytes. */
 static bool read_value(const ml_flex_map *m, int64_t at, int32_t width, uint8_t packed,
                        ml_flex_value *v);
 
-/* Vectors of numbers are vectors of one type, tuples of it, or any whose elements all are
+/* A vector of numbers is a typed vector, a tuple, or an untyped vector whose elements are all
  * numbers. */
 static bool read_flex_vector(const ml_flex_map *m, int64_t at, int32_t width, uint8_t packed,
                              ml_flex_value *v) {
@@ -185,7 +187,7 @@ bool ml_flex_open(const uint8_t *data, int64_t bytes, ml_flex_map *map) {
         map->left -= (int64_t)strlen(key) + (value.kind == ML_FLEX_NUMBERS ? value.count : 0);
         if (map->left < 0) return false;
     }
-    map->left = bytes; /* all of it was looked at: look-ups take no longer */
+    map->left = bytes; /* opening checked every byte: later look-ups get the same budget */
     return true;
 }
 

@@ -17,17 +17,17 @@ typedef struct ml_flex_map {
     int64_t values_at;
     int64_t keys_at;
     int64_t count;
-    int64_t
-        left; /* bytes and elements that may still be looked at: parts of a buffer may be shared,
-                   * but a small one is never long to read */
+    /* bytes and elements that may still be read: parts may be shared, and a small buffer must not
+     * take long to read */
+    int64_t left;
     int32_t width; /* bytes of a value or offset */
     int32_t key_width;
 } ml_flex_map;
 
 typedef enum {
-    ML_FLEX_OTHER, /* null, a map, a vector that is not of numbers alone */
+    ML_FLEX_OTHER, /* null, a map, or a vector with elements that are not numbers */
     ML_FLEX_INTEGER,
-    ML_FLEX_UNSIGNED, /* a number above INT64_MAX may lie in `integer`, as its bits */
+    ML_FLEX_UNSIGNED, /* a number above INT64_MAX is stored in `integer` bit by bit */
     ML_FLEX_REAL,
     ML_FLEX_BOOL,
     ML_FLEX_STRING,
@@ -38,16 +38,18 @@ typedef struct ml_flex_value {
     ml_flex_kind kind;
     int64_t integer; /* of a number or bool */
     double real; /* of any number */
-    int64_t at; /* of a string or vector: where its first byte lies in the map's data */
+    int64_t at; /* of a string or vector: the position of its first byte in the map's data */
     int64_t count; /* its bytes or elements */
     int32_t width; /* bytes of an element */
-    int32_t element; /* type of all elements; -1: each has one of its own, after the last */
+    /* type of all elements; -1: each element's type is stored after the last one */
+    int32_t element;
 } ml_flex_value;
 
 /* The map at the root; false for bytes that are not a whole flexbuffer with a map at its root. All
  * keys and values of the map are checked. */
 bool ml_flex_open(const uint8_t *data, int64_t bytes, ml_flex_map *map);
-/* The value of that key; false if there is none. Of equal keys the last counts. */
+/* The value of that key; false if there is none. If a key occurs several times, the last one
+ * counts. */
 bool ml_flex_find(const ml_flex_map *map, const char *key, ml_flex_value *value);
 /* Key number `i`, i < count. */
 const char *ml_flex_key(const ml_flex_map *map, int64_t i);

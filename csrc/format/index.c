@@ -1,4 +1,4 @@
-/* index.c -- a file becomes rows: operator codes, buffers, subgraphs, signatures, metadata. */
+/* index.c -- turns a file into rows: operator codes, buffers, subgraphs, signatures, metadata. */
 #include "format/index.h"
 
 #include <inttypes.h>
@@ -12,7 +12,7 @@ static void set_part(ml_index *x, const char *part, int32_t number) {
     x->reader.part_number = number;
 }
 
-/* The tables of a vector, and memory for a row each. */
+/* Opens the tables of a vector and allocates one row for each. */
 static ml_status take_rows(ml_index *x, const ml_table *t, int32_t slot, size_t each, ml_vector *v,
                            void **rows, int32_t *count) {
     ml_status status = ml_slot_tables(&x->reader, t, slot, v);
@@ -85,7 +85,7 @@ static ml_status index_operator(ml_index *x, int64_t at, ml_operator_row *row) {
                                             : status;
 }
 
-/* The operator of the node at `at`, for the error about that node. */
+/* Sets the operator in an error about the node at `at`. */
 static void name_operator(ml_index *x, int64_t at) {
     ml_file_error *error = x->reader.error, kept = *error;
     ml_table t;
@@ -155,8 +155,8 @@ static ml_status take_values(ml_index *x, const ml_table *t, const ml_slot_value
     return values ? ml_read_values(&x->reader, t, values, true) : ml_index_no_room(x);
 }
 
-/* The options of a builtin operator; its defaults when the file gives none or another operator's,
- * as LiteRT has it. */
+/* The options of a builtin operator; the defaults when the file has none, or those of another
+ * operator, as in LiteRT. */
 static ml_status index_options(ml_index *x, const ml_table *t, const ml_operator_row *op,
                                const ml_slot_value **options) {
     ml_reader *r = &x->reader;
@@ -300,7 +300,7 @@ static ml_status index_metadata(ml_index *x, int64_t at, ml_metadata_row *row) {
     return status == ML_OK ? ml_slot_text(r, &t, ML_SLOT_Metadata_name, &row->name) : status;
 }
 
-/* What the tables of one vector of the Model become: `row` of the rows, for the table at `at`. */
+/* Turns one table, at `at`, of a vector of the Model into row number `row`. */
 typedef ml_status (*index_row)(ml_index *x, int64_t at, void *rows, int32_t row);
 
 static ml_status buffer_row(ml_index *x, int64_t at, void *rows, int32_t row) {

@@ -1,4 +1,4 @@
-/* index_memory.c -- the memory of a file's rows: blocks that grow, freed all at once. */
+/* index_memory.c -- memory for a file's rows: growing blocks, freed all at once. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,11 @@
-/* index_tensors.c -- tensors become rows: shape, quantization, where a constant's values lie. */
+/* index_tensors.c -- turns tensors into rows: shape, quantization, position of a constant's
+ * values. */
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "format/index.h"
 
-/* How the elements of a type lie: bits of one, 0 without a fixed size; bytes to align to. */
+/* Bits per element of a type (0: no fixed size), and the alignment of its values in bytes. */
 static const struct {
     uint8_t bits, alignment;
 } elements[] = {
@@ -23,13 +24,13 @@ static const struct {
 };
 enum { TYPES = sizeof elements / sizeof elements[0] };
 
-/* Whether values of the type steer control: shapes, axes, paddings, indices. */
+/* Whether a type is used for shapes, axes, paddings and indices. */
 static bool steers(int32_t type) {
     return type == ML_TensorType_INT32 || type == ML_TensorType_INT64 ||
            type == ML_TensorType_UINT32 || type == ML_TensorType_UINT64;
 }
 
-/* The name of a value of TensorType, as long as `length` says. */
+/* The name of a value of TensorType; sets its length. */
 static const char *type_name(int32_t type, int *length) {
     const char *name = ml_schema_enums[ML_ENUM_TensorType].values;
     for (int32_t i = 0; i < type; i++) name = strchr(name, ' ') + 1;
@@ -48,7 +49,7 @@ static const char *shape_text(const ml_tensor_row *row, char text[SHAPE_TEXT]) {
     return text;
 }
 
-/* A vector of int32, copied: its elements may then be checked once and relied on. */
+/* Copies a vector of int32: elements of the copy are checked once and cannot change afterwards. */
 static ml_status copy_integers(ml_index *x, const ml_table *t, int32_t slot, const int32_t **copy,
                                int32_t *count) {
     ml_vector v;
@@ -62,14 +63,14 @@ static ml_status copy_integers(ml_index *x, const ml_table *t, int32_t slot, con
     return ML_OK;
 }
 
-/* The elements of the tensor's shape, if that shape can be: few dimensions, none negative, bytes
- * that 64 bits count. */
+/* The number of elements of the tensor's shape. Refuses too many dimensions, negative ones, and
+ * sizes in bytes beyond 64 bits. */
 static ml_status count_elements(ml_index *x, const ml_tensor_row *row, int64_t *count) {
     char text[SHAPE_TEXT];
     if (row->rank > ML_MOST_DIMENSIONS)
         return ml_refuse(&x->reader, "Tensor.shape has %d dimensions, the most is %d", row->rank,
                          ML_MOST_DIMENSIONS);
-    /* numpy, too, counts an empty dimension as 1 when it asks whether the bytes can be counted */
+    /* like numpy, counts an empty dimension as 1 here */
     int64_t extent = elements[row->type].bits > 8 ? elements[row->type].bits / 8 : 1, total = 1;
     bool beyond = false;
     for (int32_t i = 0; i < row->rank; i++) {
@@ -90,8 +91,8 @@ static ml_status count_elements(ml_index *x, const ml_tensor_row *row, int64_t *
     return ML_OK;
 }
 
-/* Lets the tensor's data be a copy of the buffer's first row->bytes bytes, which tensors of one
- * buffer share. */
+/* Replaces the tensor's data by a copy of the first row->bytes bytes of the buffer; tensors of one
+ * buffer share the copy. */
 static ml_status copy_constant(ml_index *x, ml_buffer_row *buffer, ml_tensor_row *row) {
     if (buffer->copied < row->bytes) {
         ml_status status =
@@ -135,11 +136,11 @@ static ml_status index_constant(ml_index *x, ml_tensor_row *row, int64_t number)
             return ml_refuse(r, "buffer %d has %" PRId64 " bytes, shape %s of %.*s takes %" PRId64,
                              row->buffer, bytes, shape_text(row, text), length, name, expected);
         }
-        bytes = expected; /* LiteRT, too, passes over what is left of a longer buffer */
+        bytes = expected; /* like LiteRT, ignores the rest of a longer buffer */
     }
     if (!bytes) {
         static const _Alignas(16) uint8_t nothing[16];
-        row->data = nothing; /* constant all the same */
+        row->data = nothing; /* an empty constant is still a constant */
         return ML_OK;
     }
     row->data = r->data + buffer->data.at;
@@ -150,8 +151,8 @@ static ml_status index_constant(ml_index *x, ml_tensor_row *row, int64_t number)
     return aligned && !small ? ML_OK : copy_constant(x, buffer, row);
 }
 
-/* Only constants are sparse: elsewhere the table has no meaning, and is ignored, as LiteRT ignores
- * it. Elements that are not plain numbers have no sparse form. */
+/* Only constants can be sparse: for other tensors the table is ignored, as in LiteRT. Constants
+ * whose elements are not plain numbers are refused. */
 static ml_status check_sparsity(ml_index *x, ml_tensor_row *row) {
     bool plain = row->type != ML_TensorType_STRING && row->type != ML_TensorType_RESOURCE &&
                  row->type != ML_TensorType_VARIANT;
@@ -165,7 +166,7 @@ static ml_status check_sparsity(ml_index *x, ml_tensor_row *row) {
     return ML_OK;
 }
 
-/* A scheme whose scales are tensors; leaves the row alone for a scheme of the writer's own. */
+/* Reads a quantization scheme whose scales are tensors; ignores custom schemes. */
 static ml_status index_details(ml_index *x, const ml_table *quantization, int64_t member,
                                int64_t at, ml_tensor_row *row) {
     ml_reader *r = &x->reader;
@@ -191,8 +192,8 @@ static ml_status index_details(ml_index *x, const ml_table *quantization, int64_
     return ML_OK;
 }
 
-/* Scales as they lie in the file if they are aligned, else copied; zero points copied, as one where
- * they are all equal. */
+/* Scales are used in the file if they are aligned, else copied. Zero points are copied; if all are
+ * equal, a single one is kept. */
 static ml_status take_scales(ml_index *x, const ml_vector *scales, const ml_vector *zeros,
                              ml_quantization *q) {
     ml_reader *r = &x->reader;

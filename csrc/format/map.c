@@ -1,4 +1,5 @@
-/* map.c -- maps a file into memory: pages are read when they are first used. */
+/* map.c -- maps a file into memory; pages are loaded on first use and the descriptor is not kept
+ * open. */
 #include <stdint.h>
 #include <sys/mman.h>
 

@@ -1,4 +1,4 @@
-/* schema.h -- what the generated tables of the file format look like to those who read by them. */
+/* schema.h -- types of the generated tables of the file format (schema_tables.c). */
 #ifndef ML_FORMAT_SCHEMA_H
 #define ML_FORMAT_SCHEMA_H
 
@@ -9,19 +9,21 @@ typedef enum {
     ML_FORM_SCALAR,
     ML_FORM_ENUM,
     ML_FORM_STRING,
-    ML_FORM_SCALARS, /* a vector of them */
+    ML_FORM_SCALARS, /* a vector of scalars */
     ML_FORM_ENUMS,
     ML_FORM_TABLE,
     ML_FORM_TABLES,
-    ML_FORM_UNION /* the slot before it holds the number of the member */
+    ML_FORM_UNION /* the slot before it holds the number of the union's member */
 } ml_form;
 
 typedef struct ml_schema_slot {
     const char *name; /* "" when deprecated */
     uint8_t form; /* ml_form */
-    char code; /* of it or of a vector's elements, by Python's struct: ? b B h H i I q Q f d */
-    int16_t of; /* number of its enum, union or table */
-    double preset; /* what an absent scalar means */
+    /* type of the scalar or of a vector's elements, as in Python's struct module: ? b B h H i I q Q
+     * f d */
+    char code;
+    int16_t of; /* number of the slot's enum, union or table */
+    double preset; /* default of an absent scalar */
 } ml_schema_slot;
 
 typedef struct ml_schema_table {
@@ -32,7 +34,7 @@ typedef struct ml_schema_table {
 
 typedef struct ml_schema_enum {
     int32_t n_values;
-    const char *values; /* by number, with spaces between */
+    const char *values; /* names of the values, separated by spaces */
 } ml_schema_enum;
 
 typedef struct ml_schema_union {
@@ -42,8 +44,8 @@ typedef struct ml_schema_union {
 } ml_schema_union;
 
 typedef struct ml_schema_operator {
-    int16_t table; /* its options; -1 = none */
-    int16_t slot; /* of Operator, for the union that holds them */
+    int16_t table; /* table of its options; -1 = none */
+    int16_t slot; /* slot of Operator that holds the options */
     int16_t member;
 } ml_schema_operator;
 
@@ -58,7 +60,7 @@ static inline const ml_schema_slot *ml_schema_slot_at(int32_t table, int32_t slo
     return &ml_schema_slots[ml_schema_tables[table].first_slot + slot];
 }
 
-/* Bytes of the scalar that a code stands for. */
+/* Size in bytes of the scalar with that code. */
 static inline int32_t ml_code_bytes(char code) {
     switch (code) {
     case '?':

@@ -1,30 +1,32 @@
-/* borrow.c -- values of variables that are read where they lie, not copied out first.
+/* borrow.c -- lets nodes read the value of a variable in place, without copying it first.
  *
- * A READ_VARIABLE gives the value of the moment. Where nothing can assign the variable before the
- * last reader of that value, the variable's own bytes are it: the node points the tensor at them,
- * and the tensor is hidden, for it has no memory of its own. In the way stands whatever may assign
- * nobody knows what: nodes with other effects, which may run subgraphs, and assignments by handles
- * that come from elsewhere. Readers are kernels in C without effects, which write outputs alone, or
- * assignments of other variables.
+ * A READ_VARIABLE node outputs the variable's value at that moment. If nothing can assign the
+ * variable before the last reader of that output, no copy is needed: the node points its output at
+ * the variable's own bytes, and the output is hidden, since it has no memory of its own. This is
+ * not done across nodes that may assign unknown variables: nodes with other effects, which may run
+ * subgraphs, and assignments whose handle comes from elsewhere. Readers must be C kernels without
+ * effects, which write only to their outputs, or assignments of other variables.
  *
- * Nothing is hidden that a caller could ask for: outputs of subgraphs have to last. */
+ * Outputs of subgraphs are never hidden, because callers may read them. */
 #include <stdlib.h>
 
 #include "graph/graph.h"
 
-enum { ANY = -1 }; /* variable that nobody can tell */
+enum { ANY = -1 }; /* a variable that is not known */
 enum { LASTING = INT32_MAX }; /* position of a reader that comes after all nodes */
 
-/* A subgraph while its nodes are looked at. */
+/* One subgraph, while its nodes are examined. */
 typedef struct borrowing {
     ml_graph *graph;
     const ml_subgraph *sub;
     const ml_kernel *handle, *read, *assign;
-    int32_t *variables; /* by tensor: of its handle, ANY where there is none */
-    int32_t *last; /* by tensor: position of its last reader, LASTING where it lasts; -1: none */
-    int32_t *assigned; /* by variable: the next node that assigns it; LASTING: none */
-    int32_t any; /* the next node that may assign any variable */
-    int32_t one; /* the next node that assigns one */
+    /* by tensor: the variable that it is a handle of; ANY where that is not known */
+    int32_t *variables;
+    /* by tensor: position of its last reader; LASTING if it is an output; -1 = none */
+    int32_t *last;
+    int32_t *assigned; /* by variable: position of the next node that assigns it; LASTING = none */
+    int32_t any; /* position of the next node that may assign any variable */
+    int32_t one; /* position of the next node that assigns a known variable */
 } borrowing;
 
 static int32_t resource_of(const ml_node *node) {
@@ -38,7 +40,7 @@ static bool may_borrow(const borrowing *b, const ml_node *node) {
     return node->typed && !(node->kernel->flags & ML_KERNEL_HAS_EFFECTS);
 }
 
-/* Fills in who holds the handles, and who reads what last. */
+/* Finds the variable of each handle and the last reader of each tensor. */
 static void look(const borrowing *b) {
     const ml_planner_graph *io = &b->sub->io;
     for (int32_t t = 0; t < io->n_tensors; t++) {
@@ -82,7 +84,7 @@ static void borrow(const borrowing *b, const ml_node *node) {
     b->graph->tensor_defs[t - b->graph->tensor_defs].flags |= ML_TENSOR_HIDDEN;
 }
 
-/* From back to front, so that what assigns next is known at each node. */
+/* Goes backwards, so that the next assignment is known at each node. */
 static void borrow_in_subgraph(borrowing *b) {
     look(b);
     b->any = b->one = LASTING;

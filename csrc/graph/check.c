@@ -1,15 +1,15 @@
-/* check.c -- a description is harmless before it is copied: every index, dimension and count, and
- * who computes what when.
+/* check.c -- checks the description of a graph before it is copied: every index, dimension and
+ * count, and the order in which tensors are computed.
  *
- * One rule ends most ways to write where one should not: each tensor has at most one producer,
- * which is no constant, no variable and no input of its subgraph, and stands before all its
- * readers. (Kernels that keep state write their variable inputs.) */
+ * One rule prevents most invalid writes: each tensor is computed by at most one node, which comes
+ * before all its readers; constants, variables and inputs of the subgraph are computed by none.
+ * (Kernels that keep state write their variable inputs.) */
 #include <stdlib.h>
 
 #include "core/strings.h"
 #include "graph/graph.h"
 
-/* What is known of a tensor while the nodes are walked in order. */
+/* State of a tensor while the nodes are checked in order. */
 enum { UNSEEN = 0, THERE = 1, CONSTANT = 2, INPUT = 3, VARIABLE = 4, COMPUTED = 5 };
 
 static ml_status refuse(ml_error *error, int32_t subgraph, int32_t node) {
@@ -64,8 +64,8 @@ static ml_status check_tensor(const ml_graph_def *def, const ml_tensor_def *t, i
     return ML_OK;
 }
 
-/* Numbers in io[start .. start + count) are tensors of the subgraph (-1 only where `absent` is
- * allowed). */
+/* Refuses io[start .. start + count) unless all are tensor numbers of the subgraph (or -1, if
+ * `absent`). */
 static ml_status check_range(const ml_graph_def *def, int64_t start, int64_t count, int32_t limit,
                              bool absent, const char *what, int32_t s, int32_t node,
                              ml_error *error) {
@@ -119,7 +119,7 @@ static ml_status check_node_tables(const ml_graph_def *def, const ml_subgraph_de
     return refuse(error, s, n->index);
 }
 
-/* Marks what a node computes in `seen`, once it may. */
+/* Refuses outputs that a node must not compute; marks the others in `seen`. */
 static ml_status check_outputs(const ml_graph_def *def, const ml_node_def *n, uint8_t *seen,
                                int32_t s, ml_error *error) {
     static const char *const why[] = {[CONSTANT] = "is a constant",

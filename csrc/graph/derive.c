@@ -1,6 +1,6 @@
-/* derive.c -- what depends on the file alone: each node's derived block, made once per graph.
+/* derive.c -- makes each node's derived block, which depends on the file alone; once per graph.
  *
- * derive sees its node as prepare will, but for shapes: constants have their values and shapes,
+ * derive sees its node as prepare will, except for shapes: constants have their values and shapes,
  * computed tensors their types and the file's shapes, and every tensor its quantization. */
 #include <stdlib.h>
 
@@ -37,7 +37,7 @@ static ml_status derive_node(ml_graph *g, int32_t subgraph, int32_t n, const ml_
     return error->status;
 }
 
-/* The nodes of one subgraph; *errors is where the next refusal is written. */
+/* Derives the nodes of one subgraph; *errors is where the next refusal is written. */
 static ml_status derive_subgraph(ml_graph *g, int32_t s, ml_error **errors, const ml_error *last) {
     const ml_subgraph *sub = &g->subgraphs[s];
     bool any = false;

@@ -1,8 +1,8 @@
-/* engine.h -- ml_engine: what prepares and runs nodes, as it stands behind the calls of kernels.
+/* engine.h -- ml_engine: everything that preparing and running nodes needs.
  *
- * Kernels have a pointer to it that they cannot follow, and the core's table of functions. Other
- * rooms follow it: to the graph while nodes are derived, to the rows of a plan while one is made,
- * to state and residence in a run. */
+ * Kernels hold an opaque pointer to it, together with the core's table of functions. Other rooms
+ * read it: the graph while nodes are derived, the rows of a plan while one is made, state and
+ * residence in a run. */
 #ifndef ML_GRAPH_ENGINE_H
 #define ML_GRAPH_ENGINE_H
 
@@ -14,47 +14,49 @@ struct ml_residence;
 
 typedef struct ml_engine {
     const ml_graph *graph;
-    const ml_core *core; /* ml_planning_core; in a run run/'s */
+    const ml_core *core; /* ml_planning_core; in a run, the core of run/run_core.c */
     const struct ml_simd *simd;
     ml_error *error;
-    /* While a plan is made, and in a run: */
+    /* Set while a plan is made, and in a run: */
     struct ml_rows *rows; /* what prepare writes */
     const ml_hooks *hooks;
     ml_counters *counters;
-    struct ml_folded **folded; /* the pool of the plan that is made; NULL: nothing is folded */
-    /* In a run: */
+    struct ml_folded **folded; /* folded values of the plan being made; NULL: nothing is folded */
+    /* Set in a run: */
     ml_state *state;
     struct ml_residence *residence;
 } ml_engine;
 
-/* What env->engine points at. */
+/* The target of env->engine. */
 struct ml_frame_engine {
     ml_engine *engine;
     int32_t frame;
     int32_t subgraph;
-    const ml_frame *place; /* by ml_frame_env, as are sub and nodes */
+    const ml_frame *place; /* set by ml_frame_env, as are sub and nodes */
     const ml_subgraph *sub;
     const ml_node *nodes;
-    const int32_t *numbers; /* folding: the tensors after the call's own numbers; else NULL */
+    /* while folding: tensors, in the order of the call's own numbers; else NULL */
+    const int32_t *numbers;
     void **data; /* in a run: env->data, writable */
 };
 
-/* The core as kernels see it before any run: in derive, and while a plan is made. */
+/* The core's functions before any run: in derive, and while a plan is made. */
 extern const ml_core ml_planning_core;
 
-/* What the core in a run has in common with it. */
+/* Functions that are the same in a run. */
 ml_status ml_core_fail(const ml_call *call, ml_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 const ml_quantization *ml_core_quantization(const ml_call *call, int32_t tensor);
-/* The row of output `i`; NULL where there is none. */
+/* The row of output `i`; NULL if there is no such output. */
 static inline ml_tensor *ml_core_output(const ml_call *c, int i) {
     int32_t number = i >= 0 && i < c->n_outputs ? c->inputs[c->n_inputs + i] : -1;
     int32_t slot = number < 0 ? -1 : c->env->slots[number];
     return slot < 0 ? NULL : &c->env->tensors[slot];
 }
-/* The elements of a shape that a row may take, -1 for one that it may not. Shapes may come from
- * files, from values and from functions of the caller's: every computed one is checked by this.
- * Bytes need no check of their own, for ml_elements leaves room for the largest type. */
+/* The elements of a shape, or -1 if a row must not have that shape. Shapes may come from files,
+ * from values or from functions of the caller, so every computed shape is checked here. Sizes in
+ * bytes need no separate check, because the limit of ml_elements leaves room for the largest
+ * type. */
 static inline int64_t ml_core_elements(const ml_tensor *row, const ml_shape *shape) {
     if (shape->rank < 0 || shape->rank > ML_MAX_RANK) return -1;
     for (int32_t d = 0; d < shape->rank; d++)
@@ -67,7 +69,7 @@ static inline void ml_core_give_shape(ml_tensor *row, const ml_shape *shape, int
     row->bytes = ml_bytes_of(elements, row->type);
     row->shaped = 1;
 }
-/* Says why output `i` does not exist, or may not take the shape. */
+/* Writes the error: output `i` does not exist, or must not have the shape. */
 ml_status ml_core_refuse_shape(const ml_call *call, int i, const ml_shape *shape);
 
 #endif

@@ -1,14 +1,15 @@
-/* fuse.c -- nodes that become part of another, which then does the work of both in one pass over
+/* fuse.c -- merges nodes, so that one node does the work of two or more in a single pass over
  * memory.
  *
- * Told by what kernels say of themselves (ml_kernel_flag): a clamp whose limits its producer takes;
- * zeros around an image that the window after it lays out; a square of which only a sum is wanted;
- * a slope below 0 spelled by six nodes. The tensor between the two is hidden: it gets a shape, for
- * its node is prepared as ever, but no memory. Of a clamp it is the tensor before it, for which the
- * clamp's node stands in: operands change places, so that shapes still follow from front to back.
+ * Kernels are recognized by their flags (ml_kernel_flag). Merged are: a clamp into a producer that
+ * can clamp; zero padding of an image into the window operator that reads it; a square into the sum
+ * that is its only reader; and six nodes that together compute PRELU into one. The tensor between
+ * two merged nodes is hidden: it gets a shape, since its node is still prepared, but no memory. For
+ * a clamp the hidden tensor is the clamp's input. Producer and clamp swap outputs, so that shapes
+ * are still computed from front to back.
  *
- * Results keep their bits where they are integers. Nothing is fused that a caller, another node or
- * the file's own memory plan could ask for. */
+ * Integer results do not change. Nodes are not merged where the caller, another node or the memory
+ * plan in the file could use the tensor between them. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -18,16 +19,16 @@ enum { PATCHES = ML_KERNEL_CLAMPS | ML_KERNEL_TAKES_PADDING | ML_KERNEL_TAKES_SQ
 enum {
     FUSES = ML_KERNEL_IS_CLAMP | ML_KERNEL_TAKES_PADDING | ML_KERNEL_TAKES_SQUARES | ML_KERNEL_ADDS
 };
-enum { OUTPUT = INT32_MAX / 2 }; /* readers enough for anything */
+enum { OUTPUT = INT32_MAX / 2 }; /* a number of readers that is never 1 */
 
-/* A subgraph while its nodes are fused. */
+/* One subgraph, while its nodes are merged. */
 typedef struct fusing {
     ml_graph *graph;
     const ml_subgraph *sub;
-    int32_t *producers; /* by tensor, -1: none */
-    int32_t *readers; /* by tensor: how many */
-    int64_t most; /* bytes that the parameters of all nodes take that may be changed */
-    int64_t room; /* of these, what is taken */
+    int32_t *producers; /* by tensor: the node that computes it; -1 = none */
+    int32_t *readers; /* by tensor: the number of its readers */
+    int64_t most; /* bytes available for changed parameters, enough for all nodes */
+    int64_t room; /* bytes of these in use */
 } fusing;
 
 static int32_t *operands_of(const fusing *f, const ml_node *node) {
@@ -40,8 +41,8 @@ static const ml_field *field_of(const ml_kernel *kernel, const char *name) {
     return field;
 }
 
-/* The node's parameters, to be changed: its own from now on, for nodes of a kind share theirs. NULL
- * without memory, and then nothing fuses. */
+/* The node's parameters in a copy of its own, which may be changed (nodes may share the original).
+ * NULL if memory is missing; then nothing is merged. */
 static uint8_t *own_params(fusing *f, ml_node *node) {
     if (!f->graph->fused_params) f->graph->fused_params = malloc((size_t)f->most);
     uint8_t *fused = f->graph->fused_params;
@@ -66,7 +67,7 @@ static float limit_of(const ml_node *node, const char *name) {
     return limit;
 }
 
-/* Whether integers stand for the same reals; floats always do. */
+/* Whether both tensors have the same type and, unless they are floats, the same quantization. */
 static bool alike(const fusing *f, int32_t a, int32_t b) {
     const ml_tensor_def *x = &f->sub->tensors[a], *y = &f->sub->tensors[b];
     if (x->type != y->type) return false;
@@ -80,8 +81,7 @@ static bool alike(const fusing *f, int32_t a, int32_t b) {
            p->zero_points[0] == q->zero_points[0];
 }
 
-/* The node that alone computes input `i` of `node`, for it alone; NULL where others have to do with
- * that tensor. */
+/* The node that computes input `i` of `node`, if `node` is its only reader; else NULL. */
 static ml_node *sole_producer_of(const fusing *f, const ml_node *node, int i) {
     int32_t between = i < node->io->n_inputs ? node->io->inputs[i] : -1;
     if (between < 0 || f->producers[between] < 0 || f->readers[between] != 1) return NULL;
@@ -96,7 +96,7 @@ static ml_node *sole_producer(const fusing *f, const ml_node *node) {
     return sole_producer_of(f, node, 0);
 }
 
-/* The node becomes a part of `whole`, and the tensor between them is hidden. */
+/* Marks `node` as a part of `whole`, and hides the tensor between them. */
 static void join(fusing *f, ml_node *node, const ml_node *whole, int32_t tensor) {
     node->part_of = (int32_t)(whole - f->sub->nodes);
     f->graph->node_io[node->io - f->graph->node_io].flags |= ML_NODE_FUSED;
@@ -104,8 +104,7 @@ static void join(fusing *f, ml_node *node, const ml_node *whole, int32_t tensor)
         ML_TENSOR_HIDDEN;
 }
 
-/* Clamps that the producer took before read what it writes as well, for what they read is now
- * after them. */
+/* Clamps that were merged into the producer before now read its new output. */
 static void read_latest(fusing *f, const ml_node *producer, int32_t n, int32_t y) {
     const int32_t whole = (int32_t)(producer - f->sub->nodes);
     for (int32_t k = whole + 1; k < n; k++)
@@ -114,8 +113,8 @@ static void read_latest(fusing *f, const ml_node *producer, int32_t n, int32_t y
             operands_of(f, &f->sub->nodes[k])[0] = y;
 }
 
-/* Producer and clamp change places: the former writes what the latter gave, which is all that the
- * latter reads. */
+/* Swaps the outputs of producer and clamp: the producer now writes the clamp's output, and the
+ * clamp reads that and nothing else. */
 static void fuse_clamp(fusing *f, int32_t n) {
     ml_node *clamp = &f->sub->nodes[n], *producer = sole_producer(f, clamp);
     if (!producer || !(producer->kernel->flags & ML_KERNEL_CLAMPS)) return;
@@ -134,10 +133,10 @@ static void fuse_clamp(fusing *f, int32_t n) {
     operands_of(f, clamp)[clamp->io->n_inputs] = between;
     f->producers[y] = f->producers[between];
     f->producers[between] = n;
-    join(f, clamp, producer, between); /* it reads y, but is not one of the nodes that take part */
+    join(f, clamp, producer, between); /* not counted as a reader of y, because it never runs */
 }
 
-/* Takes the producer's operand in the place of what it made of it. */
+/* The node reads the producer's input instead of its output. */
 static void read_through(fusing *f, ml_node *node, ml_node *producer) {
     int32_t between = node->io->inputs[0], x = producer->io->inputs[0];
     operands_of(f, node)[0] = x;
@@ -145,7 +144,7 @@ static void read_through(fusing *f, ml_node *node, ml_node *producer) {
     join(f, producer, node, between);
 }
 
-/* Reads (before, after) of dimensions 0 to 3 of constant paddings. */
+/* Reads constant paddings: (before, after) for dimensions 0 to 3. */
 static bool read_paddings(const ml_tensor_def *t, int64_t pads[8]) {
     bool shaped = t->data && t->shape.rank == 2 && t->shape.dims[0] == 4 && t->shape.dims[1] == 2;
     int64_t element = t->type == ML_S32 ? 4 : t->type == ML_S64 ? 8 : 0;
@@ -161,8 +160,8 @@ static bool read_paddings(const ml_tensor_def *t, int64_t pads[8]) {
     return true;
 }
 
-/* Whole windows alone, for SAME would add padding of its own; and each has to see a part of the
- * image. */
+/* Only for VALID windows, since SAME would add padding of its own. Each window must contain a part
+ * of the image. */
 static void fuse_padding(fusing *f, ml_node *node) {
     static const char *const names[4] = {"pad_top", "pad_bottom", "pad_left", "pad_right"};
     ml_node *producer = sole_producer(f, node);
@@ -218,7 +217,7 @@ static bool is_relu(const ml_node *node) {
            limit_of(node, "maximum") == HUGE_VALF;
 }
 
-/* A constant for each channel of x, or one for all. */
+/* Whether the tensor is a constant with one value, or one per channel of x. */
 static bool is_slope(const fusing *f, int32_t tensor, int32_t x) {
     if (tensor < 0) return false;
     const ml_tensor_def *slope = &f->sub->tensors[tensor], *of = &f->sub->tensors[x];
@@ -229,7 +228,7 @@ static bool is_slope(const fusing *f, int32_t tensor, int32_t x) {
                            count == of->shape.dims[of->shape.rank - 1]));
 }
 
-/* What stands for the part of x below 0: NEG(RELU(NEG(x))), outermost first. */
+/* Finds NEG(RELU(NEG(x))), the part of x below 0; nodes are listed from the outermost. */
 static bool find_below(const fusing *f, const ml_node *from, int i, ml_node *found[3]) {
     found[0] = sole_producer_of(f, from, i);
     found[1] = is_named(found[0], "neg") ? sole_producer(f, found[0]) : NULL;
@@ -237,10 +236,9 @@ static bool find_below(const fusing *f, const ml_node *from, int i, ml_node *fou
     return is_named(found[2], "neg");
 }
 
-/* RELU(x) + NEG(RELU(NEG(x))) * slope is PRELU(x, slope), as models spell it that were made before
- * there was one. */
+/* RELU(x) + NEG(RELU(NEG(x))) * slope is PRELU(x, slope): some converters write it that way. */
 static void fuse_slope(fusing *f, ml_node *node) {
-    ml_node *parts[5]; /* RELU, MUL, then what is below 0 */
+    ml_node *parts[5]; /* RELU, MUL, then the nodes of find_below */
     const ml_node *first = sole_producer_of(f, node, 0);
     int above = first && first->kernel->flags & ML_KERNEL_IS_CLAMP ? 0 : 1, product = 0;
     parts[0] = sole_producer_of(f, node, above);
@@ -258,7 +256,7 @@ static void fuse_slope(fusing *f, ml_node *node) {
     operands_of(f, node)[0] = x;
     operands_of(f, node)[1] = slope;
     node->kernel = prelu;
-    node->typed = prelu->typed; /* of floats */
+    node->typed = prelu->typed; /* the entry for floats */
     f->graph->node_io[node->io - f->graph->node_io].flags &= ~(ML_NODE_IN_PLACE << 1);
 }
 

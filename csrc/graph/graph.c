@@ -1,5 +1,5 @@
-/* graph.c -- ml_graph: copies the loading description and lays out the frames, one per place a
- * subgraph is run from. */
+/* graph.c -- ml_graph: copies the loading description and makes the frames, one for each place
+ * where a subgraph is called. */
 #include "graph/graph.h"
 
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static void copy_node(ml_graph *g, const ml_graph_def *def, int64_t number, ml_s
     to->n_children += d->n_subgraphs;
 }
 
-/* Nodes of all subgraphs, pointing at their parameters and tensor numbers. */
+/* Copies the nodes of all subgraphs; they point to their parameters and tensor numbers. */
 static void copy_subgraphs(ml_graph *g, const ml_graph_def *def) {
     int64_t tensor = 0, node = 0;
     for (int32_t s = 0; s < def->n_subgraphs; s++) {
@@ -59,8 +59,7 @@ static void copy_subgraphs(ml_graph *g, const ml_graph_def *def) {
     }
 }
 
-/* Counts the readers of every slot after `start`, then lists them: nodes are walked in order, so
- * lists ascend. */
+/* Counts the readers of every slot after `start`, then lists them in ascending order. */
 static int32_t list_readers(const ml_subgraph *sub, int32_t *start, int32_t *readers,
                             int32_t *seen) {
     for (int32_t slot = 0; slot <= sub->n_slots; slot++) start[slot] = 0;
@@ -91,7 +90,7 @@ static int64_t count_inputs(const ml_subgraph *sub) {
     return inputs;
 }
 
-/* What the file says of a tensor that no constant is; variables alone have a shape of their own. */
+/* The first row of a tensor that is not a constant; only variables have a shape already. */
 static ml_tensor fresh_row(const ml_tensor_def *def, int32_t number) {
     bool variable = (def->flags & ML_TENSOR_VARIABLE) != 0;
     return (ml_tensor){.offset = -1,
@@ -99,7 +98,7 @@ static ml_tensor fresh_row(const ml_tensor_def *def, int32_t number) {
                        .shape = def->shape,
                        .root = number,
                        .type = (uint8_t)def->type,
-                       .dynamic = !variable, /* until it is swept */
+                       .dynamic = !variable, /* until planning finds out */
                        .storage = def->flags & ML_TENSOR_HIDDEN ? ML_STORAGE_NONE
                                   : ml_type_is_heap(def->type)  ? ML_STORAGE_HEAP
                                   : variable                    ? ML_STORAGE_PERSISTENT
@@ -107,7 +106,7 @@ static ml_tensor fresh_row(const ml_tensor_def *def, int32_t number) {
                        .shaped = variable};
 }
 
-/* One block of what nodes remember of the store, and of `words` of index tables. */
+/* Allocates one block for last_packed and for `words` of index tables. */
 static bool allocate_tables(ml_graph *g, int64_t words) {
     int64_t packs = 0;
     for (int32_t s = 0; s < g->n_subgraphs; s++) packs += g->subgraphs[s].n_packs;
@@ -124,7 +123,7 @@ static bool allocate_tables(ml_graph *g, int64_t words) {
     return true;
 }
 
-/* Gives constants their rows, all other tensors their slots, and slots their readers. */
+/* Assigns rows to constants and slots to other tensors, and lists the readers of each slot. */
 static ml_status index_tensors(ml_graph *g, ml_error *error) {
     int64_t words = 0, constants = 1, all = 1, most = 0;
     for (int32_t s = 0; s < g->n_subgraphs; s++) {
@@ -174,8 +173,8 @@ static ml_status index_tensors(ml_graph *g, ml_error *error) {
     return ML_OK;
 }
 
-/* Adds the frame that runs `subgraph` for `node` of `parent`, then those below it; refuses
- * cycles. */
+/* Adds the frame that runs `subgraph` for `node` of `parent`, then the frames of its own calls;
+ * refuses cycles. */
 static ml_status add_frame(ml_graph *g, int32_t subgraph, int32_t parent, int32_t node,
                            ml_error *error, int32_t *number) {
     for (int32_t f = parent; f >= 0; f = g->frames[f].parent)
@@ -279,7 +278,7 @@ ml_status ml_graph_new(const ml_graph_def *def, ml_graph **graph, ml_error *erro
 }
 
 ml_graph *ml_graph_hold(const ml_graph *graph) {
-    ml_graph *g = (ml_graph *)(uintptr_t)graph; /* constant but for the count */
+    ml_graph *g = (ml_graph *)(uintptr_t)graph; /* only the count changes */
     atomic_fetch_add(&g->holders, 1);
     return g;
 }

@@ -1,8 +1,9 @@
-/* graph.h -- ml_graph: what never changes after loading, laid out for planning and running.
+/* graph.h -- ml_graph: everything that never changes after loading, in the form that planning and
+ * running use.
  *
- * Tensors that are computed (or fed, or variable) have a slot, a number of their own, so that plans
- * hold rows for them alone; constants have one row per graph. Tables of pointers go by tensor. All
- * of them are flat over the frames. */
+ * A tensor that is computed, fed or variable has a slot: plans hold rows by slot. Constants have no
+ * slot, but one row per graph. Tables of pointers are indexed by tensor. Each of these tables is
+ * one array for all frames. */
 #ifndef ML_GRAPH_GRAPH_H
 #define ML_GRAPH_GRAPH_H
 
@@ -12,23 +13,23 @@
 #include "graph/store.h"
 #include "kernel.h"
 
-/* Calls that unfold beyond these are refused: memory stays in proportion to the file. */
+/* Limits on calls of subgraphs, so that memory stays in proportion to the file. */
 enum { ML_MAX_FRAMES = 4096, ML_MAX_UNFOLDED = 1 << 22 };
 
 typedef struct ml_node {
     const ml_kernel *kernel;
-    const ml_typed *typed; /* NULL: runs in Python */
+    const ml_typed *typed; /* NULL: the node runs in Python */
     const void *params;
     void *derived;         /* owned */
     const ml_node_io *io;
-    int64_t blob_start;    /* in its frame's blobs */
-    int64_t memory_start;  /* in its frame's node memory */
-    int32_t index;         /* the file's node number */
+    int64_t blob_start;    /* position in its frame's blobs */
+    int64_t memory_start;  /* position in its frame's node memory */
+    int32_t index;         /* the node's number in the file */
     int32_t handler;
-    int32_t pack_start;    /* in its frame's packed weights; -1: it packs none */
-    int32_t child_start;   /* in the children of its frame */
+    int32_t pack_start;    /* index into its frame's packed weights; -1: it packs none */
+    int32_t child_start;   /* index into the children of its frame */
     int32_t n_children;
-    int32_t part_of; /* position of the node that it has become a part of, -1: of none */
+    int32_t part_of; /* position of the node that it was merged into; -1 = none */
     const int32_t *subgraphs;
 } ml_node;
 
@@ -36,28 +37,29 @@ typedef struct ml_subgraph {
     ml_tensor_def *tensors;
     ml_node *nodes;
     ml_planner_graph io;
-    const int32_t *slots;      /* by tensor, slots[-1] is the absent one: see ml_env */
+    const int32_t *slots;      /* by tensor; slots[-1] is the absent tensor: see ml_env */
     const ml_tensor *constants; /* constants[0] is the absent tensor */
     /* By slot: its readers are readers[reader_start[slot] .. reader_start[slot + 1]). */
     const int32_t *reader_start;
-    const int32_t *readers; /* positions of nodes, ascending, each once */
+    const int32_t *readers; /* positions of nodes, ascending, without repeats */
     const int32_t *numbers; /* by slot: the tensor's number */
-    const ml_tensor *fresh; /* by slot: its row before anything is known of its shape */
-    /* By pack_start: what the store answered last, NULL at first. The one thing of a graph that
-     * changes: plans of several threads read and write it, so it is one pointer to what never
-     * changes and lives as long as the stores that the graph holds. */
+    const ml_tensor *fresh; /* by slot: its row before any shape is known */
+    /* By pack_start: the last answer of the store, NULL at first. This is the only part of a graph
+     * that changes. Plans of several threads read and write it, so each entry is a single pointer
+     * to a block that never changes and lives as long as the stores that the graph holds. */
     _Atomic(const ml_packed_weights *) *last_packed;
     int64_t blob_bytes;
-    int64_t memory_bytes; /* of nodes that keep something from run to run */
+    int64_t memory_bytes; /* total memory_bytes of its nodes */
     int32_t n_slots;
-    int32_t n_packs; /* nodes that pack weights */
+    int32_t n_packs; /* number of nodes that pack weights */
     int32_t n_children;
-    bool planned_offline; /* some tensor has an offline offset */
+    bool planned_offline; /* some tensor has an offset given in the file */
 } ml_subgraph;
 
-/* A place a subgraph is run from. Its rows stand at slot_base + slot, its nodes' at node_base +
- * position, its pointers at tensor_base + tensor (tensor_base - 1 is the absent tensor's), its
- * nodes' frames at child_base + child_start, their packed weights at pack_base + pack_start. */
+/* A place where a subgraph is called. Its rows begin at slot_base (+ slot), its nodes' rows at
+ * node_base (+ position), its pointers at tensor_base (+ tensor; tensor_base - 1 is the absent
+ * tensor), the frames of its nodes at child_base (+ child_start), their packed weights at pack_base
+ * (+ pack_start). */
 typedef struct ml_frame {
     int32_t subgraph;
     int32_t parent; /* -1 for frame 0 */
@@ -72,7 +74,8 @@ typedef struct ml_frame {
 } ml_frame;
 
 struct ml_graph {
-    atomic_int holders; /* the caller, states and plans: they may be freed in any order */
+    /* references: by the caller, states and plans, which may be freed in any order */
+    atomic_int holders;
     ml_subgraph *subgraphs;
     ml_frame *frames;
     int32_t *children;
@@ -81,44 +84,44 @@ struct ml_graph {
     ml_node_io *node_io;
     int32_t *io;
     uint8_t *params;
-    uint8_t *fused_params; /* of nodes that others have become a part of; NULL: of none */
+    uint8_t *fused_params; /* parameters of nodes that others were merged into; NULL = none */
     ml_quantization *quantizations;
-    /* Of all subgraphs; the index tables (slots, reader lists, numbers) lie in the same block. */
+    /* Tables of all subgraphs; slots, reader lists and numbers are in the same block. */
     _Atomic(const ml_packed_weights *) *last_packed;
     int32_t *index_tables;
     ml_tensor *constants;
     ml_tensor *fresh; /* rows of all slots of all subgraphs */
     const struct ml_simd *simd;
     ml_store *store;
-    ml_store *own; /* for constants that are not the file's */
+    ml_store *own; /* for packed constants that are not in the file */
     int64_t blob_bytes;
     int64_t memory_bytes;
     int64_t n_nodes; /* of all subgraphs */
     int32_t n_subgraphs;
     int32_t n_frames;
-    int32_t total_tensors; /* of all frames, an absent one each included */
+    int32_t total_tensors; /* of all frames, each with one absent tensor */
     int32_t total_slots;
     int32_t total_nodes;
     int32_t total_packs;
     int32_t total_children;
     int32_t n_resources;
-    int32_t n_heap; /* tensors of all frames whose values lie in blocks of the state's */
-    int32_t n_centered; /* variables of all frames that begin with something else than 0 */
+    int32_t n_heap; /* tensors of all frames whose values are in blocks outside the arena */
+    int32_t n_centered; /* variables of all frames that do not begin as 0 */
 };
 
 /* check.c: every index, dimension and count of the description; ML_GRAPH_ERROR with the first
  * fault. */
 ml_status ml_graph_check(const ml_graph_def *def, ml_error *error);
-/* fuse.c: makes one node of two where that saves a pass over memory. */
+/* fuse.c: merges nodes where that saves a pass over memory. */
 ml_status ml_graph_fuse(ml_graph *graph, ml_error *error);
-/* borrow.c: lets values of variables be read where they lie. After fusing. */
+/* borrow.c: lets values of variables be read in place. Runs after ml_graph_fuse. */
 ml_status ml_graph_borrow(ml_graph *graph, ml_error *error);
 /* derive.c: makes every node's derived block. */
 ml_status ml_graph_derive(ml_graph *graph, ml_error *errors, int32_t n_errors);
 ml_graph *ml_graph_hold(const ml_graph *graph);
 
-/* The byte that a variable begins with: as in TFLite, the zero point of s8 quantized as a whole,
- * else 0. */
+/* The initial byte of a variable: as in TFLite, the zero point for s8 tensors with one scale, else
+ * 0. */
 static inline int8_t ml_first_byte(const ml_graph *g, const ml_tensor_def *def) {
     if (!(def->flags & ML_TENSOR_VARIABLE) || def->type != ML_S8 || def->quantization < 0) return 0;
     const ml_quantization *q = &g->quantizations[def->quantization];

@@ -1,5 +1,5 @@
-/* kernels.c -- the kernels built in, by name, and which row of a kernel's table takes some operand
- * types. */
+/* kernels.c -- finds built-in kernels by name, and the entry of a kernel's table that matches given
+ * operand types. */
 #include "kernel.h"
 
 #include "core/error.h"
@@ -58,7 +58,8 @@ const ml_kernel *ml_kernel_of(const char *op, int64_t bytes, int32_t custom, int
     return found;
 }
 
-/* Python packs the fields one after the other, each at a multiple of its size (arrays: of 8). */
+/* The first field that is not where Python would put it: one after the other, each aligned to its
+ * size (arrays: to 8). */
 static const ml_field *find_misplaced(const ml_kernel *k) {
     int64_t at = 0;
     for (int32_t i = 0; i < k->n_fields; i++) {
@@ -120,7 +121,7 @@ ml_status ml_kernel_describe(const ml_kernel *k, ml_kernel_info *info, ml_error 
     return ML_OK;
 }
 
-/* The type that is spelled so, -1 if none is. */
+/* The number of the type with that name; -1 if there is none. */
 static int32_t type_named(const char *name, size_t length) {
     const ml_type_row *row;
     for (int32_t t = 0; (row = ml_type_row_of(t)) != NULL; t++)
@@ -128,7 +129,8 @@ static int32_t type_named(const char *name, size_t length) {
     return -1;
 }
 
-/* Whether `type` is one of the alternatives in [from, end): names and groups split by "|". */
+/* Whether `type` is one of the alternatives in [from, end): names of types or groups, separated by
+ * "|". */
 static bool takes(const char *from, const char *end, int32_t type) {
     for (const char *stop; from < end; from = stop + 1) {
         stop = memchr(from, '|', (size_t)(end - from));
@@ -151,14 +153,14 @@ typedef struct word {
     const char *end;
 } word;
 
-/* One operand of a signature, and its marks. */
+/* One operand of a signature, with its marks. */
 typedef struct token {
     word type;
     bool optional; /* ? */
     bool repeats; /* ... */
 } token;
 
-/* `of_t` stands where the signature has T. */
+/* Reads the next operand; `of_t` replaces T. */
 static bool next_token(const char **at, word of_t, token *t) {
     while (**at == ' ') ++*at;
     if (**at == 0 || **at == ':' || strncmp(*at, "->", 2) == 0) return false;
@@ -177,7 +179,7 @@ static bool next_token(const char **at, word of_t, token *t) {
     return true;
 }
 
-/* Whether the operands of one side of a signature fit; steps *at to its end. */
+/* Whether the operand types match one side of a signature; moves *at to its end. */
 static bool match_side(const char **at, word of_t, const int32_t *types, int32_t count) {
     int32_t i = 0;
     token t;

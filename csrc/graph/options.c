@@ -1,5 +1,5 @@
-/* options.c -- the parameters of a node's kernel: its options by the words of the kernel's fields,
- * then the row's check. */
+/* options.c -- fills the parameters of a node from its options, as the kernel's fields say, and
+ * runs the row's check. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ void *ml_lowering_keep(lowering *l, int64_t bytes, ml_error *error) {
 
 /* Operator codes ------------------------------------------------------------------------------- */
 
-/* A value of an enum as the schema spells it. */
+/* The name of an enum's value, as the schema spells it. */
 static const char *value_name(int32_t of, int64_t code, int *length) {
     const char *name = ml_schema_enums[of].values;
     for (int64_t i = 0; i < code && strchr(name, ' '); i++) name = strchr(name, ' ') + 1;
@@ -89,7 +89,7 @@ int32_t ml_match_node(const lowering *l, ml_code *code, const ml_node_row *row) 
     return code->typed;
 }
 
-/* The core as check sees it -------------------------------------------------------------------- */
+/* The core's functions for check --------------------------------------------------------------- */
 
 static lowering *lowering_of(const ml_call *c) { return (lowering *)(void *)c->env->engine; }
 
@@ -113,7 +113,7 @@ static void *keep(const ml_call *c, int64_t bytes) {
 }
 
 static const char *keep_text(const ml_call *c, const char *text, int64_t bytes) {
-    if (bytes > 100) bytes = 100; /* messages have bounds, too */
+    if (bytes > 100) bytes = 100; /* messages have a limited length */
     char *copy = keep(c, bytes + 1);
     if (!copy) return "";
     if (bytes) memcpy(copy, text, (size_t)bytes);
@@ -189,7 +189,7 @@ static const uint8_t *custom_options(const ml_call *c, int64_t *bytes) {
     return l->shown.file->data + span.at;
 }
 
-/* Finds an option of a custom operator; bytes that are no flexbuffer refuse the node. */
+/* Finds an option of a custom operator; refuses the node if its options are not a flexbuffer. */
 static bool find_custom(const ml_call *c, const char *name, ml_flex_value *value) {
     lowering *l = lowering_of(c);
     int64_t bytes;
@@ -255,8 +255,8 @@ static bool same_text(const ml_node_option *a, const ml_node_option *b) {
            (a->count == 0 || memcmp(a->data, b->data, (size_t)a->count) == 0);
 }
 
-/* The number of the model's resource of that kind and those names, in the order they are met; -1
- * without memory. */
+/* The number of the model's resource of that kind with those names; numbers are given in order of
+ * first use. -1 if memory is missing. */
 static int32_t resource(const ml_call *c, const char *kind, const ml_node_option *names,
                         int n_names) {
     lowering *l = lowering_of(c);
@@ -282,7 +282,8 @@ static int32_t resource(const ml_call *c, const char *kind, const ml_node_option
     return l->shown.description.n_resources++;
 }
 
-/* The clock, where the lowering lies and how many were drawn, mixed as splitmix64 does. */
+/* Mixes the clock, the address of the lowering and the number of seeds drawn, as splitmix64
+ * does. */
 static int64_t fresh_seed(const ml_call *c) {
     lowering *l = lowering_of(c);
     struct timespec now;
@@ -341,8 +342,7 @@ static ml_status put_vector(const ml_call *c, const ml_field *f, uint8_t *to, ml
     return ML_OK;
 }
 
-/* What a fused activation lets through: RELU, RELU_N1_TO_1 and RELU6 clamp, in the schema's
- * order. */
+/* The limits of a fused activation: RELU, RELU_N1_TO_1 and RELU6, in the schema's order. */
 static ml_status put_limit(const ml_call *c, const ml_field *f, uint8_t *to, ml_node_option o) {
     static const float limits[][2] = {
         {-INFINITY, INFINITY}, {0.0f, INFINITY}, {-1.0f, 1.0f}, {0.0f, 6.0f}};
@@ -356,7 +356,7 @@ static ml_status put_limit(const ml_call *c, const ml_field *f, uint8_t *to, ml_
         name);
 }
 
-/* What a custom operator's option is, for a message. */
+/* The value of a custom operator's option as text, for a message. */
 static const char *option_text(const ml_call *c, ml_node_option o) {
     char text[40];
     if (o.kind == 'i') snprintf(text, sizeof text, "%lld", (long long)o.integer);
@@ -365,7 +365,7 @@ static const char *option_text(const ml_call *c, ml_node_option o) {
     return keep_text(c, text, (int64_t)strlen(text));
 }
 
-/* A number, count or flag of a custom operator. */
+/* Reads a NUMBER, COUNT or FLAG of a custom operator. */
 static ml_status put_custom(const ml_call *c, const ml_field *f, uint8_t *to) {
     ml_node_option o = option(c, option_of(f));
     if (!o.kind && f->has_preset) o = (ml_node_option){.kind = 'f', .real = f->constant};
@@ -422,7 +422,7 @@ static ml_status check_written(const ml_call *c, uint64_t writes) {
     return ML_OK;
 }
 
-/* The numbers of the subgraphs that the options named in `calls` say. */
+/* Reads the subgraph numbers that the options listed in `calls` hold. */
 static ml_status read_calls(const ml_call *c, const char *calls, const int32_t **subgraphs,
                             int32_t *n_subgraphs) {
     for (const char *end; *calls; calls = *end ? end + 1 : end) {
@@ -442,7 +442,7 @@ static ml_status read_calls(const ml_call *c, const char *calls, const int32_t *
     return ML_OK;
 }
 
-/* Rows of the node's operands, as check sees them. */
+/* Makes rows of the node's operands for `check`. */
 static void show_operands(lowering *l, const int32_t *tensors, int32_t count) {
     for (int32_t i = 0; i < count; i++) {
         if (tensors[i] < 0) continue;
@@ -459,7 +459,7 @@ static void show_operands(lowering *l, const int32_t *tensors, int32_t count) {
     }
 }
 
-/* Inputs, then outputs, as ml_call has them. */
+/* Inputs, then outputs, in the order that ml_call uses. */
 static const int32_t *gather_operands(lowering *l, const ml_node_row *row, int32_t *few,
                                       ml_error *error) {
     const int32_t n = row->n_inputs + row->n_outputs;
@@ -517,7 +517,7 @@ ml_status ml_read_options(lowering *l, ml_code *code, const ml_node_row *row, ml
     for (int32_t i = 0; i < k->n_fields && status == ML_OK; i++)
         status = put_field(&c, &k->fields[i], code->slots[i], l->node_params);
     if (status == ML_OK && k->check) status = k->check(&c, l->node_params);
-    if (status == ML_OK) status = error->status; /* of options that could not be read */
+    if (status == ML_OK) status = error->status; /* an option may have failed to be read */
     if (status == ML_OK && k->calls) status = read_calls(&c, k->calls, subgraphs, n_subgraphs);
     return status;
 }

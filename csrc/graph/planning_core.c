@@ -1,9 +1,9 @@
-/* planning_core.c -- the core as kernels see it before any run, and what calls are to the hooks of
- * Python.
+/* planning_core.c -- the core's functions for kernels before any run, and the view of a call that
+ * Python hooks get.
  *
- * Here outputs get shapes in rows that nobody else reads yet. What makes no sense before a run
- * (workers, memory kept from run to run) is NULL, and prepare does not use it. run/run_core.c is
- * the core in a run. */
+ * Here outputs get shapes in rows that nobody else reads yet. Functions that make no sense before a
+ * run (workers, memory kept between runs) are NULL, and prepare does not call them. run/run_core.c
+ * has the functions for runs. */
 #include <stdarg.h>
 
 #include "graph/engine.h"
@@ -55,13 +55,13 @@ static ml_status set_output(const ml_call *c, int i, const ml_shape *shape) {
     return ML_OK;
 }
 
-/* Places come with the plan. */
+/* Memory is assigned later, by the plan. */
 static ml_status settle(const ml_call *c) {
     (void)c;
     return ML_OK;
 }
 
-/* Blocks are a state's. */
+/* Only a state has memory for values of variable size. */
 static ml_status set_bytes(const ml_call *c, int i, int64_t bytes) {
     (void)bytes;
     return ml_fail(c, ML_KERNEL_ERROR, "output %d does not hold values of variable size", i);
@@ -71,7 +71,7 @@ static int64_t bytes_of(const ml_call *c, int32_t tensor) {
     return tensor < 0 ? 0 : ml_tensor_of(c, tensor)->bytes;
 }
 
-/* What is folded is small: nobody shares it, and nobody can stop it. */
+/* Folded nodes are small: they run on one thread and cannot be cancelled. */
 static ml_status parallel(const ml_call *c, int64_t items, int64_t grain, ml_body body,
                           void *args) {
     ml_status status = ML_OK;
@@ -112,7 +112,7 @@ const ml_core ml_planning_core = {.fail = ml_core_fail,
 
 int32_t ml_call_handler(const ml_call *c) { return c->env->engine->nodes[c->node].handler; }
 
-/* Before the node is reached only known values have bytes: a shape function may look at
+/* Before the run reaches the node only known values have bytes: a shape function may read
  * constants. */
 static ml_operand operand(const ml_call *c, int32_t t) {
     if (t < 0) return (ml_operand){NULL, NULL, 0};

@@ -1,4 +1,4 @@
-/* store.c -- weights laid out for the inner loops, once per Model: a hash table under a lock. */
+/* store.c -- weights packed for the inner loops, once per Model: a hash table with a lock. */
 #include "graph/store.h"
 
 #include <pthread.h>
@@ -9,7 +9,7 @@
 
 enum { FIRST_BUCKETS = 16 };
 
-/* What a block was made of. */
+/* Identifies a block: the data, its shape, and how it was packed. */
 typedef struct key {
     const void *data;
     ml_pack_fn pack;
@@ -21,18 +21,18 @@ typedef struct key {
 
 typedef struct block {
     ml_packed_weights packed;
-    struct block *next; /* of the same bucket */
-    key key;            /* its shape is the one below */
+    struct block *next; /* next block of the same bucket */
+    key key;            /* its shape points to the copy below */
     ml_shape shape;
     int64_t size; /* bytes of `packed` */
 } block;
 
 struct ml_store {
     atomic_int holders;
-    /* Held while a block is looked up or made: two threads never pack the same weights. */
+    /* Held while a block is looked up or made, so that two threads never pack the same weights. */
     pthread_mutex_t lock;
     block **buckets;
-    block *first_buckets[FIRST_BUCKETS]; /* until there are more blocks */
+    block *first_buckets[FIRST_BUCKETS]; /* used until there are more blocks */
     uint32_t n_buckets;                  /* a power of two */
     uint32_t n_blocks;
     int64_t bytes;
@@ -74,7 +74,8 @@ int64_t ml_store_bytes(ml_store *s) {
     return bytes;
 }
 
-/* FNV-1a over words: addresses differ in their middle bits, which the last step brings down. */
+/* FNV-1a over words. Addresses differ in their middle bits; the last step moves these to the low
+ * end. */
 static uint32_t hash_of(const key *k) {
     const uint64_t words[] = {(uintptr_t)k->data, (uintptr_t)k->pack, (uintptr_t)k->simd,
                               (uint32_t)k->layout, (uint32_t)k->shape->rank};
@@ -101,8 +102,8 @@ static void put_in_bucket(block **buckets, uint32_t n_buckets, block *b) {
     *bucket = b;
 }
 
-/* As many buckets as blocks, so that one is found in constant time; without memory for them buckets
- * grow long instead. */
+/* Keeps as many buckets as blocks, so that look-ups take constant time. If memory is missing the
+ * buckets stay, and their lists grow. */
 static void add_buckets(ml_store *s) {
     block **more =
         s->n_buckets > UINT32_MAX / 4 ? NULL : calloc(2 * (size_t)s->n_buckets, sizeof *more);

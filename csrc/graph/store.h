@@ -1,9 +1,9 @@
-/* store.h -- weights laid out for the inner loops, once per Model: shared by all its graphs,
+/* store.h -- weights packed for the inner loops, once per Model: shared by all its graphs,
  * interpreters and threads.
  *
- * A block is found, in constant time, by what it was made of: the operand's bytes (by address:
- * constants are never moved), the shape they have, the pack function, the layout it was asked for
- * and the level it was packed for. It goes with the store, which goes with its last holder. */
+ * A block is found, in constant time, by its key: the address of the operand's bytes (constants
+ * never move), its shape, the pack function, the layout requested and the level. A block lives as
+ * long as the store, and the store as long as its last holder. */
 #ifndef ML_GRAPH_STORE_H
 #define ML_GRAPH_STORE_H
 
@@ -11,14 +11,14 @@
 
 typedef int64_t (*ml_pack_fn)(const ml_call *c, void *to);
 
-/* A block of a store. It never changes, so any thread may read one that it was given. */
+/* A block of a store. It never changes, so any thread may read it. */
 typedef struct ml_packed_weights {
     const void *bytes; /* 64-byte aligned */
-    int32_t layout;    /* which one prepare asked for */
+    int32_t layout;    /* the layout that prepare requested */
 } ml_packed_weights;
 
-/* The packed operand of a call whose prepare has run; packs it if nobody did before. NULL, and the
- * error, when the system gives no memory or pack refused. Safe to call from several threads. */
+/* The packed operand of a call whose prepare has run; packs it at the first request. NULL, with the
+ * error, when memory is missing or pack refused. Safe to call from several threads. */
 const ml_packed_weights *ml_store_packed(ml_store *store, const ml_call *c, ml_pack_fn pack,
                                          const ml_tensor *operand, int32_t layout);
 
