@@ -162,6 +162,7 @@ int32_t ml_file_has_metadata(const ml_file *file, const char *name);
  * within the file, and that is all that is known of it: tables are read by calls of their own. */
 ml_status ml_file_read_table(const void *data, int64_t bytes, int32_t table, int64_t at,
                              ml_slot_value *values, ml_file_error *error);
-/* Maps a file for reading, which needs no descriptor any longer; NULL when that fails. */
-void *ml_file_map(int32_t descriptor, int64_t bytes);
-void ml_file_unmap(void *data, int64_t bytes);
+/* The file of an open descriptor, readable, until ml_os_unmap_file; NULL where it cannot be mapped.
+ * The descriptor may be closed at once. The operating system's files define them (os/os.h). */
+void *ml_os_map_file(int32_t descriptor, int64_t bytes);
+void ml_os_unmap_file(void *data, int64_t bytes);

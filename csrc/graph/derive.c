@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "graph/engine.h"
+#include "os/os.h"
 
 static ml_status derive_node(ml_graph *g, int32_t subgraph, int32_t n, const ml_env *env,
                              ml_error *error) {
@@ -18,10 +19,9 @@ static ml_status derive_node(ml_graph *g, int32_t subgraph, int32_t n, const ml_
                  .node = (uint32_t)n & (ML_MOST_NODES - 1)};
     int64_t bytes = node->typed->derive(&c, NULL);
     if (bytes >= 0) {
-        node->derived =
-            bytes > INT64_MAX - 128 ? NULL : aligned_alloc(64, (size_t)ml_round_up(bytes + 1, 64));
+        node->derived = ml_os_allocate(bytes);
         if (!node->derived) return ml_error_memory(error, "a node's derived block", bytes, 0);
-        memset(node->derived, 0, (size_t)ml_round_up(bytes + 1, 64));
+        memset(node->derived, 0, (size_t)bytes);
         bytes = node->typed->derive(&c, node->derived);
     }
     if (bytes >= 0) return ML_OK;

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "os/os.h"
+
 static void *copy_bytes(const void *source, int64_t bytes) {
     void *copy = malloc(bytes ? (size_t)bytes : 1);
     if (copy && bytes) memcpy(copy, source, (size_t)bytes);
@@ -285,7 +287,7 @@ ml_graph *ml_graph_hold(const ml_graph *graph) {
 
 void ml_graph_free(ml_graph *g) {
     if (!g || atomic_fetch_sub(&g->holders, 1) > 1) return;
-    for (int64_t n = 0; g->nodes && n < g->n_nodes; n++) free(g->nodes[n].derived);
+    for (int64_t n = 0; g->nodes && n < g->n_nodes; n++) ml_os_free(g->nodes[n].derived);
     ml_store_free(g->store);
     ml_store_free(g->own);
     free(g->subgraphs);

@@ -5,13 +5,14 @@
 #include <stdlib.h>
 
 #include "math/float_math.h"
+#include "os/os.h"
 
 void ml_lowering_free(ml_lowering *shown) {
     if (!shown) return;
     lowering *l = (lowering *)shown;
     for (kept *k = l->kept; k;) {
         kept *next = k->next;
-        free(k->data);
+        ml_os_free(k->data);
         free(k);
         k = next;
     }

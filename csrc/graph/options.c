@@ -7,20 +7,19 @@
 
 #include "format/schema.h"
 #include "graph/lower.h"
+#include "os/os.h"
 #include "rules/checks.h"
 
 void *ml_lowering_keep(lowering *l, int64_t bytes, ml_error *error) {
     kept *k = malloc(sizeof *k);
-    void *data = bytes < 0 || bytes > INT64_MAX - 128
-                     ? NULL
-                     : aligned_alloc(64, (size_t)ml_round_up(bytes + 1, 64));
+    void *data = ml_os_allocate(bytes);
     if (!k || !data) {
         free(k);
-        free(data);
+        ml_os_free(data);
         ml_error_memory(error, "lowering", bytes, 0);
         return NULL;
     }
-    memset(data, 0, (size_t)ml_round_up(bytes + 1, 64));
+    memset(data, 0, (size_t)bytes);
     *k = (kept){l->kept, data};
     l->kept = k;
     return data;

@@ -1,11 +1,11 @@
 /* store.c -- weights packed for the inner loops, once per Model: a hash table with a lock. */
 #include "graph/store.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
 #include "core/error.h"
+#include "os/os.h"
 
 enum { FIRST_BUCKETS = 16 };
 
@@ -30,7 +30,7 @@ typedef struct block {
 struct ml_store {
     atomic_int holders;
     /* Held while a block is looked up or made, so that two threads never pack the same weights. */
-    pthread_mutex_t lock;
+    ml_os_lock lock;
     block **buckets;
     block *first_buckets[FIRST_BUCKETS]; /* used until there are more blocks */
     uint32_t n_buckets;                  /* a power of two */
@@ -42,7 +42,7 @@ ml_store *ml_store_new(void) {
     ml_store *s = calloc(1, sizeof *s);
     if (!s) return NULL;
     atomic_init(&s->holders, 1);
-    pthread_mutex_init(&s->lock, NULL);
+    ml_os_make_lock(&s->lock);
     s->buckets = s->first_buckets;
     s->n_buckets = FIRST_BUCKETS;
     return s;
@@ -58,19 +58,19 @@ void ml_store_free(ml_store *s) {
     for (uint32_t i = 0; i < s->n_buckets; i++)
         for (block *b = s->buckets[i]; b;) {
             block *next = b->next;
-            free((void *)(uintptr_t)b->packed.bytes);
+            ml_os_free((void *)(uintptr_t)b->packed.bytes);
             free(b);
             b = next;
         }
     if (s->buckets != s->first_buckets) free(s->buckets);
-    pthread_mutex_destroy(&s->lock);
+    ml_os_free_lock(&s->lock);
     free(s);
 }
 
 int64_t ml_store_bytes(ml_store *s) {
-    pthread_mutex_lock(&s->lock);
+    ml_os_take(&s->lock);
     int64_t bytes = s->bytes;
-    pthread_mutex_unlock(&s->lock);
+    ml_os_give(&s->lock);
     return bytes;
 }
 
@@ -122,12 +122,11 @@ static block *make(const ml_call *c, const key *wanted) {
     int64_t size = wanted->pack(c, NULL);
     if (size < 0) return NULL;
     block *b = calloc(1, sizeof *b);
-    void *bytes =
-        size > INT64_MAX - 128 ? NULL : aligned_alloc(64, (size_t)ml_round_up(size + 1, 64));
+    void *bytes = ml_os_allocate(size);
     if (!b || !bytes) {
         ml_error_memory(c->env->error, "packing weights", size, 0);
         free(b);
-        free(bytes);
+        ml_os_free(bytes);
         return NULL;
     }
     *b = (block){.packed = {bytes, wanted->layout}, .key = *wanted, .size = size};
@@ -141,7 +140,7 @@ const ml_packed_weights *ml_store_packed(ml_store *s, const ml_call *c, ml_pack_
                                          const ml_tensor *operand, int32_t layout) {
     key wanted = {operand->known, pack, c->env->simd, &operand->shape, layout, 0};
     wanted.hash = hash_of(&wanted);
-    pthread_mutex_lock(&s->lock);
+    ml_os_take(&s->lock);
     block *b = *bucket_of(s->buckets, s->n_buckets, wanted.hash);
     while (b && !same_key(&b->key, &wanted)) b = b->next;
     if (!b && (b = make(c, &wanted))) {
@@ -150,6 +149,6 @@ const ml_packed_weights *ml_store_packed(ml_store *s, const ml_call *c, ml_pack_
         s->n_blocks++;
         s->bytes += b->size;
     }
-    pthread_mutex_unlock(&s->lock);
+    ml_os_give(&s->lock);
     return b ? &b->packed : NULL;
 }

@@ -13,33 +13,19 @@
  * nothing but a table entry (1000 interpreters take 64 TiB of the 128 TiB a process has); what is
  * used is made accessible in steps. Where the system refuses the range (a limit on address space),
  * pages are mapped as needed, and growing may move them. */
-#define _GNU_SOURCE /* mremap */
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "core/shape.h"
 #include "memory/account.h"
+#include "os/os.h"
 
 #define ML_ARENA_RESERVED ((int64_t)1 << 36)
-enum { LEAST_PAGE = 4096, HUGE_PAGE = 2 << 20 };
-
-/* What the system gives memory in: 4 KiB on most x86, 16 KiB on a Raspberry Pi 5 and on Macs, up to
- * 64 KiB on servers. It refuses to change the access of memory that begins between two pages. */
-static int64_t page_bytes(void) {
-    const long found = sysconf(_SC_PAGESIZE);
-    return found > LEAST_PAGE ? found : LEAST_PAGE;
-}
+enum { HUGE_PAGE = 2 << 20 };
 
 /* Of a block from malloc: at least a page, so that the smallest arena fits into the first one. */
 static int64_t block_bytes(int block) {
     static const int64_t bytes[ML_ARENA_BLOCKS] = {32 << 10, 512 << 10, 2 << 20};
-    return ml_max_s64(bytes[block], page_bytes());
-}
-
-static uint8_t *map_pages(int64_t bytes, int access) {
-    void *base = mmap(NULL, (size_t)bytes, access, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return base == MAP_FAILED ? NULL : base;
+    return ml_max_s64(bytes[block], ml_os_page_bytes());
 }
 
 /* Which block the arena lies in; ML_ARENA_BLOCKS where it lies in pages of its own. */
@@ -56,7 +42,7 @@ static bool in_block(const ml_arena *arena) {
 /* What malloc gave stands in front of the first whole page. (aligned_alloc cuts blocks such that
  * glibc asks the system for the larger ones again and again.) */
 static uint8_t *new_block(int64_t bytes) {
-    const size_t page = (size_t)page_bytes();
+    const size_t page = (size_t)ml_os_page_bytes();
     uint8_t *given = malloc((size_t)bytes + page + sizeof(void *));
     if (!given) return NULL;
     uint8_t *base = given + page - (uintptr_t)given % page;
@@ -94,16 +80,14 @@ static bool commit_kept(ml_arena *arena, int64_t bytes, int64_t keep) {
         if (bytes <= block_bytes(block)) return commit_block(arena, block, bytes, keep);
     if (bytes > ML_ARENA_RESERVED) return false;
     uint8_t *base = arena->base;
-    if (!base || outgrown) base = map_pages(ML_ARENA_RESERVED, PROT_NONE);
+    if (!base || outgrown) base = ml_os_reserve(ML_ARENA_RESERVED);
     if (!base) return false;
     int64_t had = outgrown ? 0 : arena->capacity;
-    if (mprotect(base + had, (size_t)(bytes - had), PROT_READ | PROT_WRITE) != 0) {
-        if (base != arena->base) munmap(base, (size_t)ML_ARENA_RESERVED);
+    if (!ml_os_commit(base + had, bytes - had)) {
+        if (base != arena->base) ml_os_unmap(base, ML_ARENA_RESERVED);
         return false;
     }
-#ifdef MADV_HUGEPAGE
-    if (bytes >= HUGE_PAGE) madvise(base, (size_t)bytes, MADV_HUGEPAGE);
-#endif
+    if (bytes >= HUGE_PAGE) ml_os_prefer_large_pages(base, bytes);
     if (outgrown && keep > 0) memcpy(base, arena->base, (size_t)keep);
     if (outgrown) arena->copied += keep;
     arena->moves += base != arena->base;
@@ -116,20 +100,14 @@ static bool commit_kept(ml_arena *arena, int64_t bytes, int64_t keep) {
 /* Without a reservation: moves pages where the system can, else bytes. The old pages stay until the
  * new ones are there, and blocks for good. */
 static bool commit_mapped(ml_arena *arena, int64_t bytes, int64_t keep) {
-    uint8_t *base = NULL;
-#ifdef __linux__
-    if (arena->base && keep > 0 && !in_block(arena)) {
-        void *moved = mremap(arena->base, (size_t)arena->capacity, (size_t)bytes, MREMAP_MAYMOVE);
-        base = moved == MAP_FAILED ? NULL : moved;
-    } else
-#endif
-    {
-        base = map_pages(bytes, PROT_READ | PROT_WRITE);
-        if (base && keep > 0) memcpy(base, arena->base, (size_t)keep);
-        if (base) arena->copied += keep;
-        if (base && arena->base && !in_block(arena)) munmap(arena->base, (size_t)arena->capacity);
+    const bool had_pages = arena->base && !in_block(arena);
+    uint8_t *base = had_pages && keep > 0 ? ml_os_grow(arena->base, arena->capacity, bytes) : NULL;
+    if (!base) {
+        if (!(base = ml_os_map(bytes))) return false;
+        if (keep > 0) memcpy(base, arena->base, (size_t)keep);
+        arena->copied += keep;
+        if (had_pages) ml_os_unmap(arena->base, arena->capacity);
     }
-    if (!base) return false;
     if (base != arena->base) arena->moves++;
     arena->base = base;
     arena->reserved = 0;
@@ -140,7 +118,7 @@ static bool commit_mapped(ml_arena *arena, int64_t bytes, int64_t keep) {
 ml_status ml_arena_commit(ml_arena *arena, int64_t bytes, int64_t keep, ml_error *error) {
     if (bytes <= arena->capacity) return ML_OK;
     if (!arena->base) keep = 0;
-    const int64_t page = page_bytes();
+    const int64_t page = ml_os_page_bytes();
     int64_t rounded = bytes > INT64_MAX - page ? -1 : ml_round_up(bytes, page);
     bool reserves = !arena->base || arena->reserved > 0;
     int64_t had = arena->capacity, more = bytes - had;
@@ -155,7 +133,7 @@ ml_status ml_arena_commit(ml_arena *arena, int64_t bytes, int64_t keep, ml_error
 
 void ml_arena_release(ml_arena *arena) {
     if (arena->base && !in_block(arena))
-        munmap(arena->base, (size_t)(arena->reserved ? arena->reserved : arena->capacity));
+        ml_os_unmap(arena->base, arena->reserved ? arena->reserved : arena->capacity);
     for (int block = 0; block < ML_ARENA_BLOCKS; block++) free_block(arena->blocks[block]);
     ml_account_give(arena->account, arena->capacity);
     memset(arena->blocks, 0, sizeof arena->blocks);
@@ -164,35 +142,21 @@ void ml_arena_release(ml_arena *arena) {
 }
 
 void ml_arena_shrink(ml_arena *arena, int64_t bytes) {
-    int64_t rounded = ml_round_up(bytes, page_bytes());
+    int64_t rounded = ml_round_up(bytes, ml_os_page_bytes());
     if (rounded >= arena->capacity) return;
-    uint8_t *from = arena->base + rounded;
-    size_t rest = (size_t)(arena->capacity - rounded);
-    /* Pages go, addresses stay: who copies out of them without a turn meets zeros, not a fault. */
+    /* Addresses stay valid: a copy out of them without a turn meets other bytes, not a fault. */
     if (arena->reserved) {
-        if (madvise(from, rest, MADV_DONTNEED) != 0) return;
+        if (!ml_os_drop(arena->base + rounded, arena->capacity - rounded)) return;
     } else if (rounded == 0) {
         ml_arena_release(arena);
         return;
-    } else {
-        munmap(from, rest);
+    } else if (!ml_os_cut(arena->base, arena->capacity, rounded)) {
+        return;
     }
     ml_account_give(arena->account, arena->capacity - rounded);
     arena->capacity = rounded;
 }
 
 int64_t ml_arena_resident(const ml_arena *arena) {
-#ifdef __linux__
-    unsigned char found[512];
-    const int64_t page = page_bytes(), step = (int64_t)sizeof found * page;
-    int64_t pages = 0;
-    for (int64_t at = 0; at < arena->capacity; at += step) {
-        int64_t bytes = ml_min_s64(arena->capacity - at, step);
-        if (mincore(arena->base + at, (size_t)bytes, found) != 0) return arena->capacity;
-        for (int64_t i = 0; i < bytes / page; i++) pages += found[i] & 1;
-    }
-    return pages * page;
-#else
-    return arena->capacity;
-#endif
+    return ml_os_resident(arena->base, arena->capacity);
 }

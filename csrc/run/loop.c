@@ -8,8 +8,7 @@
  * parallel work. The cancel flag is read each time, for that costs a load. The clock costs more, so
  * it is looked at when enough work has gone by, counted in ticks, and Python is asked for signals
  * when 50 ms have. A block is always enough: it may take milliseconds. */
-#include <time.h>
-
+#include "os/os.h"
 #include "run/debug.h"
 #include "run/run.h"
 
@@ -17,28 +16,11 @@ static const int64_t poll_every_ns = 50 * 1000 * 1000;
 
 /* Interruption --------------------------------------------------------------------------------- */
 
-int64_t ml_now_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-/* A clock that is a few milliseconds behind costs a third of one that is not. */
-static int64_t nearly_now_ns(void) {
-#ifdef CLOCK_MONOTONIC_COARSE
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-#else
-    return ml_now_ns();
-#endif
-}
-
 /* The first look of a run starts the 50 ms: a run that is shorter never enters Python. One that is
  * done before there is enough work for a look asks for no time either. */
 static ml_status look_at_clock(ml_state *s) {
     s->ticks = ML_TICKS_PER_LOOK;
-    int64_t now = nearly_now_ns();
+    int64_t now = ml_os_recently();
     if (s->poll_at == 0) s->poll_at = now + poll_every_ns;
     if (now < s->poll_at || !s->hooks.poll) return ML_OK;
     s->poll_at = now + poll_every_ns;
@@ -60,7 +42,7 @@ ml_status ml_poll_state(void *owner) { return ml_check_interrupt(owner, ML_TICKS
 static void note_time(ml_state *s, int32_t frame, const ml_step *step, int64_t from,
                       ml_work_time shared) {
     ml_node_time *time = &s->times[s->graph->frames[frame].node_base + step->call.node];
-    time->ns += ml_now_ns() - from;
+    time->ns += ml_os_now() - from;
     time->runs++;
     time->shared_ns += s->shared.ns - shared.ns;
     time->blocks += s->shared.blocks - shared.blocks;
@@ -81,7 +63,7 @@ static inline ml_status run_steps(ml_state *s, ml_residence *r, int32_t frame, b
 #endif
         ml_status status = ml_check_interrupt(s, step->call.ticks);
         const ml_work_time shared = timed ? s->shared : (ml_work_time){0, 0};
-        const int64_t from = timed ? ml_now_ns() : 0;
+        const int64_t from = timed ? ml_os_now() : 0;
         if (status == ML_OK) status = step->eval(&step->call);
         if (timed) note_time(s, frame, step, from, shared);
 #ifdef ML_DEBUG

@@ -1,10 +1,10 @@
 /* run.c -- running the plan in force: what is done before the first node and after the last. */
-#define _GNU_SOURCE /* RUSAGE_THREAD */
 #include "run/run.h"
-#include "run/sharing.h"
 
 #include <stdlib.h>
-#include <sys/resource.h>
+
+#include "os/os.h"
+#include "run/sharing.h"
 
 static const ml_runner runner = {&ml_run_core, ml_eval_of, ml_run_unsettled};
 
@@ -56,15 +56,6 @@ static void place_anew(ml_state *s, ml_residence *r) {
     free(inputs);
 }
 
-/* Of this thread; the counter is about what a run touches first. */
-static int64_t page_faults(void) {
-#ifdef RUSAGE_THREAD
-    struct rusage usage;
-    if (getrusage(RUSAGE_THREAD, &usage) == 0) return usage.ru_minflt + usage.ru_majflt;
-#endif
-    return 0;
-}
-
 /* All nodes, on the threads that make it fastest. */
 static ml_status run_nodes(ml_state *s, ml_residence *r) {
     ml_pool *pool = s->interpreter->pool;
@@ -72,9 +63,9 @@ static ml_status run_nodes(ml_state *s, ml_residence *r) {
     const bool measured = ml_sharing_is_measured(&r->sharing);
     s->alone = ml_sharing_alone(&r->sharing);
     s->counters.runs_alone += s->alone;
-    const int64_t from = measured ? ml_now_ns() : 0;
+    const int64_t from = measured ? ml_os_now() : 0;
     const ml_status status = ml_run_frame(s, r, 0);
-    if (status == ML_OK) ml_sharing_note(&r->sharing, measured ? ml_now_ns() - from : 0);
+    if (status == ML_OK) ml_sharing_note(&r->sharing, measured ? ml_os_now() - from : 0);
     s->alone = false;
     return status;
 }
@@ -102,13 +93,13 @@ static uintptr_t run(ml_state *s, ml_node_time *times, const ml_cancel *cancel) 
         ml_watch watch = {flags, ml_poll_state, s};
         if (pool) ml_pool_enter_run(pool, &watch);
         bool fresh = s->fresh;
-        int64_t faults = fresh ? page_faults() : 0;
+        int64_t faults = fresh ? ml_os_page_faults() : 0;
         status = ml_is_cancelled(flags)
                      ? ml_error_set(&s->error, ML_CANCELLED,
                                     "the run was cancelled before its first node")
                      : run_nodes(s, r);
         if (fresh) {
-            s->counters.page_faults += page_faults() - faults;
+            s->counters.page_faults += ml_os_page_faults() - faults;
             s->fresh = false;
         }
         if (pool) ml_pool_leave_run(pool);

@@ -20,8 +20,6 @@ enum { ML_TICKS_PER_LOOK = 64 };
 ml_status ml_check_interrupt(ml_state *state, int32_t ticks);
 /* The same between blocks of a node, with a look at the clock each time; `owner` is the state. */
 ml_status ml_poll_state(void *owner);
-/* Of the monotonic clock. */
-int64_t ml_now_ns(void);
 /* What the step of a node runs that is prepared for what it reads. */
 ml_eval_fn ml_eval_of(const ml_node *node, const ml_node_plan *row);
 

@@ -1,6 +1,7 @@
 /* run_core.c -- the core as kernels see it in a run.
  *
  * graph/planning_core.c is the core before any run. Kernels do not ask which of the two it is. */
+#include "os/os.h"
 #include "run/run.h"
 
 /* The only writer of shapes of computed tensors. A shape that is the same changes nothing and tells
@@ -111,9 +112,9 @@ static ml_status parallel(const ml_call *c, int64_t items, int64_t grain, ml_bod
     ml_state *s = c->env->engine->engine->state;
     grain = grain < 1 ? 1 : grain;
     if (!s->times || items <= grain) return run_blocks(c, items, grain, body, args);
-    const int64_t from = ml_now_ns();
+    const int64_t from = ml_os_now();
     const ml_status status = run_blocks(c, items, grain, body, args);
-    s->shared.ns += ml_now_ns() - from;
+    s->shared.ns += ml_os_now() - from;
     s->shared.blocks += (items - 1) / grain + 1;
     return status;
 }

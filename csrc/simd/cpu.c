@@ -1,15 +1,12 @@
 /* cpu.c -- asks the processor by CPUID, and what the system saves at a change of threads by XGETBV;
  * on aarch64 the system. */
 #include "cpu.h"
+#include "os/os.h"
 
 #if defined(__x86_64__)
 
 #include <cpuid.h>
 #include <stdint.h>
-#if defined(__linux__)
-#include <sys/syscall.h>
-#include <unistd.h>
-#endif
 
 /* Bits of XCR0. */
 enum { SAVES_YMM = 0x06, SAVES_ZMM = 0xE6, SAVES_TILES = 0x60000 };
@@ -43,29 +40,12 @@ ml_cpu ml_cpu_probe(void) {
 
 #elif defined(__aarch64__)
 
-#if defined(__linux__)
-#include <asm/hwcap.h>
-#include <sys/auxv.h>
-
 ml_cpu ml_cpu_probe(void) {
-    return (ml_cpu){
-        .scalar = true, .neon = true, .neon_dot = (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0};
+    return (ml_cpu){.scalar = true, .neon = true, .neon_dot = ml_os_has(ML_OS_DOT_PRODUCTS)};
 }
-#else
-ml_cpu ml_cpu_probe(void) { return (ml_cpu){.scalar = true, .neon = true}; }
-#endif
 
 #else
 
 ml_cpu ml_cpu_probe(void) { return (ml_cpu){.scalar = true}; }
 
-#endif
-
-#if defined(__x86_64__) && defined(__linux__)
-bool ml_cpu_permits_tiles(void) {
-    enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 }; /* ARCH_REQ_XCOMP_PERM */
-    return syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
-}
-#else
-bool ml_cpu_permits_tiles(void) { return false; }
 #endif

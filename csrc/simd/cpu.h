@@ -19,8 +19,4 @@ typedef struct ml_cpu {
 /* Asks the processor: some microseconds in a virtual machine. */
 ml_cpu ml_cpu_probe(void);
 
-/* Asks the system to let this process use tiles; refused by old systems and by some containers, and
- * where a thread's alternate signal stack has no room for them. May be asked again and again. */
-bool ml_cpu_permits_tiles(void);
-
 #endif

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "cpu.h"
+#include "os/os.h"
 #include "simd/variants.h"
 
 #define VARIANT(name, level) .name = ml_##name##_##level,
@@ -50,7 +51,7 @@ static int available(const ml_simd *levels[LEVELS]) {
  * before it serves: speed may be lost where it was never tried, results may not. */
 static int add_permitted(const ml_simd *levels[LEVELS], int count) {
     const ml_simd *permitted = &tables[LEVELS - 1], *below = levels[count - 1];
-    if (needs_permission(permitted) && ml_cpu_probe().amx && ml_cpu_permits_tiles() &&
+    if (needs_permission(permitted) && ml_cpu_probe().amx && ml_os_has(ML_OS_TILES) &&
         ml_simd_agrees(permitted, below))
         levels[count++] = permitted;
     return count;

@@ -6,11 +6,12 @@
  * steady state nothing is allocated. */
 #include <stdlib.h>
 
+#include "os/os.h"
 #include "state/interpreter.h"
 
 void ml_block_free(ml_account *account, ml_block *b) {
     ml_account_give(account, b->capacity);
-    free(b->data);
+    ml_os_free(b->data);
     *b = (ml_block){.data = NULL};
 }
 
@@ -27,12 +28,12 @@ ml_status ml_block_reserve(ml_account *account, ml_block *b, int64_t bytes, ml_e
     int64_t more = wanted < 0 ? 0 : wanted - b->capacity;
     ml_status status = ml_account_take(account, "a value beside the arena", more, error);
     if (status != ML_OK) return status;
-    void *data = wanted < 0 ? NULL : aligned_alloc(64, (size_t)wanted);
+    void *data = wanted < 0 ? NULL : ml_os_allocate(wanted);
     if (!data) {
         ml_account_give(account, more);
         return ml_error_memory(error, "a value beside the arena", bytes, b->capacity);
     }
-    free(b->data);
+    ml_os_free(b->data);
     b->data = data;
     b->capacity = wanted;
     return ML_OK;
@@ -54,11 +55,11 @@ ml_status ml_block_set(ml_account *account, ml_block *b, const ml_shape *shape, 
 void ml_block_fit(ml_account *account, ml_block *b) {
     int64_t room = b->assigned ? ml_round_up(b->bytes + 1, 64) : 0;
     if (room >= b->capacity) return;
-    void *data = room > 0 ? aligned_alloc(64, (size_t)room) : NULL;
+    void *data = room > 0 ? ml_os_allocate(room) : NULL;
     if (room > 0 && !data) return;
     if (data && b->bytes > 0) memcpy(data, b->data, (size_t)b->bytes);
     ml_account_give(account, b->capacity - room);
-    free(b->data);
+    ml_os_free(b->data);
     b->data = data;
     b->capacity = room;
 }

@@ -8,9 +8,9 @@
  * Everything of an interpreter and its states may be read and written in a call's turn; in a copy's
  * it is read, and bytes of tensors are written. No turn is needed for cancel, the sequence and
  * pins, which are atomic, nor for the generation, which is compared again in a turn. */
-#include <sched.h>
 #include <stdlib.h>
 
+#include "os/os.h"
 #include "state/interpreter.h"
 
 ml_interpreter *ml_interpreter_new(int32_t resources, int32_t subgraphs, int64_t max_bytes,
@@ -55,7 +55,7 @@ static ml_status take_turn(ml_interpreter *p, int turn) {
                                                   memory_order_relaxed))
             return ML_OK;
         if (found == ML_TURN_CALL) return ML_BUSY;
-        if (found == ML_TURN_COPY) sched_yield();
+        if (found == ML_TURN_COPY) ml_os_yield();
     }
 }
 

@@ -10,6 +10,7 @@
  * memory at all. */
 #include <stdlib.h>
 
+#include "os/os.h"
 #include "state/state.h"
 
 static ml_status refuse_view(const ml_state *s, int64_t needs, ml_error *error) {
@@ -57,13 +58,11 @@ ml_status ml_acquire(ml_state *s, const ml_residence *r, ml_error *error) {
     ml_status status = ml_account_take(account, "variable tensors", more, error);
     if (status != ML_OK) return status;
     if (more > 0) {
-        persistent = variables > INT64_MAX - 128
-                         ? NULL
-                         : aligned_alloc(64, (size_t)ml_round_up(variables, 64));
+        persistent = ml_os_allocate(variables);
         if (!persistent)
             status = ml_error_memory(error, "variable tensors", variables, s->persistent_capacity);
     }
-    if (status == ML_OK && !s->work && !(work = aligned_alloc(64, ML_WORK_BYTES)))
+    if (status == ML_OK && !s->work && !(work = ml_os_allocate(ML_WORK_BYTES)))
         status = ml_error_memory(error, "a work block", ML_WORK_BYTES, 0);
     bool threads = s->interpreter->threads > 1 || r->rows->worker_bytes > 0;
     if (status == ML_OK && threads &&
@@ -74,13 +73,13 @@ ml_status ml_acquire(ml_state *s, const ml_residence *r, ml_error *error) {
     if (status == ML_OK) status = ml_arena_commit(&s->arena, needs, 0, error);
     if (status != ML_OK) {
         ml_account_give(account, more);
-        free(persistent);
-        free(work);
+        ml_os_free(persistent);
+        ml_os_free(work);
         return status;
     }
     ml_arena_needed(s, needs, had);
     if (persistent) {
-        free(s->persistent);
+        ml_os_free(s->persistent);
         s->persistent = persistent;
         s->persistent_capacity = variables;
     }

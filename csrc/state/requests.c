@@ -7,13 +7,13 @@
  * A request takes no turn, since threads may make one while others run. It is noted under a lock of
  * a few instructions; requests that come while a plan is being made are kept apart from those that
  * the plan is made for. */
-#include <sched.h>
 #include <stdlib.h>
 
+#include "os/os.h"
 #include "state/state.h"
 
 static void lock(ml_requests *a) {
-    while (atomic_flag_test_and_set_explicit(&a->taken, memory_order_acquire)) sched_yield();
+    while (atomic_flag_test_and_set_explicit(&a->taken, memory_order_acquire)) ml_os_yield();
 }
 static void unlock(ml_requests *a) { atomic_flag_clear_explicit(&a->taken, memory_order_release); }
 

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "memory/problem.h"
+#include "os/os.h"
 
 /* Life ----------------------------------------------------------------------------------------- */
 
@@ -33,7 +34,7 @@ static bool allocate_tables(ml_state *s, const ml_graph *g) {
     }
     if (g->n_heap > 0) s->heap = calloc((size_t)g->total_slots + 1, sizeof *s->heap);
     if (g->memory_bytes > 0) {
-        s->node_memory = aligned_alloc(64, (size_t)g->memory_bytes);
+        s->node_memory = ml_os_allocate(g->memory_bytes);
         if (s->node_memory) memset(s->node_memory, 0, (size_t)g->memory_bytes);
     }
     return s->spills && s->planners && s->frame_engines && s->envs && (g->n_heap == 0 || s->heap) &&
@@ -104,9 +105,9 @@ void ml_state_free(ml_state *s) {
     free(s->frame_engines);
     free(s->envs);
     ml_account_give(&s->interpreter->account, s->persistent_capacity);
-    free(s->persistent);
-    free(s->work);
-    free(s->node_memory);
+    ml_os_free(s->persistent);
+    ml_os_free(s->work);
+    ml_os_free(s->node_memory);
     free(s->needs);
     for (int32_t f = 0; s->planners && f < s->graph->n_frames; f++) {
         free(s->planners[f].apart.order.tensors); /* both orders */

@@ -1,16 +1,12 @@
 /* pool.c -- the threads of one interpreter: starting and ending them, running their blocks,
  * waiting. share.c has how blocks are shared. */
-#define _GNU_SOURCE /* pthread_sigmask */
 #include "threads/pool.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/error.h"
-#include "threads/bell.h"
+#include "os/os.h"
 #include "threads/float_mode.h"
 #include "threads/share.h"
 
@@ -23,7 +19,7 @@ typedef struct pool_worker {
     int64_t failed; /* that block */
     ml_error failure; /* its error */
     ml_error error; /* where bodies write */
-    pthread_t thread;
+    ml_os_thread thread;
 } pool_worker;
 
 typedef struct pool_work {
@@ -53,7 +49,7 @@ struct ml_pool {
     int32_t threads;
     int32_t started; /* workers that run, beside the caller */
     bool may_start; /* not when the system refused in this run */
-    pid_t process; /* where the workers are */
+    int64_t process; /* where the workers are */
 };
 
 static inline void pause_briefly(void) {
@@ -133,7 +129,7 @@ static void await_work(ml_pool *pool, uint32_t opened) {
     atomic_fetch_sub(&pool->sleepers, 1);
 }
 
-static void *work(void *argument) {
+static void work(void *argument) {
     pool_worker *worker = argument;
     ml_pool *pool = worker->pool;
     while (!atomic_load(&pool->ending)) {
@@ -141,22 +137,16 @@ static void *work(void *argument) {
         help(pool, worker);
         await_work(pool, opened);
     }
-    return NULL;
 }
 
-/* Starts the workers that are missing, with all signals blocked: they are the caller's to
- * handle. */
+/* Starts the workers that are missing. */
 static void start_workers(ml_pool *pool) {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    pool->process = getpid();
+    pool->process = ml_os_process();
     while (pool->may_start && pool->started < pool->threads - 1) {
         pool_worker *worker = &pool->workers[pool->started + 1];
-        pool->may_start = pthread_create(&worker->thread, NULL, work, worker) == 0;
+        pool->may_start = ml_os_start(&worker->thread, work, worker);
         pool->started += pool->may_start;
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 static void make_idle(ml_pool *pool) {
@@ -172,14 +162,14 @@ static void make_idle(ml_pool *pool) {
 
 /* Whether workers were started in a process of which this one is a fork: they are not here. */
 static bool lost_workers(const ml_pool *pool) {
-    return pool->started > 0 && pool->process != getpid();
+    return pool->started > 0 && pool->process != ml_os_process();
 }
 
 static void end_workers(ml_pool *pool) {
     if (!lost_workers(pool)) {
         atomic_store(&pool->ending, 1);
         ml_bell_ring(&pool->work_bell, ML_MAX_THREADS);
-        for (int32_t i = 1; i <= pool->started; i++) pthread_join(pool->workers[i].thread, NULL);
+        for (int32_t i = 1; i <= pool->started; i++) ml_os_join(&pool->workers[i].thread);
     }
 }
 
@@ -199,7 +189,7 @@ static void *aligned(int64_t bytes, int32_t count) {
     int64_t total;
     if (bytes > INT64_MAX - ML_CACHE_LINE || __builtin_mul_overflow(rounded(bytes), count, &total))
         return NULL;
-    return aligned_alloc(ML_CACHE_LINE, (size_t)total);
+    return ml_os_allocate(total);
 }
 
 /* Puts so many workers and so much scratch in place of what there is. */
@@ -208,9 +198,9 @@ static ml_status furnish(ml_pool *pool, int32_t threads, int64_t bytes, ml_error
     ml_range *ranges = aligned(sizeof *ranges, threads);
     uint8_t *scratch = bytes > 0 ? aligned(bytes, threads) : NULL;
     if (!workers || !ranges || (bytes > 0 && !scratch)) {
-        free(workers);
-        free(ranges);
-        free(scratch);
+        ml_os_free(workers);
+        ml_os_free(ranges);
+        ml_os_free(scratch);
         return ml_error_memory(error, "the scratch of a worker", bytes, pool->scratch_bytes);
     }
     for (int32_t i = 0; i < threads; i++) {
@@ -218,9 +208,9 @@ static ml_status furnish(ml_pool *pool, int32_t threads, int64_t bytes, ml_error
         clear_failure(&workers[i]);
     }
     end_workers(pool);
-    free(pool->workers);
-    free(pool->ranges);
-    free(pool->scratch);
+    ml_os_free(pool->workers);
+    ml_os_free(pool->ranges);
+    ml_os_free(pool->scratch);
     pool->workers = workers;
     pool->ranges = ranges;
     pool->scratch = scratch;
@@ -240,7 +230,7 @@ ml_status ml_pool_new(int32_t threads, ml_pool **pool, ml_error *error) {
     memset(*pool, 0, sizeof **pool);
     ml_status status = furnish(*pool, possible(threads), 0, error);
     if (status == ML_OK) return ML_OK;
-    free(*pool);
+    ml_os_free(*pool);
     *pool = NULL;
     return status;
 }
@@ -248,10 +238,10 @@ ml_status ml_pool_new(int32_t threads, ml_pool **pool, ml_error *error) {
 void ml_pool_free(ml_pool *pool) {
     if (!pool) return;
     end_workers(pool);
-    free(pool->workers);
-    free(pool->ranges);
-    free(pool->scratch);
-    free(pool);
+    ml_os_free(pool->workers);
+    ml_os_free(pool->ranges);
+    ml_os_free(pool->scratch);
+    ml_os_free(pool);
 }
 
 ml_status ml_pool_set_threads(ml_pool *pool, int32_t threads, ml_error *error) {
@@ -266,7 +256,7 @@ ml_status ml_pool_reserve(ml_pool *pool, int64_t bytes, ml_error *error) {
     uint8_t *scratch = aligned(bytes, pool->threads);
     if (!scratch)
         return ml_error_memory(error, "the scratch of a worker", bytes, pool->scratch_bytes);
-    free(pool->scratch);
+    ml_os_free(pool->scratch);
     pool->scratch = scratch;
     pool->scratch_bytes = rounded(bytes);
     return ML_OK;

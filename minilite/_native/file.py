@@ -74,10 +74,10 @@ def read_file(path: str | os.PathLike[str]) -> memoryview | bytes:
 
 def _mapped(descriptor: int, size: int) -> memoryview | None:
     """A file's mapping; None for small ones, and where there can be none."""
-    pointer = lib.ml_file_map(descriptor, size) if size > _SMALL else None
+    pointer = lib.ml_os_map_file(descriptor, size) if size > _SMALL else None
     if not pointer:
         return None
-    unmap = lib.ml_file_unmap  # bound here: when the interpreter exits, modules go before objects
+    unmap = lib.ml_os_unmap_file  # bound here: when the interpreter exits, modules go before objects
     return memoryview(ffi.buffer(ffi.gc(pointer, lambda mapped: unmap(mapped, size)), size)).toreadonly()
 
 
