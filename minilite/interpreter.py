@@ -13,8 +13,7 @@ from minilite.engine.program import Program
 from minilite.engine.session import Session
 from minilite.errors import InputError, MiniliteError
 from minilite.late import Later
-from minilite.litert.delegates import Delegate, load_delegate
-from minilite.options import OpResolverType
+from minilite.options import Delegate, OpResolverType, load_delegate
 from minilite.signature import SignatureRunner, find_signature, in_order
 
 if TYPE_CHECKING:
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import NoReturn
 
+    from minilite import displays
     from minilite._native import usage as usages
     from minilite._native.cancel import Cancel
     from minilite._native.plan import Plan
@@ -29,11 +29,10 @@ if TYPE_CHECKING:
     from minilite._native.usage import Usage
     from minilite.engine import array_call, float_values, pickling, tensor_arguments
     from minilite.engine.array_call import ArrayCall
+    from minilite.engine.model_plan import ModelPlan
     from minilite.engine.tensor_arguments import Dims, Shapes, TensorKey
     from minilite.format.model import Array, Model, Subgraph
     from minilite.litert import wrapper
-    from minilite.report import notebook
-    from minilite.report.plan import ModelPlan
 
     Shape = tuple[int, ...]
 else:
@@ -42,7 +41,7 @@ else:
     pickling = Later("minilite.engine.pickling")
     tensor_arguments = Later("minilite.engine.tensor_arguments")
     float_values = Later("minilite.engine.float_values")
-    notebook = Later("minilite.report.notebook")
+    displays = Later("minilite.displays")
     wrapper = Later("minilite.litert.wrapper")
 
 _Self = TypeVar("_Self", bound="Interpreter")  # typing.Self came with Python 3.11
@@ -451,13 +450,13 @@ class Interpreter:
         return self._with_names(memory) if memory is not None else None
 
     def _with_names(self, plan: Plan) -> ModelPlan:
-        from minilite.report.plan import ModelPlan
+        from minilite.engine.model_plan import ModelPlan
 
         return ModelPlan(plan, self.model)
 
     def __repr__(self) -> str:
         """A line, and a table of inputs and outputs."""
-        return f"{self._line()}\n{notebook.interpreter_text(self)}"
+        return f"{self._line()}\n{displays.interpreter_text(self)}"
 
     def _line(self) -> str:
         graph = self.model.subgraphs[0]
@@ -472,7 +471,7 @@ class Interpreter:
 
     def _repr_html_(self) -> str:
         """What notebooks show: inputs, outputs, memory."""
-        return notebook.interpreter_html(self)
+        return displays.interpreter_html(self)
 
     # Copies -----------------------------------------------------------------------------------------------------------
 

@@ -208,6 +208,19 @@ def check_delegates(delegates: Sequence[Any] | None) -> None:
         raise errors.InputError(message)
 
 
+class Delegate:
+    """A delegate: there are none. Raises: InputError (also ValueError)."""
+
+    def __init__(self, library: str, options: Mapping[str, str] | None = None) -> None:  # noqa: ARG002
+        message = f"delegates are not supported, got '{library}': an Interpreter runs all nodes without any"
+        raise errors.InputError(message)
+
+
+def load_delegate(library: str, options: Mapping[str, str] | None = None) -> Delegate:
+    """Raises InputError, which is the ValueError on which clients fall back to the CPU."""
+    return Delegate(library, options)
+
+
 def refuse_unknown(unknown: Iterable[str], constructor: Any) -> NoReturn:
     """Says of a keyword that the constructor has not which one is near. Raises: InputTypeError."""
     known = [

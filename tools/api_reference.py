@@ -14,13 +14,13 @@ from typing import Any
 import minilite
 from minilite import memory
 from minilite._native.usage import Usage
+from minilite.engine.model_plan import ModelPlan
 from minilite.format import model
 from minilite.format.about import AssociatedFile, TensorMetadata
 from minilite.format.builder import ModelBuilder, SubgraphBuilder
 from minilite.format.metadata import Metadata
 from minilite.inputs import Feed, Reading, load_input
 from minilite.interpreter import Delegate, InterpreterWithCustomOps, load_delegate
-from minilite.report.plan import ModelPlan
 
 HEAD = """# API
 

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import os
 import struct
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from minilite import errors
 from minilite._core import ffi, lib
-from minilite._native import raised
+from minilite.late import Later
+
+if TYPE_CHECKING:
+    from minilite._native import raised
+else:
+    raised = Later("minilite._native.raised")
 
 Array = Any
 Ints = tuple[int, ...]

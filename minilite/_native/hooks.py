@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from minilite import errors
 from minilite._core import ffi, lib
-from minilite._native import call as calls
+from minilite.late import Later
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Protocol
 
+    from minilite._native import call as calls
     from minilite._native.call import Call
 
     Shape = tuple[int, ...]
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
         def label(self, handler: int) -> str:
             """The coordinates of a node, for error lines."""
+else:
+    calls = Later("minilite._native.call")
 
 
 def _keep_exception(exception: BaseException | None, traceback: Any) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         def tensor_name(self, subgraph: int, tensor: int) -> str:
             """The name of a tensor."""
 
-        def gathered(self, refusals: Sequence[errors.MiniliteError]) -> errors.MiniliteError:
+        def gathered(self, raised: Sequence[errors.MiniliteError]) -> errors.MiniliteError:
             """One error for the refusals of several nodes."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from _thread import get_ident  # threading takes long to import
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from minilite import errors
 from minilite._core import ffi, lib
@@ -56,30 +56,39 @@ def binding_rows(bound: Sequence[tuple[int, int, int]]) -> BindingRows:
     return rows, len(bound)
 
 
-class Place(NamedTuple):
+class Place:
     """Where a tensor is now, and what array fits it: valid as long as the state's number is this one, of layouts or of
     generations (`moves`)."""
 
-    generation: int
-    shape: Shape | None
-    type: int
-    storage: str
-    bytes: int
-    address: int
-    """0: it has no memory."""
-    layout: int
-    """The number, of places that runs leave alone, at which it was looked up."""
-    settled: bool
-    """Runs change no shape at all, so they move nothing."""
-    moves: bool
-    """Runs may change this tensor's shape and place."""
-    array_shape: Shape = ()
-    """Of the array that fits it: `shape`, but for sparse constants. engine/place.py fills in this and what follows."""
-    dtype: Any = None
-    """Of the array that fits it."""
-    writable: bool = False
-    encoded: int | None = None
-    """The type, where an array of values is not the tensor's bytes: strings, elements of less than a byte."""
+    __slots__ = (
+        "address", "array_shape", "bytes", "dtype", "encoded", "generation", "layout", "moves", "settled", "shape",
+        "storage", "type", "writable",
+    )  # fmt: skip
+
+    def __init__(self, now: Any) -> None:
+        """From an ml_place_now."""
+        tensor = now.tensor
+        self.generation: int = now.generation
+        self.shape: Shape | None = tuple(tensor.shape.dims[0 : tensor.shape.rank]) if tensor.shaped else None
+        self.type: int = tensor.type
+        self.storage: str = STORAGES[tensor.storage]
+        self.bytes: int = now.bytes
+        self.address: int = int(ffi.cast("uintptr_t", now.data))
+        """0: it has no memory."""
+        self.layout: int = now.layout
+        """The number, of places that runs leave alone, at which it was looked up."""
+        self.settled: bool = bool(now.settled)
+        """Runs change no shape at all, so they move nothing."""
+        self.moves: bool = bool(now.moves)
+        """Runs may change this tensor's shape and place."""
+        self.array_shape: Shape = ()
+        """Of the array that fits it: `shape`, but for sparse constants. engine/place.py fills in this and what
+        follows."""
+        self.dtype: Any = None
+        """Of the array that fits it."""
+        self.writable: bool = False
+        self.encoded: int | None = None
+        """The type, where an array of values is not the tensor's bytes: strings, elements of less than a byte."""
 
     def fits(self, array: Array) -> bool:
         """Whether the array's values are of the tensor's type, in this machine's byte order, and of its shape."""
@@ -339,22 +348,9 @@ class State:
 
     def place(self, tensor: int) -> Place:
         """Where a tensor of the main frame lies now. Raises: StateError."""
-        place = ffi.new("ml_place_now *")
-        self._call(lib.ml_state_place, tensor, place)
-        t = place.tensor
-        shape = tuple(t.shape.dims[0 : t.shape.rank]) if t.shaped else None
-        address = int(ffi.cast("uintptr_t", place.data))
-        return Place(
-            int(place.generation),
-            shape,
-            t.type,
-            STORAGES[t.storage],
-            place.bytes,
-            address,
-            int(place.layout),
-            bool(place.settled),
-            bool(place.moves),
-        )
+        now = ffi.new("ml_place_now *")
+        self._call(lib.ml_state_place, tensor, now)
+        return Place(now)
 
     def overwriter(self, tensor: int) -> int:
         """The file's number of the first node that writes over a tensor once it is dead; -1 if it stays whole."""

@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from minilite._core import ffi, lib
-from minilite._native import raised
+from minilite.late import Later
 
 if TYPE_CHECKING:
+    from minilite._native import raised
     from minilite._native.raised import Names
+else:
+    raised = Later("minilite._native.raised")
 
 MAX_RANK: int = lib.ML_MAX_RANK
 OPTIONS: dict[str, int] = {

@@ -23,19 +23,9 @@ class Binding(NamedTuple):
     export: memoryview | None
 
 
-class Bound:
-    """The arrays that stand in for tensors, by number, and the same as C takes it."""
-
-    __slots__ = ("arrays", "rows")
-
-    def __init__(self, arrays: Mapping[int, Binding]) -> None:
-        self.arrays: Mapping[int, Binding] = arrays
-        self.rows: BindingRows = binding_rows(
-            [(b.address, b.array.nbytes, index) for index, b in sorted(arrays.items())]
-        )
-
-
-UNBOUND = Bound({})
+def rows_of(bound: Mapping[int, Binding]) -> BindingRows:
+    """The arrays that stand in for tensors, by number, as C takes them."""
+    return binding_rows([(b.address, b.array.nbytes, index) for index, b in sorted(bound.items())])
 
 
 def bindable(subgraph: Subgraph, tensor: Tensor, array: Any, offset: int) -> Binding:

@@ -59,20 +59,19 @@ def completed(tensor: Tensor, place: Place | None, bound: Array | None) -> Place
             f"Tensor data is null. Run allocate_tensors() first: tensor {tensor.index} ('{tensor.name}') has no memory"
         )
         raise errors.StateError(message, tensors=[tensor.name])
-    kind, shape = TensorType(place.type), place.shape
+    kind = TensorType(place.type)
     if kind == TensorType.VARIANT:
         message = f"tensor {tensor.index} ('{tensor.name}') is {kind.name}: it cannot be read as an array"
         raise errors.InputError(message, tensors=[tensor.name])
     dtype = array_type(kind)
     # Strings are never sparse: an array of objects over a tensor's bytes would take them for pointers.
     sparse = tensor.sparsity is not None and not dtype.hasobject
-    if sparse:
-        shape = (place.bytes // dtype.itemsize,)  # the bytes of the sparse form
-    writable = place.storage not in ("constant", "folded")
-    if bound is not None:
-        writable = bool(bound.flags.writeable)
-    encoded = kind if kind in ENCODED and not sparse else None
-    return place._replace(array_shape=shape, dtype=dtype, writable=writable, encoded=encoded)
+    # Of a sparse constant, the bytes of the sparse form.
+    place.array_shape = (place.bytes // dtype.itemsize,) if sparse else place.shape
+    place.dtype = dtype
+    place.writable = place.storage not in ("constant", "folded") if bound is None else bool(bound.flags.writeable)
+    place.encoded = kind if kind in ENCODED and not sparse else None
+    return place
 
 
 def copier(array: Array, *, computed: bool) -> Callable[[], Array] | None:

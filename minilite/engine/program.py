@@ -7,18 +7,17 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from minilite import errors
-from minilite._native.call import Call
 from minilite._native.file import Store
 from minilite._native.graph import Graph, choose_level
 from minilite._native.state import Shared, State
 from minilite.engine.lower import lower, node_label
-from minilite.engine.refusals import gathered
 from minilite.late import Later
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from minilite.engine import python_nodes, reorder
+    from minilite._native.call import Call
+    from minilite.engine import python_nodes, refusals, reorder
     from minilite.engine.lower import Lowered
     from minilite.format import builder
     from minilite.format.model import Model
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     Shape = tuple[int, ...]
 else:
     reorder = Later("minilite.engine.reorder")
+    refusals = Later("minilite.engine.refusals")
     python_nodes = Later("minilite.engine.python_nodes")
     builder = Later("minilite.format.builder")
 
@@ -44,10 +44,10 @@ class ModelNames:
         """The name of a tensor."""
         return self.model.subgraphs[subgraph].tensors[tensor].name
 
-    def gathered(self, refusals: Sequence[errors.MiniliteError]) -> errors.MiniliteError:
+    def gathered(self, raised: Sequence[errors.MiniliteError]) -> errors.MiniliteError:
         """One error for the refusals of several nodes."""
-        found = [refusal for refusal in refusals if isinstance(refusal, errors.UnsupportedOpError)]
-        return gathered(found) if found else refusals[0]
+        found = [refusal for refusal in raised if isinstance(refusal, errors.UnsupportedOpError)]
+        return refusals.gathered(found) if found else raised[0]
 
 
 class Program:

@@ -11,7 +11,6 @@ import numpy as np
 from minilite import errors
 from minilite._native.state import packed_dims
 from minilite._native.status import OPTIONS
-from minilite.engine.binding import UNBOUND, Bound, bindable
 from minilite.engine.place import MOVES, checked_tensor, completed, copier, decoded_values
 from minilite.engine.program import new_state
 from minilite.format.dtypes import ENCODED, TensorType
@@ -23,7 +22,8 @@ if TYPE_CHECKING:
     from minilite._native.cancel import Cancel
     from minilite._native.plan import Plan
     from minilite._native.state import Place, Shared, State
-    from minilite.engine import mismatch
+    from minilite.engine import binding, mismatch
+    from minilite.engine.binding import Binding
     from minilite.engine.program import Program
     from minilite.format import values
     from minilite.format.model import Array, Subgraph, Tensor
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     _Small = dict[int, tuple[Callable[[], Array] | None, Any, Any, Shape]]
     """By tensor whose copies take no turn: what makes one, if not the bytes do; the memory, dtype and shape."""
 else:
+    binding = Later("minilite.engine.binding")
     mismatch = Later("minilite.engine.mismatch")
     values = Later("minilite.format.values")
 
@@ -67,8 +68,8 @@ class Session:
         self._prepare, self._as_bound = self.state.preparing()
         self._asks = 0  # counts what was asked for since: other threads may ask while tensors are allocated
         self._allocated = False  # a plan is in force
-        self._bound_requested: Bound = UNBOUND
-        self._bound: Bound = UNBOUND
+        self._bound: Mapping[int, Binding] = {}  # arrays that stand in for tensors, by number
+        self._bound_requested: Mapping[int, Binding] = self._bound
         self.released: bool = False
         self._binding = RLock()
         self._known: tuple[int, _Places, _Small] = (-1, {}, {})  # of one generation: threads see all of it or none
@@ -160,7 +161,7 @@ class Session:
         with self._binding:  # which ones C has and which ones are kept alive here change together
             asks, wanted = self._asks, self._bound_requested
             self._owners.clear()
-            prepare, rows = self.state.preparing(wanted.rows)
+            prepare, rows = self.state.preparing(binding.rows_of(wanted))
             if failed := prepare(rows):
                 self._refuse(failed)
             self._bound = wanted
@@ -221,12 +222,12 @@ class Session:
         """The caller's array stands in for a tensor from the next `allocate` on; None ends it. Raises: InputError."""
         tensor = self.program.lowered.operands.tensor(self._root, self.tensor(index).index)
         offset = self.program.lowered.lowering.tensor(self._root, index).offline_offset
-        arrays = dict(self._bound_requested.arrays)
+        arrays = dict(self._bound_requested)
         if array is not None:
-            arrays[index] = bindable(self.subgraph, tensor, array, offset)
+            arrays[index] = binding.bindable(self.subgraph, tensor, array, offset)
         elif arrays.pop(index, None) is None:
             return
-        self._bound_requested = Bound(arrays)
+        self._bound_requested = arrays
         self._asks += 1
         self.ready = False
 
@@ -282,7 +283,7 @@ class Session:
         tensor = self.tensor(index)
         place = self.state.place(index) if self._allocated else None
         at_caller = place is not None and place.storage == "bound"
-        return completed(tensor, place, self._bound.arrays[index].array if at_caller else None)
+        return completed(tensor, place, self._bound[index].array if at_caller else None)
 
     def _is_small(self, index: int, place: Place) -> bool:
         """Whether copies of it take no turn."""
@@ -391,7 +392,7 @@ class Session:
         if place.encoded is not None:
             return self.get(index)
         if place.storage == "bound":
-            flat: Array = self._bound.arrays[index].array.reshape(-1)
+            flat: Array = self._bound[index].array.reshape(-1)
             return flat[: place.bytes // flat.itemsize].reshape(place.array_shape)
         return self._pinned(index)
 

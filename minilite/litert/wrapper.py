@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from minilite import errors
-from minilite.litert.delegates import load_delegate
-from minilite.options import checked_threads
+from minilite.options import checked_threads, load_delegate
 from minilite.signature import find_signature
 
 if TYPE_CHECKING:

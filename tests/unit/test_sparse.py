@@ -11,7 +11,9 @@ from built import agree, ready
 from support.compare import check, run_minilite
 from support.sparse import blocks, compressed, csr, model, sparse, vector
 
+from minilite._core import ffi
 from minilite._native.state import Place
+from minilite._native.status import STORAGES
 from minilite.engine.place import completed
 from minilite.errors import ArenaError, UnsupportedOpError
 from minilite.format._model_tree import model_tree
@@ -127,7 +129,9 @@ def test_what_is_no_constant_is_dense(sparse: str) -> None:
 @pytest.mark.parametrize("sparse", [False, True])
 def test_arrays_of_objects_never_lie_over_bytes(kind: TensorType, sparse: bool) -> None:
     """Whatever a file says: its bytes would be taken for pointers."""
-    place = Place(0, (3,), int(kind), "arena", 64, 4096, 0, settled=True, moves=False)
+    stated = {"type": int(kind), "shape": {"rank": 1, "dims": [3]}, "shaped": True, "storage": STORAGES.index("arena")}
+    now = ffi.new("ml_place_now *", {"tensor": stated, "data": ffi.cast("void *", 4096), "bytes": 64, "settled": True})
+    place = Place(now)
     tensor = Tensor(0, "t", kind, (3,), sparsity={} if sparse else None)
     found = completed(tensor, place, None)
     assert found.dtype.hasobject == (kind == TensorType.STRING)
