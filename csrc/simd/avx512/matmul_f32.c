@@ -1,5 +1,6 @@
 /* matmul_f32.c -- tiles of 14 rows times two panels: 28 sums, 2 vectors of weights and a
- * value of a row; and of 14 rows times half a panel, where there are no more outputs. */
+ * value of a row; of a panel and a half, where these are the last; and of half a panel, where there
+ * are no more outputs. */
 #include <immintrin.h>
 
 #include "simd/variants.h"
@@ -24,6 +25,10 @@
 #define STORE(p, v) _mm512_storeu_ps(p, v)
 #define STORE_PART(p, v, count) _mm512_mask_storeu_ps(p, FIRST(count), v)
 #define MULTIPLY_ADD(a, b, sum) _mm512_fmadd_ps(a, b, sum)
+#define LOWER(v) _mm512_castps512_ps256(v)
+#define MULTIPLY_ADD_HALF(a, b, sum) \
+    _mm512_castps256_ps512(_mm256_fmadd_ps(LOWER(a), LOWER(b), LOWER(sum)))
+#define NARROWS(X) X(10) X(11) X(12) X(13) X(14)
 #define ADD(a, b) _mm512_add_ps(a, b)
 #define MAX(limit, v) _mm512_max_ps(limit, v)
 #define MIN(limit, v) _mm512_min_ps(limit, v)

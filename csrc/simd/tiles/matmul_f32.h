@@ -3,7 +3,9 @@
  * The file that includes it says what its vectors are: VECTOR and LANES, the level's ROWS and
  * PANEL, ZERO(), BROADCAST(x), LOAD(p), LOAD_PART(p, count), STORE(p, v), STORE_PART(p, v, count),
  * MULTIPLY_ADD(a, b, sum), ADD(a, b), MAX(limit, v) and MIN(limit, v), which give v when it is NaN;
- * which TILES there are; and, where outputs that are few in all have tiles of their own, FEW(p).
+ * which TILES there are; where outputs that are few in all have tiles of their own, FEW(p); and,
+ * where the product of half a vector, MULTIPLY_ADD_HALF(a, b, sum), may take half as long as that
+ * of a whole one, for which rows there are NARROWS, tiles of a panel and a half.
  *
  * A tile is some rows times some panels, both constants where it is inlined, so that its sums stay
  * in registers: in each step of k the weights of the panels are loaded once and meet one value of
@@ -27,12 +29,16 @@ typedef struct tile_place {
     int64_t panel_floats;
 } tile_place;
 
+#ifndef MULTIPLY_ADD_HALF
+#define MULTIPLY_ADD_HALF(a, b, sum) MULTIPLY_ADD(a, b, sum)
+#endif
 #define INLINE __attribute__((always_inline)) static inline
 
 /* sums += `count` steps of k. Rows go in groups of four, so that few registers hold their
  * addresses: the empty asm hides that one group's address follows from another's. */
 INLINE void add_products(const float *a, int64_t a_stride, const float *w, int64_t panel_floats,
-                         int64_t count, const int rows, const int vectors, VECTOR *sums) {
+                         int64_t count, const int rows, const int vectors, const bool narrow,
+                         VECTOR *sums) {
     const float *group[(MOST_ROWS + 3) / 4];
 #pragma GCC unroll 8
     for (int g = 0; g < (rows + 3) / 4; g++) {
@@ -52,7 +58,8 @@ INLINE void add_products(const float *a, int64_t a_stride, const float *w, int64
 #pragma GCC unroll 8
             for (int v = 0; v < vectors; v++) {
                 int i = r * vectors + v;
-                sums[i] = MULTIPLY_ADD(x, weights[v], sums[i]);
+                sums[i] = narrow && v == vectors - 1 ? MULTIPLY_ADD_HALF(x, weights[v], sums[i])
+                                                     : MULTIPLY_ADD(x, weights[v], sums[i]);
             }
         }
     }
@@ -60,10 +67,22 @@ INLINE void add_products(const float *a, int64_t a_stride, const float *w, int64
 
 /* Adds bias to the sums of a tile, clamps, and writes the columns that exist. */
 INLINE void store_tile(const ml_matmul_f32_args *p, const tile_place *at, const VECTOR *total,
-                       const int rows, const int vectors) {
+                       const int rows, const int vectors, const bool narrow) {
     VECTOR low = BROADCAST(p->low), high = BROADCAST(p->high);
     const int64_t begin = at->panel * PANEL;
-    if (p->n - begin >= vectors * LANES) { /* rows from front to back, as the memory lies */
+    if (narrow) { /* rows from front to back, as the memory lies; and so below */
+        float *y = p->y + at->row * p->y_stride + begin;
+        const int part = (int)(p->n - begin) - LANES;
+        const VECTOR whole = p->bias ? LOAD(p->bias + begin) : ZERO(),
+                     last = p->bias ? LOAD_PART(p->bias + begin + LANES, part) : ZERO();
+#pragma GCC unroll 16
+        for (int r = 0; r < rows; r++, y += p->y_stride) {
+            STORE(y, MIN(high, MAX(low, ADD(total[2 * r], whole))));
+            STORE_PART(y + LANES, MIN(high, MAX(low, ADD(total[2 * r + 1], last))), part);
+        }
+        return;
+    }
+    if (p->n - begin >= vectors * LANES) {
         float *y = p->y + at->row * p->y_stride + begin;
         VECTOR bias[MOST_PANELS * VECTORS];
 #pragma GCC unroll 8
@@ -108,7 +127,7 @@ INLINE void fetch_outputs(const ml_matmul_f32_args *p, const tile_place *at, con
 /* Sums of ML_CHUNK_F32 products are added up in turn: totals lie in memory, so that registers are
  * left for the sums, and most tiles have too few products to need any. */
 INLINE void tile(const ml_matmul_f32_args *p, const tile_place *at, const int rows,
-                 const int vectors) {
+                 const int vectors, const bool narrow) {
     const int count = rows * vectors;
     VECTOR total[MOST_SUMS], sums[MOST_SUMS];
     const float *w = p->packed + at->panel * at->panel_floats;
@@ -122,7 +141,7 @@ INLINE void tile(const ml_matmul_f32_args *p, const tile_place *at, const int ro
         const float *a = p->a + at->row * p->a_stride + piece * p->piece_stride;
         for (int64_t left = p->k; left > 0;) {
             int64_t steps = left < room ? left : room;
-            add_products(a, p->a_stride, w, at->panel_floats, steps, rows, vectors, sums);
+            add_products(a, p->a_stride, w, at->panel_floats, steps, rows, vectors, narrow, sums);
             a += steps;
             w += steps * PANEL;
             left -= steps;
@@ -140,12 +159,12 @@ INLINE void tile(const ml_matmul_f32_args *p, const tile_place *at, const int ro
     }
 #pragma GCC unroll 32
     for (int i = 0; chunks && i < count; i++) sums[i] = ADD(total[i], sums[i]);
-    store_tile(p, at, sums, rows, vectors);
+    store_tile(p, at, sums, rows, vectors, narrow);
 }
 
 #define DEFINE(rows, panels)                                                                \
     static void tile_##rows##x##panels(const ml_matmul_f32_args *p, const tile_place *at) { \
-        tile(p, at, rows, (panels) * VECTORS);                                              \
+        tile(p, at, rows, (panels) * VECTORS, false);                                       \
     }
 TILES(DEFINE)
 
@@ -153,6 +172,34 @@ typedef void tile_fn(const ml_matmul_f32_args *p, const tile_place *at);
 
 #define ENTRY(rows, panels) [rows][panels] = tile_##rows##x##panels,
 static tile_fn *const tiles[ROWS + 1][MOST_PANELS + 1] = {TILES(ENTRY)};
+
+#ifdef NARROWS
+#define DEFINE_NARROW(rows) \
+    static void narrow_##rows(const ml_matmul_f32_args *p, const tile_place *at) { tile(p, at, rows, 2 * VECTORS, true); }
+#define NARROW_ENTRY(rows) [rows] = narrow_##rows,
+NARROWS(DEFINE_NARROW)
+static tile_fn *const narrow_tiles[ROWS + 1] = {NARROWS(NARROW_ENTRY)};
+
+/* Whether panels first to end - 1 are the last, one or two and half of another. */
+static inline bool ends_narrow(const ml_matmul_f32_args *p, int64_t first, int64_t end) {
+    const int64_t left = p->n - first * PANEL;
+    return end * PANEL >= p->n && left > PANEL && left <= 2 * PANEL + PANEL / 2 &&
+           (left - 1) % PANEL < PANEL / 2;
+}
+#endif
+
+/* The tile that meets panels from `first` on, and how many: at most `width`. */
+static inline tile_fn *next_tile(const ml_matmul_f32_args *p, int rows, int64_t first, int64_t end,
+                                 int *width) {
+    while (*width > end - first || !tiles[rows][*width]) *width /= 2;
+#ifdef NARROWS
+    if (narrow_tiles[rows] && ends_narrow(p, first, end)) {
+        *width = end - first == 2 ? 2 : 1;
+        if (*width == 2) return narrow_tiles[rows];
+    }
+#endif
+    return tiles[rows][*width];
+}
 
 /* All rows meet panels first to end - 1; the rows are shared evenly among as few tiles as hold
  * them. */
@@ -163,9 +210,8 @@ static void meet(const ml_matmul_f32_args *p, int64_t first, int64_t end, int64_
         next = row + (p->rows - row + parts - part - 1) / (parts - part);
         int width = MOST_PANELS;
         for (int64_t panel = first; panel < end; panel += width) {
-            while (width > end - panel || !tiles[next - row][width]) width /= 2;
-            tile_place at = {row, panel, panel_floats};
-            tiles[next - row][width](p, &at);
+            const tile_place at = {row, panel, panel_floats};
+            next_tile(p, (int)(next - row), panel, end, &width)(p, &at);
         }
     }
 }
@@ -177,7 +223,7 @@ static void last_half(const ml_matmul_f32_args *p) { FEW(p); }
 #define HALVES(X) \
     X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12)
 #define DEFINE_HALF(rows) \
-    static void half_##rows(const ml_matmul_f32_args *p, const tile_place *at) { tile(p, at, rows, VECTORS / 2); }
+    static void half_##rows(const ml_matmul_f32_args *p, const tile_place *at) { tile(p, at, rows, VECTORS / 2, false); }
 #define HALF_ENTRY(rows) [rows] = half_##rows,
 HALVES(DEFINE_HALF)
 _Static_assert(VECTORS == 2 && MOST_ROWS == 12, "two vectors of six rows are one of twelve");
