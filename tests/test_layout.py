@@ -29,6 +29,7 @@ STAGES: dict[str, int] = {
     "late": 0,
     "errors": 1,
     "_core": 0,
+    "progress": 0,
     "text": 2,
     "_native": 2,
     "format": 3,
@@ -256,7 +257,14 @@ def test_only_os_includes_headers_of_a_system() -> None:
 
 @pytest.mark.parametrize(
     ("module", "part"),
-    [("flatbuffers", "format"), ("minilite._core", "_native"), ("cffi", ""), ("PIL", "inputs"), ("soxr", "inputs")],
+    [
+        ("flatbuffers", "format"),
+        ("minilite._core", "_native"),
+        ("cffi", ""),
+        ("PIL", "inputs"),
+        ("soxr", "inputs"),
+        ("rich", "progress"),
+    ],
 )
 def test_who_may_use_what(module: str, part: str) -> None:
     users = {part_of(path) for path in files("minilite/*.py") for _, found in imports(path) if found.startswith(module)}
@@ -264,7 +272,8 @@ def test_who_may_use_what(module: str, part: str) -> None:
 
 
 def test_runtime_imports_are_declared() -> None:
-    allowed = {"minilite", "numpy", "flatbuffers", "PIL", "soxr"}  # the last two for the extras `images` and `sound`
+    allowed = {"minilite", "numpy", "flatbuffers"}
+    allowed |= {"PIL", "soxr", "rich"}  # the extras `images`, `sound`, `terminal`
     import sys
 
     for path in files("minilite/*.py"):

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from minilite.cli import arguments
 from minilite.cli.arguments import UsageError
-from minilite.cli.output import print_json, progress, width, working
+from minilite.cli.output import print_json, width
 from minilite.errors import InputError
 from minilite.format.metadata import Metadata
 from minilite.format.reader import load_model
 from minilite.interpreter import Interpreter
+from minilite.progress import progress, working
 from minilite.report import cut, table
 from minilite.text import wrapped
 
@@ -160,7 +161,7 @@ def _compare(options: argparse.Namespace) -> None:
     limits = {"max_seconds": options.seconds} if options.seconds is not None else {"max_nodes": _NODES}
     made, refused = [], []
     names = strategies()
-    for strategy in progress(names, "strategy", len(names)):
+    for strategy in progress(names, "strategy"):
         try:
             made.append(plan(records, strategy, alignment, **limits))
         except InputError as error:  # it takes no fixed records

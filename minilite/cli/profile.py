@@ -8,8 +8,9 @@ from typing import Any
 
 from minilite.cli import arguments
 from minilite.cli.feeding import set_inputs
-from minilite.cli.output import print_json, progress, width
+from minilite.cli.output import print_json, width
 from minilite.interpreter import Interpreter
+from minilite.progress import progress
 from minilite.report.profile import Peaks, node_times, profile, profile_facts
 from minilite.text import count, wrapped
 
@@ -40,7 +41,7 @@ def execute(options: argparse.Namespace) -> None:
     interpreter.invoke()
     plan = interpreter.plan
     assert plan is not None
-    times = node_times(interpreter._session(), progress(range(options.repeat), "run", options.repeat))
+    times = node_times(interpreter._session(), progress(range(options.repeat), "run"))
     threads, peaks = options.threads or 1, Peaks(plan.level)
     if options.json:
         head = {"model": options.model, "runs": options.repeat, "threads": threads, "level": plan.level}

@@ -12,12 +12,13 @@ import numpy as np
 
 from minilite.cli import arguments, digits, feeding
 from minilite.cli.arguments import UsageError
-from minilite.cli.output import print_json, progress, width
+from minilite.cli.output import print_json, width
 from minilite.cli.writing import check_target, write_outputs
 from minilite.engine.mismatch import given_shapes
 from minilite.errors import ModelFormatError, ShapeError
 from minilite.interpreter import Interpreter
 from minilite.options import OpResolverType
+from minilite.progress import progress
 from minilite.report import cut, duration, shape_text, table
 from minilite.report.results import (
     Labels,
@@ -146,7 +147,7 @@ def _allocate(interpreter: Interpreter, given: dict[int, Reading]) -> None:
 
 def _timed(interpreter: Interpreter, repeat: int) -> list[float]:
     times = []
-    for _ in progress(range(repeat), "run", repeat):
+    for _ in progress(range(repeat), "run"):
         start = time.perf_counter()
         interpreter.invoke()
         times.append(time.perf_counter() - start)

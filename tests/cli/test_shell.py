@@ -1,4 +1,4 @@
-"""The command among others: completion, closed pipes, widths, colours, progress, interruption."""
+"""The command among others: completion, closed pipes, widths, colours, interruption."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import pty
 import shutil
 import subprocess
 import sys
-import time
 
 import pytest
 from support.metadata import passing
@@ -16,7 +15,6 @@ from support.metadata import passing
 import minilite
 from minilite._native.memory import strategies
 from minilite.cli import main, output, parsers
-from minilite.cli.output import progress, tick, working
 from minilite.text import table
 
 COMMAND = [sys.executable, "-m", "minilite"]
@@ -195,60 +193,6 @@ def test_nothing_is_coloured(model: str) -> None:
         status, text = in_terminal("inspect", model, **environment)
         assert status == 0
         assert "\x1b[" not in text
-
-
-class Terminal:
-    """Standard error as a terminal."""
-
-    def __init__(self) -> None:
-        self.text = ""
-
-    def isatty(self) -> bool:
-        return True
-
-    def write(self, text: str) -> None:
-        self.text += text
-
-    def flush(self) -> None:
-        pass
-
-
-class Moments:
-    """An event that is set at the last of some moments, a second apart."""
-
-    def __init__(self, moments: int, now: list[float]) -> None:
-        self.left = moments
-        self.now = now
-
-    def wait(self, seconds: float) -> bool:
-        self.now[0] += 1
-        self.left -= 1
-        return self.left == 0
-
-
-def test_long_work_says_what_it_does_and_wipes_it_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    now, terminal = [0.0], Terminal()
-    monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(sys, "stderr", terminal)
-    tick(Moments(1, now), ["run 1 of 2"])
-    assert terminal.text == ""  # short work says nothing
-    tick(Moments(4, now), ["run 1 of 2"])
-    assert terminal.text == "".join(f"\r\x1b[Krun 1 of 2, {s} s" for s in (1, 2, 3)) + "\r\x1b[K"
-
-
-def test_progress_is_for_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal, shown = Terminal(), []
-    monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setattr(output, "tick", lambda done, message: (done.wait(), shown.append(message[0])))
-    assert list(progress("abc", "letter", 3)) == list("abc")
-    assert shown == ["letter 3 of 3"]
-    with pytest.raises(KeyboardInterrupt), working("planning"):
-        raise KeyboardInterrupt
-    assert shown[1:] == ["planning"]
-    monkeypatch.setattr(terminal, "isatty", lambda: False)
-    assert list(progress("abc", "letter", 3)) == list("abc")
-    assert len(shown) == 2
-    assert terminal.text == ""
 
 
 def test_the_width_is_what_columns_says_else_100(monkeypatch: pytest.MonkeyPatch) -> None:
