@@ -27,9 +27,10 @@ if TYPE_CHECKING:
     from minilite._native.plan import Plan
     from minilite._native.state import Shared
     from minilite._native.usage import Usage
-    from minilite.engine import array_call, float_values, pickling, tensor_arguments
+    from minilite.engine import array_call, float_values, pickling, sizes, tensor_arguments
     from minilite.engine.array_call import ArrayCall
     from minilite.engine.model_plan import ModelPlan
+    from minilite.engine.sizes import Axis, Fit
     from minilite.engine.tensor_arguments import Dims, Shapes, TensorKey
     from minilite.format.model import Array, Model, Subgraph
     from minilite.litert import wrapper
@@ -42,6 +43,7 @@ else:
     tensor_arguments = Later("minilite.engine.tensor_arguments")
     float_values = Later("minilite.engine.float_values")
     displays = Later("minilite.displays")
+    sizes = Later("minilite.engine.sizes")
     wrapper = Later("minilite.litert.wrapper")
 
 _Self = TypeVar("_Self", bound="Interpreter")  # typing.Self came with Python 3.11
@@ -435,6 +437,20 @@ class Interpreter:
         graph = self.model.subgraphs[0]
         wanted = tensor_arguments.wanted_shapes(graph, shapes)
         return self._with_names(self._session().plan_for(wanted))
+
+    def fit(
+        self, budget: int | str, axis: Axis | None = None, *, shapes: Shapes | None = None, step: int | None = None
+    ) -> Fit:
+        """The largest batch, length, or side of images (`axis`) whose arena takes at most `budget` bytes ("8MB").
+
+        Found by at most 40 calls of `plan_for`, from `shapes` or the present ones on. Without an axis it is one that
+        the file leaves open. Sizes are `step` apart; without it, as near as the model accepts. See docs/memory.md.
+        Raises: InputError, UnsupportedOpError, ShapeError.
+        """
+        graph = self.model.subgraphs[0]
+        given = tensor_arguments.wanted_shapes(graph, shapes)
+        present = {i: given.get(i, tuple(self._details(i)["shape"].tolist())) for i in graph.inputs}
+        return sizes.fit(self._session().plan_for, graph, present, budget, axis, step)
 
     @property
     def plan(self) -> ModelPlan | None:

@@ -15,6 +15,7 @@ import minilite
 from minilite import memory
 from minilite._native.usage import Usage
 from minilite.engine.model_plan import ModelPlan
+from minilite.engine.sizes import Fit, PlannedSize
 from minilite.format import model
 from minilite.format.about import AssociatedFile, TensorMetadata
 from minilite.format.builder import ModelBuilder, SubgraphBuilder
@@ -38,6 +39,7 @@ PAGES: tuple[tuple[str, str, tuple[Any, ...]], ...] = (
     ("", "minilite", (minilite.install_as,)),
     ("Kernels of your own", "minilite", (minilite.kernel, minilite.get_include)),
     ("Plans and memory", "minilite.Interpreter", (ModelPlan, Usage)),
+    ("", "minilite.engine.sizes", (Fit, PlannedSize)),
     ("Planning without a model", "minilite.memory", tuple(getattr(memory, name) for name in memory.__all__)),
     ("Models", "minilite", (minilite.load_model,)),
     ("", "minilite.format.model", (model.Model, model.Subgraph, model.Node, model.Tensor, model.Quantization)),

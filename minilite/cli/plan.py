@@ -5,13 +5,17 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from minilite.cli import arguments
+import numpy as np
+
+from minilite.cli import arguments, plan_sizes
 from minilite.cli.arguments import UsageError
-from minilite.cli.output import print_json, width
+from minilite.cli.output import print_json, width, write_whole
 from minilite.errors import InputError
+from minilite.format.dtypes import array_type
 from minilite.format.metadata import Metadata
 from minilite.format.reader import load_model
 from minilite.interpreter import Interpreter
@@ -20,10 +24,11 @@ from minilite.report import cut, table
 from minilite.text import wrapped
 
 if TYPE_CHECKING:  # memory is imported by those who plan: the other commands start without it
+    from minilite._native.plan import Plan
     from minilite.memory import MemoryPlan, UsageRecord
 
-_MODEL_ONLY = ("shape", "write_offline")
-_ONE_PLAN = ("strategy", "capacity", "svg", "write_offline")
+_MODEL_ONLY = ("shape", "write_offline", "fit", "sweep")
+_ONE_PLAN = ("strategy", "capacity", "svg", "write_offline", "map")
 _SECONDS = 10.0
 _NODES = 1_000_000
 """Search nodes of the exact search in a comparison, which is to be the same each time."""
@@ -56,7 +61,15 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--write-offline", metavar="OUT.tflite", type=Path, help="write the model with a memory plan for TFLM in it"
     )
-    parser.add_argument("--svg", metavar="OUT.svg", type=Path, help="draw the plan")
+    parser.add_argument("--svg", metavar="OUT.svg", type=Path, help="draw the plan, or what --sweep has found")
+    parser.add_argument(
+        "--map", action="store_true", help="print the arena node by node, as TFLM's PrintMemoryPlan does"
+    )
+    parser.add_argument(
+        "--bind", metavar="TENSOR", action="append", default=[],
+        help="plan without this tensor, by name or number, as if it were bound to an array; may be repeated",
+    )  # fmt: skip
+    plan_sizes.add_arguments(parser)
     arguments.add_json(parser)
     parser.set_defaults(execute=execute)
 
@@ -80,6 +93,10 @@ def execute(options: argparse.Namespace) -> None:
     if options.model is not None and options.model.endswith(".csv"):
         message = f"{options.model} is not a model: give usage records with --problem {options.model}"
         raise UsageError(message)
+    plan_sizes.check_options(options)
+    if options.fit is not None or options.sweep:
+        (plan_sizes.sweep if options.sweep else plan_sizes.fit)(options)
+        return
     if options.compare:
         _compare(options)
         return
@@ -94,11 +111,11 @@ def execute(options: argparse.Namespace) -> None:
         print_json(_facts(options, made, spent))
     else:
         print(_summary(title, made, spent))
-        print(_places(made))
+        print(made.memory_map() if options.map else _places(made))
     if not options.json and options.capacity is not None and made.arena_bytes > options.capacity:
         print(f"does not fit {options.capacity} bytes: the budget ran out, it is not known whether another plan does")
     if options.svg is not None:
-        options.svg.write_text(made.to_svg(), encoding="utf-8")
+        write_whole(options.svg, made.to_svg())
 
 
 def _problem(options: argparse.Namespace) -> MemoryPlan:
@@ -117,7 +134,12 @@ def _problem_records(options: argparse.Namespace) -> list[UsageRecord]:
         if getattr(options, name):
             message = f"--{name.replace('_', '-')} goes with a MODEL"
             raise UsageError(message)
-    return read_csv(options.problem)
+    records = read_csv(options.problem)
+    for text in options.bind:
+        if text not in {str(record.tensor) for record in records}:
+            message = f"--bind {text}: the problem has no record of this tensor"
+            raise UsageError(message)
+    return [record for record in records if str(record.tensor) not in options.bind]
 
 
 def _model(options: argparse.Namespace) -> MemoryPlan:
@@ -138,7 +160,8 @@ def _model_records(options: argparse.Namespace) -> tuple[list[UsageRecord], dict
     model = load_model(options.model)
     bare = {name: payload for name, payload in model.metadata.items() if name != offline.NAME}
     interpreter = Interpreter(model._replace(metadata=Metadata(bare)))
-    found = interpreter.plan_for(arguments.shapes(interpreter, options.shape))
+    shapes = arguments.shapes(interpreter, options.shape)
+    found = _bound(interpreter, options, shapes) if options.bind else interpreter.plan_for(shapes)
     main = model.subgraphs[0]
     count = len(main.tensors)
     records, names = [], {}
@@ -148,12 +171,31 @@ def _model_records(options: argparse.Namespace) -> tuple[list[UsageRecord], dict
     return records, names
 
 
+def _bound(interpreter: Interpreter, options: argparse.Namespace, shapes: Mapping[int, arguments.Shape]) -> Plan:
+    """The plan with each tensor of --bind in an array of its size. Raises: UsageError, InputError for what cannot be
+    bound."""
+    graph, plan = interpreter.model.subgraphs[0], interpreter.plan_for(shapes)
+    names = {tensor.name: tensor.index for tensor in reversed(graph.tensors)}
+    for text in options.bind:
+        index = names.get(text, int(text) if text.isdecimal() else -1)
+        if not 0 <= index < len(graph.tensors):
+            message = f"--bind {text}: the model has no tensor of this name, and numbers go to {len(graph.tensors) - 1}"
+            raise UsageError(message)
+        dtype = array_type(graph.tensors[index].type)
+        interpreter.bind_tensor(index, np.empty(-(-plan.tensor(index).bytes // dtype.itemsize), dtype))
+    arguments.resize(interpreter, options.shape)
+    interpreter.allocate_tensors()  # which is when bindings take effect
+    found = interpreter.plan
+    assert found is not None
+    return found
+
+
 def _compare(options: argparse.Namespace) -> None:
     """The same records by every strategy: arena bytes, and how far they are above the lower bound. Prints no times."""
     from minilite.memory import plan, strategies
 
     for name in _ONE_PLAN:
-        if getattr(options, name) is not None:
+        if getattr(options, name) not in (None, False):
             message = f"--{name.replace('_', '-')} goes with one plan, --compare makes one by every strategy"
             raise UsageError(message)
     records = _problem_records(options) if options.problem is not None else _model_records(options)[0]
@@ -258,7 +300,7 @@ def _offline(options: argparse.Namespace) -> MemoryPlan:
         Path(options.model).read_bytes(), options.strategy or "exact",
         max_seconds=options.seconds or _SECONDS, capacity=options.capacity,
     )  # fmt: skip
-    options.write_offline.write_bytes(data)
+    write_whole(options.write_offline, data)
     left = len(made.plan.records) - len(made.offsets)
     stream = sys.stderr if options.json else sys.stdout
     print(f"{options.write_offline}: {len(made.offsets)} tensors fixed, {left} left to run time", file=stream)

@@ -53,9 +53,10 @@ def memory_map(plan: MemoryPlan) -> str:
     lines = []
     for position, (record, offset) in enumerate(zip(plan.records, plan.offsets, strict=True)):
         letter = _letter(position, record)
+        last = "end" if record.last_node >= FOREVER else record.last_node
         lines.append(
             f"{letter} (id={position}): size={record.size}, offset={offset}, "
-            f"first_used={record.first_node} last_used={record.last_node}"
+            f"first_used={record.first_node} last_used={last}"
         )
     found = sections(plan.records, 1)
     ends = [section.last for section in found if section.last < FOREVER]

@@ -132,4 +132,14 @@ def test_keys_are_those_of_the_json(command: str, printed: Any) -> None:
 
 
 def test_all_commands_with_json_are_listed() -> None:
-    assert set(documented()) == {"run MODEL", "run", "inspect", "inspect --check", "plan", "plan --compare", "profile"}
+    assert set(documented()) == {
+        "run MODEL",
+        "run",
+        "inspect",
+        "inspect --check",
+        "plan",
+        "plan --compare",
+        "plan --fit 1MB",
+        "plan --sweep 1,8..10,8..10,3",
+        "profile",
+    }

@@ -32,7 +32,7 @@ MAP = f"""\
 0 (id=0): size=4096, offset=0, first_used=0 last_used=1
 1 (id=1): size=2048, offset=4096, first_used=1 last_used=2
 * (id=2): size=0, offset=0, first_used=1 last_used=1
-3 (id=3): size=4096, offset=0, first_used=2 last_used={FOREVER}
+3 (id=3): size=4096, offset=0, first_used=2 last_used=end
 * (id=4): size=1024, offset=6144, first_used=1 last_used=1
    0: {"0" * 45}{"." * 35} (4k)
    1: {"0" * 45}{"1" * 23}{"*" * 12} (7k)

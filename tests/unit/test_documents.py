@@ -109,7 +109,7 @@ def test_blocks_are_seen() -> None:
         "docs/command.md": 2,
         "docs/dynamic.md": 5,
         "docs/kernels.md": 4,
-        "docs/memory.md": 1,
+        "docs/memory.md": 2,
         "docs/migration.md": 2,
         "docs/notebook.md": 3,
         "docs/threads.md": 4,

@@ -1,0 +1,299 @@
+"""Sizes of inputs, and what their plans take: the largest one within a budget (`fit`), and one after the other
+(`sweep`)."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+from minilite.errors import ArenaError, InputError, ShapeError
+from minilite.format.dtypes import TensorType, element_bits
+from minilite.format.model import Subgraph, Tensor
+
+Shape = tuple[int, ...]
+Axis = Literal["batch", "length", "side"]
+AXES: tuple[Axis, ...] = ("side", "length", "batch")
+"""In the order in which they are looked for where none is named."""
+MAX_PLANS = 40
+_STEPS = (1, 2, 4, 8, 16, 32, 64)
+"""Distances between sizes that a model may insist on: multiples of its total stride."""
+_STARTS = (64, 128, 32, 16, 8, 4, 2, 1)
+"""Sizes to begin with where the present one is refused, or is the only one of its kind: 1, say, which broadcasts."""
+_LARGEST = 2**31 - 1
+_CHANNELS = 4
+_UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}
+
+
+class PlannedSize(NamedTuple):
+    """A size, and what the plan for it takes."""
+
+    size: int
+    shapes: Mapping[str, Shape]
+    """Of the inputs that have this size, by name."""
+    arena_bytes: int | None
+    """None where the model refuses the size."""
+    lower_bound: int | None
+    seconds: float
+    """What planning took."""
+    refused: str | None = None
+    """Why there is no plan."""
+
+
+class Fit(NamedTuple):
+    """The largest size whose arena fits a budget, and every size that was planned to find it."""
+
+    budget: int
+    """Bytes that the arena may take."""
+    axis: Axis
+    step: int
+    """The distance between sizes that were considered."""
+    best: PlannedSize | None
+    """The largest size tried that fits; None where none does."""
+    tried: tuple[PlannedSize, ...]
+    """In the order of their sizes; at most 40."""
+    finished: bool
+    """Whether the next larger size (by `step`) is known not to fit."""
+
+    @property
+    def monotone(self) -> bool:
+        """Whether, of the sizes tried, no larger one takes a smaller arena, and none between two accepted ones is
+        refused. Where it is False, there may be a larger size that fits."""
+        accepted = [one for one in self.tried if one.arena_bytes is not None]
+        arenas = [one.arena_bytes or 0 for one in accepted]
+        span = range(accepted[0].size, accepted[-1].size) if accepted else range(0)
+        holes = any(one.size in span for one in self.tried if one.arena_bytes is None and self._considered(one.size))
+        return arenas == sorted(arenas) and not holes
+
+    def _considered(self, size: int) -> bool:
+        return self.best is None or (size - self.best.size) % self.step == 0
+
+
+def byte_count(budget: int | str) -> int:
+    """Bytes as a number, or as text: 8000000, "8MB" (the same), "8MiB" (8388608). Raises: InputError."""
+    if isinstance(budget, str):
+        found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", budget)
+        unit = _UNITS.get(found[2].upper()) if found else None
+        if found is None or unit is None:
+            message = f"takes bytes such as 8000000, 8MB (the same) or 8MiB (8388608), got {budget!r}"
+            raise InputError(message)
+        budget = int(float(found[1]) * unit)
+    if not 1 <= budget < 2**62:
+        message = f"a budget of {budget} bytes, must be from 1 to {2**62 - 1}"
+        raise InputError(message)
+    return budget
+
+
+def _sides(shape: Shape) -> tuple[int, int]:
+    """Where height and width of an image are: channels come last, or, where that is the only reading, first."""
+    return (2, 3) if 0 < shape[1] <= _CHANNELS < shape[3] else (1, 2)
+
+
+def _dimensions(shape: Shape, axis: Axis) -> tuple[int, ...]:
+    """The dimensions of an input that an axis is about; none where it has no such axis."""
+    if axis == "batch":
+        return (0,) if len(shape) > 1 else ()
+    if axis == "length":
+        return {1: (0,), 2: (1,), 3: (1,)}.get(len(shape), ())
+    return _sides(shape) if len(shape) == 4 else ()
+
+
+def _open(tensor: Tensor, dimensions: Sequence[int]) -> bool:
+    """Whether the file leaves them all open."""
+    signature = tensor.shape_signature or ()
+    return bool(dimensions) and all(at < len(signature) and signature[at] < 0 for at in dimensions)
+
+
+def _find_axis(inputs: Sequence[Tensor], shapes: Mapping[int, Shape]) -> Axis:
+    """The first axis that an input leaves open; batch where none does."""
+    for axis in AXES:
+        if any(_open(tensor, _dimensions(shapes[tensor.index], axis)) for tensor in inputs):
+            return axis
+    return "batch" if any(len(shapes[tensor.index]) > 1 for tensor in inputs) else "length"
+
+
+class _Scale:
+    """What a size means: the inputs that have it, and their shapes at any size."""
+
+    def __init__(self, graph: Subgraph, shapes: Mapping[int, Shape], axis: Axis | None) -> None:
+        inputs = [graph.tensors[index] for index in graph.inputs]
+        self.axis: Axis = axis or _find_axis(inputs, shapes)
+        self._shapes = shapes
+        with_axis = [tensor for tensor in inputs if _dimensions(shapes[tensor.index], self.axis)]
+        if not with_axis:
+            texts = ", ".join(f"'{tensor.name}' {list(shapes[tensor.index])}" for tensor in inputs) or "none"
+            message = f"no input has a {self.axis}: the model's inputs are {texts}"
+            raise InputError(message)
+        opened = [t for t in with_axis if _open(t, _dimensions(shapes[t.index], self.axis))]
+        first = (opened or with_axis)[0]
+        self.start = shapes[first.index][_dimensions(shapes[first.index], self.axis)[0]]
+        self._tensors = opened or [t for t in with_axis if self._sizes(t) == self._sizes(first)]
+        self._bits = {t.index: element_bits(t.type) if t.type != TensorType.STRING else 0 for t in self._tensors}
+
+    def _sizes(self, tensor: Tensor) -> list[int]:
+        shape = self._shapes[tensor.index]
+        return [shape[at] for at in _dimensions(shape, self.axis)]
+
+    def at(self, size: int) -> dict[int, Shape]:
+        """Shapes by tensor number; an image keeps its proportions."""
+        found = {}
+        for tensor in self._tensors:
+            shape = list(self._shapes[tensor.index])
+            dimensions = _dimensions(tuple(shape), self.axis)
+            height = max(shape[dimensions[0]], 1)
+            for dimension in dimensions:
+                shape[dimension] = max(1, round(size * max(shape[dimension], 1) / height))
+            found[tensor.index] = tuple(shape)
+        return found
+
+    def largest(self, budget: int) -> int:
+        """A size that no larger one fits: one of its inputs alone takes the budget."""
+        low, high = 0, _LARGEST
+        while low < high:
+            middle = (low + high + 1) // 2
+            low, high = (middle, high) if self._input_bytes(middle) <= budget else (low, middle - 1)
+        return low
+
+    def _input_bytes(self, size: int) -> int:
+        return max(math.prod(shape) * self._bits[index] // 8 for index, shape in self.at(size).items())
+
+
+def _planned(
+    plan_for: Callable[[dict[int, Shape]], Any], graph: Subgraph, size: int, shapes: dict[int, Shape]
+) -> PlannedSize:
+    """Plans one size. Raises what has nothing to do with sizes: UnsupportedOpError, InputError."""
+    names = {graph.tensors[index].name: shape for index, shape in shapes.items()}
+    started = time.perf_counter()
+    try:
+        plan = plan_for(shapes)
+    except (ShapeError, ArenaError) as error:
+        return PlannedSize(size, names, None, None, time.perf_counter() - started, " ".join(str(error).split()))
+    return PlannedSize(size, names, plan.arena_bytes, plan.lower_bound, time.perf_counter() - started)
+
+
+class _Search:
+    """Looks for the largest size that fits, by at most MAX_PLANS plans."""
+
+    def __init__(self, look: Callable[[int], PlannedSize], budget: int, limit: int) -> None:
+        self._look, self._budget, self._limit = look, budget, limit
+        self.tried: dict[int, PlannedSize] = {}
+        self.step = 1
+        self.finished = True
+
+    def run(self, start: int, step: int | None) -> None:
+        """Tries sizes from `start` on; what they take stands in `tried`."""
+        steps = (step,) if step is not None else _STEPS
+        if not self._from(start, steps):
+            other = next((size for size in _STARTS if self._accepted(size)), start)
+            if other == start or not self._from(other, steps):
+                return
+        self._look_beyond()
+
+    def _from(self, begin: int, steps: Sequence[int]) -> bool:
+        """Goes up from a size that fits, or down from one that does not; False where no neighbour is accepted."""
+        if begin < 1 or not self._accepted(begin):
+            return False
+        up = self._fits(begin)
+        near = ((each, begin + each if up else begin - each) for each in steps)
+        found = next((each for each, size in near if size > 0 and self._accepted(size)), None)
+        if found is None:
+            return False
+        self.step = found
+        if up:
+            self._bisect(begin, 0, max(self._limit - begin, 0) // found + 1, too_small=False)
+        else:
+            below = (begin - 1) // found
+            self._bisect(begin - below * found, -1, below, too_small=True)
+        return True
+
+    def best(self) -> PlannedSize | None:
+        """The largest size tried that fits."""
+        fitting = [one for size, one in self.tried.items() if self._fits(size)]
+        return max(fitting, key=lambda one: one.size, default=None)
+
+    def _at(self, size: int) -> PlannedSize:
+        if size not in self.tried:
+            self.tried[size] = self._look(size)
+        return self.tried[size]
+
+    def _accepted(self, size: int) -> bool:
+        return self._at(size).arena_bytes is not None
+
+    def _fits(self, size: int) -> bool:
+        arena = self._at(size).arena_bytes
+        return arena is not None and arena <= self._budget
+
+    def _bisect(self, base: int, low: int, high: int, *, too_small: bool) -> None:
+        """Sizes are base + i * step; `low` fits (or there is none), `high` is too large. A refused size in between is
+        too small or too large for the model."""
+        guessed = False
+        while high - low > 1:
+            if len(self.tried) >= MAX_PLANS:
+                self.finished = False
+                return
+            spare = MAX_PLANS - len(self.tried) - (high - low).bit_length()
+            guess = self._guess(base, low, high) if spare > 1 and not guessed else None
+            guessed = guess is not None
+            at = (low + high) // 2 if guess is None else guess
+            size = base + at * self.step
+            low, high = (at, high) if self._fits(size) or (too_small and not self._accepted(size)) else (low, at)
+
+    def _guess(self, base: int, low: int, high: int) -> int | None:
+        """Where the budget lies on a straight line between two arenas that are known."""
+        ends = (self.tried.get(base + at * self.step) for at in (low, high))
+        below, above = (one.arena_bytes if one is not None else None for one in ends)
+        if below is None or above is None or above <= below:
+            return None
+        return min(max(low + (high - low) * (self._budget - below) // (above - below), low + 1), high - 1)
+
+    def _look_beyond(self) -> None:
+        """A few larger sizes, which show whether the arena grows with the size."""
+        best = self.best()
+        if best is None:
+            return
+        for size in (*(best.size + times * self.step for times in (2, 3, 4, 8)), best.size * 2):
+            if size <= self._limit and len(self.tried) < MAX_PLANS:
+                self._at(size)
+
+
+def fit(
+    plan_for: Callable[[dict[int, Shape]], Any],
+    graph: Subgraph,
+    shapes: Mapping[int, Shape],
+    budget: int | str,
+    axis: Axis | None = None,
+    step: int | None = None,
+) -> Fit:
+    """Looks for the largest size whose arena fits, from the inputs' `shapes` on.
+
+    Raises: InputError; UnsupportedOpError; ShapeError where the model refuses every size that was tried.
+    """
+    if axis is not None and axis not in AXES:
+        message = f"there is no axis {axis!r}: there are {', '.join(AXES)}"
+        raise InputError(message)
+    if step is not None and step < 1:
+        message = f"step {step}, must be at least 1"
+        raise InputError(message)
+    most, scale = byte_count(budget), _Scale(graph, shapes, axis)
+    search = _Search(lambda size: _planned(plan_for, graph, size, scale.at(size)), most, scale.largest(most))
+    search.run(scale.start, step)
+    tried = tuple(sorted(search.tried.values(), key=lambda one: one.size))
+    if all(one.refused is not None for one in tried):
+        message = f"every size tried is refused ({', '.join(str(one.size) for one in tried)}): {tried[0].refused}"
+        raise ShapeError(message)
+    return Fit(most, scale.axis, search.step, search.best(), tried, search.finished)
+
+
+def sweep(
+    plan_for: Callable[[dict[int, Shape]], Any], graph: Subgraph, sizes: Iterable[tuple[int, dict[int, Shape]]]
+) -> Iterator[PlannedSize]:
+    """What the plan for each size takes; the first is planned twice, so that the time of none has what is made once.
+
+    Raises: UnsupportedOpError, InputError.
+    """
+    for number, (size, shapes) in enumerate(sizes):
+        if number == 0:
+            _planned(plan_for, graph, size, shapes)
+        yield _planned(plan_for, graph, size, shapes)

@@ -1,0 +1,105 @@
+"""Sizes of a sweep as SVG: arena, lower bound and planning time over size; refused sizes marked, with their reasons."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from html import escape
+
+from minilite.engine.sizes import PlannedSize
+from minilite.errors import shortened
+from minilite.text import duration
+
+_WIDTH, _HEIGHT = 900, 420
+_LEFT, _RIGHT, _TOP, _BOTTOM = 80, 80, 50, 40
+_SERIES = (("arena", "#2b6cb0", ""), ("lower bound", "#c53030", "5 4"), ("planning time", "#2f855a", "2 3"))
+_STYLE = (
+    ".sizes{background:#fff;color:#222;font:11px sans-serif}"
+    "@media(prefers-color-scheme:dark){.sizes{background:#15171a;color:#ddd}}"
+)
+
+
+def plot(title: str, found: Sequence[PlannedSize]) -> str:
+    """The drawing as one standalone <svg>; it follows the reader's light or dark colours."""
+    accepted = [one for one in found if one.arena_bytes is not None]
+    first, last = found[0].size, max(found[-1].size, found[0].size + 1)
+    most = max((one.arena_bytes or 0 for one in accepted), default=0) or 1
+    slowest = max((one.seconds for one in accepted), default=0) or 1e-6
+
+    def across(size: int) -> float:
+        return _LEFT + (size - first) / (last - first) * (_WIDTH - _LEFT - _RIGHT)
+
+    def up(share: float) -> float:
+        return _HEIGHT - _BOTTOM - share * (_HEIGHT - _TOP - _BOTTOM)
+
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="sizes" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img">',
+        f"<style>{_STYLE}</style>",
+        f'<text x="{_LEFT}" y="18" font-size="13" fill="currentColor">{escape(shortened(title, 60))}</text>',
+        *_legend(),
+        *_axes(across, up, (first, last), most, slowest),
+    ]
+    heights = (
+        [(one.arena_bytes or 0) / most for one in accepted],
+        [(one.lower_bound or 0) / most for one in accepted],
+        [one.seconds / slowest for one in accepted],
+    )
+    for (_, colour, dashes), shares in zip(_SERIES, heights, strict=True):
+        places = " ".join(
+            f"{across(one.size):.1f},{up(share):.1f}" for one, share in zip(accepted, shares, strict=True)
+        )
+        line = f'stroke="{colour}" stroke-width="1.6" stroke-dasharray="{dashes}"'
+        parts.append(f'<polyline points="{places}" fill="none" {line}/>')
+    parts += _points(found, across, up, most)
+    return "\n".join([*parts, "</svg>"])
+
+
+def _legend() -> Iterator[str]:
+    for number, (name, colour, dashes) in enumerate(_SERIES):
+        x = _LEFT + 130 * number
+        yield (
+            f'<path d="M{x} 34h24" stroke="{colour}" stroke-width="2" stroke-dasharray="{dashes}"/>'
+            f'<text x="{x + 30}" y="38" fill="currentColor">{name}</text>'
+        )
+
+
+def _axes(
+    across: Callable[[int], float], up: Callable[[float], float], ends: tuple[int, int], most: int, slowest: float
+) -> Iterator[str]:
+    floor, right = up(0), _WIDTH - _RIGHT
+    yield f'<path d="M{_LEFT} {_TOP}V{floor}H{right}V{_TOP}" fill="none" stroke="currentColor" opacity=".6"/>'
+    for share in (0.0, 0.25, 0.5, 0.75, 1.0):
+        y = up(share) + 4
+        size = ends[0] + round(share * (ends[1] - ends[0]))
+        texts = (
+            (_LEFT - 6, y, "end", bytes_text(share * most)),
+            (right + 6, y, "start", duration(share * slowest) if share else "0"),
+            (across(size), floor + 16, "middle", str(size)),
+        )
+        for x, height, anchor, text in texts:
+            yield f'<text x="{x:.1f}" y="{height:.1f}" text-anchor="{anchor}" fill="currentColor">{text}</text>'
+    yield f'<text x="{(_LEFT + right) / 2}" y="{_HEIGHT - 8}" text-anchor="middle" fill="currentColor">size</text>'
+
+
+def bytes_text(size: float) -> str:
+    """``1.50 MB``: three digits and the unit, in powers of 1000."""
+    if size < 1000:
+        return f"{size:.0f} B"
+    power = min(int(math.log10(size)) // 3, 4)
+    return f"{size / 1000**power:.3g} {('', 'kB', 'MB', 'GB', 'TB')[power]}"
+
+
+def _points(
+    found: Sequence[PlannedSize], across: Callable[[int], float], up: Callable[[float], float], most: int
+) -> Iterator[str]:
+    """A mark for each size, which says what it takes or why it is refused when the pointer rests on it."""
+    for one in found:
+        x = across(one.size)
+        if one.arena_bytes is None:
+            told = f"{one.size} is refused: {one.refused}"
+            mark = f'<path d="M{x - 3:.1f} {up(0) - 4:.1f}l6 -6m0 6l-6 -6" stroke="#b7791f" stroke-width="1.6">'
+            yield f"{mark}<title>{escape(told)}</title></path>"
+        else:
+            told = f"{one.size}: arena {one.arena_bytes} bytes, lower bound {one.lower_bound}, planning {duration(one.seconds)}"
+            mark = f'<circle cx="{x:.1f}" cy="{up(one.arena_bytes / most):.1f}" r="3" fill="#2b6cb0">'
+            yield f"{mark}<title>{escape(told)}</title></circle>"
