@@ -42,6 +42,14 @@ class ModelFormatError(MiniliteError, ValueError):
     """The bytes are not a valid model: says table, field and offset."""
 
 
+class ModelNotFoundRuntimeError(ModelNotFoundError, RuntimeError):
+    """A `ModelNotFoundError` where LiteRT raises RuntimeError."""
+
+
+class ModelFormatRuntimeError(ModelFormatError, RuntimeError):
+    """A `ModelFormatError` where LiteRT raises RuntimeError."""
+
+
 class UnsupportedOperator(NamedTuple):
     """An operator that cannot be run, why, and its nodes as (subgraph, node)."""
 
@@ -93,7 +101,7 @@ class StateError(MiniliteError, RuntimeError, ValueError):
     """The call does not fit the interpreter's state: not allocated, busy, or a view is held."""
 
 
-class ArenaError(MiniliteError, MemoryError):
+class ArenaError(MiniliteError, MemoryError, RuntimeError):
     """Memory is short: says the bytes needed and the bytes available."""
 
 

@@ -47,8 +47,6 @@ else:
     wrapper = Later("minilite.litert.wrapper")
 
 _Self = TypeVar("_Self", bound="Interpreter")  # typing.Self came with Python 3.11
-PLAN_CACHE_BYTES = 16 << 20
-"""The default bound on plans that are not in force, with all that belongs to them: some 1700 sizes of 30 nodes."""
 
 
 class Interpreter:
@@ -89,7 +87,7 @@ class Interpreter:
         preserve_inputs: bool = True,
         reorder: bool = False,
         load: options.Load = "map",
-        plan_cache_bytes: int = PLAN_CACHE_BYTES,
+        plan_cache_bytes: int = options.PLAN_CACHE_BYTES,
         max_bytes: int | None = None,
         max_iterations: int | None = None,
         **unknown: NoReturn,
@@ -394,7 +392,7 @@ class Interpreter:
         may be read-only for a graph input. It is kept alive until None ends the binding. See docs/binding.md.
         Raises: InputError.
         """
-        self._session().bind(tensor_arguments.tensor_number(self._subgraph(), tensor), array)
+        self._session().bind({tensor_arguments.tensor_number(self._subgraph(), tensor): array})
 
     def reset_resources(self) -> None:
         """Forgets resource variables, and what CALL_ONCE has run: both start anew. Raises: StateError."""

@@ -80,6 +80,8 @@ Content: TypeAlias = "bytes | bytearray | memoryview | mmap.mmap | Array"
 """A model's bytes."""
 Path: TypeAlias = "str | bytes | os.PathLike[str]"
 
+PLAN_CACHE_BYTES = 16 << 20
+"""The default bound on plans that are not in force, with all that belongs to them: some 1700 sizes of 30 nodes."""
 _PATH_BYTES = 4096
 """No path is longer (PATH_MAX)."""
 _PLANNERS, _LOADS = get_args(Planner), get_args(Load)
@@ -270,20 +272,20 @@ class Options:
     def __init__(
         self,
         *,
-        custom_ops: Any,
-        resolver: Any,
-        planner: str,
-        in_place: str | None,
-        preserve_inputs: bool,
-        preserve_all: bool,
-        keep_nodes: bool,
-        reorder: bool,
-        load: str,
-        compress_zero_points: bool,
-        num_threads: Any,
-        plan_cache_bytes: Any,
-        max_bytes: Any,
-        max_iterations: Any,
+        custom_ops: Any = None,
+        resolver: Any = OpResolverType.AUTO,
+        planner: str = "default",
+        in_place: str | None = None,
+        preserve_inputs: bool = True,
+        preserve_all: bool = False,
+        keep_nodes: bool = False,
+        reorder: bool = False,
+        load: str = "map",
+        compress_zero_points: bool = False,
+        num_threads: Any = None,
+        plan_cache_bytes: Any = PLAN_CACHE_BYTES,
+        max_bytes: Any = None,
+        max_iterations: Any = None,
     ) -> None:
         _one_of("planner", planner, _PLANNERS)
         sharing = in_place if in_place is not None else "tflite" if planner == "tflite" else "wide"

@@ -22,6 +22,16 @@ from minilite.format.builder import ModelBuilder, SubgraphBuilder
 from minilite.format.metadata import Metadata
 from minilite.inputs import Feed, Reading, load_input
 from minilite.interpreter import Delegate, InterpreterWithCustomOps, load_delegate
+from minilite.litert.compiled_model import (
+    CompiledModel,
+    CpuKernelMode,
+    CpuOptions,
+    Environment,
+    EnvironmentOptions,
+    HardwareAccelerator,
+    Options,
+    TensorBuffer,
+)
 
 HEAD = """# API
 
@@ -37,6 +47,12 @@ PAGES: tuple[tuple[str, str, tuple[Any, ...]], ...] = (
     ),
     ("Standing in for LiteRT", "minilite.interpreter", (InterpreterWithCustomOps, Delegate, load_delegate)),
     ("", "minilite", (minilite.install_as,)),
+    (
+        "LiteRT's CompiledModel",
+        "minilite.litert.compiled_model",
+        (CompiledModel, TensorBuffer, Environment, EnvironmentOptions, Options, CpuOptions, CpuKernelMode),
+    ),
+    ("", "minilite.litert.compiled_model", (HardwareAccelerator,)),
     ("Kernels of your own", "minilite", (minilite.kernel, minilite.get_include)),
     ("Plans and memory", "minilite.Interpreter", (ModelPlan, Usage)),
     ("", "minilite.engine.sizes", (Fit, PlannedSize)),
@@ -57,6 +73,9 @@ MADE_BY_CALLERS = {
     memory.ArenaPlanner,
     ModelBuilder,
     memory.PlannerGraph,
+    EnvironmentOptions,
+    Options,
+    CpuOptions,
 }
 WIDTH = 100
 

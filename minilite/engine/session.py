@@ -218,18 +218,22 @@ class Session:
         self.release_memory()
         self.ready = False
 
-    def bind(self, index: int, array: Array | None) -> None:
-        """The caller's array stands in for a tensor from the next `allocate` on; None ends it. Raises: InputError."""
-        tensor = self.program.lowered.operands.tensor(self._root, self.tensor(index).index)
-        offset = self.program.lowered.lowering.tensor(self._root, index).offline_offset
-        arrays = dict(self._bound_requested)
-        if array is not None:
-            arrays[index] = binding.bindable(self.subgraph, tensor, array, offset)
-        elif arrays.pop(index, None) is None:
-            return
-        self._bound_requested = arrays
-        self._asks += 1
-        self.ready = False
+    def bind(self, arrays: Mapping[int, Array | None]) -> None:
+        """The caller's arrays stand in for tensors from the next `allocate` on; None ends it. Raises: InputError, and
+        then all stays as it was."""
+        wanted, changed = dict(self._bound_requested), False
+        for index, array in arrays.items():
+            tensor = self.program.lowered.operands.tensor(self._root, self.tensor(index).index)
+            offset = self.program.lowered.lowering.tensor(self._root, index).offline_offset
+            if array is not None:
+                wanted[index] = binding.bindable(self.subgraph, tensor, array, offset)
+            elif wanted.pop(index, None) is None:
+                continue
+            changed = True
+        if changed:
+            self._bound_requested = wanted
+            self._asks += 1
+            self.ready = False
 
     # Tensors ----------------------------------------------------------------------------------------------------------
 

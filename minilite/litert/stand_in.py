@@ -3,29 +3,47 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from minilite.errors import InputError
+from minilite.late import Later
 
 NAMES = ("ai_edge_litert", "tflite_runtime", "tensorflow.lite")
 """The packages that it can stand in for."""
 OURS = "minilite.interpreter"
 """The module that takes the place of theirs."""
+_OPTIONS = "minilite.litert.options"
+PARTS = {
+    "compiled_model": "minilite.litert.compiled_model",
+    "tensor_buffer": "minilite.litert.tensor_buffer",
+    "environment": "minilite.litert.environment",
+    "options": _OPTIONS,
+    "hardware_accelerator": _OPTIONS,
+    "cpu_options": _OPTIONS,
+    "cpu_kernel_mode": _OPTIONS,
+    "gpu_options": _OPTIONS,
+    "qualcomm_options": _OPTIONS,
+    "intel_openvino_options": _OPTIONS,
+}
+"""What takes the place of the other modules of ai_edge_litert that run models: imported when a program imports them."""
+VERSIONS = {"ai_edge_litert": "2.3.0", "tflite_runtime": "2.14.0", "tensorflow": "2.19.0"}
+"""The versions whose calls are served: what programs compare with the least that they need."""
 
 
 def install_as(*names: str) -> None:
     """Makes `import NAME.interpreter` give minilite, for the rest of this process; without names for all of NAMES.
 
-    To be called before the program imports them: what was imported already stays. Processes that `multiprocessing`
-    starts get it too, whatever their start method: they take over `sys.path`, in which there is a folder more. A
-    package that is installed is imported and keeps everything but its `interpreter`, and a TensorFlow everything but
-    its `lite`; else there is nothing but the interpreter. Raises: InputError.
+    Of ai_edge_litert it also replaces the modules that run models by CompiledModel. To be called before the program
+    imports them: what was imported already stays. Processes that `multiprocessing` starts get it too, whatever their
+    start method: they take over `sys.path`, in which there is a folder more. A package that is installed is imported
+    and keeps everything else, and a TensorFlow everything but its `lite`; else there is nothing but these modules, and
+    `__version__` is the version whose calls they serve, followed by minilite's. Raises: InputError.
     """
     for name in names or NAMES:
         if name not in NAMES:
@@ -37,7 +55,7 @@ def install_as(*names: str) -> None:
         if name == "tensorflow.lite":
             _install_lite()
         else:
-            _package(name)
+            _package(name, PARTS if name == "ai_edge_litert" else {})
         sys.path.insert(1, folder)  # the first is the program's own, which some ask for
 
 
@@ -46,18 +64,19 @@ def folders(names: Sequence[str] = ()) -> list[str]:
     return [str(Path(__file__).with_name("stand_ins") / name) for name in names or NAMES]
 
 
-def _package(name: str) -> ModuleType:
-    """The package NAME with a module `interpreter`, which is ours. A package that is installed is imported, and keeps
-    all else that it has."""
+def _package(name: str, parts: Mapping[str, str]) -> ModuleType:
+    """The package NAME with a module `interpreter`, which is ours, and others that are imported when they are used. A
+    package that is installed is imported, and keeps all else that it has."""
     interpreter = import_module(OURS)
-    sys.modules[f"{name}.interpreter"] = interpreter  # first: other modules of the package import it from there
-    package = _installed(name)
-    vars(package).setdefault("__version__", import_module("minilite").__version__)
-    package.interpreter = interpreter  # type: ignore[attr-defined]
+    modules: dict[str, Any] = {"interpreter": interpreter, **{part: Later(ours) for part, ours in parts.items()}}
+    for part, module in modules.items():  # first: other modules of the package import them from there
+        sys.modules[f"{name}.{part}"] = module
+    package = _installed(name, f"minilite stands in for {name}, of which it has {', '.join(modules)}")
+    vars(package).update(modules)
     return package
 
 
-def _installed(name: str) -> ModuleType:
+def _installed(name: str, says: str) -> ModuleType:
     """The package of that name, imported where others have installed it, else made. One that cannot be imported,
     because a library is missing for example, is made as well, with the modules that it has."""
     spec = None
@@ -65,31 +84,39 @@ def _installed(name: str) -> ModuleType:
         with suppress(Exception):  # whatever its own code raises: our interpreter works without it
             return import_module(name)
         spec = PathFinder.find_spec(name)
-    return _made(name, f"minilite, in the place of {name}.", spec.submodule_search_locations if spec else None)
+    return _made(name, says, spec.submodule_search_locations if spec else None)
 
 
 def _made(name: str, says: str, path: Iterable[str] | None = None) -> ModuleType:
     """A package of that name, imported, with modules along a path; its spec is what `importlib.util.find_spec` finds,
-    by which programs look before."""
+    by which programs look before. It says why it lacks what it is asked for."""
     package = ModuleType(name, says)
     package.__path__ = list(path or ())
-    package.__spec__ = ModuleSpec(name, None, is_package=True)
+    package.__file__ = __file__
+    package.__spec__ = ModuleSpec(name, None, origin=__file__, is_package=True)
+    if name in VERSIONS:
+        vars(package)["__version__"] = f"{VERSIONS[name]}+minilite.{import_module('minilite').__version__}"
+
+    def missing(attribute: str) -> NoReturn:
+        message = f"module '{name}' has no attribute '{attribute}': {says}"
+        raise AttributeError(message)
+
+    package.__getattr__ = missing  # type: ignore[method-assign]
     sys.modules[name] = package
     return package
 
 
 def _install_lite() -> None:
     interpreter = import_module(OURS)
-    lite = _package("tensorflow.lite")
+    lite = _package("tensorflow.lite", {})
     lite.Interpreter = interpreter.Interpreter  # type: ignore[attr-defined]
-    experimental = _made("tensorflow.lite.experimental", "What minilite has of it.")
+    experimental = _made("tensorflow.lite.experimental", "minilite has load_delegate and OpResolverType of it")
     experimental.load_delegate = interpreter.load_delegate  # type: ignore[attr-defined]
     experimental.OpResolverType = interpreter.OpResolverType  # type: ignore[attr-defined]
     lite.experimental = experimental  # type: ignore[attr-defined]
-    python = _made("tensorflow.lite.python", "What minilite has of it.")
+    python = _made("tensorflow.lite.python", "minilite has interpreter of it")
     python.interpreter = interpreter  # type: ignore[attr-defined]
     lite.python = python  # type: ignore[attr-defined]
-    _explain(lite, "minilite stands in for tensorflow.lite, of which it has the interpreter alone")
     sys.modules["tensorflow.lite.python.interpreter"] = interpreter
     whole = _tensorflow()
     whole.lite = lite  # type: ignore[attr-defined]
@@ -103,16 +130,4 @@ def _tensorflow() -> ModuleType:
 
     if importlib.util.find_spec("tensorflow") is not None:
         return import_module("tensorflow")
-    whole = _made("tensorflow", "Nothing but minilite, in the place of tensorflow.lite.")
-    _explain(whole, "minilite stands in for tensorflow.lite alone, TensorFlow is not installed")
-    return whole
-
-
-def _explain(module: ModuleType, why: str) -> None:
-    """Lets a module say why it lacks what it is asked for."""
-
-    def missing(name: str) -> NoReturn:
-        message = f"module '{module.__name__}' has no attribute '{name}': {why}"
-        raise AttributeError(message)
-
-    module.__getattr__ = missing  # type: ignore[method-assign]
+    return _made("tensorflow", "minilite stands in for tensorflow.lite alone, TensorFlow is not installed")

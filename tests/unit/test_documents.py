@@ -110,7 +110,7 @@ def test_blocks_are_seen() -> None:
         "docs/dynamic.md": 5,
         "docs/kernels.md": 4,
         "docs/memory.md": 2,
-        "docs/migration.md": 2,
+        "docs/migration.md": 3,
         "docs/notebook.md": 3,
         "docs/threads.md": 4,
         "docs/tutorial.md": 13,

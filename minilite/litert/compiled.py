@@ -1,0 +1,311 @@
+"""What a CompiledModel runs: a lowered model, and its signatures over the memory of buffers."""
+
+from __future__ import annotations
+
+import math
+import operator
+from _thread import RLock
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from minilite.engine.program import Program
+from minilite.engine.session import Session
+from minilite.engine.tensor_arguments import check_strict, wanted_shape
+from minilite.errors import ArenaError, InputError, InputRuntimeError
+from minilite.format.dtypes import numpy_type
+from minilite.litert.tensor_buffer import UNKNOWN, HostMemory, type_name
+from minilite.options import OpResolverType, Options
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from minilite._native.plan import Plan
+    from minilite._native.state import Shared
+    from minilite.format.model import Array, Model, Subgraph, Tensor
+
+    Shape = tuple[int, ...]
+
+NO_SIGNATURE = "<placeholder signature>"
+"""LiteRT's name for the main subgraph of a model without signatures."""
+HOST_MEMORY = 1
+"""LiteRT's number for memory of the CPU."""
+
+
+class Compiled:
+    """A model lowered for the CPU: its signatures in the order of the file, with what they share.
+
+    Raises: InputError, UnsupportedOpError."""
+
+    accelerated: bool = True
+    """Whether no other accelerator was asked for."""
+
+    def __init__(self, model: Model, *, num_threads: int | None = None, reference: bool = False) -> None:
+        if not model.subgraphs:
+            message = "No subgraph in the model."
+            raise InputRuntimeError(message)
+        # A node may overwrite an input after its last reader where both lie in one buffer, as caches do: what a caller
+        # gives is in the caller's memory, and is never overwritten otherwise.
+        resolver = OpResolverType.BUILTIN_REF if reference else OpResolverType.AUTO
+        self._wanted = Options(preserve_inputs=False, num_threads=num_threads, resolver=resolver)
+        self._program = Program(model, {}, reference=reference, fuses=self._wanted.fuses)
+        self._shared: Shared = self._program.shared(0, 0)
+        if self._wanted.threads > 1:
+            self._shared.set_threads(self._wanted.threads)
+        self.signatures: tuple[CompiledSignature, ...] = tuple(
+            CompiledSignature(self, key, subgraph, inputs, outputs)
+            for key, subgraph, inputs, outputs in _entries(self._program.model)
+        )
+
+    def session(self, subgraph: int) -> Session:
+        """A subgraph with memory of its own."""
+        wanted = self._wanted
+        return Session(self._program, self._shared, subgraph, wanted.strategy, wanted.engine, wanted.cache_bytes)
+
+    def subgraph(self, index: int) -> Subgraph:
+        """The model's subgraph of that number."""
+        return self._program.model.subgraphs[index]
+
+
+def _entries(model: Model) -> list[tuple[str, int, dict[str, int], dict[str, int]]]:
+    """Key, subgraph, inputs and outputs of every signature: tensors by their names, in the subgraph's order."""
+    if not model.signatures:
+        graph = model.subgraphs[0]
+        named = [{graph.tensors[i].name: i for i in tensors} for tensors in (graph.inputs, graph.outputs)]
+        return [(NO_SIGNATURE, 0, named[0], named[1])]
+    found = []
+    for signature in model.signatures:
+        graph = model.subgraphs[signature.subgraph]
+        inputs = _in_order(signature.inputs, graph.inputs)
+        found.append((signature.key, signature.subgraph, inputs, _in_order(signature.outputs, graph.outputs)))
+    return found
+
+
+def _in_order(names: Mapping[str, int], tensors: Sequence[int]) -> dict[str, int]:
+    place = {tensor: at for at, tensor in reversed(tuple(enumerate(tensors)))}
+    return dict(sorted(names.items(), key=lambda item: place.get(item[1], len(tensors))))
+
+
+class CompiledSignature:
+    """One signature: what its buffers have to be, and runs over them.
+
+    Tensors lie in the memory of the buffers that were given last. Those that cannot (constants, tensors whose shape
+    depends on values, two over the same memory) are copied before or after each run."""
+
+    def __init__(
+        self, model: Compiled, key: str, subgraph: int, inputs: Mapping[str, int], outputs: Mapping[str, int]
+    ) -> None:
+        self.key: str = key
+        self.inputs: tuple[str, ...] = tuple(inputs)
+        """Names."""
+        self.outputs: tuple[str, ...] = tuple(outputs)
+        """Names."""
+        self._in = tuple(inputs.values())
+        self._out = tuple(outputs.values())
+        self._model = model
+        self._subgraph = subgraph
+        self._tensors = model.subgraph(subgraph).tensors
+        self._turn = RLock()
+        self._made: Session | None = None
+        self._planned: Plan | None = None
+        self._given: list[HostMemory | None] = [None] * len(self._in)
+        self._arrays: list[Array] = []
+        """The buffers' of the last run; empty where the next one has to look at all of them."""
+        self._bound: set[int] = set()
+        self._copied_in: list[tuple[int, HostMemory]] = []
+        self._copied_out: list[tuple[int, HostMemory]] = []
+
+    @property
+    def session(self) -> Session:
+        """The subgraph that it runs."""
+        with self._turn:
+            if self._made is None:
+                self._made = self._model.session(self._subgraph)
+            return self._made
+
+    @property
+    def _plan(self) -> Plan:
+        """The plan for the inputs' present shapes, whatever buffers there are. Raises: ShapeError, ArenaError."""
+        if self._planned is None:
+            try:
+                self._planned = self.session.plan_for({})
+            except ArenaError:  # the buffers of the last run are too small for the new shapes
+                if not self._bound:
+                    raise
+                self._let_go()
+                self._planned = self.session.plan_for({})
+        return self._planned
+
+    def _let_go(self) -> None:
+        """Takes all tensors out of the buffers. Raises: ShapeError, ArenaError."""
+        self.session.bind(dict.fromkeys(self._bound))
+        self._bound = set()
+        self._arrays = []
+        self.session.allocate()
+
+    # What buffers have to be ------------------------------------------------------------------------------------------
+
+    def tensor(self, position: int, *, output: bool) -> Tensor:
+        """The tensor of an input or an output by its position in the signature. Raises: InputError."""
+        tensors, what = (self._out, "Output") if output else (self._in, "Input")
+        if not 0 <= position < len(tensors):
+            message = f"{what} index out of range: {position}, signature '{self.key}' has {len(tensors)} of them"
+            raise InputRuntimeError(message)
+        return self._tensors[tensors[position]]
+
+    def position(self, name: str, *, output: bool) -> int:
+        """The position of an input or an output by its name. Raises: InputError."""
+        names, what = (self.outputs, "Output") if output else (self.inputs, "Input")
+        if name in names:
+            return names.index(name)
+        message = f"{what} tensor not found: '{name}', signature '{self.key}' has {', '.join(names) or 'none'}"
+        raise InputRuntimeError(message)
+
+    def details(self, *, output: bool) -> dict[str, dict[str, Any]]:
+        """Name, tensor number, type and present shape of all inputs or outputs, by their names."""
+        names, tensors = (self.outputs, self._out) if output else (self.inputs, self._in)
+        found = {}
+        for name, index in zip(names, tensors, strict=True):
+            tensor = self._tensors[index]
+            shape = list(self._shape(index))
+            found[name] = {"name": tensor.name, "index": index, "dtype": type_name(tensor.type), "shape": shape}
+        return found
+
+    def requirements(self, position: int, *, output: bool) -> dict[str, Any]:
+        """The bytes of a buffer for an input or an output, and that it is memory of the CPU. Raises: InputError."""
+        tensor = self.tensor(position, output=output)
+        held = type_name(tensor.type) != UNKNOWN
+        size = math.prod(self._shape(tensor.index)) * np.dtype(numpy_type(tensor.type)).itemsize if held else 0
+        return {"buffer_size": size, "supported_types": [HOST_MEMORY]}
+
+    def memory(self, position: int, *, output: bool) -> HostMemory:
+        """New memory for an input or an output in its present shape. Raises: InputError."""
+        tensor = self.tensor(position, output=output)
+        name = type_name(tensor.type)
+        if name == UNKNOWN:
+            message = (
+                f"{'output' if output else 'input'} '{tensor.name}' is of {tensor.type.name}, which no buffer holds: "
+                "Interpreter.run takes and gives its values"
+            )
+            raise InputRuntimeError(message, tensors=[tensor.name])
+        return HostMemory.of_tensor(name, self._shape(tensor.index))
+
+    def _shape(self, index: int) -> Shape:
+        """A tensor's shape for the inputs' present shapes; the file's where it depends on values."""
+        with self._turn:
+            shape = self._plan.shape(index)
+        return shape if shape is not None else self._tensors[index].shape
+
+    def resize(self, position: int, dims: Sequence[int], *, strict: bool) -> None:
+        """Asks for another shape of an input. Raises: InputError."""
+        number = self.tensor(position, output=False).index
+        tensor, shape = wanted_shape(self._tensors, number, dims)
+        if 0 in shape:
+            message = f"Dimensions must be positive: input '{tensor.name}' cannot take the shape {shape}"
+            raise InputRuntimeError(message, tensors=[tensor.name], shapes=[shape])
+        if strict:
+            check_strict(tensor, shape)
+        with self._turn:
+            self._resize(number, shape)
+
+    def _resize(self, index: int, shape: Shape) -> None:
+        self.session.resize(index, shape)
+        self._planned = None
+        self._arrays = []
+
+    # Running ----------------------------------------------------------------------------------------------------------
+
+    def run(self, inputs: Sequence[HostMemory | None], outputs: Sequence[HostMemory]) -> None:
+        """Runs over these buffers; an input that is None keeps its last one. Raises: InputError, or what runs
+        raise."""
+        for what, tensors, buffers in (("Input", self._in, inputs), ("Output", self._out, outputs)):
+            if len(tensors) != len(buffers):
+                message = (
+                    f"{what} buffer size mismatch: number of {what.lower()}s:{len(tensors)} vs buffers:{len(buffers)}"
+                )
+                raise InputRuntimeError(message)
+        with self._turn:
+            given = [new if new is not None else old for new, old in zip(inputs, self._given, strict=True)]
+            memories = [memory for memory in (*given, *outputs) if memory is not None]
+            arrays = [memory.array for memory in memories]
+            if len(arrays) != len(self._arrays) or not all(map(operator.is_, arrays, self._arrays)):
+                self._attach(given, outputs)
+                self._given, self._arrays = given, arrays
+            session = self.session
+            for index, memory in self._copied_in:
+                shape = session.shape(index)
+                session.set(index, memory.array.reshape(-1)[: math.prod(shape)].reshape(shape))
+            session.invoke()
+            for index, memory in self._copied_out:
+                memory.store(session.get(index))
+
+    def _attach(self, given: Sequence[HostMemory | None], outputs: Sequence[HostMemory]) -> None:
+        """Puts the tensors into other buffers. Raises: InputError, ShapeError, ArenaError."""
+        self._arrays = []
+        inputs = [memory for memory in given if memory is not None]
+        if len(inputs) < len(given):
+            missing = [name for name, memory in zip(self.inputs, given, strict=True) if memory is None]
+            message = f"no buffer was ever given for the input {', '.join(missing)} of signature '{self.key}'"
+            raise InputRuntimeError(message, tensors=missing)
+        for index, memory in zip(self._in, inputs, strict=True):
+            self._fit(index, memory)
+        for index, memory in zip(self._out, outputs, strict=True):
+            self._check_type(index, memory)
+        pairs = [*zip(self._in, inputs, strict=True), *zip(self._out, outputs, strict=True)]
+        apart = [at for at, (index, _) in enumerate(pairs) if self._may_lie_apart(at, index)]
+        shared = {b for a, b in combinations(apart, 2) if np.may_share_memory(pairs[a][1].array, pairs[b][1].array)}
+        try:
+            self._bind(pairs, apart)
+        except InputError:
+            if not shared:
+                raise
+            self._bind(pairs, [at for at in apart if at not in shared])
+
+    def _may_lie_apart(self, at: int, index: int) -> bool:
+        """Whether a tensor may lie in a buffer: it is computed, its shape is known, and it has no other."""
+        planned = self._plan.tensor(index)
+        computed = planned.storage in ("arena", "bound") and not planned.dynamic
+        return computed and index not in (*self._in, *self._out)[:at]
+
+    def _bind(self, pairs: Sequence[tuple[int, HostMemory]], apart: Sequence[int]) -> None:
+        """The tensors of these buffers lie in them from now on; those of the others are copied."""
+        arrays: dict[int, Array | None] = dict.fromkeys(self._bound)
+        arrays.update({pairs[at][0]: pairs[at][1].array for at in apart})
+        self.session.bind(arrays)
+        self.session.allocate()
+        self._bound = {pairs[at][0] for at in apart}
+        copied = [at for at in range(len(pairs)) if at not in apart]
+        self._copied_in = [pairs[at] for at in copied if at < len(self._in)]
+        self._copied_out = [pairs[at] for at in copied if at >= len(self._in)]
+
+    def _fit(self, index: int, memory: HostMemory) -> None:
+        """Gives an input the shape of its buffer, where the model leaves that open. Raises: InputError."""
+        self._check_type(index, memory)
+        shape = self.session.shape(index)
+        flat = not memory.owned and memory.array.size == math.prod(shape)
+        if memory.shape == shape or flat:
+            return
+        tensor = self._tensors[index]
+        if not _open_to(tensor, memory.shape):
+            message = (
+                f"Failed to register input tensor buffer: Cannot auto-resize tensor {tensor.name}: it has the shape {shape}, "
+                f"its buffer {memory.shape}, and the model leaves open {tensor.shape_signature or 'no dimension'}"
+            )
+            raise InputRuntimeError(message, tensors=[tensor.name], shapes=[shape, memory.shape])
+        self._resize(index, memory.shape)
+
+    def _check_type(self, index: int, memory: HostMemory) -> None:
+        tensor = self._tensors[index]
+        if memory.dtype != type_name(tensor.type):
+            message = f"tensor {index} ('{tensor.name}') is of {type_name(tensor.type)}, its buffer of {memory.dtype}"
+            raise InputRuntimeError(message, tensors=[tensor.name])
+
+
+def _open_to(tensor: Tensor, shape: Shape) -> bool:
+    """Whether the file's signature lets a tensor have a shape."""
+    signature = tensor.shape_signature or ()
+    fits = len(signature) == len(shape) and all(
+        wanted > 0 if fixed == -1 else wanted == fixed for fixed, wanted in zip(signature, shape, strict=True)
+    )
+    return fits and -1 in signature

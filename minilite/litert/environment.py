@@ -1,0 +1,76 @@
+"""LiteRT's Environment: what its compiled models share. minilite shares nothing, and keeps the paths it is given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from minilite.errors import InputError
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+
+@dataclass(frozen=True)
+class EnvironmentOptions:
+    """Where LiteRT finds its libraries; without effect."""
+
+    runtime_path: str | None = None
+    compiler_plugin_path: str = ""
+    dispatch_library_path: str = ""
+
+
+class Environment:
+    """What compiled models are made in; `Environment.create` makes one, and `with` closes it."""
+
+    def __init__(self, capsule: Any, options: EnvironmentOptions) -> None:
+        self._capsule = capsule
+        self._options = options
+
+    def __enter__(self) -> Environment:  # noqa: PYI034 - typing.Self came with Python 3.11
+        return self
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """No further models are made in it; those that were made go on."""
+        self._capsule = None
+
+    @classmethod
+    def create(
+        cls,
+        *,
+        options: EnvironmentOptions | str | None = None,
+        runtime_path: str | None = None,
+        compiler_plugin_path: str = "",
+        dispatch_library_path: str = "",
+    ) -> Environment:
+        """An environment, by options or by the paths in them. Raises: InputError for both."""
+        if isinstance(options, str):
+            if runtime_path is not None:
+                message = f"runtime_path was provided twice: '{options}' as options, and '{runtime_path}'"
+                raise InputError(message)
+            options, runtime_path = None, options
+        if options is None:
+            options = EnvironmentOptions(runtime_path, compiler_plugin_path, dispatch_library_path)
+        elif runtime_path is not None or compiler_plugin_path or dispatch_library_path:
+            message = "Pass either options or environment path shortcuts: both are given"
+            raise InputError(message)
+        return cls(object(), replace(options, runtime_path=options.runtime_path or str(Path(__file__).parent)))
+
+    @property
+    def options(self) -> EnvironmentOptions:
+        """The paths."""
+        return self._options
+
+    @property
+    def capsule(self) -> Any:
+        """A token that it is open. Raises: InputError once it is closed."""
+        if self._capsule is None:
+            message = "Environment is no longer valid: it was closed"
+            raise InputError(message)
+        return self._capsule

@@ -1,0 +1,206 @@
+"""LiteRT's TensorBuffer: the memory of an input or an output of a CompiledModel, written and read as arrays."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from minilite.errors import InputError, InputRuntimeError, shortened
+from minilite.format.dtypes import TensorType
+
+if TYPE_CHECKING:
+    from minilite.format.model import Array
+
+    Shape = tuple[int, ...]
+
+ALIGNMENT = 64
+"""Bytes; the address of memory that is made here is a multiple of it."""
+UNKNOWN = "unknown"
+"""LiteRT's name for element types that no buffer holds."""
+_STORED = {"bfloat16": np.uint16, "float8_e4m3fn": np.uint8, "float8_e5m2": np.uint8}
+"""Types that numpy has from packages alone, by name, and what holds their bits."""
+_NAMES = {
+    **{TensorType[name.upper()]: name for name in ("float32", "float16", "float64", "bool", *_STORED)},
+    **{TensorType[name.upper()]: name for name in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")},
+}
+
+
+def type_name(kind: TensorType) -> str:
+    """LiteRT's name for an element type."""
+    return _NAMES.get(kind, UNKNOWN)
+
+
+class HostMemory:
+    """Memory of one element type and shape that a tensor may lie in; what a TensorBuffer has in the place of a
+    capsule."""
+
+    __slots__ = ("array", "dtype", "owned", "shape")
+
+    def __init__(self, array: Array, dtype: str, *, owned: bool) -> None:
+        self.array: Array = array
+        """C-contiguous; its elements are the bits of `dtype`."""
+        self.dtype: str = dtype
+        self.shape: Shape = array.shape
+        """What the array's first elements are to a tensor."""
+        self.owned: bool = owned
+        """Whether it may be exchanged for larger memory: nobody else has an array over it."""
+
+    @classmethod
+    def of_tensor(cls, dtype: str, shape: Shape) -> HostMemory:
+        """New memory, of zeros."""
+        return cls(_aligned(shape, np.dtype(_STORED.get(dtype, dtype))), dtype, owned=True)
+
+    def write(self, array: Array, dtype: str) -> None:
+        """Copies an array to the front. Raises: InputError where type or size do not fit."""
+        one_byte = array.itemsize == 1 and (self.array.itemsize == 1 or array.nbytes == self.array.nbytes)
+        if dtype != self.dtype and not one_byte:
+            message = (
+                f"the buffer holds {self.dtype}, got an array of {dtype}: array.astype('{self.dtype}') converts it"
+            )
+            raise InputRuntimeError(message)
+        if array.nbytes > self.array.nbytes:
+            message = (
+                f"WriteTensorBuffer: source buffer is larger than the tensor buffer: the array has {array.nbytes} bytes, "
+                f"the buffer {self.array.nbytes}, as {self.shape} of {self.dtype}"
+            )
+            raise InputRuntimeError(message)
+        if not self.array.flags.writeable:
+            message = "the buffer's memory is a read-only array: it is an input that cannot be written"
+            raise InputError(message)
+        _bytes(self.array)[: array.nbytes] = _bytes(np.ascontiguousarray(array))
+
+    def read(self, into: Array, dtype: str) -> None:
+        """Copies the front into an array. Raises: InputError where type or size do not fit."""
+        if dtype != self.dtype and into.itemsize != 1:
+            message = (
+                f"the buffer holds {self.dtype}, cannot be read as {dtype}: read it as {self.dtype} and convert that"
+            )
+            raise InputRuntimeError(message)
+        if into.nbytes > self.array.nbytes:
+            message = (
+                f"ReadTensorToBuffer: destination buffer is larger than the tensor buffer: {into.nbytes} bytes are asked "
+                f"for, the buffer has {self.array.nbytes}, as {self.shape} of {self.dtype}"
+            )
+            raise InputRuntimeError(message)
+        _bytes(into)[:] = _bytes(self.array)[: into.nbytes]
+
+    def store(self, values: Array) -> None:
+        """Takes over what a run computed. Memory of ours grows with it, and gets its shape. Raises: InputError."""
+        if values.nbytes <= self.array.nbytes:
+            _bytes(self.array)[: values.nbytes] = _bytes(values)
+        elif self.owned:
+            self.array = values
+        else:
+            message = f"the output has {values.nbytes} bytes, as {values.shape}, its buffer {self.array.nbytes}"
+            raise InputRuntimeError(message)
+        if self.owned:
+            self.shape = values.shape
+
+
+class TensorBuffer:
+    """The memory of an input or an output. `CompiledModel.create_input_buffers` makes one, or
+    `create_from_host_memory` of an array of yours; a run reads and writes it without a copy."""
+
+    def __init__(self, capsule: Any, environment: Any = None) -> None:
+        self._capsule: HostMemory | None = capsule
+        self._environment = environment
+
+    @classmethod
+    def create_from_host_memory(cls, data_array: Array) -> TensorBuffer:
+        """A buffer over a C-contiguous array, whatever its alignment: both share their memory from then on.
+
+        Raises: InputError."""
+        array, dtype = cls._normalize_numpy_array(data_array, zero_copy=True)
+        if array.ctypes.data % array.itemsize:
+            message = f"data_array lies at address {array.ctypes.data:#x}, must be a multiple of {array.itemsize}"
+            raise InputError(message)
+        return cls(HostMemory(array.view(_STORED.get(dtype, dtype)), dtype, owned=False))
+
+    def write(self, data_array: Array) -> None:
+        """Copies an array to the front of the buffer, whatever its shape. It has the buffer's type, or its elements
+        are the buffer's bytes. Raises: InputError."""
+        array, dtype = self._normalize_numpy_array(data_array, zero_copy=False)
+        self._memory("WriteTensorBuffer").write(array, dtype)
+
+    def read(self, num_elements: int, output_dtype: Any) -> Array:
+        """A copy of the first elements, in the buffer's type or, byte by byte, in one of one byte; `num_elements` may
+        be a shape. Raises: InputError."""
+        dtype, kind = self._normalize_dtype(output_dtype)
+        try:
+            found: Array = np.empty(num_elements, kind)
+        except (TypeError, ValueError, MemoryError) as error:
+            message = f"num_elements is {num_elements!r}, must be a number of elements or a shape: {error}"
+            raise InputError(message) from None
+        self._memory("ReadTensorToBuffer").read(found, dtype)
+        return found
+
+    def get_tensor_details(self) -> dict[str, Any]:
+        """Its `dtype` by name and its `shape`, a list; that of a caller's memory is its number of elements."""
+        memory = self._memory("GetTensorDetails")
+        return {"dtype": memory.dtype, "shape": list(memory.shape if memory.owned else (memory.array.size,))}
+
+    def destroy(self) -> None:
+        """Lets go of the memory; the buffer is of no use then."""
+        self._capsule = None
+        self._environment = None
+
+    @property
+    def capsule(self) -> HostMemory:
+        """What CompiledModel takes. Raises: InputError once it is destroyed."""
+        if self._capsule is None:
+            message = "TensorBuffer has been destroyed: create another one"
+            raise InputError(message)
+        return self._capsule
+
+    def __repr__(self) -> str:
+        memory = self._capsule
+        return f"<TensorBuffer: {f'{memory.shape} of {memory.dtype}' if memory is not None else 'destroyed'}>"
+
+    def _memory(self, call: str) -> HostMemory:
+        if self._capsule is None:
+            message = f"{call}: invalid capsule: the TensorBuffer has been destroyed"
+            raise InputRuntimeError(message)
+        return self._capsule
+
+    @classmethod
+    def _normalize_dtype(cls, dtype: Any) -> tuple[str, np.dtype[Any]]:
+        """The name of a type that a buffer may hold, and numpy's type. Raises: InputError."""
+        try:
+            kind = np.dtype(dtype)
+        except TypeError:
+            kind = None
+        if kind is None or not kind.isnative or kind.name not in _NAMES.values():
+            message = f"Unsupported dtype: {shortened(str(dtype))}: takes {', '.join(sorted(_NAMES.values()))}"
+            raise InputError(message)
+        return kind.name, kind
+
+    @classmethod
+    def _normalize_numpy_array(cls, data_array: Array, *, zero_copy: bool) -> tuple[Array, str]:
+        """The array, C-contiguous, and the name of its type. Raises: InputError."""
+        if not isinstance(data_array, np.ndarray):
+            message = f"data_array must be a NumPy array, got {type(data_array).__name__}"
+            raise InputError(message)
+        dtype, _ = cls._normalize_dtype(data_array.dtype)
+        if not zero_copy:
+            return np.ascontiguousarray(data_array), dtype
+        if not data_array.flags.c_contiguous:
+            message = (
+                "data_array must be C-contiguous for zero-copy host-memory binding: it has the strides "
+                f"{data_array.strides}, np.ascontiguousarray(array) makes one"
+            )
+            raise InputError(message)
+        return data_array, dtype
+
+
+def _bytes(array: Array) -> Array:
+    return array.reshape(-1).view(np.uint8)
+
+
+def _aligned(shape: Shape, dtype: np.dtype[Any]) -> Array:
+    """An array of zeros at an address that is a multiple of ALIGNMENT."""
+    size = math.prod(shape) * dtype.itemsize
+    whole = np.zeros(size + ALIGNMENT, np.uint8)
+    start = -whole.ctypes.data % ALIGNMENT
+    return whole[start : start + size].view(dtype).reshape(shape)
