@@ -60,7 +60,8 @@ class Interpreter:
     inputs after their last reader; `reorder=True` looks for an execution order with a lower peak, by a search of
     bounded work: on a PC half a second at most; `load` is "map" or "copy"; `plan_cache_bytes` bounds what kept plans
     take, tables included; `max_bytes` what tensors take: sizes that need more are refused; `max_iterations` how often a
-    WHILE runs its body before the run fails.
+    WHILE runs its body before the run fails; `level` names the level of instructions, of those that ``minilite
+    --version`` lists (None: the one in MINILITE_ISA, else the best of this machine).
 
     Wherever a tensor's number is taken, its name or its details do as well.
 
@@ -90,6 +91,7 @@ class Interpreter:
         plan_cache_bytes: int = options.PLAN_CACHE_BYTES,
         max_bytes: int | None = None,
         max_iterations: int | None = None,
+        level: str | None = None,
         **unknown: NoReturn,
     ) -> None:
         if unknown:
@@ -110,6 +112,7 @@ class Interpreter:
             plan_cache_bytes=plan_cache_bytes,
             max_bytes=max_bytes,
             max_iterations=max_iterations,
+            level=level,
         )
         self._begin(options.read(model_path, model_content, load), wanted)
 
@@ -140,6 +143,7 @@ class Interpreter:
                     reference=wanted.reference,
                     reorder=wanted.reorder,
                     fuses=wanted.fuses,
+                    level=wanted.level,
                 )
             return self._program
 

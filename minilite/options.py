@@ -260,6 +260,16 @@ def check_custom_ops(custom_ops: Any) -> dict[str, CustomOp]:
     return dict(custom_ops)
 
 
+def checked_level(level: Any) -> str | None:
+    """The name of a level of instructions that this machine has, or None. Raises: InputError."""
+    if level is None:
+        return None
+    from minilite._native.kernels import level_names
+
+    _one_of("level", level, level_names())
+    return str(level)
+
+
 def _one_of(name: str, value: Any, known: Sequence[str]) -> None:
     if value not in known:
         message = f"{name} is {value!r}, must be one of {', '.join(known)}"
@@ -286,6 +296,7 @@ class Options:
         plan_cache_bytes: Any = PLAN_CACHE_BYTES,
         max_bytes: Any = None,
         max_iterations: Any = None,
+        level: Any = None,
     ) -> None:
         _one_of("planner", planner, _PLANNERS)
         sharing = in_place if in_place is not None else "tflite" if planner == "tflite" else "wide"
@@ -319,3 +330,5 @@ class Options:
             0 if max_iterations is None else checked_count("max_iterations", max_iterations, 1, "iterations")
         )
         """How often a WHILE may run its body; 0 = any."""
+        self.level: str | None = checked_level(level)
+        """The level of instructions; None: what MINILITE_ISA says, else the best."""

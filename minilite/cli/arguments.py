@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
+from minilite._native.kernels import level_names
 from minilite._native.memory import strategies
 from minilite.errors import InputError
 from minilite.interpreter import Interpreter
@@ -54,6 +55,14 @@ def strategy(text: str) -> str:
     return text
 
 
+def level(text: str) -> str:
+    """The name of a level of instructions."""
+    if text not in level_names():
+        message = f"this machine has no level {text!r}: it has {', '.join(level_names())}"
+        raise argparse.ArgumentTypeError(message)
+    return text
+
+
 def add_shape(parser: argparse.ArgumentParser) -> None:
     """--shape, to be read by `resize`."""
     parser.add_argument(
@@ -77,6 +86,13 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 def add_threads(parser: argparse.ArgumentParser) -> None:
     """--threads."""
     parser.add_argument("--threads", metavar="N", type=positive, help="how many a run may use (default: 1)")
+
+
+def add_level(parser: argparse.ArgumentParser) -> None:
+    """--level."""
+    parser.add_argument(
+        "--level", metavar="NAME", type=level, help="level of instructions (default: MINILITE_ISA, else the best)"
+    )
 
 
 def split_name(interpreter: Interpreter, text: str) -> tuple[str | None, str]:

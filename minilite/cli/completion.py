@@ -53,10 +53,13 @@ def execute(options: argparse.Namespace) -> None:
 
 def _choices(action: argparse.Action) -> list[str]:
     """What an argument can be, where that is known."""
+    from minilite._native.kernels import level_names
     from minilite._native.memory import strategies
 
     if {"--planner", "--strategy"} & {*action.option_strings}:
         return list(strategies())
+    if "--level" in action.option_strings:
+        return list(level_names())
     return [str(word) for word in action.choices or ()]
 
 

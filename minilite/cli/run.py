@@ -37,7 +37,21 @@ if TYPE_CHECKING:
 
 _RESOLVERS = {"default": OpResolverType.AUTO, "reference": OpResolverType.BUILTIN_REF}
 _TOP = 5
-_MODEL_ONLY = ("data", "input", "shape", "out", "seed", "labels", "top", "mean", "std", "fit", "rate", "resolver")
+_MODEL_ONLY = (
+    "data",
+    "input",
+    "shape",
+    "out",
+    "seed",
+    "labels",
+    "top",
+    "mean",
+    "std",
+    "fit",
+    "rate",
+    "resolver",
+    "level",
+)
 
 
 class Times(NamedTuple):
@@ -77,6 +91,7 @@ def add_parser(commands: Any) -> None:
         "--repeat", metavar="N", type=arguments.positive, default=1, help="runs; their median is printed"
     )
     arguments.add_threads(parser)
+    arguments.add_level(parser)
     parser.add_argument("--resolver", choices=_RESOLVERS, help="reference: every node runs in numpy (default: default)")
     arguments.add_planner(parser)
     arguments.add_json(parser)
@@ -126,7 +141,11 @@ def _interpreter(options: argparse.Namespace) -> Interpreter:
     resolver = _RESOLVERS[options.resolver or "default"]
     try:
         return Interpreter(
-            options.model, num_threads=options.threads, planner=options.planner, experimental_op_resolver_type=resolver
+            options.model,
+            num_threads=options.threads,
+            planner=options.planner,
+            experimental_op_resolver_type=resolver,
+            level=options.level,
         )
     except ModelFormatError as error:
         for path in [*options.data, *options.input]:

@@ -61,12 +61,13 @@ class Program:
         reference: bool,
         reorder: bool = False,
         fuses: bool = False,
+        level: str | None = None,
     ) -> None:
         model = _as_read(model)
         self.model: Model = model
         self.lowered: Lowered = lower(model, custom_ops, reference=reference)
         self.store: Store = self.lowered.lowering.file.store
-        self._level = _level(os.environ.get("MINILITE_ISA"))
+        self._level = _level(level or os.environ.get("MINILITE_ISA"))
         self._reorder = reorder
         self._fuses = fuses
         self._graphs: dict[int, Graph] = {}

@@ -12,7 +12,9 @@ from built import custom_chain, floats, ready, relu_chain
 import minilite
 from minilite import interpreter as ours
 from minilite import options
+from minilite._native.kernels import level_names
 from minilite._native.memory import strategies
+from minilite.cli import main
 from minilite.errors import InputError
 from minilite.format.builder import ModelBuilder
 from minilite.format.quantization import Quantization
@@ -116,3 +118,36 @@ def test_shapes_may_be_arrays() -> None:
     interpreter.allocate_tensors()
     assert interpreter.get_tensor(0).shape == (2, 3)
     assert interpreter.plan_for({"x": np.array([5], np.int64)}).shape(0) == (5,)
+
+
+@pytest.mark.parametrize("level", level_names())
+def test_two_levels_run_in_one_process(level: str) -> None:
+    model = minilite.Interpreter(model_content=relu_chain()).model
+    chosen, best = minilite.Interpreter(model, level=level), minilite.Interpreter(model)
+    x = np.linspace(-2, 2, 4, dtype=np.float32)
+    np.testing.assert_array_equal(chosen.run(x)["y2"], best.run(x)["y2"])
+    assert chosen.plan is not None
+    assert chosen.plan.level == level
+    other = chosen.clone()
+    other.allocate_tensors()
+    assert other.plan is not None
+    assert other.plan.level == level
+
+
+def test_the_argument_is_stronger_than_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MINILITE_ISA", "scalar")
+    for level, expected in ((level_names()[-1], level_names()[-1]), (None, "scalar")):
+        interpreter = minilite.Interpreter(model_content=relu_chain(), level=level)
+        interpreter.allocate_tensors()
+        assert interpreter.plan is not None
+        assert interpreter.plan.level == expected
+
+
+@pytest.mark.parametrize("wrong", ["best", "", 3])
+def test_levels_that_are_not_there_are_refused(wrong: object, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(InputError, match=f"level is {wrong!r}, must be one of scalar"):
+        minilite.Interpreter(model_content=relu_chain(), level=wrong)  # type: ignore[arg-type]
+    with pytest.raises(SystemExit) as exit_:
+        main(["run", "x.tflite", "--level", str(wrong)])
+    assert exit_.value.code == 2
+    assert f"this machine has no level '{wrong}': it has scalar" in capsys.readouterr().err
