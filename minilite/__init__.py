@@ -21,6 +21,7 @@ __all__ = [
     "StateError",
     "UnsupportedOpError",
     "__version__",
+    "compare",
     "get_include",
     "install_as",
     "kernel",
@@ -29,6 +30,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from minilite._native.cancel import Cancel
+    from minilite.comparison.compare import compare
     from minilite.engine.user_kernels import get_include, kernel
     from minilite.errors import (
         ArenaError,
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
 else:
     _PARTS = {
         "_native.cancel": ("Cancel",),
+        "comparison.compare": ("compare",),
         "engine.user_kernels": ("get_include", "kernel"),
         "errors": tuple(name for name in __all__ if name.endswith("Error")),
         "format.reader": ("load_model",),

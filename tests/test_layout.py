@@ -45,6 +45,7 @@ STAGES: dict[str, int] = {
     "inputs": 9,
     "report": 12,
     "interpreter": 10,
+    "comparison": 11,
     "cli": 14,
     "__main__": 15,
     "__init__": 15,

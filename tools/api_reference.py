@@ -14,6 +14,8 @@ from typing import Any
 import minilite
 from minilite import memory
 from minilite._native.usage import Usage
+from minilite.comparison.measure import Bin, Difference
+from minilite.comparison.result import Comparison, Row
 from minilite.engine.model_plan import ModelPlan
 from minilite.engine.sizes import Fit, PlannedSize
 from minilite.format import model
@@ -61,6 +63,9 @@ PAGES: tuple[tuple[str, str, tuple[Any, ...]], ...] = (
     ("", "minilite.format.model", (model.Model, model.Subgraph, model.Node, model.Tensor, model.Quantization)),
     ("", "minilite.format.metadata", (Metadata,)),
     ("", "minilite.format.about", (TensorMetadata, AssociatedFile)),
+    ("Comparing", "minilite", (minilite.compare,)),
+    ("", "minilite.comparison.result", (Comparison, Row)),
+    ("", "minilite.comparison.measure", (Difference, Bin)),
     ("Inputs from files", "minilite.inputs", (load_input, Feed, Reading)),
     ("Building models", "minilite.format.builder", (ModelBuilder, SubgraphBuilder)),
     ("Errors", "minilite", tuple(getattr(minilite, name) for name in minilite.__all__ if name.endswith("Error"))),

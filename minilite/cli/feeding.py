@@ -11,15 +11,11 @@ import numpy as np
 
 from minilite.cli import arguments
 from minilite.cli.arguments import UsageError
-from minilite.details import TensorDetails
 from minilite.errors import InputError, ModelFormatError
-from minilite.format.dtypes import TensorType
-from minilite.format.values import integer_limits
 from minilite.interpreter import Interpreter
 
 if TYPE_CHECKING:
     from minilite.format.about import TensorMetadata
-    from minilite.format.model import Array
     from minilite.inputs import Reading
 
 
@@ -125,23 +121,9 @@ def set_inputs(interpreter: Interpreter, given: dict[int, Reading], seed: int) -
     rest = [detail for detail in interpreter.get_input_details() if detail["index"] not in given]
     if not rest:
         return  # numpy.random takes long to import
+    from minilite.inputs.random_values import random_values
+
     rng = np.random.default_rng(seed)
     for detail in rest:
-        kind = interpreter.model.subgraphs[0].tensors[detail["index"]].type
-        interpreter.set_tensor(detail["index"], random_value(detail, kind, rng))
-
-
-def random_value(detail: TensorDetails, kind: TensorType, rng: np.random.Generator) -> Array:
-    """Values that any model takes: floats in [-1, 1), bytes over their range, other integers 0 or 1, strings of a
-    letter."""
-    shape, dtype = tuple(int(dim) for dim in detail["shape"]), np.dtype(detail["dtype"])
-    if kind == TensorType.STRING:
-        return rng.choice(np.array(["a", "b", "c"], object), shape)
-    if dtype.kind not in "fciub":
-        message = f"input '{detail['name']}' is of type {dtype}: give it with --input"
-        raise InputError(message)
-    if dtype.kind in "fc":
-        return rng.uniform(-1, 1, shape).astype(dtype)
-    if dtype.kind in "iu" and dtype.itemsize == 1:
-        return rng.integers(*integer_limits(kind), shape, endpoint=True).astype(dtype)
-    return rng.integers(0, 2, shape).astype(dtype)
+        tensor = interpreter.model.subgraphs[0].tensors[detail["index"]]
+        interpreter.set_tensor(tensor.index, random_values(tensor, tuple(map(int, detail["shape"])), rng))

@@ -111,7 +111,10 @@ def model(tmp_path: pathlib.Path) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize("line", ["run", "run --json", "inspect", "inspect --json", "profile", "--version", "--help"])
+@pytest.mark.parametrize(
+    "line",
+    ["run", "run --json", "inspect", "inspect --json", "profile", "compare --against scalar", "--version", "--help"],
+)
 def test_a_closed_pipe_is_no_error(line: str, model: str) -> None:
     arguments = line.split()
     read, write = os.pipe()
@@ -153,6 +156,7 @@ def test_lines_fit_the_terminal(columns: int, model: str) -> None:
         ["run", model],
         ["run"],
         ["plan", "--compare", model],
+        ["compare", digits, "--against", "scalar"],
         *([c, m] for c in ("inspect", "profile") for m in (model, digits)),
     ):
         status, text = in_terminal(*arguments, columns=columns)

@@ -1,0 +1,96 @@
+"""minilite compare: two models, runtimes or levels on the same inputs, tensor by tensor."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from minilite.cli import arguments, feeding
+from minilite.cli.arguments import UsageError
+from minilite.cli.output import print_json, width
+from minilite.interpreter import Interpreter
+
+
+def add_parser(commands: Any) -> None:
+    """Adds the command's arguments."""
+    parser = commands.add_parser(
+        "compare",
+        help="compare two models, runtimes or levels tensor by tensor",
+        description="Run two models, or one model by two runtimes or levels, on the same inputs and compare every tensor that both have. "
+        "Exit status 1 if --tolerance is given and a tensor is further apart.",
+    )  # fmt: skip
+    parser.add_argument("model", metavar="A", help="a .tflite file")
+    parser.add_argument("second", metavar="B", nargs="?", help="another one (default: A again, run as --against says)")
+    parser.add_argument("--against", metavar="WHAT", type=_runtime, help=(
+        "how the second runs: litert (its built-in kernels), litert-reference, reference (numpy), or a level of instructions"
+    ))  # fmt: skip
+    feeding.add_inputs(parser)
+    arguments.add_shape(parser)
+    parser.add_argument(
+        "--tolerance", metavar="T", type=_share,
+        help="the largest error that is let pass, as a share of a tensor's largest absolute value: 0.01 is one percent",
+    )  # fmt: skip
+    parser.add_argument(
+        "--unfused", action="store_true", help="run every node by itself: tensors between fused nodes are compared too"
+    )
+    arguments.add_threads(parser)
+    arguments.add_level(parser)
+    arguments.add_json(parser)
+    parser.set_defaults(execute=execute)
+
+
+def _runtime(text: str) -> str:
+    from minilite.comparison.compare import runtimes
+
+    if text not in runtimes():
+        message = f"there is no {text!r} to compare with: there are {', '.join(runtimes())}"
+        raise argparse.ArgumentTypeError(message)
+    return text
+
+
+def _share(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < float("inf"):
+        message = f"takes a share of a tensor's largest value, such as 0.01, got {text!r}"
+        raise argparse.ArgumentTypeError(message)
+    return number
+
+
+def execute(options: argparse.Namespace) -> int:
+    """Compares, and prints the table. Returns the exit status."""
+    from minilite.comparison.compare import compare
+    from minilite.comparison.text import comparison_text
+
+    second = _second(options)
+    one = Interpreter(options.model, num_threads=options.threads, level=options.level)
+    given = {index: reading.array for index, reading in feeding.read_inputs(one, options).items()}
+    shapes = arguments.shapes(one, options.shape)
+    other = None
+    if second is not None:
+        other = Interpreter(second, num_threads=options.threads, level=options.level)
+    found = compare(
+        one, other, given, against=options.against, shapes=shapes, seed=options.seed or 0,
+        tolerance=options.tolerance, fused=not options.unfused,
+    )  # fmt: skip
+    found = found._replace(models=(Path(options.model).name, Path(second or options.model).name))
+    if options.json:
+        print_json(found.to_json())
+    else:
+        print(comparison_text(found, width()))
+    return int(options.tolerance is not None and not found.agrees)
+
+
+def _second(options: argparse.Namespace) -> str | None:
+    """The second model, which stands before the inputs; None without one. Raises: UsageError."""
+    options.data = [*filter(None, [options.second]), *options.data]
+    if options.data and (options.against is None or options.data[0].endswith(".tflite")):
+        second, *options.data = options.data
+        return str(second)
+    if options.against is None:
+        message = "compare takes a second model, or --against and how the second runs: minilite compare --help"
+        raise UsageError(message)
+    return None

@@ -1,0 +1,225 @@
+"""minilite.compare: runs two models, runtimes or levels on the same inputs, and puts every tensor beside its
+counterpart."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from minilite._native.kernels import level_names
+from minilite.comparison import changes
+from minilite.comparison.inputs import both_inputs
+from minilite.comparison.limit import Limit
+from minilite.comparison.matching import matched
+from minilite.comparison.measure import difference
+from minilite.comparison.result import Comparison, Row
+from minilite.comparison.sides import LITERT, REFERENCE, LiteRTSide, MiniliteSide
+from minilite.errors import InputError
+from minilite.interpreter import Interpreter
+from minilite.text import shape_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from minilite.comparison.sides import Side
+    from minilite.engine.tensor_arguments import Shapes
+    from minilite.format.model import Array, Model, Node, Tensor
+    from minilite.options import CustomOp
+
+
+def runtimes() -> tuple[str, ...]:
+    """What the first run can be compared against: runtimes, and the levels of this machine."""
+    return (*LITERT, REFERENCE, *level_names())
+
+
+def compare(
+    first: Any,
+    second: Any = None,
+    inputs: Any = None,
+    *,
+    against: str | None = None,
+    level: str | None = None,
+    shapes: Shapes | None = None,
+    seed: int = 0,
+    tolerance: float | None = None,
+    num_threads: int | None = None,
+    custom_ops: Mapping[str, CustomOp] | None = None,
+    fused: bool = True,
+) -> Comparison:
+    """Runs two models on the same inputs and compares every tensor that both have, node by node.
+
+    `first` and `second` are models (whatever `Interpreter` takes first) or Interpreters, whose model and options are
+    used; nothing of theirs is changed. Without `second` it is the first model again, which is then run `against`
+    another runtime: "litert" (its built-in kernels) or "litert-reference" (its reference kernels), both loaded without
+    default delegates and with all tensors kept, in a process of its own, and with XNNPACK for the outputs alone;
+    "reference" (numpy); or a level of instructions. `level` is that of minilite otherwise.
+
+    `inputs` is one array per input in order, or a mapping by name or number; those that are missing are random, from
+    `seed`. Floats given to a quantized input are quantized; both runs get the same real numbers. `shapes` resizes
+    inputs that are not given. Tensors are matched by number if the graphs are wired alike, else by name, else by
+    order; quantized ones are compared in real numbers. A tensor between nodes that run as one has no memory, and only
+    what both sides have is compared; `fused=False` runs every node by itself.
+
+    `tolerance` is the error that is let pass, as a share of each tensor's largest absolute value.
+    Raises: InputError, and whatever making and running the models raises.
+    """
+    check_tolerance(tolerance)
+    _check_against(second, against)
+    options = {"num_threads": num_threads, "custom_ops": custom_ops, "level": level}
+    one = _interpreter(first, options)
+    other = one if second is None else _interpreter(second, options)
+    with ExitStack() as stack:
+        sides = _sides(one, other, against, stack, fused=fused)
+        given, source = both_inputs((sides[0].graph, sides[1].graph), one, inputs, shapes, seed)
+        for side, arrays in zip(sides, given, strict=True):
+            side.run(arrays)
+        models = _file_name(first), _file_name(first if second is None else second)
+        found = compared(sides, models, source, tolerance)
+        if isinstance(sides[1], LiteRTSide):
+            found = _with_delegates(found, sides, other.model, given[1], tolerance)
+        return found
+
+
+def _check_against(second: Any, against: str | None) -> None:
+    if against is not None and against not in runtimes():
+        message = f"against is {against!r}, must be one of {', '.join(runtimes())}"
+        raise InputError(message)
+    if second is None and against is None:
+        message = f"there is nothing to compare with: give a second model, or against, one of {', '.join(runtimes())}"
+        raise InputError(message)
+
+
+def check_tolerance(tolerance: float | None) -> None:
+    """Raises: InputError."""
+    if tolerance is not None and not (isinstance(tolerance, (int, float)) and 0 <= tolerance < float("inf")):
+        message = f"tolerance is {tolerance!r}, must be a share of a tensor's largest value, 0 or more"
+        raise InputError(message)
+
+
+def _interpreter(source: Any, options: Mapping[str, Any]) -> Interpreter:
+    if not isinstance(source, Interpreter):
+        return Interpreter(source, **options)
+    given = [name for name, value in options.items() if value is not None]
+    if given:
+        message = f"{given[0]} goes with a model, an Interpreter has its own"
+        raise InputError(message)
+    return source
+
+
+def _sides(
+    one: Interpreter, other: Interpreter, against: str | None, stack: ExitStack, *, fused: bool
+) -> tuple[Side, Side]:
+    """Both halves; a process of LiteRT's files go with the stack."""
+    if against not in LITERT:
+        return MiniliteSide(one, fused=fused), MiniliteSide(other, kernels=against, fused=fused)
+    theirs = LiteRTSide(other.model, LITERT[against], other._options.threads)
+    stack.callback(theirs.close)
+    return MiniliteSide(one, fused=fused), theirs
+
+
+def _file_name(source: Any) -> str:
+    return Path(os.fsdecode(source)).name if isinstance(source, (str, os.PathLike)) else ""
+
+
+def compared(sides: tuple[Side, Side], models: tuple[str, str], inputs: str, tolerance: float | None) -> Comparison:
+    """Compares what two sides have after their runs."""
+    pairs = matched(sides[0].graph, sides[1].graph)
+    limit = _limit(sides, pairs, tolerance)
+    rows = _rows(sides, pairs, limit)
+    taken = set(pairs.values())
+    computed = [[index for node in side.graph.nodes for index in node.outputs if index >= 0] for side in sides]
+    unmatched = sum(index not in pairs for index in computed[0]), sum(index not in taken for index in computed[1])
+    notes = tuple(side.note for side in sides if isinstance(side, LiteRTSide) and side.note)
+    return Comparison(
+        models,
+        (sides[0].label, sides[1].label),
+        inputs,
+        tolerance,
+        limit.text,
+        tuple(rows),
+        unmatched,
+        notes=notes,
+    )
+
+
+def _limit(sides: tuple[Side, Side], pairs: Mapping[int, int], tolerance: float | None) -> Limit:
+    tensors = [side.graph.tensors for side in sides]
+    same_types = all(tensors[0][a].type == tensors[1][b].type for a, b in pairs.items())
+    return Limit(tolerance, same_code=sides[0].code == sides[1].code, same_types=same_types)
+
+
+def _rows(sides: tuple[Side, Side], pairs: Mapping[int, int], limit: Limit) -> list[Row]:
+    """Inputs, then the outputs of each node."""
+    first = sides[0].graph
+    by_output = {index: node for node in sides[1].graph.nodes for index in node.outputs}
+    rows = [_row(sides, None, index, pairs.get(index, -1), limit) for index in first.inputs if index >= 0]
+    for node in first.nodes:
+        for place, index in enumerate(index for index in node.outputs if index >= 0):
+            other = pairs.get(index, -1)
+            row = _row(sides, node, index, other, limit)
+            if not place and other in by_output and row.types[0] == row.types[1]:
+                row = row._replace(
+                    changes=(*changes.of_nodes(first, node, sides[1].graph, by_output[other]), *row.changes)
+                )
+            rows.append(row)
+    return rows
+
+
+def _row(sides: tuple[Side, Side], node: Node | None, index: int, other: int, limit: Limit) -> Row:
+    a = sides[0].graph.tensors[index]
+    b = sides[1].graph.tensors[other] if other >= 0 else None
+    row = Row(
+        node.index if node is not None else -1,
+        node.op if node is not None else "",
+        index,
+        a.name,
+        other,
+        b.name if b is not None else "",
+        (a.type.name.lower(), b.type.name.lower() if b is not None else ""),
+        (a.shape, b.shape if b is not None else ()),
+        index in sides[0].graph.outputs,
+        None,
+        "",
+        (),
+        None,
+    )
+    if b is None:
+        return row._replace(note="the second has no such tensor")
+    row = row._replace(changes=tuple(changes.of_tensors(a, b)) if sides[0].graph is not sides[1].graph else ())
+    return _measured(row, sides, (a, b), limit)
+
+
+def _measured(row: Row, sides: tuple[Side, Side], tensors: tuple[Tensor, Tensor], limit: Limit) -> Row:
+    """The row with how far the values are apart."""
+    arrays: list[Array] = []
+    for side, index in zip(sides, (row.tensor, row.other), strict=True):
+        array, why = side.value(index)
+        if array is None:
+            return row._replace(note=why)
+        arrays.append(array)
+    a, b = arrays
+    row = row._replace(shapes=(a.shape, b.shape))
+    if a.shape != b.shape:
+        return row._replace(note=f"shape {shape_text(a.shape)} against {shape_text(b.shape)}", diverges=True)
+    if (a.dtype == object) != (b.dtype == object):
+        return row._replace(note="strings against numbers", diverges=True)
+    found = difference(tensors, (a, b))
+    return row._replace(difference=found, diverges=limit.exceeded(found))
+
+
+def _with_delegates(
+    found: Comparison, sides: tuple[Side, Side], model: Model, inputs: Mapping[int, Array], tolerance: float | None
+) -> Comparison:
+    """The comparison with the outputs of LiteRT as it runs by default; or a note, if it does not."""
+    theirs = LiteRTSide(model, "AUTO", outputs_alone=True)
+    try:
+        theirs.run(inputs)
+        pairs, both = matched(sides[0].graph, theirs.graph), (sides[0], theirs)
+        rows = _rows(both, pairs, _limit(both, pairs, tolerance))
+        return found._replace(delegated=tuple(row for row in rows if row.is_output))
+    except InputError as error:
+        return found._replace(notes=(*found.notes, f"with its default delegates {error}"))
+    finally:
+        theirs.close()

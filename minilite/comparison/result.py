@@ -1,0 +1,155 @@
+"""What a comparison found: a row per output of a node, the first that diverges, the worst."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from minilite.comparison import text
+from minilite.errors import coordinates
+
+if TYPE_CHECKING:
+    from minilite.comparison.measure import Difference
+
+
+class Row(NamedTuple):
+    """A tensor of the first run beside the same one of the second."""
+
+    node: int
+    """The number of the node that computes it in the first; -1 for an input."""
+    op: str
+    """Its operator; "" for an input."""
+    tensor: int
+    """The number in the first."""
+    name: str
+    other: int
+    """The number in the second; -1 if there is no such tensor."""
+    other_name: str
+    types: tuple[str, str]
+    shapes: tuple[tuple[int, ...], tuple[int, ...]]
+    is_output: bool
+    difference: Difference | None
+    """None where the values cannot be compared: `note` says why."""
+    note: str
+    changes: tuple[str, ...]
+    """What the two models say differently of the node: constants, quantization, options."""
+    diverges: bool | None
+    """Whether the values are further apart than they may be; None where nothing says how far that is."""
+
+    @property
+    def where(self) -> str:
+        """``subgraph 0, node 5 (CONV_2D 'conv_5')``."""
+        return coordinates(0, self.node, self.op, self.name) if self.node >= 0 else f"input '{self.name}'"
+
+
+class Comparison(NamedTuple):
+    """Two runs on the same inputs, tensor by tensor in the order of the first's nodes. It prints as a table."""
+
+    models: tuple[str, str]
+    """Names of files without their folders; "" where a model came as a value."""
+    labels: tuple[str, str]
+    """What ran each of them: ``minilite avx2``, ``ai-edge-litert 2.1.0, without default delegates, ...``."""
+    inputs: str
+    """Where the inputs came from."""
+    tolerance: float | None
+    """The largest error that is let pass, as a share of the tensor's largest absolute value; None: see `rule`."""
+    rule: str
+    """Which differences count as divergence, in words."""
+    rows: tuple[Row, ...]
+    """Inputs first."""
+    unmatched: tuple[int, int]
+    """Computed tensors of each side that the other has not."""
+    delegated: tuple[Row, ...] = ()
+    """The outputs beside those of LiteRT with its default delegates, where the second is LiteRT."""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def first(self) -> Row | None:
+        """The first row that diverges."""
+        return next((row for row in self.rows if row.diverges), None)
+
+    @property
+    def first_change(self) -> Row | None:
+        """The first node of which the models say different things."""
+        return next((row for row in self.rows if row.changes), None)
+
+    @property
+    def worst(self) -> Row | None:
+        """The row with the largest error relative to its values (norm by norm); None if all are equal."""
+        apart = [row for row in self.rows if row.difference is not None and row.difference.differing]
+        return max(apart, key=lambda row: _size(row.difference), default=None)
+
+    @property
+    def agrees(self) -> bool:
+        """Whether nothing diverges. Of differences without a rule (see `rule`) nothing is said: give a tolerance."""
+        return not any(row.diverges for row in (*self.rows, *self.delegated))
+
+    def __str__(self) -> str:
+        return text.comparison_text(self, None)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as plain values; NaN and infinity are None."""
+        first, change, worst = self.first, self.first_change, self.worst
+        return {
+            "models": list(self.models),
+            "labels": list(self.labels),
+            "inputs": self.inputs,
+            "tolerance": self.tolerance,
+            "rule": self.rule,
+            "agrees": self.agrees,
+            "first": self.rows.index(first) if first is not None else None,
+            "first_change": self.rows.index(change) if change is not None else None,
+            "worst": self.rows.index(worst) if worst is not None else None,
+            "rows": [_row_facts(row) for row in self.rows],
+            "delegated": [_row_facts(row) for row in self.delegated],
+            "unmatched": list(self.unmatched),
+            "notes": list(self.notes),
+        }
+
+
+def _size(difference: Difference | None) -> tuple[float, float]:
+    assert difference is not None
+    return difference.relative, difference.mean
+
+
+def _row_facts(row: Row) -> dict[str, Any]:
+    found = row.difference
+    return {
+        "node": row.node,
+        "op": row.op,
+        "tensor": row.tensor,
+        "name": row.name,
+        "other": row.other,
+        "other_name": row.other_name,
+        "types": list(row.types),
+        "shapes": [list(shape) for shape in row.shapes],
+        "is_output": row.is_output,
+        "elements": found.elements if found else None,
+        "differing": found.differing if found else None,
+        "largest": _finite(found.largest) if found else None,
+        "mean": _finite(found.mean) if found else None,
+        "relative": _finite(found.relative) if found else None,
+        "cosine": _finite(found.cosine) if found else None,
+        "magnitude": found.magnitude if found else None,
+        "at": list(found.at) if found else None,
+        "values": [_plain(value) for value in found.values] if found else None,
+        "steps": [{"least": b.least, "most": b.most, "elements": b.elements} for b in found.steps] if found else [],
+        "note": row.note,
+        "changes": list(row.changes),
+        "diverges": row.diverges,
+    }
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, complex):
+        return [_finite(value.real), _finite(value.imag)]
+    if isinstance(value, float):
+        return _finite(value)
+    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else value

@@ -1,0 +1,236 @@
+"""The two halves of a comparison: a model run by minilite, or by LiteRT in a process of its own."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from minilite import errors
+from minilite._native.status import OPTIONS
+from minilite.comparison.litert_process import read_array, write_array
+from minilite.engine.mismatch import given_shapes
+from minilite.errors import InputError, StateError
+from minilite.format import builder
+from minilite.litert.stand_in import folders
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from minilite.format.model import Array, Model, Subgraph
+    from minilite.interpreter import Interpreter
+
+LITERT = {"litert": "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "litert-reference": "BUILTIN_REF"}
+"""LiteRT's kernels by what `--against` calls them; neither has default delegates."""
+
+REFERENCE = "reference"
+"""minilite's references in numpy."""
+
+
+class Side(Protocol):
+    """One half of a comparison. Its values are valid from `run` on."""
+
+    graph: Subgraph
+    """The main subgraph of its model."""
+
+    @property
+    def label(self) -> str:
+        """What ran, and how: for people."""
+
+    @property
+    def code(self) -> tuple[str, ...]:
+        """Equal where two sides run the same code: then equal models give equal bits."""
+
+    def run(self, inputs: Mapping[int, Array]) -> None:
+        """Runs once on arrays by tensor number. Raises: MiniliteError."""
+
+    def value(self, index: int) -> tuple[Array | None, str]:
+        """A tensor's values after the run; or None, and why there are none."""
+
+
+class MiniliteSide:
+    """A model run by minilite, with every tensor kept that has memory of its own."""
+
+    def __init__(self, interpreter: Interpreter, *, kernels: str | None = None, fused: bool = True) -> None:
+        """With the interpreter's options, none of its state; `kernels` is "reference" or a level, if not its own."""
+        wanted = copy.copy(interpreter._options)
+        wanted.engine |= OPTIONS["keep_all"]
+        wanted.fuses = wanted.fuses and fused
+        if kernels == REFERENCE:
+            wanted.reference = True
+        elif kernels is not None:
+            wanted.level = kernels
+        self._interpreter = interpreter._anew(wanted)
+        self._reference = wanted.reference
+        self._threads = wanted.threads
+        self.graph: Subgraph = interpreter.model.subgraphs[0]
+
+    @property
+    def level(self) -> str:
+        """The level of instructions; "" where numpy runs every node."""
+        plan = self._interpreter.plan
+        return plan.level if plan is not None and not self._reference else ""
+
+    @property
+    def label(self) -> str:
+        """``minilite avx2``."""
+        return f"minilite {self.level}" if self.level else "minilite's numpy references"
+
+    @property
+    def code(self) -> tuple[str, ...]:
+        """The level: results do not depend on the number of threads."""
+        return ("minilite", self.level)
+
+    def run(self, inputs: Mapping[int, Array]) -> None:
+        """Resizes inputs to the arrays, allocates, sets and invokes. Raises: MiniliteError."""
+        interpreter = self._interpreter
+        for index, array in inputs.items():
+            interpreter.resize_tensor_input(index, array.shape)
+        try:
+            interpreter.allocate_tensors()
+        except errors.ShapeError as error:
+            raise given_shapes(error, self.graph.tensors, list(inputs.items())) from None
+        for index, array in inputs.items():
+            interpreter.set_tensor(index, array)
+        interpreter.invoke()
+
+    def value(self, index: int) -> tuple[Array | None, str]:
+        """A copy of the tensor's values."""
+        plan = self._interpreter.plan
+        if plan is not None and plan.tensor(index).storage == "none":
+            return None, self._whole(index)
+        try:
+            return self._interpreter.get_tensor(index), ""
+        except (StateError, InputError, errors.KernelError) as error:
+            return None, str(error)
+
+    def _whole(self, index: int) -> str:
+        """Which node computes what would be in this tensor, on the way to its own output."""
+        plan = self._interpreter.plan
+        assert plan is not None
+        for position, (number, _) in enumerate(plan.nodes()):
+            node, whole = self.graph.nodes[number], plan.part_of(position)
+            if whole is not None and index in (*node.outputs, *node.inputs):
+                return f"inside node {whole}"
+        return "has no memory of its own"
+
+
+class _Outcome(NamedTuple):
+    """How LiteRT's process ended."""
+
+    version: str
+    failure: str
+    """Empty if all went well."""
+    crashed: bool
+
+
+class LiteRTSide:
+    """A model run by LiteRT in a process of its own: without default delegates and with all tensors kept, or by default
+    and then of its outputs alone. Its files lie in a temporary folder until `close`."""
+
+    def __init__(self, model: Model, kernels: str, threads: int = 1, *, outputs_alone: bool = False) -> None:
+        self.graph: Subgraph = model.subgraphs[0]
+        self._model, self._kernels, self._threads = model, kernels, threads
+        self._outputs_alone = outputs_alone
+        self._folder: Any = tempfile.TemporaryDirectory(prefix="minilite")
+        self._outcome = _Outcome("LiteRT", "", crashed=False)
+        self.note = ""
+        """What went wrong on the way, and what was done instead."""
+
+    @property
+    def label(self) -> str:
+        """``ai-edge-litert 2.1.0, without default delegates, all tensors kept``."""
+        kernels = "reference kernels, " if self._kernels == "BUILTIN_REF" else ""
+        if self._kernels == "AUTO":
+            return f"{self._outcome.version}, with its default delegates (XNNPACK), outputs alone"
+        kept = "outputs alone" if self._outputs_alone else "all tensors kept"
+        return f"{self._outcome.version}, {kernels}without default delegates, {kept}"
+
+    @property
+    def code(self) -> tuple[str, ...]:
+        """LiteRT's kernels."""
+        return ("litert", self._kernels)
+
+    def run(self, inputs: Mapping[int, Array]) -> None:
+        """Runs it; once more for the outputs alone if LiteRT crashes with all tensors kept. Raises: InputError."""
+        self._outcome = self._attempt(inputs)
+        if self._outcome.crashed and self._has_outputs():
+            self.note = f"LiteRT {self._outcome.failure}: the tensors after it are not compared"
+            return
+        if self._outcome.crashed and not self._outputs_alone:
+            self.note = f"LiteRT {self._outcome.failure} with all tensors kept: outputs alone are compared"
+            self._outputs_alone = True
+            self._outcome = self._attempt(inputs)
+        if self._outcome.failure:
+            message = f"LiteRT {self._outcome.failure}"
+            raise InputError(message)
+
+    def _has_outputs(self) -> bool:
+        return all(self.value(index)[0] is not None for index in self.graph.outputs)
+
+    def _attempt(self, inputs: Mapping[int, Array]) -> _Outcome:
+        folder = Path(self._folder.name)
+        for path in folder.iterdir():
+            path.unlink()
+        file = self._model.file or builder.as_read(self._model).file
+        assert file is not None
+        (folder / "model.tflite").write_bytes(bytes(file.data))
+        for index, array in inputs.items():
+            write_array(folder, f"in_{index}", array)
+        request = {
+            "threads": self._threads,
+            "resolver": self._kernels,
+            "keep_all": not self._outputs_alone,
+            "inputs": list(inputs),
+            "tensors": self._wanted(),
+        }
+        (folder / "request.json").write_text(json.dumps(request))
+        done = subprocess.run(
+            [sys.executable, "-m", "minilite.comparison.litert_process", str(folder)],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=_environment(), check=False,
+        )  # fmt: skip
+        return _outcome(folder, done.returncode, done.stderr.decode(errors="replace"))
+
+    def _wanted(self) -> list[int]:
+        """Outputs first: reading some tensors may crash LiteRT."""
+        wanted = list(self.graph.outputs)
+        if not self._outputs_alone:
+            wanted += [index for node in self.graph.nodes for index in node.outputs] + list(self.graph.inputs)
+        return [index for index in dict.fromkeys(wanted) if index >= 0]
+
+    def value(self, index: int) -> tuple[Array | None, str]:
+        """A tensor's values, as the process wrote them."""
+        array = read_array(Path(self._folder.name), f"out_{index}")
+        return (array, "") if array is not None else (None, "no value in LiteRT")
+
+    def close(self) -> None:
+        """Removes the files."""
+        self._folder.cleanup()
+
+
+def _environment() -> dict[str, str]:
+    """The process's: our folders that stand in for LiteRT are not in its path."""
+    ours = {*folders()}
+    path = [each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each and each not in ours]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
+
+
+def _outcome(folder: Path, status: int, printed: str) -> _Outcome:
+    state = json.loads((folder / "state.json").read_text()) if (folder / "state.json").exists() else {}
+    version, step = state.get("version", "LiteRT"), state.get("step", "starting")
+    failure, crashed = "", False
+    if (folder / "error.json").exists():
+        error = json.loads((folder / "error.json").read_text())
+        text = " ".join(error["text"].split())
+        failure = text if error["kind"] == "ImportError" else f"({version}) refuses {step}: {text}"
+    elif status:
+        how = f"signal {signal.Signals(-status).name}" if status < 0 else f"status {status}"
+        last = printed.strip().splitlines()[-1:] if status > 0 else []
+        failure, crashed = " ".join([f"({version}) ended by {how} while {step}", *last]), True
+    return _Outcome(version, failure, crashed)

@@ -1,0 +1,92 @@
+"""A comparison as text: a table per node, the first divergence, the worst tensor."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from minilite.comparison.measure import steps_text
+from minilite.text import Cell, count, cut, shape_text, table, wrapped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from minilite.comparison.result import Comparison, Row
+
+_NAME = 32
+"""Characters of a tensor's name in the table."""
+
+
+def comparison_text(found: Comparison, width: int | None) -> str:
+    """All of it; lines are at most `width` characters."""
+    lines = [wrapped(f"{name}: {label}" if name else label, width) for name, label in _sides(found)]
+    lines.append(wrapped(f"inputs: {found.inputs}", width))
+    lines.append(_table(found.rows, width))
+    lines += [wrapped(line, width) for line in _verdict(found)]
+    if found.delegated:
+        lines.append(wrapped("outputs beside LiteRT with its default delegates (XNNPACK):", width))
+        lines.append(_table(found.delegated, width))
+    lines += [wrapped(f"note: {note}", width) for note in found.notes]
+    return "\n".join(lines)
+
+
+def _sides(found: Comparison) -> Iterable[tuple[str, str]]:
+    return zip(found.models, found.labels, strict=True)
+
+
+def _table(rows: Iterable[Row], width: int | None) -> str:
+    header = ["node", "operator", "name", "shape", "largest", "mean", "cosine", "steps", ""]
+    return table(header, [_cells(row) for row in rows], width=width, spare=("shape", "steps", "mean", "operator"))
+
+
+def _cells(row: Row) -> list[Cell]:
+    found = row.difference
+    words = ["diverges"] if row.diverges else []
+    words += [row.note] if row.note else []
+    words += ["changed"] if row.changes else []
+    shape = shape_text(row.shapes[0])
+    start: list[Cell] = [row.node if row.node >= 0 else None, row.op or "input", cut(row.name, _NAME), shape]
+    if found is None:
+        return [*start, None, None, None, None, "; ".join(words)]
+    if not found.differing:
+        return [*start, "0", "0", "1", None, "; ".join(words)]
+    steps = steps_text(found.steps) if found.steps else ""
+    return [*start, number(found.largest), number(found.mean), _cosine(found.cosine), steps, "; ".join(words)]
+
+
+def number(value: float) -> str:
+    """Three digits: ``1.23e-05``, ``0.125``; ``inf``."""
+    return f"{value:.3g}" if math.isfinite(value) else "inf"
+
+
+def _cosine(value: float) -> str:
+    return f"{value:.6f}" if math.isfinite(value) else "-"
+
+
+def _verdict(found: Comparison) -> Iterable[str]:
+    first, change, worst = found.first, found.first_change, found.worst
+    compared = sum(row.difference is not None for row in found.rows)
+    apart = sum(row.diverges is True for row in found.rows)
+    yield f"{count(compared, 'tensor')} compared, {apart} diverge ({found.rule})"
+    if change is not None:
+        changed = sum(bool(row.changes) for row in found.rows)
+        yield f"the models differ in {count(changed, 'place')}, first at {change.where}: {'; '.join(change.changes)}"
+    if first is not None:
+        yield f"first divergence: {first.where}{_detail(first)}"
+    if worst is not None and worst.difference is not None:
+        share = number(worst.difference.relative)
+        yield f"largest error relative to its values: {worst.where}: {share}{_detail(worst)}"
+    elif compared:
+        yield "all of them are equal"
+    for which, missing in zip(("first", "second"), found.unmatched, strict=True):
+        if missing:
+            yield f"the {which} has {count(missing, 'computed tensor')} that the other has not"
+
+
+def _detail(row: Row) -> str:
+    found = row.difference
+    if found is None:
+        return f": {row.note}"
+    a, b = (f"{value:.9g}" if isinstance(value, float) else repr(value) for value in found.values)
+    place = ", ".join(map(str, found.at))
+    return f": {found.differing} of {found.elements} values differ, most at [{place}]: {a} against {b}"
