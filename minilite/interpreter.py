@@ -6,8 +6,6 @@ import sys
 from _thread import RLock  # threading takes long to import
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from typing_extensions import Self
-
 from minilite import details, errors, options
 from minilite.details import Description, NodeDetails, TensorDetails
 from minilite.engine.place import checked_tensor, early_values
@@ -497,15 +495,10 @@ class Interpreter:
 
     def clone(self: _Self) -> _Self:  # noqa: PYI019
         """Another interpreter of the same class over the same lowered model: own memory and shapes, shared weights."""
-        other = self._anew(self._options)
-        other._program = self._lowered()
-        return other
-
-    def _anew(self, wanted: options.Options) -> Self:
-        """Another interpreter of the same class and model, with these options."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
-        other._begin(self.model, wanted)
+        other._begin(self.model, self._options)
+        other._program = self._lowered()
         return other
 
     def __copy__(self: _Self) -> _Self:  # noqa: PYI019

@@ -18,13 +18,13 @@ from minilite.comparison.litert_process import read_array, write_array
 from minilite.engine.mismatch import given_shapes
 from minilite.errors import InputError, StateError
 from minilite.format import builder
+from minilite.interpreter import Interpreter
 from minilite.litert.stand_in import folders
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from minilite.format.model import Array, Model, Subgraph
-    from minilite.interpreter import Interpreter
 
 LITERT = {"litert": "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "litert-reference": "BUILTIN_REF"}
 """LiteRT's kernels by what `--against` calls them; neither has default delegates."""
@@ -66,7 +66,8 @@ class MiniliteSide:
             wanted.reference = True
         elif kernels is not None:
             wanted.level = kernels
-        self._interpreter = interpreter._anew(wanted)
+        self._interpreter = Interpreter(interpreter.model)
+        self._interpreter._begin(interpreter.model, wanted)
         self._reference = wanted.reference
         self._threads = wanted.threads
         self.graph: Subgraph = interpreter.model.subgraphs[0]

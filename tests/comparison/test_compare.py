@@ -153,7 +153,7 @@ def test_strings_go_to_litert_and_back() -> None:
     assert found.rows[1].difference.elements == 2
 
 
-def test_a_crash_of_litert_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_crash_of_litert_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """With all tensors kept, outputs alone are tried after it; then it is an error. This process goes on."""
     attempt, crashes = sides.LiteRTSide._attempt, [True, False]
 
@@ -177,7 +177,7 @@ def test_a_crash_of_litert_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
         minilite.compare(layers(S8), against="litert")
 
 
-def test_an_error_of_litert_is_said() -> None:
+def test_an_error_of_litert_is_reported() -> None:
     with pytest.raises(InputError, match=r"^LiteRT \(.*\) refuses allocating tensors: .*Mystery"):
         minilite.compare(custom_chain("Mystery"), against="litert", custom_ops={"Mystery": lambda node, x: x})
 
