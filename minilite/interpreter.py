@@ -6,8 +6,7 @@ import sys
 from _thread import RLock  # threading takes long to import
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from minilite import details, errors, options
-from minilite.details import Description, NodeDetails, TensorDetails
+from minilite import errors, options
 from minilite.engine.place import checked_tensor, early_values
 from minilite.engine.program import Program
 from minilite.engine.session import Session
@@ -21,12 +20,13 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import NoReturn
 
-    from minilite import displays
+    from minilite import details, displays
     from minilite._native import usage as usages
     from minilite._native.cancel import Cancel
     from minilite._native.plan import Plan
     from minilite._native.state import Shared
     from minilite._native.usage import Usage
+    from minilite.details import Description, NodeDetails, TensorDetails
     from minilite.engine import array_call, float_values, pickling, sizes, tensor_arguments
     from minilite.engine.array_call import ArrayCall
     from minilite.engine.model_plan import ModelPlan
@@ -42,6 +42,7 @@ else:
     pickling = Later("minilite.engine.pickling")
     tensor_arguments = Later("minilite.engine.tensor_arguments")
     float_values = Later("minilite.engine.float_values")
+    details = Later("minilite.details")
     displays = Later("minilite.displays")
     sizes = Later("minilite.engine.sizes")
     wrapper = Later("minilite.litert.wrapper")

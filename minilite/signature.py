@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import ItemsView, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from minilite.details import Description, TensorDetails
 from minilite.errors import InputError, InputTypeError
 from minilite.format.model import Array, Signature
 from minilite.late import Later
 
 if TYPE_CHECKING:
+    from minilite import details
+    from minilite.details import TensorDetails
     from minilite.engine import array_call, tensor_arguments
 else:
+    details = Later("minilite.details")
     array_call = Later("minilite.engine.array_call")
     tensor_arguments = Later("minilite.engine.tensor_arguments")
 
@@ -109,7 +111,7 @@ class SignatureRunner:
 
     def _details(self, index: int) -> TensorDetails:
         session = self._session
-        described = Description(session.tensor(index), compress_zero_points=self._compress_zero_points)
+        described = details.Description(session.tensor(index), compress_zero_points=self._compress_zero_points)
         return described.of(session.shape(index))
 
     # Names that begin with an underscore in LiteRT's class; what they give is LiteRT's --------------------------------
