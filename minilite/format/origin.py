@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import codecs
-import difflib
 import os
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from minilite.errors import ModelFormatError
+from minilite.late import Later
+
+if TYPE_CHECKING:
+    import difflib
+else:
+    difflib = Later("difflib")
 
 _LITERT = "The model is not a valid Flatbuffer buffer: "
 """What LiteRT says of all such bytes, and no more."""
