@@ -126,7 +126,7 @@ def stamp(name: str) -> str:
     changed = builds.git("status", "--porcelain", "--untracked-files=no", "--", *SECTIONS[name].paths)
     versions = ", ".join(
         f"{label} {importlib.metadata.version(package)}"
-        for label, package in (("minilite", "minilite"), ("LiteRT", "ai-edge-litert"), ("numpy", "numpy"))
+        for label, package in (("minilite", "minilite-runtime"), ("LiteRT", "ai-edge-litert"), ("numpy", "numpy"))
     )
     day = datetime.datetime.now(datetime.timezone.utc).date()
     note = " with changes" if changed else ""

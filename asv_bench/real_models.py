@@ -25,6 +25,7 @@ import numpy as np
 from asv_bench import builds
 from asv_bench.benchmarks import timing
 from asv_bench.performance import processor, put
+from minilite import __version__ as minilite_version
 
 README = builds.ROOT / "README.md"
 SLICE = 30_000_000
@@ -83,9 +84,7 @@ def heading() -> str:
     """Where the table was measured, and its first two lines."""
     from minilite._native.kernels import level_names
 
-    versions = (
-        f"minilite {importlib.metadata.version('minilite')}, LiteRT {importlib.metadata.version('ai-edge-litert')}"
-    )
+    versions = f"minilite {minilite_version}, LiteRT {importlib.metadata.version('ai-edge-litert')}"
     level = os.environ.get("MINILITE_ISA") or next(n for n in reversed(level_names()) if n != "amx")
     where = f"*{processor()}, level {level}, one thread, {versions}, Python {platform.python_version()}.*"
     columns = "| model | type | input | minilite, ms | LiteRT, ms | LiteRT / minilite |\n|---|---|---|---:|---:|---:|"

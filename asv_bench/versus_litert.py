@@ -21,6 +21,7 @@ from ai_edge_litert.interpreter import Interpreter as LiteRT
 from benchmarks import operations, timing
 
 from minilite import Interpreter as Minilite
+from minilite import __version__ as minilite_version
 
 SLICE = 500_000
 """Nanoseconds that a side's turn takes at least."""
@@ -50,7 +51,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=60, help="times each operation is measured on either side")
     parser.add_argument("--bench", default="", metavar="REGEX", help="only operations whose name has this")
     args = parser.parse_args()
-    versions = f"minilite {version('minilite')}, LiteRT {version('ai-edge-litert')}"
+    versions = f"minilite {minilite_version}, LiteRT {version('ai-edge-litert')}"
     print(f"{versions}, {platform.platform()}, {args.rounds} rounds")
     print(f"{'':28}{'minilite us':>12}{'LiteRT us':>12}{'ratio':>8}  quartiles")
     for name in ("further node", *operations.API):

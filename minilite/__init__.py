@@ -68,7 +68,7 @@ else:
         if name == "__version__":
             from importlib.metadata import version
 
-            return version("minilite")
+            return version("minilite-runtime")
         for part, names in _PARTS.items():
             if name in names:
                 found = globals()[name] = getattr(importlib.import_module(f"{__name__}.{part}"), name)

@@ -38,13 +38,13 @@ def imported(statement: str, folder: Path) -> set[str]:
 
 def test_version_is_that_of_the_project() -> None:
     text = (ROOT / "pyproject.toml").read_text()
-    assert f'version = "{version("minilite")}"' in text
-    assert minilite.__version__ == version("minilite")
+    assert f'version = "{version("minilite-runtime")}"' in text
+    assert minilite.__version__ == version("minilite-runtime")
     assert not hasattr(minilite, "__no_such_name__")
 
 
 def test_metadata_names_authors() -> None:
-    assert metadata("minilite")["Author"] or metadata("minilite")["Author-email"]
+    assert metadata("minilite-runtime")["Author"] or metadata("minilite-runtime")["Author-email"]
 
 
 def test_models_are_read_by_a_public_function(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_models_are_read_by_a_public_function(tmp_path: Path) -> None:
 
 
 def test_runtime_dependencies_are_three() -> None:
-    required = metadata("minilite").get_all("Requires-Dist") or []
+    required = metadata("minilite-runtime").get_all("Requires-Dist") or []
     names = {re.split(r"[\s<>=!~;\[]", text)[0] for text in required if "extra ==" not in text}
     assert names == NEEDED
 
