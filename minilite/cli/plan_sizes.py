@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import io
 import re
 from collections.abc import Mapping, Sequence
@@ -194,6 +193,8 @@ def sweep(options: argparse.Namespace) -> None:
 
 def csv_text(found: Sequence[PlannedSize]) -> str:
     """A line for each size: `size,inputs,arena_bytes,lower_bound,planning_seconds,refused`."""
+    import csv  # long to import
+
     text = io.StringIO()
     lines = csv.writer(text, lineterminator="\n")
     lines.writerow(("size", "inputs", "arena_bytes", "lower_bound", "planning_seconds", "refused"))
