@@ -14,6 +14,7 @@
 #define WIDEN(from, flip, to) widen_16(from, flip, to)
 #define WIDEN_EIGHT(from, flip, to) widen_8(from, flip, to)
 #define WIDEN_FOUR(from, flip, to) widen_4(from, flip, to)
+#define BEGIN_PAIRS(a, w, start) _mm256_add_epi32(_mm256_madd_epi16(a, w), start)
 #define ADD_PAIRS(a, w, sum) add_pairs(a, w, sum)
 /* In the order 0 1 4 5 2 3 6 7 of outputs. */
 #define JOIN(a, b) _mm256_hadd_epi32(a, b)

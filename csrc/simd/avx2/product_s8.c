@@ -65,10 +65,11 @@ INLINE void write_rows(const bytes_place *to, const output_block *b, int64_t row
     const __m256i inside = _mm256_set_epi64x(0x0F0E0B0A0D0C0908, 0x0706030205040100,
                                              0x0F0E0B0A0D0C0908, 0x0706030205040100);
     int8_t *y = to->y + row * to->y_stride + output;
-    if (to->factors)
+    const int32_t *factors = to->factors ? to->factors + row : NULL;
+    if (factors)
 #pragma GCC unroll 8
         for (int r = 0; r < rows; r++) {
-            const __m256i factor = _mm256_set1_epi32(to->factors[row + r]);
+            const __m256i factor = _mm256_set1_epi32(factors[r]);
             v[r] = _mm256_add_epi32(v[r], _mm256_mullo_epi32(factor, b->columns));
         }
     scale_sums(v, rows, &b->bytes, &to->ends);

@@ -199,18 +199,22 @@ static inline void put(int8_t *y, __m128i bytes, int64_t count) {
     if (count & 1) *y = (int8_t)low;
 }
 
-/* The first `count` of each of `rows` quarters of a vector, as a row. */
+/* The same of each of `rows` quarters of a vector, as a row. Rarely used: never inlined. */
+__attribute__((noinline)) static void put_parts(int8_t *y, int64_t stride, __m256i bytes, int rows,
+                                                int64_t count) {
+    int8_t all[TOGETHER][LANES];
+    _mm256_storeu_si256((__m256i *)(void *)all, bytes);
+    for (int r = 0; r < rows; r++) memcpy(y + r * stride, all[r], (size_t)count);
+}
+
 INLINE void put_rows(int8_t *y, int64_t stride, __m256i bytes, const int rows, int64_t count) {
     const __m128i two = _mm256_castsi256_si128(bytes), more = _mm256_extracti128_si256(bytes, 1);
-    if (count >= LANES) {
-        _mm_storel_epi64((__m128i *)(void *)y, two);
-        if (rows > 1) _mm_storeh_pd((double *)(void *)(y + stride), _mm_castsi128_pd(two));
-        if (rows > 2) _mm_storel_epi64((__m128i *)(void *)(y + 2 * stride), more);
-        if (rows > 3) _mm_storeh_pd((double *)(void *)(y + 3 * stride), _mm_castsi128_pd(more));
+    if (__builtin_expect(count < LANES, 0)) {
+        put_parts(y, stride, bytes, rows, count);
         return;
     }
-    put(y, two, count);
-    if (rows > 1) put(y + stride, _mm_unpackhi_epi64(two, two), count);
-    if (rows > 2) put(y + 2 * stride, more, count);
-    if (rows > 3) put(y + 3 * stride, _mm_unpackhi_epi64(more, more), count);
+    _mm_storel_epi64((__m128i *)(void *)y, two);
+    if (rows > 1) _mm_storeh_pd((double *)(void *)(y + stride), _mm_castsi128_pd(two));
+    if (rows > 2) _mm_storel_epi64((__m128i *)(void *)(y + 2 * stride), more);
+    if (rows > 3) _mm_storeh_pd((double *)(void *)(y + 3 * stride), _mm_castsi128_pd(more));
 }

@@ -15,6 +15,7 @@
 #define WIDEN(from, flip, to) widen_16(from, flip, to)
 #define WIDEN_EIGHT(from, flip, to) widen_8(from, flip, to)
 #define WIDEN_FOUR(from, flip, to) widen_4(from, flip, to)
+#define BEGIN_PAIRS(a, w, start) _mm_add_epi32(_mm_madd_epi16(a, w), start)
 #define ADD_PAIRS(a, w, sum) _mm_add_epi32(_mm_madd_epi16(a, w), sum)
 #define JOIN(a, b) join(a, b)
 #define LOAD_SUMS(p) _mm_loadu_si128((const __m128i *)(const void *)(p))

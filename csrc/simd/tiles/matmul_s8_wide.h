@@ -4,11 +4,11 @@
  * The file that includes it says what its vectors are: VECTOR; OUTPUTS, of which a vector has two
  * sums each; ROWS of a tile, ROW_COUNTS(X) from 1 to ROWS; ZERO(); WEIGHTS(p), OUTPUTS * 4 bytes
  * widened; FOUR(p), the four values at p for each output; WIDEN(from, flip, to), WIDEN_EIGHT and
- * WIDEN_FOUR, 16, 8 and 4 bytes, flipped, to int16; ADD_PAIRS(a, w, sum); JOIN(a, b), the sums of
- * two vectors, each pair added. Also NEAR, the inputs that are widened at a time; and for an `own`
- * of its own
- * BEGIN(own, at, v), what the sums of a tile's vector v begin with, and FINISH_TILE(own, at, rows,
- * joined, sums), what becomes of them: of each row `joined` vectors of JOIN. INLINE is defined.
+ * WIDEN_FOUR, 16, 8 and 4 bytes, flipped, to int16; ADD_PAIRS(a, w, sum), and BEGIN_PAIRS(a, w,
+ * start), the same of what a sum begins with; JOIN(a, b), the sums of two vectors, each pair added.
+ * Also NEAR, the inputs that are widened at a time; and for an `own` of its own BEGIN(own, at, v),
+ * what the sums of a tile's vector v begin with, and FINISH_TILE(own, at, rows, joined, sums), what
+ * becomes of them: of each row `joined` vectors of JOIN. INLINE is defined.
  *
  * The rows of a tile are widened first, a stretch of k at a time, which all outputs then meet: two
  * vectors of outputs at a time, or MOST_ALONE for a row that is alone, which is as fast as weights
@@ -28,6 +28,7 @@ typedef struct stretch {
     int16_t rows[ROWS][NEAR];
     int64_t first;
     int64_t groups;
+    int64_t panel_bytes; /* of a whole panel's weights */
 } stretch;
 
 /* Where a tile begins. */
@@ -48,26 +49,40 @@ typedef struct row_cursor {
     int64_t of_line;
 } row_cursor;
 
-/* The groups of `count` bytes of a piece; what is left of whole vectors is widened together with
- * what is before it. If they are no multiple of GROUP, the last group is the last four bytes, zeros
- * in the weights standing for those that were met before. */
-INLINE int16_t *widen_piece(const uint8_t *from, int64_t count, int32_t flip, int16_t *to) {
-    const int64_t whole = count & -GROUP;
-    if (whole >= 16) {
-        int64_t j = 0;
-        for (; j + 16 <= whole; j += 16) WIDEN(from + j, flip, to + j);
-        if (j < whole) WIDEN(from + whole - 16, flip, to + whole - 16);
-    } else if (whole >= 8) {
-        WIDEN_EIGHT(from, flip, to);
-        if (whole > 8) WIDEN_EIGHT(from + 4, flip, to + 4);
-    } else if (whole) {
-        WIDEN_FOUR(from, flip, to);
-    }
-    if (whole == count) return to + whole;
-    if (count >= GROUP) WIDEN_FOUR(from + count - GROUP, flip, to + whole);
+/* The last group of a piece of `count` bytes, where they are no multiple of GROUP: its last four
+ * bytes, zeros in the weights standing for those that were met before. */
+INLINE int16_t *widen_rest(const uint8_t *from, int64_t count, int32_t flip, int16_t *to) {
+    if (count >= GROUP) WIDEN_FOUR(from + count - GROUP, flip, to);
     else
-        for (int i = 0; i < GROUP; i++) to[whole + i] = i < count ? (int16_t)(from[i] ^ flip) : 0;
-    return to + whole + GROUP;
+        for (int i = 0; i < GROUP; i++) to[i] = i < count ? (int16_t)(from[i] ^ flip) : 0;
+    return to + GROUP;
+}
+
+/* The groups of `count` bytes of a piece: of less than 8, less than 16, or more. What is left of
+ * whole vectors is widened together with what is before it. */
+INLINE int16_t *widen_few(const uint8_t *from, int64_t count, int32_t flip, int16_t *to) {
+    const int64_t whole = count & -GROUP;
+    if (whole) WIDEN_FOUR(from, flip, to);
+    return whole == count ? to + whole : widen_rest(from, count, flip, to + whole);
+}
+INLINE int16_t *widen_some(const uint8_t *from, int64_t count, int32_t flip, int16_t *to) {
+    const int64_t whole = count & -GROUP;
+    WIDEN_EIGHT(from, flip, to);
+    if (whole > 8) WIDEN_EIGHT(from + 4, flip, to + 4);
+    return whole == count ? to + whole : widen_rest(from, count, flip, to + whole);
+}
+INLINE int16_t *widen_many(const uint8_t *from, int64_t count, int32_t flip, int16_t *to) {
+    const int64_t whole = count & -GROUP;
+    const uint8_t *const last = from + whole - 16;
+    int16_t *const end = to + whole;
+    for (const uint8_t *x = from; x < last; x += 16, to += 16) WIDEN(x, flip, to);
+    WIDEN(last, flip, end - 16);
+    return whole == count ? end : widen_rest(from, count, flip, end);
+}
+INLINE int16_t *widen_piece(const uint8_t *from, int64_t count, int32_t flip, int16_t *to) {
+    return count >= 16  ? widen_many(from, count, flip, to)
+           : count >= 8 ? widen_some(from, count, flip, to)
+                        : widen_few(from, count, flip, to);
 }
 
 /* The groups of a row that lie in the stretch, which has not all of them. */
@@ -90,26 +105,49 @@ static void widen_part(const ml_matmul_s8_args *p, const uint8_t *a, const stret
     }
 }
 
+/* Whole rows of a line, piece by piece; arguments are copies, which stores do not change. */
+#define WIDEN_ROWS(kind)                                                                        \
+    __attribute__((noinline)) static void kind##_rows(                                          \
+        const ml_matmul_s8_args *p, const uint8_t *a, int64_t rows, int16_t *to) {              \
+        const int64_t k = p->k, a_stride = p->a_stride, piece_stride = p->piece_stride;         \
+        const int32_t flip = p->flip;                                                           \
+        for (int64_t piece = p->pieces; piece > 0; piece--, a += piece_stride) {                \
+            const uint8_t *from = a;                                                            \
+            int16_t *next = to;                                                                 \
+            for (int64_t r = rows; r > 0; r--, from += a_stride, next += NEAR)                  \
+                kind(from, k, flip, next);                                                      \
+            to += (k + GROUP - 1) & -GROUP;                                                     \
+        }                                                                                       \
+    }
+WIDEN_ROWS(widen_few)
+WIDEN_ROWS(widen_some)
+WIDEN_ROWS(widen_many)
+typedef void rows_fn(const ml_matmul_s8_args *p, const uint8_t *a, int64_t rows, int16_t *to);
+
 static void widen_rows(const ml_matmul_s8_args *p, row_cursor *at, int64_t line_stride,
                        int64_t rows, bool all, stretch *s) {
-    const int64_t pieces = p->pieces, piece_stride = p->piece_stride, k = p->k;
-    for (int64_t r = 0; r < rows; r++, at->row += p->a_stride, at->of_line++) {
-        int16_t *to = s->rows[r];
-        if (at->of_line == p->rows) {
-            at->of_line = 0;
-            at->row = at->line += line_stride;
+    row_cursor next = *at;
+    rows_fn *const widen = p->k >= 16  ? widen_many_rows
+                           : p->k >= 8 ? widen_some_rows
+                                       : widen_few_rows;
+    for (int64_t r = 0, count; r < rows; r += count) {
+        if (next.of_line == p->rows) {
+            next.of_line = 0;
+            next.row = next.line += line_stride;
         }
-        const uint8_t *a = at->row;
-        if (!all) widen_part(p, a, s, to);
-        else
-            for (int64_t piece = 0; piece < pieces; piece++, a += piece_stride)
-                to = widen_piece(a, k, p->flip, to);
+        count = p->rows - next.of_line < rows - r ? p->rows - next.of_line : rows - r;
+        if (all) widen(p, next.row, count, s->rows[r]);
+        for (int64_t i = 0; i < count && !all; i++)
+            widen_part(p, next.row + i * p->a_stride, s, s->rows[r + i]);
+        next.row += count * p->a_stride;
+        next.of_line += count;
     }
+    *at = next;
 }
 
-/* sums += one group of each row. */
+/* sums = start and one group of each row; or, without a start, sums += it. */
 INLINE void add_group(const int16_t *x, const int8_t *w, const int rows, const int vectors,
-                      VECTOR *sums) {
+                      const VECTOR *start, VECTOR *sums) {
     VECTOR weights[MOST_ALONE];
 #pragma GCC unroll 8
     for (int v = 0; v < vectors; v++) weights[v] = WEIGHTS(w + v * OUTPUTS * GROUP);
@@ -119,85 +157,108 @@ INLINE void add_group(const int16_t *x, const int8_t *w, const int rows, const i
 #pragma GCC unroll 8
         for (int v = 0; v < vectors; v++) {
             VECTOR *sum = &sums[r * vectors + v];
-            *sum = ADD_PAIRS(values, weights[v], *sum);
+            *sum = start ? BEGIN_PAIRS(values, weights[v], start[v])
+                         : ADD_PAIRS(values, weights[v], *sum);
             __asm__("" : "+x"(*sum)); /* stays in its register */
         }
     }
 }
 
-/* Groups go in pairs, after the first one where their number is odd. */
+/* The first group, then the others in pairs. Of an even number the first pair lacks its first one:
+ * the loop is entered in its middle, so that all sums stay in their registers. */
 INLINE void tile(const void *own, const tile_place *at, const int rows, const int vectors) {
-    VECTOR sums[ROWS * 2 > MOST_ALONE ? ROWS * 2 : MOST_ALONE], joined[ROWS];
-#pragma GCC unroll 12
-    for (int i = 0; i < rows * vectors; i++) sums[i] = BEGIN(own, at, i % vectors);
+    VECTOR sums[ROWS * 2 > MOST_ALONE ? ROWS * 2 : MOST_ALONE], joined[ROWS], start[MOST_ALONE];
+#pragma GCC unroll 8
+    for (int v = 0; v < vectors; v++) start[v] = BEGIN(own, at, v);
     const int16_t *x = at->s->rows[0], *const end = at->end;
     const int8_t *w = at->w;
     const int64_t step = at->step;
-    if ((end - x) & GROUP) {
-        add_group(x, w, rows, vectors, sums);
-        x += GROUP, w += step;
-    }
-    for (; x != end; x += 2 * GROUP, w += 2 * step) {
+    const bool is_even = !((end - x) & GROUP);
+    add_group(x, w, rows, vectors, start, sums);
+    if (is_even) goto second;
+    x += GROUP, w += step;
+    while (x != end) {
         if (vectors == MOST_ALONE) {
             __builtin_prefetch(w + AHEAD);
             __builtin_prefetch(w + step + AHEAD);
         }
-        add_group(x, w, rows, vectors, sums);
-        add_group(x + GROUP, w + step, rows, vectors, sums);
+        add_group(x, w, rows, vectors, NULL, sums);
+    second:
+        add_group(x + GROUP, w + step, rows, vectors, NULL, sums);
+        x += 2 * GROUP, w += 2 * step;
     }
 #pragma GCC unroll 8
     for (int i = 0; i < rows * vectors / 2; i++) joined[i] = JOIN(sums[2 * i], sums[2 * i + 1]);
     FINISH_TILE(own, at, rows, vectors / 2, joined);
 }
 
-/* The outputs of a panel. Its packed weights are a multiple of ML_PART_S8 outputs, and so at least
- * as many as a tile takes. */
-INLINE void meet_panel(const void *own, const tile_place *panel, const int rows) {
-    tile_place at = *panel;
-    for (int vectors = 2; at.output < at.outputs; at.output += vectors * OUTPUTS) {
-        if (rows > 1) tile(own, &at, rows, 2);
-        else if (at.outputs - at.output > MOST_ALONE / 2 * OUTPUTS)
-            tile(own, &at, 1, vectors = MOST_ALONE);
-        else tile(own, &at, 1, vectors = MOST_ALONE / 2);
-        at.w += vectors * OUTPUTS * GROUP;
+/* All outputs of some rows. A panel's packed weights are a multiple of ML_PART_S8 outputs, and so
+ * at least as many as a tile takes. */
+INLINE void meet_panels(const void *own, const ml_matmul_s8_args *p, const stretch *s, int64_t row,
+                        const int rows) {
+    const int64_t n = p->n, first = s->first;
+    const int8_t *packed = p->packed;
+    tile_place at = {.s = s, .end = s->rows[0] + s->groups * GROUP, .row = row};
+    for (int64_t panel = 0; panel < n; panel += ML_PANEL_S8, packed += s->panel_bytes) {
+        at.step = GROUP * ml_width_s8(n, panel);
+        at.w = packed + first * at.step;
+        at.output = panel;
+        at.outputs = n - panel < ML_PANEL_S8 ? n : panel + ML_PANEL_S8;
+        for (int vectors = 2; at.output < at.outputs; at.output += vectors * OUTPUTS) {
+            if (rows > 1) tile(own, &at, rows, 2);
+            else if (at.outputs - at.output > MOST_ALONE / 2 * OUTPUTS)
+                tile(own, &at, 1, vectors = MOST_ALONE);
+            else tile(own, &at, 1, vectors = MOST_ALONE / 2);
+            at.w += vectors * OUTPUTS * GROUP;
+        }
     }
 }
 
-typedef void panel_fn(const void *own, const tile_place *panel);
-#define DEFINE(rows)                                                       \
-    static void meet_##rows(const void *own, const tile_place *panel) {    \
-        meet_panel(own, panel, rows);                                      \
+typedef void meet_fn(const void *own, const ml_matmul_s8_args *p, const stretch *s, int64_t row);
+#define DEFINE(rows)                                                                    \
+    static void meet_##rows(const void *own, const ml_matmul_s8_args *p,                \
+                            const stretch *s, int64_t row) {                            \
+        meet_panels(own, p, s, row, rows);                                              \
     }
 ROW_COUNTS(DEFINE)
 #define ENTRY(rows) meet_##rows,
-static panel_fn *const meet_rows[] = {NULL, ROW_COUNTS(ENTRY)};
+static meet_fn *const meet_rows[] = {NULL, ROW_COUNTS(ENTRY)};
 
 /* All outputs of the rows of some lines, which are shared evenly among as few tiles as hold
  * them. */
-INLINE void multiply(const ml_matmul_s8_args *p, const void *own, int64_t lines,
-                     int64_t line_stride) {
+INLINE void multiply_groups(const ml_matmul_s8_args *p, const void *own, int64_t lines,
+                            int64_t line_stride, int64_t panel_bytes) {
     const int64_t groups = p->pieces * ((p->k + GROUP - 1) / GROUP), all = lines * p->rows;
     stretch s;
-    tile_place at = {.s = &s};
     row_cursor next = {p->a, p->a, 0};
     int64_t parts = (all + ROWS - 1) / ROWS;
-    for (int64_t rows; at.row < all; at.row += rows, parts--) {
+    s.panel_bytes = panel_bytes;
+    for (int64_t row = 0, rows; row < all; row += rows, parts--) {
         const row_cursor begin = next;
-        rows = parts > 1 ? (all - at.row + parts - 1) / parts : all - at.row;
+        rows = parts > 1 ? (all - row + parts - 1) / parts : all - row;
         s.first = 0;
         do {
             s.groups = groups - s.first < NEAR / GROUP ? groups - s.first : NEAR / GROUP;
             next = begin;
             widen_rows(p, &next, line_stride, rows, s.groups == groups, &s);
-            at.end = s.rows[0] + s.groups * GROUP;
-            for (int64_t panel = 0; panel < p->n; panel += ML_PANEL_S8) {
-                at.step = GROUP * ml_width_s8(p->n, panel);
-                at.w = p->packed + panel * groups * GROUP + s.first * at.step;
-                at.output = panel;
-                at.outputs = p->n - panel < ML_PANEL_S8 ? p->n : panel + ML_PANEL_S8;
-                meet_rows[rows](own, &at);
-            }
+            meet_rows[rows](own, p, &s, row);
             s.first += s.groups;
         } while (s.first < groups);
     }
+}
+
+/* Rows of nothing are a group of zeros, for a tile has at least one. */
+static void multiply(const ml_matmul_s8_args *p, const void *own, int64_t lines,
+                     int64_t line_stride) {
+    static const int8_t zeros[ML_PANEL_S8 * GROUP];
+    ml_matmul_s8_args some = *p;
+    int64_t panel_bytes = ML_PANEL_S8 * p->pieces * ((p->k + GROUP - 1) & -GROUP);
+    if (p->k == 0) {
+        some.a = (const uint8_t *)zeros;
+        some.packed = zeros;
+        some.a_stride = some.piece_stride = line_stride = 0;
+        some.pieces = 1;
+        some.k = GROUP;
+    }
+    multiply_groups(&some, own, lines, line_stride, panel_bytes);
 }
