@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -117,6 +118,12 @@ def wrapped(text: str, width: int | None, indent: str = "  ") -> str:
 def cut(text: str, width: int = 48) -> str:
     """The text, its middle left out when it is longer than `width`."""
     return shortened(text, width)
+
+
+def visible(text: str) -> str:
+    """The text with control characters as their pictures, so that a page shows them; half surrogates as ?."""
+    shown = re.sub(r"[\x00-\x1f]", lambda found: chr(0x2400 + ord(found[0])), text).replace("\x7f", "\u2421")
+    return shown.encode("utf-8", "replace").decode()
 
 
 def shape_text(shape: Sequence[int] | None) -> str:

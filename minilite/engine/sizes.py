@@ -23,6 +23,8 @@ _STEPS = (1, 2, 4, 8, 16, 32, 64)
 _STARTS = (64, 128, 32, 16, 8, 4, 2, 1)
 """Sizes to begin with where the present one is refused, or is the only one of its kind: 1, say, which broadcasts."""
 _LARGEST = 2**31 - 1
+_POINTS = 24
+"""Sizes of a sweep that nobody has chosen."""
 _CHANNELS = 4
 _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}
 
@@ -284,6 +286,18 @@ def fit(
         message = f"every size tried is refused ({', '.join(str(one.size) for one in tried)}): {tried[0].refused}"
         raise ShapeError(message)
     return Fit(most, scale.axis, search.step, search.best(), tried, search.finished)
+
+
+def open_sizes(graph: Subgraph, shapes: Mapping[int, Shape]) -> list[tuple[int, dict[int, Shape]]]:
+    """Sizes around the present one along an axis that the file leaves open, with their shapes; none where it leaves
+    none open."""
+    inputs = [graph.tensors[index] for index in graph.inputs]
+    if not any(_open(t, _dimensions(shapes[t.index], axis)) for t in inputs for axis in AXES):
+        return []
+    scale = _Scale(graph, shapes, None)
+    middle = scale.start if scale.start >= _POINTS // 2 else 16 * _POINTS // 3
+    sizes = sorted({max(1, middle * 3 * part // _POINTS) for part in range(1, _POINTS + 1)})
+    return [(size, scale.at(size)) for size in sizes]
 
 
 def sweep(

@@ -147,4 +147,5 @@ def test_all_commands_with_json_are_listed() -> None:
         "plan --sweep 1,8..10,8..10,3",
         "profile",
         "compare",
+        "report",
     }

@@ -1,0 +1,124 @@
+"""minilite report: one HTML file about a model: memory over time, nodes and their times, graph, sizes."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from minilite.cli import arguments, feeding
+from minilite.cli.arguments import UsageError
+from minilite.cli.output import print_json, width, write_whole
+from minilite.engine import sizes
+from minilite.errors import MiniliteError
+from minilite.interpreter import Interpreter
+from minilite.progress import progress
+from minilite.text import wrapped
+
+if TYPE_CHECKING:
+    from minilite.engine.sizes import PlannedSize
+    from minilite.report.html import Profiled
+
+_RUNS, _SECONDS = 10, 1.0
+"""Timed runs where nobody says how many, and what they may take together."""
+
+
+def add_parser(commands: Any) -> None:
+    """Adds the command's arguments."""
+    parser = commands.add_parser(
+        "report",
+        help="write an HTML page about a model: memory map, nodes, graph",
+        description="Write one self-contained HTML file: the arena over time by any strategy, every node with its time, the graph, sizes.",
+    )  # fmt: skip
+    parser.add_argument("model", metavar="MODEL", help="a .tflite file")
+    feeding.add_inputs(parser)
+    arguments.add_shape(parser)
+    parser.add_argument(
+        "-o",
+        "--out",
+        metavar="OUT.html",
+        help="the file; - is standard output (default: MODEL's name with .html, here)",
+    )
+    parser.add_argument(
+        "--runs",
+        metavar="N",
+        type=arguments.natural,
+        help="timed runs; 0 times nothing (default: 10, fewer where they take long)",
+    )
+    parser.add_argument(
+        "--sweep", metavar="[NAME=]1,16..512,16..512,3", action="append", default=[],
+        help="sizes to plan, as plan takes them (default: around the present size, if the file leaves it open)",
+    )  # fmt: skip
+    arguments.add_threads(parser)
+    arguments.add_planner(parser)
+    arguments.add_json(parser)
+    parser.set_defaults(execute=execute)
+
+
+def execute(options: argparse.Namespace) -> None:
+    """Plans, runs, and writes the page."""
+    from minilite.report.html import page
+
+    if options.json and options.out == "-":
+        message = "--json and -o -: standard output holds one of the two"
+        raise UsageError(message)
+    interpreter = Interpreter(options.model, num_threads=options.threads, planner=options.planner)
+    given = feeding.read_inputs(interpreter, options)
+    arguments.resize(interpreter, options.shape)
+    for index, reading in given.items():
+        interpreter.resize_tensor_input(index, reading.array.shape)
+    interpreter.allocate_tensors()
+    swept = _swept(interpreter, options)
+    profiled = None
+    if options.runs != 0:
+        feeding.set_inputs(interpreter, given, options.seed or 0)
+        profiled = _profiled(interpreter, options)
+    plan = interpreter.memory
+    assert plan is not None
+    text = page(Path(options.model).name, interpreter.model, plan, profiled, swept)
+    if options.out == "-":
+        sys.stdout.write(text)
+        return
+    target = Path(options.out or f"{Path(options.model).stem}.html")
+    write_whole(target, text)
+    size = len(text.encode("utf-8", "backslashreplace"))
+    if options.json:
+        runs = profiled.runs if profiled is not None else 0
+        print_json({"model": options.model, "out": str(target), "bytes": size, "runs": runs, "sizes": len(swept)})
+    else:
+        print(wrapped(f"wrote {target} ({size / 1000:.0f} kB): open it in a browser", width()))
+
+
+def _profiled(interpreter: Interpreter, options: argparse.Namespace) -> Profiled | None:
+    """The times of the nodes; None, said on stderr, where the model refuses to run on these inputs."""
+    from minilite.report.html import Profiled
+    from minilite.report.profile import Peaks, node_times
+
+    plan = interpreter.plan
+    assert plan is not None
+    try:
+        started = time.perf_counter()
+        interpreter.invoke()
+        spent = time.perf_counter() - started
+        runs = options.runs or max(1, min(_RUNS, int(_SECONDS / spent)))
+        times = node_times(interpreter._session(), progress(range(runs), "run"))
+    except MiniliteError as error:
+        sys.stderr.write(f"minilite: not timed: {' '.join(str(error).split())}\n")
+        return None
+    return Profiled(times, runs, options.threads or 1, Peaks(plan.level))
+
+
+def _swept(interpreter: Interpreter, options: argparse.Namespace) -> list[PlannedSize]:
+    """What plans take over the sizes that were asked for, or around the present one."""
+    from minilite.cli.plan_sizes import swept_sizes
+
+    graph = interpreter.model.subgraphs[0]
+    present = {detail["index"]: tuple(detail["shape"].tolist()) for detail in interpreter.get_input_details()}
+    if options.sweep:
+        wanted = swept_sizes(interpreter, options.sweep, present)
+    else:
+        wanted = sizes.open_sizes(graph, present)
+    each = sizes.sweep(interpreter._session().plan_for, graph, wanted)
+    return list(progress(each, "size", len(wanted)))

@@ -1,0 +1,166 @@
+"""One HTML file about a model, which opens from the disk: memory over time, nodes, operators, graph, sizes.
+
+The page is `page.html` with `page.js` in it; both get everything they show from here, as escaped text or as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+from string import Template
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from minilite.report.html_data import NodeRow, drawing, node_rows, operator_rows, totals
+from minilite.report.sizes_svg import plot
+from minilite.text import count, duration, html_table, shape_text, visible
+
+if TYPE_CHECKING:
+    from minilite.engine.model_plan import ModelPlan
+    from minilite.engine.sizes import PlannedSize
+    from minilite.format.model import Model
+    from minilite.report.profile import NodeTime, Peaks
+
+_HERE = Path(__file__).parent
+
+
+class Profiled(NamedTuple):
+    """What timed runs have found."""
+
+    nodes: Sequence[NodeTime]
+    runs: int
+    threads: int
+    peaks: Peaks
+
+
+class Section(NamedTuple):
+    """A part of the page that comes from elsewhere: a heading, and markup that is escaped already."""
+
+    heading: str
+    markup: str
+
+
+def page(
+    title: str,
+    model: Model,
+    plan: ModelPlan,
+    profiled: Profiled | None = None,
+    sizes: Sequence[PlannedSize] = (),
+    sections: Sequence[Section] = (),
+) -> str:
+    """The whole file as text."""
+    rows = node_rows(model, plan, profiled)
+    parts = [*sections]
+    if sizes:
+        parts.insert(0, Section("Sizes", _sizes(title, sizes)))
+    data = {**drawing(model, plan), **_table(rows, profiled is not None)}
+    return Template(_text("page.html")).substitute(
+        title=_escaped(title),
+        subtitle=_escaped(_subtitle(model, plan)),
+        links="".join(f'<a href="#part{at}">{escape(part.heading.lower())}</a>' for at, part in enumerate(parts)),
+        totals="".join(
+            f"<div><dt>{_escaped(name)}</dt><dd>{_escaped(value)}</dd></div>"
+            for name, value in totals(model, plan, rows, profiled)
+        ),
+        profiled=_escaped(_profiled(profiled, plan)),
+        operators=html_table(*operator_rows(rows)),
+        sections="".join(
+            f'<h2 id="part{at}">{escape(part.heading)}</h2>\n{part.markup}\n' for at, part in enumerate(parts)
+        ),
+        data=_json(data),
+        script=_text("page.js"),
+    )
+
+
+def _text(name: str) -> str:
+    return (_HERE / name).read_text(encoding="utf-8")
+
+
+def _escaped(text: str) -> str:
+    return escape(visible(text))
+
+
+def _json(data: Mapping[str, Any]) -> str:
+    """JSON that no name in it can end: neither a tag nor an entity is left, and all of it is ASCII."""
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def _subtitle(model: Model, plan: ModelPlan) -> str:
+    graph = model.subgraphs[0]
+    ends = []
+    for numbers in (graph.inputs, graph.outputs):
+        shown = [
+            f"{graph.tensors[i].name} {shape_text(plan.shape(i))} {graph.tensors[i].type.name.lower()}" for i in numbers
+        ]
+        ends.append(", ".join(shown[:4]) + (f" and {len(shown) - 4} more" if len(shown) > 4 else ""))
+    return f"{ends[0] or 'no inputs'} \u2192 {ends[1] or 'no outputs'}"
+
+
+def _profiled(profiled: Profiled | None, plan: ModelPlan) -> str:
+    if profiled is None:
+        return f"Not timed. Level of instructions: {plan.level}. A click on a node marks it in the memory map."
+    head = f"{count(profiled.runs, 'run')}, {count(profiled.threads, 'thread')}, level of instructions {plan.level}"
+    inner = " Times of subgraphs are parts of their callers'." if len(plan.frames()) > 1 else ""
+    return f"{head}.{inner} A click on a node marks it in the memory map and in the graph."
+
+
+def _table(rows: Sequence[NodeRow], timed: bool) -> dict[str, Any]:
+    """Columns and rows of the table of nodes."""
+    frames = any(row.frame for row in rows)
+    columns = [_column("frame", "n", "which call of a subgraph; 0 is the main one")] if frames else []
+    columns += [
+        _column("node", "n", "its number in the file"),
+        _column("operator", "s", "its kind"),
+        _column("output", "s", "the shape of its first output"),
+        _column("tensor", "w", "the name of its first output"),
+        _column("kernel", "w", "what runs it, or what becomes of it"),
+    ]
+    if timed:
+        columns += [
+            _column("us", "n", "microseconds of one run", 2),
+            _column("%", "n", "share of the run", 1) | {"bar": True},
+            _column("% of peak", "n", "how near it is to what one core can do", 0),
+        ]
+    columns += [
+        _column("MMAC", "n", "million multiply-adds", 3),
+        _column("kB", "n", "thousand bytes read and written", 2),
+        _column("live kB", "n", "thousand bytes of the arena that are needed while it runs", 2),
+    ]
+    cells = [
+        {
+            "position": row.position if row.frame == 0 else None,
+            "cells": [
+                *([row.frame] if frames else []), row.node, row.op, row.shape, row.name, row.kernel,
+                *((row.us, row.share, row.of_peak) if timed else ()),
+                row.macs / 1e6 if row.macs else None, row.nbytes / 1000 if row.nbytes else None,
+                row.live / 1000 if row.live else None,
+            ],
+        }
+        for row in rows
+    ]  # fmt: skip
+    return {"columns": columns, "rows": cells}
+
+
+def _column(name: str, kind: str, about: str, digits: int = 0) -> dict[str, Any]:
+    """A column: `kind` is n for numbers, s for short text, w for words that may go on in a second line."""
+    return {"name": name, "kind": kind, "about": about, "digits": digits}
+
+
+def _sizes(title: str, found: Sequence[PlannedSize]) -> str:
+    rows = [
+        (
+            one.size,
+            " ".join(f"{visible(name)} {shape_text(shape)}" for name, shape in one.shapes.items()),
+            one.arena_bytes,
+            one.lower_bound if one.arena_bytes is not None else None,
+            duration(one.seconds) if one.arena_bytes is not None else None,
+            visible(one.refused) if one.refused else None,
+        )
+        for one in found
+    ]
+    header = ("size", "inputs", "arena bytes", "lower bound", "planning", "refused")
+    if all(one.refused is None for one in found):
+        header, rows = header[:-1], [row[:-1] for row in rows]  # type: ignore[assignment, misc]
+    return f'<div class="scroll">{plot(title, found)}</div><div class="scroll plain">{html_table(header, rows)}</div>'

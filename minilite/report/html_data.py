@@ -1,0 +1,295 @@
+"""What the HTML report says of a model, as plain values: records by strategy, nodes, totals."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from minilite.errors import InputError
+from minilite.format.dtypes import TensorType
+from minilite.report.sizes_svg import bytes_text
+from minilite.report.work import multiplications
+from minilite.text import count, duration, shape_text
+
+if TYPE_CHECKING:
+    from minilite.engine.model_plan import ModelPlan
+    from minilite.format.model import Model, Node, Subgraph, Tensor
+    from minilite.memory import MemoryPlan
+    from minilite.report.html import Profiled
+
+_FOREVER = 2**31 - 1
+_SECONDS = 0.7
+"""For plans by other strategies, together."""
+_SLOW = {"min_cost_flow": 400, "exact": 0, "shared_greedy_by_size_improved": 2000}
+"""Records beyond which strategies are left out that take long."""
+_NAMED = 4
+
+
+class NodeRow(NamedTuple):
+    """A node as the table shows it."""
+
+    frame: int
+    position: int
+    """In the order of running, within its frame."""
+    node: int
+    """The file's number."""
+    op: str
+    name: str
+    shape: str
+    kernel: str
+    macs: int
+    nbytes: int
+    """Read and written in one run: its operands, each once."""
+    live: int
+    """Bytes of the arena that are needed while it runs; 0 where it does not run."""
+    us: float | None = None
+    """Microseconds of one run."""
+    share: float | None = None
+    """In percent of the run."""
+    of_peak: float | None = None
+    """In percent of what one core can do."""
+
+
+# Memory ---------------------------------------------------------------------------------------------------------------
+
+
+def drawing(model: Model, plan: ModelPlan) -> dict[str, Any]:
+    """Records, plans by strategy, live bytes, and the nodes of the main frame."""
+    from minilite.memory import sections
+
+    made = plan.to_memory_plan()
+    graph = model.subgraphs[plan.frames()[0][0]]
+    order = plan.nodes()
+    producers = {
+        tensor: at for at, (number, _) in enumerate(order) for tensor in graph.nodes[number].outputs if tensor >= 0
+    }
+    sharing: dict[int, list[str]] = {}
+    for tensor in graph.tensors:
+        root = plan.tensor(tensor.index).root
+        if root not in (-1, tensor.index):
+            sharing.setdefault(root, []).append(tensor.name)
+    parts = sections(made.records, made.alignment)
+    return {
+        "records": [
+            {"tensor": at, "size": record.size, "first": record.first_node, "last": _last(record.last_node)}
+            | ({"shared": _some(sharing[record.tensor])} if record.tensor in sharing else {})
+            for at, record in enumerate(made.records)
+        ],
+        "tensors": [_tensor(graph, plan, record.tensor, producers) for record in made.records],
+        "plans": [
+            {"strategy": name, "arena": each.arena_bytes, "offsets": each.offsets} for name, each in _plans(made)
+        ],
+        "live": [(part.first, _last(part.last), part.breadth) for part in parts],
+        "lower_bound": max((part.breadth for part in parts), default=0),
+        "nodes": _graph_nodes(graph, plan, order),
+    }
+
+
+def _last(node: int) -> int | None:
+    return None if node >= _FOREVER else node
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
+
+
+def _tensor(graph: Subgraph, plan: ModelPlan, number: int, producers: dict[int, int]) -> dict[str, Any]:
+    """What a pointer on a record says; numbers beyond the tensors are scratch of nodes."""
+    if number >= len(graph.tensors):
+        at = number - len(graph.tensors)
+        return {"name": "scratch", "shape": "", "type": "", "role": "", "producer": at}
+    tensor, state = graph.tensors[number], plan.tensor(number)
+    role = "input of the model" if number in graph.inputs else ""
+    return {
+        "name": tensor.name,
+        "shape": shape_text(state.shape),
+        "type": tensor.type.name.lower(),
+        "role": role,
+        "producer": producers.get(number),
+    }
+
+
+def _plans(made: MemoryPlan) -> Iterator[tuple[str, MemoryPlan]]:
+    """The plan in force, then the same records by each strategy that is quick enough, the smallest arena first."""
+    from minilite.memory import plan, strategies
+
+    yield "in force", made
+    found = []
+    started = time.monotonic()
+    for strategy in strategies():
+        if len(made.records) > _SLOW.get(strategy, 10_000) or time.monotonic() - started > _SECONDS:
+            continue
+        try:
+            found.append(plan(made.records, strategy, made.alignment))
+        except InputError:  # it takes no fixed records
+            continue
+    yield from ((each.strategy, each) for each in sorted(found, key=lambda each: each.arena_bytes))
+
+
+def _graph_nodes(graph: Subgraph, plan: ModelPlan, order: Sequence[tuple[int, str]]) -> list[dict[str, Any]]:
+    readers: dict[int, list[int]] = {}
+    for at, (number, _) in enumerate(order):
+        for tensor in set(graph.nodes[number].inputs):
+            readers.setdefault(tensor, []).append(at)
+    found = []
+    for at, (number, status) in enumerate(order):
+        node = graph.nodes[number]
+        reading = {reader for tensor in node.outputs for reader in readers.get(tensor, ()) if reader > at}
+        runs = status in ("runs", "waits")
+        entry = {
+            "node": number, "op": node.op, "name": _first_name(graph, node), "shapes": _shapes(graph, plan, node),
+            "runs": runs, "readers": sorted(reading),
+        }  # fmt: skip
+        found.append(entry if runs else entry | {"becomes": _becomes(plan, at, 0, status)})
+    return found
+
+
+def _first_name(graph: Subgraph, node: Node) -> str:
+    return graph.tensors[node.outputs[0]].name if node.outputs and node.outputs[0] >= 0 else ""
+
+
+def _shapes(graph: Subgraph, plan: ModelPlan, node: Node) -> str:
+    """Of what it computes with, constants left out, and of its outputs."""
+    reads = [i for i in node.inputs if i >= 0 and graph.tensors[i].data is None]
+    sides = []
+    for numbers in (reads, [i for i in node.outputs if i >= 0]):
+        shown = [shape_text(plan.tensor(i).shape) for i in numbers[:2]]
+        sides.append(", ".join(shown) + (f" and {len(numbers) - 2} more" if len(numbers) > 2 else ""))
+    kind = graph.tensors[node.outputs[0]].type.name.lower() if node.outputs and node.outputs[0] >= 0 else ""
+    return f"{sides[0]} \u2192 {sides[1]} {kind}".strip()
+
+
+def _becomes(plan: ModelPlan, position: int, frame: int, status: str) -> str:
+    whole = plan.part_of(position, frame)
+    if whole is not None:
+        return f"part of {whole}"
+    return {"folded": "known before the run", "view": "shares its input's memory", "fused": "part of another"}.get(
+        status, status
+    )
+
+
+# Nodes and totals -----------------------------------------------------------------------------------------------------
+
+
+def node_rows(model: Model, plan: ModelPlan, profiled: Profiled | None) -> list[NodeRow]:
+    """Every node of every frame, in the order of running."""
+    times = {(time.frame, time.node): time for time in profiled.nodes} if profiled is not None else {}
+    whole = sum(time.ns for (frame, _), time in times.items() if frame == 0) or 1
+    live = _live(plan)
+    found = []
+    for frame, (subgraph, _, _) in enumerate(plan.frames()):
+        for position, (number, status) in enumerate(plan.nodes(frame)):
+            row = _row(model.subgraphs[subgraph], plan, (frame, position, number), status)
+            if frame == 0 and status in ("runs", "waits"):
+                row = row._replace(live=live.get(position, 0))
+            time = times.get((frame, number))
+            if profiled is not None and time is not None and time.runs:
+                row = row._replace(
+                    us=time.ns / profiled.runs / 1e3,
+                    share=100 * time.ns / whole,
+                    of_peak=100 * profiled.peaks.seconds(time) / (time.ns / time.runs / 1e9) if time.ns else None,
+                )
+            found.append(row)
+    return found
+
+
+def _live(plan: ModelPlan) -> dict[int, int]:
+    """Bytes that are live by position in the main frame."""
+    from minilite.memory import sections
+
+    made, count_ = plan.to_memory_plan(), len(plan.nodes())
+    return {
+        at: part.breadth
+        for part in sections(made.records, made.alignment)
+        for at in range(part.first, min(part.last, count_ - 1) + 1)
+    }
+
+
+def _row(graph: Subgraph, plan: ModelPlan, where: tuple[int, int, int], status: str) -> NodeRow:
+    frame, position, number = where
+    node = graph.nodes[number]
+    states = {i: plan.tensor(i, frame) for i in (*node.inputs, *node.outputs) if i >= 0}
+    shapes = [[(states[i].shape or ()) if i >= 0 else () for i in side] for side in (node.inputs, node.outputs)]
+    runs = status in ("runs", "waits")
+    if runs:
+        name, types = plan.kernel(position, frame)
+        kernel = f"{name} {types.split(':')[0]}" if types else f"{name} in numpy"
+    else:
+        kernel = _becomes(plan, position, frame, status)
+    known = all(state.shape is not None for state in states.values())
+    return NodeRow(
+        frame,
+        position,
+        number,
+        node.op,
+        _first_name(graph, node),
+        shape_text(states[node.outputs[0]].shape) if node.outputs and node.outputs[0] >= 0 else "",
+        kernel,
+        multiplications(node.op, *shapes) if known and status not in ("folded", "view") else 0,
+        sum(state.bytes for state in states.values()) if runs else 0,
+        0,
+    )
+
+
+def operator_rows(rows: Sequence[NodeRow]) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
+    """Header and rows by operator, those with the most time, work and nodes first."""
+    groups: dict[str, list[NodeRow]] = {}
+    for row in rows:
+        groups.setdefault(row.op, []).append(row)
+    timed = any(row.us is not None for row in rows)
+    found = []
+    for op, mine in groups.items():
+        macs, spent = sum(row.macs for row in mine), sum(row.us or 0 for row in mine)
+        share = sum(row.share or 0 for row in mine)
+        found.append((spent, macs, len(mine), op, share))
+    found.sort(key=lambda one: (-one[0], -one[1], -one[2], one[3]))
+    header = ("operator", "nodes", "MMAC", *(("us", "%") if timed else ()))
+    return header, [
+        (op, nodes, f"{macs / 1e6:.3f}" if macs else None, *((f"{spent:.1f}", f"{share:.1f}") if timed else ()))
+        for spent, macs, nodes, op, share in found
+    ]
+
+
+def totals(
+    model: Model, plan: ModelPlan, rows: Sequence[NodeRow], profiled: Profiled | None
+) -> Iterator[tuple[str, str]]:
+    """What the page begins with: names and values."""
+    made = plan.to_memory_plan()
+    weights = list(_weights(model))
+    elements = sum(_elements(tensor) for tensor in weights)
+    size = sum(tensor.data.nbytes for tensor in weights if tensor.data is not None)
+    running = sum(row.kernel != "" and row.nbytes > 0 for row in rows)
+    yield "nodes", f"{len(rows)}, of which {running} run" if running != len(rows) else str(len(rows))
+    yield "operators", str(len({row.op for row in rows}))
+    yield "tensors", str(sum(len(graph.tensors) for graph in model.subgraphs))
+    if len(model.subgraphs) > 1:
+        yield "subgraphs", f"{len(model.subgraphs)}, {count(len(plan.frames()), 'call')}"
+    yield "parameters", f"{elements:,}"
+    yield "weights", bytes_text(size)
+    yield "multiply-adds", f"{sum(row.macs for row in rows) / 1e6:,.2f} million"
+    yield "arena", f"{plan.arena_bytes:,} bytes"
+    above = plan.arena_bytes - plan.lower_bound
+    yield "lower bound", f"{plan.lower_bound:,} bytes" + (f", {above:,} below the arena" if above else ", met")
+    if made.records and plan.arena_bytes:
+        yield "a place for each tensor", f"{bytes_text(made.naive_bytes)}, {made.reuse_factor:.1f} times the arena"
+    if profiled is not None:
+        spent = sum(row.us or 0 for row in rows if row.frame == 0)
+        yield "nodes of a run", duration(spent / 1e6)
+
+
+def _weights(model: Model) -> Iterator[Tensor]:
+    """Constants of floats, and of integers that stand for real numbers."""
+    reals = (TensorType.FLOAT32, TensorType.FLOAT16, TensorType.FLOAT64, TensorType.BFLOAT16)
+    for graph in model.subgraphs:
+        for tensor in graph.tensors:
+            if tensor.data is not None and (tensor.type in reals or tensor.quantization.scales):
+                yield tensor
+
+
+def _elements(tensor: Tensor) -> int:
+    found = 1
+    for dim in tensor.shape or ():
+        found *= dim
+    return found

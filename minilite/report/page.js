@@ -1,0 +1,429 @@
+// Draws the report: memory maps, live bytes, the table of nodes, the graph. What comes from a model is only ever text.
+'use strict';
+(() => {
+const data = JSON.parse(document.getElementById('data').textContent);
+const get = id => document.getElementById(id);
+const {records, plans, nodes, live, tensors} = data;
+const span = Math.max(1, nodes.length);
+const canvases = [...document.querySelectorAll('.map')], captions = [...document.querySelectorAll('figcaption')];
+const chosen = [get('left'), get('right')];
+const LEFT = 58, BOTTOM = 18;
+let view = {t0: 0, t1: span, b0: 0, b1: 1}, hovered = -1, selected = -1, cursor = -1, top = 1, waiting = false;
+
+const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+let colours = {};
+const recolour = () => {
+  colours = Object.fromEntries(['paper', 'ink', 'soft', 'line', 'band', 'mark', 'bound', 'fill'].map(n => [n, css('--' + n)]));
+  redraw();
+};
+const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
+const bytes = count => {
+  const power = count < 1000 ? 0 : Math.min(Math.floor(Math.log10(count) / 3), 4);
+  return (power ? +(count / 1000 ** power).toPrecision(3) : count) + ' ' + ['B', 'kB', 'MB', 'GB', 'TB'][power];
+};
+const seen = text => text.replace(/[\u0000-\u001f\u007f]/g, c => c === '\u007f' ? '\u2421' : String.fromCharCode(0x2400 + c.charCodeAt()));
+const end = (text, most) => text.length > most ? '\u2026' + text.slice(1 - most) : text;
+const nodeText = at => nodes[at] ? `${nodes[at].node} ${nodes[at].op}` : 'the end';
+
+function surface(canvas) {
+  const scale = window.devicePixelRatio || 1, width = canvas.clientWidth, height = canvas.clientHeight;
+  if (canvas.width !== Math.round(width * scale) || canvas.height !== Math.round(height * scale)) {
+    canvas.width = Math.round(width * scale);
+    canvas.height = Math.round(height * scale);
+  }
+  const pen = canvas.getContext('2d');
+  pen.setTransform(scale, 0, 0, scale, 0, 0);
+  pen.clearRect(0, 0, width, height);
+  pen.font = '11px system-ui, sans-serif';
+  pen.textBaseline = 'middle';
+  return {pen, width, height};
+}
+
+// Memory maps ---------------------------------------------------------------------------------------------------------
+
+const across = (node, width) => LEFT + (node - view.t0) / (view.t1 - view.t0) * (width - LEFT);
+const up = (offset, height) => (height - BOTTOM) * (1 - (offset / top - view.b0) / (view.b1 - view.b0));
+
+function place(plan, at, width, height) {
+  const record = records[at], y = up(plan.offsets[at] + record.size, height);
+  const x = across(record.first, width);
+  return {x, y, wide: across(record.last === null ? span : record.last + 1, width) - x, high: up(plan.offsets[at], height) - y};
+}
+
+function box(pen, at, {x, y, wide, high}) {
+  pen.fillStyle = `hsl(${at * 137.508 % 360} 55% ${colours.fill})`;
+  pen.fillRect(x, y, wide, high);
+  if (wide > 3 && high > 3) pen.strokeRect(x, y, wide, high);
+  if (high < 13) return;
+  const start = Math.max(x, LEFT) + 4, letters = Math.floor((x + wide - start - 4) / 6.4);
+  const name = seen(tensors[records[at].tensor].name);
+  if (letters < Math.min(name.length, 8)) return;
+  pen.fillStyle = colours.ink;
+  pen.fillText(name.length > letters ? '\u2026' + name.slice(1 - letters) : name, start, y + high / 2);
+}
+
+function drawMap(canvas, plan) {
+  const {pen, width, height} = surface(canvas), floor = height - BOTTOM;
+  pen.save();
+  pen.beginPath();
+  pen.rect(LEFT, 0, width - LEFT, floor);
+  pen.clip();
+  pen.strokeStyle = colours.soft;
+  pen.lineWidth = 0.6;
+  records.forEach((record, at) => {
+    const found = place(plan, at, width, height);
+    if (record.size && found.x < width && found.x + found.wide > LEFT && found.y < floor && found.y + found.high > 0) box(pen, at, found);
+  });
+  if (cursor >= 0) band(pen, width, floor);
+  for (const [at, colour] of [[selected, colours.mark], [hovered, colours.ink]]) {
+    if (at < 0) continue;
+    const {x, y, wide, high} = place(plan, at, width, height);
+    pen.strokeStyle = colour;
+    pen.lineWidth = 2.5;
+    pen.strokeRect(x, y, Math.max(wide, 2), Math.max(high, 2));
+  }
+  pen.lineWidth = 1.3;
+  rule(pen, up(data.lower_bound, height), width, colours.bound, [6, 4]);
+  if (plan.arena !== data.lower_bound) rule(pen, up(plan.arena, height), width, colours.soft, []);
+  pen.restore();
+  pen.fillStyle = colours.soft;
+  pen.textAlign = 'right';
+  for (let i = 0; i < 5; i++) {
+    const offset = (view.b0 + (view.b1 - view.b0) * i / 4) * top;
+    pen.fillText(bytes(Math.round(offset)), LEFT - 5, clamp(up(offset, height), 7, floor - 5));
+  }
+  timeAxis(pen, width, height);
+}
+
+function rule(pen, y, width, colour, dashes) {
+  pen.strokeStyle = colour;
+  pen.setLineDash(dashes);
+  pen.beginPath();
+  pen.moveTo(LEFT, y);
+  pen.lineTo(width, y);
+  pen.stroke();
+  pen.setLineDash([]);
+}
+
+function band(pen, width, height) {
+  pen.globalAlpha = 0.16;
+  pen.fillStyle = colours.mark;
+  pen.fillRect(across(cursor, width), 0, Math.max(across(cursor + 1, width) - across(cursor, width), 1.5), height);
+  pen.globalAlpha = 1;
+}
+
+function timeAxis(pen, width, height) {
+  pen.textAlign = 'center';
+  const step = Math.max(1, Math.ceil((view.t1 - view.t0) / Math.max(2, Math.floor(width / 90))));
+  for (let at = Math.ceil(view.t0 / step) * step; at < Math.min(view.t1, nodes.length); at += step) {
+    const x = across(at + 0.5, width);
+    if (x > LEFT + 10 && x < width - 10) pen.fillText(nodes[at].node, x, height - BOTTOM / 2 + 1);
+  }
+  pen.textAlign = 'left';
+  pen.fillText('node', 4, height - BOTTOM / 2 + 1);
+}
+
+function drawLive() {
+  const canvas = get('live'), {pen, width, height} = surface(canvas), floor = height - BOTTOM;
+  const most = Math.max(data.lower_bound, ...live.map(one => one[2])) * 1.12 || 1, y = count => floor * (1 - count / most);
+  pen.save();
+  pen.beginPath();
+  pen.rect(LEFT, 0, width - LEFT, floor);
+  pen.clip();
+  for (const [first, last, count] of live) {
+    const x = across(first, width), right = across(last === null ? span : last + 1, width);
+    pen.fillStyle = count === data.lower_bound ? colours.bound : colours.mark;
+    pen.globalAlpha = count === data.lower_bound ? 0.75 : 0.55;
+    pen.fillRect(x, y(count), Math.max(right - x, 0.5), floor - y(count));
+  }
+  pen.globalAlpha = 1;
+  pen.lineWidth = 1.3;
+  rule(pen, y(data.lower_bound), width, colours.bound, [6, 4]);
+  if (cursor >= 0) band(pen, width, floor);
+  pen.restore();
+  pen.fillStyle = colours.soft;
+  pen.textAlign = 'right';
+  pen.fillText(bytes(data.lower_bound), LEFT - 5, Math.max(y(data.lower_bound), 7));
+  pen.fillText('live', LEFT - 5, floor - 6);
+  timeAxis(pen, width, height);
+  pen.fillStyle = colours.ink;
+  if (cursor >= 0) pen.fillText(`node ${nodeText(cursor)}: ${bytes(liveAt(cursor))} live`, LEFT + 6, y(data.lower_bound) + 12);
+}
+
+const liveAt = at => (live.find(([first, last]) => first <= at && (last === null || at <= last)) || [0, 0, 0])[2];
+const shown = () => chosen.map(select => plans[select.value]);
+
+function draw() {
+  waiting = false;
+  top = Math.max(1, ...shown().map(plan => plan ? plan.arena : 0)) * 1.03;
+  shown().forEach((plan, side) => canvases[side].parentElement.hidden = !plan);  // before widths are asked for
+  shown().forEach((plan, side) => {
+    if (!plan) return;
+    const above = plan.arena - data.lower_bound;
+    captions[side].textContent = `${plan.strategy}: ${plan.arena.toLocaleString('en')} bytes, ` +
+      (above ? `${(100 * above / (data.lower_bound || 1)).toFixed(1)} % above the bound` : 'at the lower bound');
+    drawMap(canvases[side], plan);
+  });
+  drawLive();
+  drawGraph();
+}
+
+function redraw() {
+  if (!waiting) requestAnimationFrame(draw);
+  waiting = true;
+}
+
+function zoom(factor, t = (view.t0 + view.t1) / 2, b = (view.b0 + view.b1) / 2, timeOnly = false) {
+  const wide = clamp((view.t1 - view.t0) * factor, Math.min(2, span), span);
+  const t0 = clamp(t - (t - view.t0) * wide / (view.t1 - view.t0), 0, span - wide);
+  const high = timeOnly ? view.b1 - view.b0 : clamp((view.b1 - view.b0) * factor, 1e-4, 1);
+  const b0 = clamp(b - (b - view.b0) * high / (view.b1 - view.b0), 0, 1 - high);
+  view = {t0, t1: t0 + wide, b0, b1: b0 + high};
+  redraw();
+}
+
+function move(t, b) {
+  const wide = view.t1 - view.t0, high = view.b1 - view.b0;
+  const t0 = clamp(view.t0 + t, 0, span - wide), b0 = clamp(view.b0 + b, 0, 1 - high);
+  view = {t0, t1: t0 + wide, b0, b1: b0 + high};
+  redraw();
+}
+
+function all() {
+  view = {t0: 0, t1: span, b0: 0, b1: 1};
+  redraw();
+}
+
+// Where a pointer is: node, share of the height, and the tensor there (-1: none).
+function under(canvas, event, plan) {
+  const area = canvas.getBoundingClientRect(), x = event.clientX - area.left, y = event.clientY - area.top;
+  const t = view.t0 + (x - LEFT) / (area.width - LEFT) * (view.t1 - view.t0);
+  const b = view.b0 + (1 - y / (area.height - BOTTOM)) * (view.b1 - view.b0);
+  let hit = -1;
+  if (plan && x > LEFT && y < area.height - BOTTOM) {
+    hit = records.findIndex((record, at) => t >= record.first && (record.last === null || t < record.last + 1) &&
+      b * top >= plan.offsets[at] && b * top < plan.offsets[at] + record.size);
+  }
+  return {t, b, hit};
+}
+
+function about(at, plan) {
+  const record = records[at], tensor = tensors[record.tensor];
+  const last = record.last === null ? 'the end of the run' : nodeText(record.last);
+  return [
+    seen(tensor.name), `${tensor.shape} ${tensor.type}`.trim(), `${record.size.toLocaleString('en')} bytes at ${plan.offsets[at].toLocaleString('en')}`,
+    `needed from node ${nodeText(record.first)} to ${record.last === null ? last : 'node ' + last}`,
+    tensor.producer === null ? tensor.role || '' : `made by node ${nodeText(tensor.producer)}`,
+    record.shared ? `also ${record.shared}` : '',
+  ].filter(Boolean).join('\n');
+}
+
+function tell(text, event) {
+  const tip = get('tip');
+  tip.style.display = text ? 'block' : 'none';
+  if (!text) return;
+  tip.textContent = text;
+  tip.style.left = clamp(event.clientX + 14, 4, Math.max(4, innerWidth - tip.offsetWidth - 6)) + 'px';
+  const below = event.clientY + 16;
+  tip.style.top = (below + tip.offsetHeight > innerHeight ? Math.max(4, event.clientY - tip.offsetHeight - 12) : below) + 'px';
+}
+
+canvases.forEach((canvas, side) => {
+  let pressed = null;
+  canvas.addEventListener('pointermove', event => {
+    const plan = shown()[side], {t, b, hit} = under(canvas, event, plan);
+    if (pressed && event.pointerType !== 'touch') {
+      const wide = canvas.clientWidth - LEFT, high = canvas.clientHeight - BOTTOM;
+      move(-(event.clientX - pressed.x) / wide * (view.t1 - view.t0), (event.clientY - pressed.y) / high * (view.b1 - view.b0));
+      pressed.far += Math.abs(event.clientX - pressed.x) + Math.abs(event.clientY - pressed.y);
+      pressed.x = event.clientX;
+      pressed.y = event.clientY;
+    }
+    hovered = hit;
+    cursor = clamp(Math.floor(t), 0, nodes.length - 1);
+    tell(hit >= 0 && !(pressed && pressed.far > 4) ? about(hit, plan) : '', event);
+    redraw();
+  });
+  canvas.addEventListener('pointerleave', () => {
+    hovered = cursor = -1;
+    tell('');
+    redraw();
+  });
+  canvas.addEventListener('pointerdown', event => {
+    pressed = {x: event.clientX, y: event.clientY, far: 0};
+    if (event.pointerType !== 'touch') canvas.setPointerCapture(event.pointerId);
+  });
+  canvas.addEventListener('pointercancel', () => pressed = null);
+  canvas.addEventListener('pointerup', event => {
+    const plan = shown()[side], {hit} = under(canvas, event, plan);
+    if (pressed && pressed.far < 5) {
+      selected = hit === selected ? -1 : hit;
+      tell(hit >= 0 ? about(hit, plan) : '', event);
+      redraw();
+    }
+    pressed = null;
+  });
+  canvas.addEventListener('wheel', event => {
+    if (document.activeElement !== canvas && !event.ctrlKey && !event.shiftKey) return;
+    event.preventDefault();
+    const {t, b} = under(canvas, event), turn = event.deltaY || event.deltaX;
+    zoom(Math.exp(clamp(turn, -120, 120) / 400), t, b, event.shiftKey);
+  }, {passive: false});
+  canvas.addEventListener('dblclick', all);
+  canvas.addEventListener('keydown', event => {
+    const t = (view.t1 - view.t0) / 10, b = (view.b1 - view.b0) / 10;
+    const keys = {'+': () => zoom(0.7), '=': () => zoom(0.7), '-': () => zoom(1.43), '0': all, ArrowLeft: () => move(-t, 0),
+      ArrowRight: () => move(t, 0), ArrowUp: () => move(0, b), ArrowDown: () => move(0, -b)};
+    if (!keys[event.key] || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    keys[event.key]();
+  });
+});
+get('in').onclick = () => zoom(0.6);
+get('out').onclick = () => zoom(1.67);
+get('all').onclick = all;
+chosen.forEach((select, side) => {
+  if (side) select.add(new Option('nothing beside it', ''));
+  plans.forEach((plan, at) => select.add(new Option(`${plan.strategy}, ${bytes(plan.arena)}`, at)));
+  select.value = side ? '' : 0;
+  select.onchange = redraw;
+});
+
+// Nodes ---------------------------------------------------------------------------------------------------------------
+
+const FIRST = 200, rows = data.rows, columns = data.columns;
+let order = {column: 0, sign: 1}, every = false, found = rows;
+
+function cell(row, value, column) {
+  const made = row.insertCell();
+  made.className = column.kind;
+  const digits = {minimumFractionDigits: column.digits, maximumFractionDigits: column.digits};
+  made.textContent = value === null ? '' : column.kind === 'n' ? value.toLocaleString('en', digits) : end(seen(value), 44);
+  if (column.kind === 'w' && value) made.title = seen(value);
+  if (column.bar && value) made.style.background = `linear-gradient(to right, color-mix(in srgb, var(--mark) 35%, transparent) ${clamp(value, 0, 100)}%, transparent 0)`;
+}
+
+function fill() {
+  const words = get('search').value.toLowerCase().split(/\s+/).filter(Boolean);
+  found = rows.filter(row => words.every(word => row.text.includes(word)));
+  found.sort((a, b) => {
+    const x = a.cells[order.column], y = b.cells[order.column];
+    if (x === null || y === null) return (x === null) - (y === null) || a.at - b.at;
+    return order.sign * (typeof x === 'number' ? x - y : x < y ? -1 : x > y ? 1 : 0) || a.at - b.at;
+  });
+  const body = document.createElement('tbody');
+  for (const row of every ? found : found.slice(0, FIRST)) {
+    const line = body.insertRow();
+    line.dataset.at = row.at;
+    row.cells.forEach((value, at) => cell(line, value, columns[at]));
+  }
+  get('table').tBodies[0].replaceWith(body);
+  get('count').textContent = found.length === rows.length ? `${rows.length} nodes` : `${found.length} of ${rows.length} nodes`;
+  get('more').hidden = every || found.length <= FIRST;
+  get('more').textContent = `show all ${found.length}`;
+  for (const [at, head] of [...get('table').tHead.rows[0].cells].entries()) {
+    head.ariaSort = at === order.column ? order.sign > 0 ? 'ascending' : 'descending' : 'none';
+    head.firstChild.textContent = columns[at].name + (at === order.column ? order.sign > 0 ? ' \u2191' : ' \u2193' : '');
+  }
+}
+
+rows.forEach((row, at) => {
+  row.at = at;
+  row.text = row.cells.map(value => value === null ? '' : String(value)).join(' ').toLowerCase();
+});
+const heads = get('table').tHead.insertRow();
+columns.forEach((column, at) => {
+  const head = heads.appendChild(document.createElement('th')), button = head.appendChild(document.createElement('button'));
+  head.className = column.kind;
+  head.title = column.about;
+  button.textContent = column.name;
+  button.onclick = () => {
+    order = {column: at, sign: order.column === at ? -order.sign : column.kind === 'n' && at ? -1 : 1};
+    fill();
+  };
+});
+get('search').oninput = fill;
+get('more').onclick = () => {
+  every = true;
+  fill();
+};
+get('table').onclick = event => {
+  const line = event.target.closest('tbody tr');
+  if (!line) return;
+  for (const other of get('table').querySelectorAll('.on')) other.classList.remove('on');
+  line.classList.add('on');
+  const position = rows[line.dataset.at].position;
+  if (position === null) return;
+  cursor = position;
+  get('graph').scrollTop = position * ROW - 200;
+  redraw();
+};
+
+// Graph ---------------------------------------------------------------------------------------------------------------
+
+const ROW = 38, LANE = 9, LANES = 14;
+const edges = [], ends = [];
+nodes.forEach((node, at) => node.readers.forEach(reader => edges.push({from: at, to: reader, lane: 0})));
+edges.sort((a, b) => a.from - b.from || a.to - b.to);
+for (const edge of edges.filter(each => each.to > each.from + 1)) {
+  let lane = ends.findIndex(last => last <= edge.from);
+  if (lane < 0) lane = ends.length;
+  edge.lane = Math.min(lane, LANES - 1) + 1;
+  ends[lane] = edge.to;
+}
+const margin = 16 + LANE * Math.min(ends.length, LANES);
+const page = Math.min(nodes.length * ROW, 520);
+get('graph').firstElementChild.style.height = page + 'px';
+get('graph').lastElementChild.style.height = nodes.length * ROW - page + 'px';
+
+function drawGraph() {
+  const holder = get('graph'), {pen, width, height} = surface(holder.firstElementChild), from = holder.scrollTop;
+  const y = at => at * ROW - from + ROW / 2, x = lane => margin - lane * LANE;
+  pen.lineWidth = 1.2;
+  for (const edge of edges) {
+    if (y(edge.to) < -ROW || y(edge.from) > height + ROW) continue;
+    pen.strokeStyle = edge.from === cursor || edge.to === cursor ? colours.mark : colours.soft;
+    pen.globalAlpha = edge.from === cursor || edge.to === cursor ? 1 : 0.6;
+    pen.beginPath();
+    pen.moveTo(margin, y(edge.from));
+    if (edge.lane) {
+      pen.bezierCurveTo(x(edge.lane), y(edge.from), x(edge.lane), y(edge.from), x(edge.lane), y(edge.from) + ROW / 2);
+      pen.lineTo(x(edge.lane), y(edge.to) - ROW / 2);
+      pen.bezierCurveTo(x(edge.lane), y(edge.to), x(edge.lane), y(edge.to), margin, y(edge.to));
+    } else pen.lineTo(margin, y(edge.to));
+    pen.stroke();
+  }
+  pen.globalAlpha = 1;
+  for (let at = Math.max(0, Math.floor(from / ROW)); at < nodes.length && y(at) < height + ROW; at++) {
+    const node = nodes[at];
+    if (at === cursor) {
+      pen.fillStyle = colours.band;
+      pen.fillRect(margin + 8, y(at) - ROW / 2 + 1, width, ROW - 2);
+    }
+    pen.beginPath();
+    pen.arc(margin, y(at), 4, 0, 7);
+    pen.fillStyle = node.runs ? colours.mark : colours.soft;
+    pen.fill();
+    pen.fillStyle = colours.ink;
+    pen.font = '600 12px system-ui, sans-serif';
+    const head = `${node.node} ${node.op}`, text = margin + 14;
+    pen.fillText(head, text, y(at) - 7);
+    const right = text + pen.measureText(head).width + 10;
+    pen.font = '12px system-ui, sans-serif';
+    pen.fillText(node.shapes, right, y(at) - 7);
+    pen.fillStyle = colours.soft;
+    pen.fillText(end(seen(node.name), 70) + (node.runs ? '' : `  (${node.becomes})`), text, y(at) + 8);
+  }
+}
+get('graph').addEventListener('scroll', redraw);
+get('graph').firstElementChild.onclick = event => {
+  const at = Math.floor((get('graph').scrollTop + event.offsetY) / ROW);
+  cursor = at < nodes.length ? at : -1;
+  redraw();
+};
+
+fill();
+recolour();
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', recolour);
+new ResizeObserver(redraw).observe(document.querySelector('.maps'));
+})();
