@@ -10,7 +10,7 @@ from minilite import errors, options
 from minilite.engine.place import checked_tensor, early_values
 from minilite.engine.program import Program
 from minilite.engine.session import Session
-from minilite.errors import InputError, MiniliteError
+from minilite.errors import MiniliteError
 from minilite.late import Later
 from minilite.options import Delegate, OpResolverType, load_delegate
 from minilite.signature import SignatureRunner, find_signature, in_order
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from minilite.engine.sizes import Axis, Fit
     from minilite.engine.tensor_arguments import Dims, Shapes, TensorKey
     from minilite.format.model import Array, Model, Subgraph
-    from minilite.litert import wrapper
+    from minilite.litert import registerers, wrapper
 
     Shape = tuple[int, ...]
 else:
@@ -46,6 +46,7 @@ else:
     displays = Later("minilite.displays")
     sizes = Later("minilite.engine.sizes")
     wrapper = Later("minilite.litert.wrapper")
+    registerers = Later("minilite.litert.registerers")
 
 _Self = TypeVar("_Self", bound="Interpreter")  # typing.Self came with Python 3.11
 
@@ -562,12 +563,17 @@ class Interpreter:
         if not self._safe_to_run():
             raise errors.StateError(wrapper.VIEW_HELD)
 
+    @property
+    def _custom_op_registerers(self) -> list[Any]:
+        return []
+
+    @property
+    def _metrics(self) -> wrapper.NoMetrics:
+        return wrapper.NoMetrics()
+
     def _native_handle(self) -> int:
         """Raises InputTypeError: there is no tflite::Interpreter behind it."""
-        message = (
-            "there is no tflite::Interpreter to point at: this is minilite, whose kernels plug in by `minilite.kernel`"
-        )
-        raise errors.InputTypeError(message)
+        return wrapper.no_handle()
 
 
 class InterpreterWithCustomOps(Interpreter):
@@ -579,8 +585,7 @@ class InterpreterWithCustomOps(Interpreter):
 
     def __init__(self, custom_op_registerers: Sequence[Any] | None = None, **kwargs: Any) -> None:
         if custom_op_registerers:
-            message = "custom_op_registerers are C++ and cannot be loaded: give Python functions, as in custom_ops={'Name': function}"
-            raise InputError(message)
+            registerers.refuse_registerers(custom_op_registerers)
         super().__init__(**kwargs)
 
 

@@ -217,6 +217,11 @@ class Delegate:
         message = f"delegates are not supported, got '{library}': an Interpreter runs all nodes without any"
         raise errors.InputError(message)
 
+    def _get_native_delegate_pointer(self) -> int:
+        """The address of LiteRT's C++ object. Raises: InputError."""
+        message = "delegates are not supported: there is no object of C++ to point at"
+        raise errors.InputError(message)
+
 
 def load_delegate(library: str, options: Mapping[str, str] | None = None) -> Delegate:
     """Raises InputError, which is the ValueError on which clients fall back to the CPU."""
@@ -276,6 +281,13 @@ def _one_of(name: str, value: Any, known: Sequence[str]) -> None:
         raise errors.InputError(message)
 
 
+def _check_switch(name: str, value: Any) -> None:
+    """Refuses what says neither yes nor no, such as a string. Raises: InputError (also TypeError)."""
+    if value is not None and not hasattr(value, "__bool__"):
+        message = f"{name} is {errors.shortened(repr(value))}, must be True or False"
+        raise errors.InputTypeError(message)
+
+
 class Options:
     """What the constructor was asked for beside the model, checked. Raises: InputError."""
 
@@ -298,6 +310,14 @@ class Options:
         max_iterations: Any = None,
         level: Any = None,
     ) -> None:
+        for name, value in {
+            "experimental_preserve_all_tensors": preserve_all,
+            "experimental_disable_delegate_node_fusion": keep_nodes,
+            "experimental_compress_quantization_zero_points": compress_zero_points,
+            "preserve_inputs": preserve_inputs,
+            "reorder": reorder,
+        }.items():
+            _check_switch(name, value)
         _one_of("planner", planner, _PLANNERS)
         sharing = in_place if in_place is not None else "tflite" if planner == "tflite" else "wide"
         _one_of("in_place", sharing, tuple(_IN_PLACE))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import numpy as np
 
@@ -107,6 +107,10 @@ class Wrapper:
         """The subgraph of a signature. Raises: InputError."""
         return find_signature(self._of.model.signatures, signature_key).subgraph
 
+    def interpreter(self) -> int:
+        """Raises InputTypeError: there is no tflite::Interpreter behind it."""
+        no_handle()
+
     def tensor(self, _: Any, index: int) -> Array:
         """A live view of a tensor's memory; the first argument is what LiteRT has it keep alive."""
         view: Array = self._of.tensor(index)()
@@ -121,6 +125,33 @@ class Wrapper:
         return node_at(nodes, index)
 
 
+def no_handle() -> NoReturn:
+    """Raises InputTypeError for a request of the address of LiteRT's C++ object."""
+    message = (
+        "there is no tflite::Interpreter to point at: this is minilite, whose kernels plug in by `minilite.kernel`"
+    )
+    raise errors.InputTypeError(message)
+
+
+class NoMetrics:
+    """LiteRT's counters of use, of which there are none: nothing is counted, nothing is sent."""
+
+    def increase_counter_debugger_creation(self) -> None:
+        """Does nothing, as do all others."""
+
+    increase_counter_interpreter_creation = increase_counter_debugger_creation
+    increase_counter_converter_attempt = increase_counter_debugger_creation
+    increase_counter_converter_success = increase_counter_debugger_creation
+
+    def set_converter_param(self, name: str, value: Any) -> None:
+        """Does nothing."""
+
+    def set_converter_error(self, error_data: Any) -> None:
+        """Does nothing."""
+
+    set_converter_latency = set_converter_error
+
+
 def node_at(nodes: Sequence[_Item], index: int) -> _Item:
     """The main subgraph's node of that number, or what stands for it. Raises: InputError."""
     try:
@@ -129,6 +160,6 @@ def node_at(nodes: Sequence[_Item], index: int) -> _Item:
         message = f"takes the number of a node, 0 to {len(nodes) - 1}: got {errors.shortened(repr(index))}"
         raise errors.InputTypeError(message) from None
     if not 0 <= index < len(nodes):
-        message = f"node {index} does not exist: the main subgraph has {len(nodes)} nodes"
+        message = f"Invalid node index {index}: the main subgraph has {len(nodes)} nodes"
         raise errors.InputRuntimeError(message)
     return nodes[index]

@@ -298,7 +298,9 @@ LITERT_OWN_WORDS = (  # first clauses kept from LiteRT
     "`model_path`", "Can't both", "No subgraph", "Invoke called", "Cannot set tensor", "Tensor data is null",
     "There is at least", "Invalid ", "SignatureDef", "Attempting to resize", "BytesRequired", "Shape should",
     "Dimension mismatch", "Got value", "Select TensorFlow", "Unrecognized passed", "Could not open",
-    "The model is not", "Encountered unresolved", "None ",
+    "The model is not", "Encountered unresolved", "None ", "Dimensions must", "Failed to register", "Pass either",
+    "Environment is", "TensorBuffer has", "No acceleration", "Signature ", "Unknown ", "The given map", "Unsupported dtype",
+    "WriteTensorBuffer:", "ReadTensorToBuffer:",
 )  # fmt: skip
 
 

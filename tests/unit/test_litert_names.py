@@ -78,7 +78,7 @@ def test_details_of_nodes() -> None:
         assert one["op_name"] == other["op_name"]
         assert np.array_equal(one["inputs"], other["inputs"])
     assert len(ours._get_ops_details()) == 3
-    with pytest.raises(RuntimeError, match="node 9 does not exist"):
+    with pytest.raises(RuntimeError, match="Invalid node index 9: the main subgraph has 3 nodes"):
         ours._get_op_details(9)
     assert ours._get_full_signature_list() == theirs._get_full_signature_list()
     with pytest.raises(InputTypeError, match="there is no tflite::Interpreter"):
@@ -111,3 +111,38 @@ def test_whether_views_are_held() -> None:
         interpreter._ensure_safe()
     del view
     assert interpreter._safe_to_run()
+
+
+def test_attributes_that_litert_s_objects_have() -> None:
+    ours, theirs = both()
+    names = {name for name in vars(theirs) if name.startswith("_")}
+    assert {"_metrics", "_custom_op_registerers", "_delegates", "_signature_defs", "_interpreter"} <= names
+    assert {name for name in names if not hasattr(ours, name)} <= {
+        "_model_content",  # a Model holds the bytes
+        "_experimental_compress_quantization_zero_points",  # which is a property without the underscore
+    }
+    assert (ours._custom_op_registerers, ours._delegates) == (theirs._custom_op_registerers, theirs._delegates)
+    public = {name for name in dir(theirs._metrics) if not name.startswith("_")}
+    assert public <= set(dir(ours._metrics))
+    ours._metrics.increase_counter_interpreter_creation()
+    assert {name for name in dir(theirs._interpreter) if not name.startswith("_")} <= set(dir(ours._interpreter))
+    with pytest.raises(InputTypeError, match="no tflite::Interpreter to point at"):
+        ours._interpreter.interpreter()
+    assert {name for name in dir(oracle.Delegate) if not name.startswith("__")} <= set(
+        dir(minilite.interpreter.Delegate)
+    )
+
+
+def test_a_node_that_does_not_exist_is_refused_in_litert_s_words() -> None:
+    for interpreter in both():
+        with pytest.raises(ValueError, match="Invalid node index"):
+            interpreter._get_op_details(9)
+
+
+def test_memory_that_is_short_is_a_runtime_error() -> None:
+    """Which programs catch around allocate_tensors, since LiteRT raises it."""
+    interpreter = minilite.Interpreter(model_content=relu_chain(), max_bytes=64)
+    interpreter.resize_tensor_input(0, [1 << 20])
+    with pytest.raises(RuntimeError) as raised:
+        interpreter.allocate_tensors()
+    assert isinstance(raised.value, MemoryError)

@@ -90,9 +90,16 @@ def test_interpreter_with_custom_ops_is_a_class_of_its_own() -> None:
         assert isinstance(module.InterpreterWithCustomOps(model_content=relu_chain()), module.Interpreter)
     with pytest.raises(ValueError, match=r"^`model_path` or `model_content` must be specified\. "):
         ours.InterpreterWithCustomOps(None)
-    for registerers in (["TF_Register"], [print]):
-        with pytest.raises(InputError, match=r"^custom_op_registerers are C\+\+ .* custom_ops=\{'Name': function\}$"):
+    library = "Loading library 'nowhere.so' failed with error 'nowhere.so: cannot open shared object file"
+    for registerers, begins in (
+        (["TF_Register"], "Looking up symbol 'TF_Register' failed: custom_op"),
+        (["nowhere.Register"], library),
+        (["malloc"], "custom_op"),
+        ([print], "custom_op"),
+    ):
+        with pytest.raises(InputError, match=r"_registerers are C\+\+ .* custom_ops=\{'Name': function\}$") as raised:
             ours.InterpreterWithCustomOps(registerers, model_content=relu_chain())
+        assert str(raised.value).startswith(begins)
     made = ours.InterpreterWithCustomOps(
         custom_op_registerers=None, model_content=custom_chain("Foo"), custom_ops={"Foo": lambda node, x: -x}
     )
@@ -151,3 +158,24 @@ def test_levels_that_are_not_there_are_refused(wrong: object, capsys: pytest.Cap
         main(["run", "x.tflite", "--level", str(wrong)])
     assert exit_.value.code == 2
     assert f"this machine has no level '{wrong}': it has scalar" in capsys.readouterr().err
+
+
+def test_switches_are_yes_or_no() -> None:
+    """As in LiteRT: whatever has a truth value of its own, so no text, for which "no" would be true."""
+    for name in (
+        "experimental_preserve_all_tensors",
+        "experimental_disable_delegate_node_fusion",
+        "experimental_compress_quantization_zero_points",
+    ):
+        for module in (ours, oracle):
+            for value in ("yes", [True]):
+                with pytest.raises(
+                    TypeError, match=f"{name} is .* must be True or False" if module is ours else "incompatible"
+                ):
+                    module.Interpreter(
+                        None, relu_chain(), None, None, module.OpResolverType.BUILTIN_REF, **{name: value}
+                    )
+        for value in (True, 1, None, np.False_):
+            ours.Interpreter(model_content=relu_chain(), **{name: value})
+    with pytest.raises(InputError, match="preserve_inputs is 'no', must be True or False"):
+        ours.Interpreter(model_content=relu_chain(), preserve_inputs="no")

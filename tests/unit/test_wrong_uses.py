@@ -117,7 +117,7 @@ ROWS: dict[str, tuple[Callable[[Any, Path], Any], str]] = {
     "threads in quotes": (lambda kind, _: made(kind, num_threads="2"), "type of num_threads should be int, got str"),
     "a resolver by name": (lambda kind, _: made(kind, experimental_op_resolver_type="BUILTIN_REF"), "Unrecognized passed in op resolver type: BUILTIN_REF: takes a member, such as OpResolverType.BUILTIN_REF"),
     "a planner misspelt": (lambda kind, _: made(kind, planner="exakt"), "planner is 'exakt', must be one of default, naive, tflite, greedy_by_size, greedy_by_breadth, exact, strip_packing, tflm, equality, greedy_in_order, shared_greedy_by_size, shared_greedy_by_size_improved, shared_greedy_by_breadth, min_cost_flow"),
-    "registerers": (lambda kind, _: (InterpreterWithCustomOps if kind is minilite.Interpreter else oracle.InterpreterWithCustomOps)(["Registerer"], model_content=relu_chain()), "custom_op_registerers are C++ and cannot be loaded: give Python functions, as in custom_ops={'Name': function}"),
+    "registerers": (lambda kind, _: (InterpreterWithCustomOps if kind is minilite.Interpreter else oracle.InterpreterWithCustomOps)(["Registerer"], model_content=relu_chain()), "Looking up symbol 'Registerer' failed: custom_op_registerers are C++ and cannot be loaded: give Python functions, as in custom_ops={'Name': function}"),
     # Before allocate_tensors
     "invoked early": (lambda kind, _: made(kind).invoke(), "Invoke called on model that is not ready: allocate_tensors() has to come first"),
     "set early": (lambda kind, _: made(kind).set_tensor(0, zeros(4)), SET + "Tensor is unallocated. Try calling allocate_tensors() first"),
