@@ -1,8 +1,46 @@
-"""python -m minilite."""
+"""The command minilite, also as python -m minilite: Ctrl-C ends it at any moment, during imports as well."""
 
+import _signal  # type: ignore[import-not-found]  # signal takes longer
+import os
 import sys
+from typing import NoReturn
 
-from minilite.cli import main
+INTERRUPTED = 130
+PATIENCE = 2.0
+"""Seconds that the command has to end by itself: some module may have swallowed the exception."""
+
+
+def _end(*_: object) -> NoReturn:
+    os.write(2, b"minilite: interrupted\n")
+    os._exit(INTERRUPTED)
+
+
+def _interrupt(*_: object) -> NoReturn:
+    _signal.signal(_signal.SIGINT, _end)
+    _signal.signal(_signal.SIGALRM, _end)
+    _signal.setitimer(_signal.ITIMER_REAL, PATIENCE)
+    raise KeyboardInterrupt
+
+
+_LISTENS = _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler  # not where it is started with nohup
+if _LISTENS:
+    _signal.signal(_signal.SIGINT, _end)  # imports turn a KeyboardInterrupt into errors of their own, or tracebacks
+
+
+def main() -> int:
+    """Runs the command; the exit status."""
+    from minilite.cli import main as command
+
+    if not _LISTENS:
+        return command()
+    _signal.signal(_signal.SIGINT, _interrupt)
+    try:
+        status = command()
+    finally:
+        gone = _signal.getsignal(_signal.SIGINT) is _end
+        _signal.signal(_signal.SIGINT, _end)
+    return INTERRUPTED if gone else status
+
 
 if __name__ == "__main__":
     sys.exit(main())

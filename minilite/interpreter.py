@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from minilite.engine.sizes import Axis, Fit
     from minilite.engine.tensor_arguments import Dims, Shapes, TensorKey
     from minilite.format.model import Array, Model, Subgraph
-    from minilite.litert import registerers, wrapper
+    from minilite.litert import metrics, registerers, wrapper
 
     Shape = tuple[int, ...]
 else:
@@ -47,6 +47,7 @@ else:
     sizes = Later("minilite.engine.sizes")
     wrapper = Later("minilite.litert.wrapper")
     registerers = Later("minilite.litert.registerers")
+    metrics = Later("minilite.litert.metrics")
 
 _Self = TypeVar("_Self", bound="Interpreter")  # typing.Self came with Python 3.11
 
@@ -132,6 +133,8 @@ class Interpreter:
         self._call: ArrayCall | None = None
         self._early_shapes: dict[int, Shape] = {}
         self._described: dict[tuple[int, int], Description] = {}
+        if "minilite.litert.metrics" in sys.modules:  # who has not imported it has not put a counter in its place
+            self._metrics.increase_counter_interpreter_creation()
 
     # Sessions ---------------------------------------------------------------------------------------------------------
 
@@ -568,8 +571,8 @@ class Interpreter:
         return []
 
     @property
-    def _metrics(self) -> wrapper.NoMetrics:
-        return wrapper.NoMetrics()
+    def _metrics(self) -> metrics.TFLiteMetrics:
+        return metrics.TFLiteMetrics()
 
     def _native_handle(self) -> int:
         """Raises InputTypeError: there is no tflite::Interpreter behind it."""

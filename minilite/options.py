@@ -281,11 +281,26 @@ def _one_of(name: str, value: Any, known: Sequence[str]) -> None:
         raise errors.InputError(message)
 
 
-def _check_switch(name: str, value: Any) -> None:
+def _limit(name: str, value: Any, unit: str) -> int:
+    """A number of bytes or the like, 0 for None, which is any. Raises: InputError."""
+    return 0 if value is None else checked_count(name, value, 1, unit)
+
+
+_SWITCHES = (
+    "experimental_preserve_all_tensors",
+    "experimental_disable_delegate_node_fusion",
+    "experimental_compress_quantization_zero_points",
+    "preserve_inputs",
+    "reorder",
+)
+
+
+def _check_switches(*values: Any) -> None:
     """Refuses what says neither yes nor no, such as a string. Raises: InputError (also TypeError)."""
-    if value is not None and not hasattr(value, "__bool__"):
-        message = f"{name} is {errors.shortened(repr(value))}, must be True or False"
-        raise errors.InputTypeError(message)
+    for name, value in zip(_SWITCHES, values, strict=True):
+        if value is not None and not hasattr(value, "__bool__"):
+            message = f"{name} is {errors.shortened(repr(value))}, must be True or False"
+            raise errors.InputTypeError(message)
 
 
 class Options:
@@ -310,14 +325,7 @@ class Options:
         max_iterations: Any = None,
         level: Any = None,
     ) -> None:
-        for name, value in {
-            "experimental_preserve_all_tensors": preserve_all,
-            "experimental_disable_delegate_node_fusion": keep_nodes,
-            "experimental_compress_quantization_zero_points": compress_zero_points,
-            "preserve_inputs": preserve_inputs,
-            "reorder": reorder,
-        }.items():
-            _check_switch(name, value)
+        _check_switches(preserve_all, keep_nodes, compress_zero_points, preserve_inputs, reorder)
         _one_of("planner", planner, _PLANNERS)
         sharing = in_place if in_place is not None else "tflite" if planner == "tflite" else "wide"
         _one_of("in_place", sharing, tuple(_IN_PLACE))
@@ -344,11 +352,9 @@ class Options:
         """How many threads a run may use, the caller's included."""
         self.cache_bytes: int = checked_count("plan_cache_bytes", plan_cache_bytes, 0, "bytes")
         """What plans that are not in force may take."""
-        self.max_bytes: int = 0 if max_bytes is None else checked_count("max_bytes", max_bytes, 1, "bytes")
+        self.max_bytes: int = _limit("max_bytes", max_bytes, "bytes")
         """What tensors may take; 0 = any."""
-        self.max_iterations: int = (
-            0 if max_iterations is None else checked_count("max_iterations", max_iterations, 1, "iterations")
-        )
+        self.max_iterations: int = _limit("max_iterations", max_iterations, "iterations")
         """How often a WHILE may run its body; 0 = any."""
         self.level: str | None = checked_level(level)
         """The level of instructions; None: what MINILITE_ISA says, else the best."""

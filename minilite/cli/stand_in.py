@@ -6,6 +6,7 @@ import argparse
 import os
 import runpy
 import shutil
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,6 +50,8 @@ def execute(options: argparse.Namespace) -> int:
     install_as(*names)
     os.environ["PYTHONPATH"] = os.pathsep.join([*folders(names), *filter(None, [os.environ.get("PYTHONPATH")])])
     sys.argv = [program, *options.arguments]
+    if callable(signal.getsignal(signal.SIGINT)):
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # as the program expects it
     try:
         if options.module:
             runpy.run_module(program, run_name="__main__", alter_sys=True)

@@ -133,25 +133,6 @@ def no_handle() -> NoReturn:
     raise errors.InputTypeError(message)
 
 
-class NoMetrics:
-    """LiteRT's counters of use, of which there are none: nothing is counted, nothing is sent."""
-
-    def increase_counter_debugger_creation(self) -> None:
-        """Does nothing, as do all others."""
-
-    increase_counter_interpreter_creation = increase_counter_debugger_creation
-    increase_counter_converter_attempt = increase_counter_debugger_creation
-    increase_counter_converter_success = increase_counter_debugger_creation
-
-    def set_converter_param(self, name: str, value: Any) -> None:
-        """Does nothing."""
-
-    def set_converter_error(self, error_data: Any) -> None:
-        """Does nothing."""
-
-    set_converter_latency = set_converter_error
-
-
 def node_at(nodes: Sequence[_Item], index: int) -> _Item:
     """The main subgraph's node of that number, or what stands for it. Raises: InputError."""
     try:

@@ -216,3 +216,66 @@ def test_interrupted_commands_say_so(monkeypatch: pytest.MonkeyPatch, capsys: py
     monkeypatch.setattr("minilite.cli.digits.run", interrupted)
     assert main(["run"]) == 130
     assert capsys.readouterr().err == "minilite: interrupted\n"
+
+
+STRIKES = """
+import atexit, os, signal, sys
+
+
+class Strikes:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            sys.meta_path.remove(self)
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+sys.meta_path.insert(0, Strikes())
+if {module!r} == "the end":
+    atexit.register(os.kill, os.getpid(), signal.SIGINT)
+"""
+"""Put into sitecustomize.py: Ctrl-C comes when a module is imported, or when Python ends."""
+
+
+def struck(folder: pathlib.Path, module: str, *command: str, more: str = "") -> tuple[int, str]:
+    """The exit status of a command, and what is written to stderr."""
+    (folder / "sitecustomize.py").write_text(STRIKES.format(module=module) + more)
+    environment = {**os.environ, "PYTHONPATH": str(folder)}
+    found = subprocess.run(command or [*COMMAND, "run"], capture_output=True, text=True, check=False, env=environment)
+    return found.returncode, found.stderr
+
+
+@pytest.mark.parametrize(
+    "module", ["minilite.cli", "numpy", "numpy.linalg", "minilite.cli.run", "minilite.engine.program", "the end"]
+)
+def test_ctrl_c_ends_the_command_at_any_moment(module: str, tmp_path: pathlib.Path) -> None:
+    """One line and 130, no traceback, whatever is imported: numpy makes an ImportError of a KeyboardInterrupt."""
+    assert struck(tmp_path, module) == (130, "minilite: interrupted\n")
+
+
+def test_an_interrupt_that_is_swallowed_ends_the_command_too(tmp_path: pathlib.Path) -> None:
+    """After two seconds."""
+    swallows = """
+import time, minilite
+
+
+def version(name):
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+    except KeyboardInterrupt:
+        time.sleep(60)
+
+
+minilite.__getattr__ = version
+"""
+    found = struck(tmp_path, "none", *COMMAND, "--version", more=swallows)
+    assert found == (130, "minilite: interrupted\n")
+
+
+def test_ctrl_c_is_left_to_who_ignores_it_and_to_programs(tmp_path: pathlib.Path) -> None:
+    ignores = "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+    assert struck(tmp_path, "minilite.engine.program", more=ignores) == (0, "")
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import os, signal\ntry:\n    os.kill(os.getpid(), 2)\nexcept KeyboardInterrupt:\n    raise SystemExit(7)\n"
+    )
+    assert struck(tmp_path, "none", *COMMAND, "as", "all", str(program)) == (7, "")

@@ -146,3 +146,12 @@ def test_memory_that_is_short_is_a_runtime_error() -> None:
     with pytest.raises(RuntimeError) as raised:
         interpreter.allocate_tensors()
     assert isinstance(raised.value, MemoryError)
+
+
+def test_a_program_s_own_counter_of_interpreters_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    from minilite.litert import metrics
+
+    calls: list[object] = []
+    monkeypatch.setattr(metrics.TFLiteMetrics, "increase_counter_interpreter_creation", lambda self: calls.append(self))
+    minilite.Interpreter(model_content=relu_chain())
+    assert len(calls) == 1

@@ -360,7 +360,7 @@ for ask in (lambda: ai_edge_litert.aot, lambda: tflite_runtime.Interpreter):
         (
             "module 'ai_edge_litert' has no attribute 'aot': minilite stands in for ai_edge_litert, of which it has interpreter, "
             "compiled_model, tensor_buffer, environment, options, hardware_accelerator, cpu_options, cpu_kernel_mode, "
-            "gpu_options, qualcomm_options, intel_openvino_options"
+            "gpu_options, qualcomm_options, intel_openvino_options, metrics_portable"
         ),
         "module 'tflite_runtime' has no attribute 'Interpreter': minilite stands in for tflite_runtime, of which it has interpreter",
     ]
