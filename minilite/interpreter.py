@@ -566,9 +566,7 @@ class Interpreter:
         if not self._safe_to_run():
             raise errors.StateError(wrapper.VIEW_HELD)
 
-    @property
-    def _custom_op_registerers(self) -> list[Any]:
-        return []
+    _custom_op_registerers = _delegates  # there are none of these either
 
     @property
     def _metrics(self) -> metrics.TFLiteMetrics:
