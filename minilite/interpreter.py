@@ -566,14 +566,13 @@ class Interpreter:
         if not self._safe_to_run():
             raise errors.StateError(wrapper.VIEW_HELD)
 
-    _custom_op_registerers = _delegates  # there are none of these either
+    _custom_op_registerers = _delegates  # neither of them exists
 
     @property
     def _metrics(self) -> metrics.TFLiteMetrics:
         return metrics.TFLiteMetrics()
 
     def _native_handle(self) -> int:
-        """Raises InputTypeError: there is no tflite::Interpreter behind it."""
         return wrapper.no_handle()
 
 
