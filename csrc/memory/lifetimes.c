@@ -51,12 +51,10 @@ static void find_lifetimes(ml_planner *p) {
     }
     for (int32_t t = 0; t < g->n_tensors; t++)
         if (p->place[t] == ML_PLACE_PERSISTENT)
-            p->first[t] = 0; /* variables exist before the first node, even if a node writes
-                               * them */
+            p->first[t] = 0; /* variables exist before the first node */
     bool free_unread = (p->options & ML_FREE_UNREAD) != 0, all_given = inputs_are_fixed(p);
     for (int32_t t = 0; t < g->n_tensors; t++) {
-        bool fixed = p->fixed[t] >= 0; /* its caller counted on its bytes being free after its last
-                                * reader */
+        bool fixed = p->fixed[t] >= 0; /* then it is freed after its last reader */
         bool keep_input = (p->edge[t] & 1) && (p->options & ML_KEEP_INPUTS) && !fixed;
         bool kept = (p->edge[t] & 2) || keep_input || (p->options & ML_KEEP_ALL);
         if (kept || (p->last[t] < 0 && !free_unread && !fixed)) p->last[t] = ML_FOREVER;
