@@ -112,7 +112,7 @@ ml_block *ml_carry_blocks(const ml_call *c, const ml_child *child, int32_t i) {
     ml_state *s = c->env->engine->engine->state;
     if (!s->carries) s->carries = calloc(2 * (size_t)s->graph->total_slots + 1, sizeof *s->carries);
     if (!s->carries) {
-        ml_fail(c, ML_ARENA_ERROR, "no memory for the carries of a loop");
+        ml_fail(c, ML_ARENA_ERROR, "no memory for the carried values of a loop");
         return NULL;
     }
     int32_t slot = child->subgraph->slots[child->io->inputs[i]];

@@ -159,7 +159,7 @@ static ml_status prepare_find(const ml_call *c, ml_wish *wish) {
 static ml_status check_table(const ml_call *c, const table *t) {
     const int32_t keys = ml_in_tensor(c, KEYS)->type, values = ml_out_tensor(c, 0)->type;
     if (keys == t->key_type && values == t->value_type) return ML_OK;
-    return ml_fail(c, ML_KERNEL_ERROR, "the table goes from %s to %s, the node from %s to %s",
+    return ml_fail(c, ML_KERNEL_ERROR, "the table maps %s to %s, the node expects %s to %s",
                    ml_type_name(t->key_type), ml_type_name(t->value_type), ml_type_name(keys),
                    ml_type_name(values));
 }

@@ -218,7 +218,8 @@ static ml_status check_mfcc(const ml_call *c, void *params) {
                        "least 0",
                        p->lower, p->upper);
     if (p->coefficients <= p->bands) return ML_OK;
-    return ml_fail(c, ML_UNSUPPORTED, "%d coefficients of %d bands, at most one per band",
+    return ml_fail(c, ML_UNSUPPORTED,
+                   "there are %d coefficients for %d bands, at most one per band is possible",
                    p->coefficients, p->bands);
 }
 

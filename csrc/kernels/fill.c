@@ -88,7 +88,9 @@ static ml_status prepare_range(const ml_call *c, ml_wish *wish) {
     }
     if (!known) return ml_open(wish, 0);
     int64_t count = ml_input(c, 0)->type == ML_F32 ? count_floats(c) : count_integers(c);
-    if (count < 0) return ml_fail(c, ML_SHAPE_ERROR, "delta does not lead from start to limit");
+    if (count < 0)
+        return ml_fail(c, ML_SHAPE_ERROR,
+                       "delta has the wrong sign or is 0: it does not lead from start to limit");
     ml_shape shape = {.rank = 0};
     ml_status status = ml_append_dim(c, &shape, count);
     return status == ML_OK ? ml_set_output(c, 0, &shape) : status;

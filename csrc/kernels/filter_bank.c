@@ -37,7 +37,8 @@ static ml_status prepare_bank(const ml_call *c, ml_wish *wish) {
             return ml_fail(c, ML_SHAPE_ERROR, "input %d must be a row, its shape is %s", i,
                            ml_shape_text(shape, text));
         if (i >= FREQUENCIES && shape->dims[0] <= channels)
-            return ml_fail(c, ML_SHAPE_ERROR, "input %d has %d numbers, %d channels take %d", i,
+            return ml_fail(c, ML_SHAPE_ERROR,
+                           "input %d has %d numbers, for %d channels it must have %d", i,
                            shape->dims[0], channels, channels + 1);
     }
     return ml_set_output(c, 0, &(ml_shape){.rank = 1, .dims = {channels}});
@@ -136,7 +137,8 @@ static ml_status prepare_noise(const ml_call *c, ml_wish *wish) {
     const ml_status status = prepare_row(c, 2);
     const int32_t found = status == ML_OK ? ml_input(c, 0)->shape.dims[0] : channels;
     if (found != channels)
-        return ml_fail(c, ML_SHAPE_ERROR, "%d bands, the options say %d", found, channels);
+        return ml_fail(c, ML_SHAPE_ERROR, "the input has %d bands, the options say %d", found,
+                       channels);
     return status;
 }
 
@@ -178,10 +180,10 @@ static ml_status prepare_pcan(const ml_call *c, ml_wish *wish) {
     const int64_t gains = ml_elements(&ml_input(c, 2)->shape);
     char one[96], other[96];
     if (!ml_same_shape(x, noise))
-        return ml_fail(c, ML_SHAPE_ERROR, "bands of shape %s, noise of %s", ml_shape_text(x, one),
-                       ml_shape_text(noise, other));
+        return ml_fail(c, ML_SHAPE_ERROR, "bands have shape %s, noise has %s: they must be equal",
+                       ml_shape_text(x, one), ml_shape_text(noise, other));
     if (gains < GAINS)
-        return ml_fail(c, ML_SHAPE_ERROR, "a table of %lld gains, expected %d or more",
+        return ml_fail(c, ML_SHAPE_ERROR, "the table has %lld gains, expected %d or more",
                        (long long)gains, GAINS);
     return prepare_row(c, 1);
 }

@@ -76,7 +76,7 @@ static ml_status prepare_concatenation(const ml_call *c, ml_wish *wish) {
         if (!same || !ml_same_shape(first, &other)) {
             char one[96], another[96];
             return ml_fail(c, ML_SHAPE_ERROR,
-                           "input 0 has the shape %s, input %d %s: they differ beyond axis %d",
+                           "input 0 has the shape %s, input %d %s: they differ outside axis %d",
                            ml_shape_text(first, one), i,
                            ml_shape_text(&ml_input(c, i)->shape, another), axis);
         }
@@ -234,8 +234,9 @@ static ml_status check_joined(const ml_call *c, int i) {
     const bool by_channel =
         ml_input_quantization(c, i)->n_scales > 1 || ml_output_quantization(c, 0)->n_scales > 1;
     if (!by_channel && scale_y > 0 && isfinite(scale_x)) return ML_OK;
-    return ml_fail(c, ML_UNSUPPORTED, "%s of scale %g cannot be brought to the output's, %g", name,
-                   scale_x, scale_y);
+    return ml_fail(c, ML_UNSUPPORTED,
+                   "%s has scale %g, which cannot be converted to the output's, %g", name, scale_x,
+                   scale_y);
 }
 static ml_status check_concatenation(const ml_call *c, void *params) {
     ml_status status = ML_OK;

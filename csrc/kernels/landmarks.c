@@ -33,8 +33,8 @@ static ml_status prepare_matrix(const ml_call *c, ml_wish *wish) {
     for (int64_t i = 0; i < p->subset.bytes / (int64_t)sizeof *subset; i++)
         if (subset[i] > most) most = subset[i];
     if (most >= x->dims[1])
-        return ml_fail(c, ML_SHAPE_ERROR, "the options name point %d, there are %d", most,
-                       x->dims[1]);
+        return ml_fail(c, ML_SHAPE_ERROR, "the options name point %d, the input has %d points",
+                       most, x->dims[1]);
     return ml_set_output(c, 0, &(ml_shape){.rank = 3, .dims = {1, 4, 4}});
 }
 

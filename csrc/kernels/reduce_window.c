@@ -282,8 +282,7 @@ static ml_status check_stablehlo(const ml_call *c, void *params) {
     const int64_t number = ml_option_of(c, "body_subgraph_index").integer;
     const ml_subgraph_row *rows = c->env->core->subgraph_row(c, (int32_t)number);
     if (!rows)
-        return ml_fail(c, ML_UNSUPPORTED,
-                       "subgraph %lld, which is to join elements, does not exist",
+        return ml_fail(c, ML_UNSUPPORTED, "its body is subgraph %lld, which does not exist",
                        (long long)number);
     const char *name = rows->n_nodes ? c->env->core->operator_name(c, &rows->nodes[0]) : "nothing";
     for (size_t i = 0; i < sizeof known / sizeof known[0] && rows->n_nodes == 1; i++)
@@ -292,7 +291,7 @@ static ml_status check_stablehlo(const ml_call *c, void *params) {
             return ML_OK;
         }
     return ml_fail(c, ML_UNSUPPORTED,
-                   "elements are joined by %s%s, must be a single ADD, MUL, MAXIMUM, MINIMUM (or "
+                   "its body is %s%s, must be a single ADD, MUL, MAXIMUM, MINIMUM (or "
                    "STABLEHLO's), LOGICAL_AND, STABLEHLO_AND or LOGICAL_OR",
                    name, rows->n_nodes > 1 ? " and others" : "");
 }

@@ -13,9 +13,10 @@ static ml_status prepare_reverse_sequence(const ml_call *c, ml_wish *wish) {
     char text[96];
     if (p->sequence < 0 || p->batch < 0 || p->sequence >= x->rank || p->batch >= x->rank ||
         p->sequence == p->batch)
-        return ml_fail(c, ML_SHAPE_ERROR,
-                       "sequences along dimension %d, batches along %d: must be two of %d",
-                       p->sequence, p->batch, x->rank);
+        return ml_fail(
+            c, ML_SHAPE_ERROR,
+            "seq_dim is %d and batch_dim %d: they must be two of the input's %d dimensions",
+            p->sequence, p->batch, x->rank);
     if (lengths->rank != 1 || lengths->dims[0] != x->dims[p->batch])
         return ml_fail(c, ML_SHAPE_ERROR, "lengths have the shape %s, expected (%d,)",
                        ml_shape_text(lengths, text), x->dims[p->batch]);

@@ -58,7 +58,8 @@ static ml_status prepare_unsorted(const ml_call *c, ml_wish *wish) {
     int64_t segments = 0;
     ml_read_index(count, value, 0, &segments);
     if (segments < 0)
-        return ml_fail(c, ML_SHAPE_ERROR, "the number of segments is %lld", (long long)segments);
+        return ml_fail(c, ML_SHAPE_ERROR, "the number of segments is %lld, expected 0 or more",
+                       (long long)segments);
     return take_rows(c, segments);
 }
 

@@ -13,7 +13,7 @@ static ml_status check_skip_gram(const ml_call *c, void *params) {
     const int64_t skip = ml_option_of(c, "max_skip_size").integer;
     if (size > 0 && size <= 64 && skip >= 0) return ML_OK;
     return ml_fail(c, ML_UNSUPPORTED,
-                   "%lld words, %lld of them left out: expected 1 to 64, and 0 or more",
+                   "ngram_size is %lld and max_skip_size %lld, expected 1 to 64 and 0 or more",
                    (long long)size, (long long)skip);
 }
 

@@ -152,7 +152,9 @@ static ml_status resolve(const ml_call *c, const slice_values *v, slice_axis *ax
             if (status == ML_OK && !in_mask(params->shrink_axis_mask, i))
                 status = ml_append_dim(c, shape, a->count);
         } else if (!ellipsis) {
-            return ml_fail(c, ML_SHAPE_ERROR, "%d entries for an input of rank %d", entries, rank);
+            return ml_fail(c, ML_SHAPE_ERROR,
+                           "begin has %d entries, the input has rank %d: there must not be more",
+                           entries, rank);
         }
     }
     for (; axis < rank && status == ML_OK; axis++)

@@ -27,7 +27,7 @@ static ml_status prepare_kept(const ml_call *c, const stream_blob *b) {
     int64_t bytes;
     if (__builtin_mul_overflow(b->rows * element, b->width, &bytes) || bytes > KEPT_BYTES)
         return ml_fail(c, ML_SHAPE_ERROR,
-                       "%lld streams keep %lld elements each, there is room for %lld in all",
+                       "%lld streams of %lld elements exceed the limit of %lld elements in all",
                        (long long)b->rows, (long long)b->width, (long long)(KEPT_BYTES / element));
     *(stream_blob *)c->blob = *b;
     return ML_OK;
@@ -121,8 +121,9 @@ static ml_status prepare_overlap(const ml_call *c, ml_wish *wish) {
     if (x->rank < 2) return fail_rank(c, "frames of samples");
     const int64_t frames = x->dims[x->rank - 2], size = x->dims[x->rank - 1];
     if (step > size)
-        return ml_fail(c, ML_SHAPE_ERROR, "frames of %lld samples, the step is %d", (long long)size,
-                       step);
+        return ml_fail(c, ML_SHAPE_ERROR,
+                       "frames have %lld samples, the step is %d: it must not be longer",
+                       (long long)size, step);
     ml_shape y = {.rank = 0};
     ml_status status = ml_append_dims(c, &y, x, 0, x->rank - 2);
     if (status == ML_OK) status = ml_append_dim(c, &y, frames * step);
@@ -212,8 +213,8 @@ static ml_status prepare_stacker(const ml_call *c, ml_wish *wish) {
     const ml_shape *x = &ml_input(c, 0)->shape;
     if (x->rank != 1) return fail_rank(c, "a row of channels");
     if (x->dims[0] != p->channels)
-        return ml_fail(c, ML_SHAPE_ERROR, "%d channels, the options say %d", x->dims[0],
-                       p->channels);
+        return ml_fail(c, ML_SHAPE_ERROR, "the input has %d channels, the options say %d",
+                       x->dims[0], p->channels);
     const int64_t made = (int64_t)p->channels * ((int64_t)p->left + p->right + 1);
     const stream_blob b = {1, 1, p->channels, made, made};
     ml_shape y = {.rank = 0};
@@ -248,15 +249,16 @@ static ml_status stack(const ml_call *c) {
 static ml_status check_framer(const ml_call *c, void *params) {
     const framer_params *p = params;
     if (p->step <= p->size) return ML_OK;
-    return ml_fail(c, ML_UNSUPPORTED, "frames of %d samples, the step, %d, must not be longer",
-                   p->size, p->step);
+    return ml_fail(c, ML_UNSUPPORTED,
+                   "frames have %d samples, the step is %d: it must not be longer", p->size,
+                   p->step);
 }
 static ml_status check_stacker(const ml_call *c, void *params) {
     const stacker_params *p = params;
     const int32_t beside = p->left + p->right + 1;
     if (p->step <= beside) return ML_OK;
-    return ml_fail(c, ML_UNSUPPORTED, "%d frames side by side, the step, %d, must not be longer",
-                   beside, p->step);
+    return ml_fail(c, ML_UNSUPPORTED,
+                   "%d frames are stacked, the step is %d: it must not be longer", beside, p->step);
 }
 
 #define STREAM(operator, kernel_name, operands, check_fn, params, prepare_fn, ...)               \

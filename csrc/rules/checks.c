@@ -144,8 +144,10 @@ ml_status ml_check_decomposition(const ml_call *c, const double *known, int n_kn
         if (!values || t->type != ML_F32) continue;
         for (int64_t j = 0; j < t->bytes / (int64_t)sizeof *values; j++)
             if (!is_known((double)values[j], known, n_known))
-                return ml_fail(c, ML_UNSUPPORTED, "tensor %d of its decomposition holds %g", i,
-                               (double)values[j]);
+                return ml_fail(
+                    c, ML_UNSUPPORTED,
+                    "constant %d of its decomposition holds %g, which is not part of the operator",
+                    i, (double)values[j]);
     }
     return ML_OK;
 }

@@ -16,7 +16,8 @@ ml_status ml_prepare_take(const ml_call *c, int32_t batch, int32_t end, int32_t 
                        batch, axis, indices->rank);
     for (int32_t d = 0; d < batch; d++)
         if (x->dims[d] != indices->dims[d])
-            return ml_fail(c, ML_SHAPE_ERROR, "dimension %d is %d of the input, %d of indices", d,
+            return ml_fail(c, ML_SHAPE_ERROR,
+                           "batch dimension %d is %d in the input, %d in the indices", d,
                            x->dims[d], indices->dims[d]);
     ml_status status = ml_append_dims(c, &y, x, 0, axis);
     if (status == ML_OK) status = ml_append_dims(c, &y, indices, batch, end);

@@ -140,7 +140,7 @@ ml_status ml_check_weighted(const ml_call *c, const ml_weighted *w, int32_t outp
                        (long long)ml_elements(&bias->shape), outputs);
     if (w && w->outputs != outputs)
         return ml_fail(c, ML_SHAPE_ERROR,
-                       "weights of %d outputs, made for a file's of %d, cannot be requantized",
+                       "the weights have %d outputs, their quantization in the file is for %d",
                        outputs, w->outputs);
     return ML_OK;
 }

@@ -17,8 +17,8 @@ static ml_status set_output(const ml_call *c, int i, const ml_shape *shape) {
     ml_residence *r = fe->engine->residence;
     if (!r->learnt) { /* these are the plan's rows, which runs must not write */
         char before[96], now[96];
-        return ml_fail(c, ML_KERNEL_ERROR, "output %d came with shape %s, its prepare set %s", i,
-                       ml_shape_text(shape, now), ml_shape_text(&t->shape, before));
+        return ml_fail(c, ML_KERNEL_ERROR, "output %d was given shape %s, but prepare has set %s",
+                       i, ml_shape_text(shape, now), ml_shape_text(&t->shape, before));
     }
     ml_core_give_shape(t, shape, elements);
     ml_mark_readers(r, fe->sub, fe->place, c->env->slots[c->inputs[c->n_inputs + i]]);
@@ -41,7 +41,7 @@ static ml_status set_bytes(const ml_call *c, int i, int64_t bytes) {
     if (!block)
         return ml_fail(c, ML_KERNEL_ERROR, "output %d does not hold values of variable size", i);
     if (bytes < 0)
-        return ml_fail(c, ML_KERNEL_ERROR, "output %d asks for %lld bytes", i, (long long)bytes);
+        return ml_fail(c, ML_KERNEL_ERROR, "output %d was given %lld bytes", i, (long long)bytes);
     ml_status status = ml_block_reserve(&c->env->engine->engine->state->interpreter->account, block,
                                         bytes, c->env->error);
     if (status != ML_OK) return status;

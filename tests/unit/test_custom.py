@@ -274,7 +274,7 @@ def test_a_result_keeps_to_its_shape_function() -> None:
     function = with_shape(lambda node, x: x[: lengths.pop(0)], lambda node, x: (4,))
     interpreter = ready(custom_chain("Foo"), custom_ops={"Foo": function})
     assert run(interpreter, floats(1, 2, 3, 4))[0].tolist() == [1, 2, 3, 4]
-    text = r"^subgraph 0, node 0 \(Foo 'y'\): output 0 came with shape \(2\), its prepare set \(4\)$"
+    text = r"^subgraph 0, node 0 \(Foo 'y'\): output 0 was given shape \(2\), but prepare has set \(4\)$"
     with pytest.raises(minilite.KernelError, match=text):
         interpreter.invoke()
     interpreter.invoke()

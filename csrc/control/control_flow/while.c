@@ -34,8 +34,8 @@ static ml_status check_types(const ml_call *c, const ml_child *condition, const 
                 out = ml_output(c, i)->type;
         if (carry != back || carry != out)
             return ml_fail(c, ML_SHAPE_ERROR,
-                           "carry %d has type %s, the body returns %s, the output has %s", i,
-                           ml_type_name(carry), ml_type_name(back), ml_type_name(out));
+                           "carried value %d has type %s, the body returns %s, the output has %s",
+                           i, ml_type_name(carry), ml_type_name(back), ml_type_name(out));
     }
     const ml_tensor *t = ml_child_output(c, condition, 0);
     if (t->type != ML_B8)
@@ -171,7 +171,8 @@ static ml_status carry_on(const ml_call *c, const ml_child *body, int turn) {
     for (int32_t i = 0; i < c->n_inputs; i++) {
         ml_value_now value = ml_child_value(c, body, i);
         if (!value.tensor->shaped || (!value.data && value.bytes > 0))
-            return ml_fail(c, ML_KERNEL_ERROR, "the body computes no value for carry %d", i);
+            return ml_fail(c, ML_KERNEL_ERROR, "the body computes no value for carried value %d",
+                           i);
         ml_block *blocks = ml_carry_blocks(c, body, i);
         ml_status status = ml_block_set(ml_account_of(c), &blocks[turn], &value.tensor->shape,
                                         value.tensor->type, value.data, value.bytes, c->env->error);

@@ -88,7 +88,8 @@ ml_status ml_lstm_run(const ml_call *c, int64_t head, ml_step_fn *step) {
 static ml_status together(const ml_call *c, int32_t first, int32_t n, bool wanted) {
     for (int32_t i = first; i < first + n; i++)
         if ((ml_input(c, i) != NULL) != wanted)
-            return ml_fail(c, ML_SHAPE_ERROR, "input %d is %s, unlike the others of its group", i,
+            return ml_fail(c, ML_SHAPE_ERROR,
+                           "input %d is %s, but other inputs of its group are not", i,
                            wanted ? "absent" : "given");
     return ML_OK;
 }

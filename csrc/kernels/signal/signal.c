@@ -218,7 +218,9 @@ static ml_status prepare_energy(const ml_call *c, ml_wish *wish) {
                        ml_shape_text(x, text));
     const int32_t bins = x->dims[0] / 2;
     if (p->start > p->end || p->end > bins)
-        return ml_fail(c, ML_SHAPE_ERROR, "frequencies %d to %d of %d", p->start, p->end, bins);
+        return ml_fail(c, ML_SHAPE_ERROR,
+                       "frequencies %d to %d are not a range within the %d of the input", p->start,
+                       p->end, bins);
     return ml_set_output(c, 0, &(ml_shape){.rank = 1, .dims = {bins}});
 }
 

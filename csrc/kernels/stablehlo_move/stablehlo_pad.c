@@ -53,8 +53,10 @@ static ml_status prepare_pad(const ml_call *c, ml_wish *wish) {
         const int64_t low = ml_item(p->low, d), high = ml_item(p->high, d),
                       gap = ml_item(p->interior, d);
         if (gap < 0 || gap > limit || low < -limit || low > limit || high < -limit || high > limit)
-            return ml_fail(c, ML_SHAPE_ERROR, "dimension %d is padded by %lld, %lld and %lld", d,
-                           (long long)low, (long long)gap, (long long)high);
+            return ml_fail(
+                c, ML_SHAPE_ERROR,
+                "padding of dimension %d is out of range: low %lld, interior %lld, high %lld", d,
+                (long long)low, (long long)gap, (long long)high);
         dims[d] = pad_dimension(x->dims[d], low, high, gap + 1);
         empty = empty || dims[d].size <= 0;
         if (dims[d].size > limit)

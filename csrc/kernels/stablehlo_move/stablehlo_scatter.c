@@ -137,7 +137,8 @@ static ml_status check_scatter(const ml_call *c, void *params) {
     const int64_t number = ml_option_of(c, "update_computation_subgraph_index").integer;
     const ml_subgraph_row *rows = c->env->core->subgraph_row(c, (int32_t)number);
     if (!rows)
-        return ml_fail(c, ML_UNSUPPORTED, "subgraph %lld, which is to join updates, does not exist",
+        return ml_fail(c, ML_UNSUPPORTED,
+                       "its update computation is subgraph %lld, which does not exist",
                        (long long)number);
     ((scatter_params *)params)->rule = REPLACE;
     if (rows->n_nodes == 0) return ML_OK;
@@ -149,7 +150,7 @@ static ml_status check_scatter(const ml_call *c, void *params) {
         }
     return ml_fail(
         c, ML_UNSUPPORTED,
-        "updates are joined by %s%s, must be a single STABLEHLO_ADD, STABLEHLO_MULTIPLY, "
+        "its update computation is %s%s, must be a single STABLEHLO_ADD, STABLEHLO_MULTIPLY, "
         "STABLEHLO_MAXIMUM or STABLEHLO_MINIMUM",
         name, rows->n_nodes > 1 ? " and others" : "");
 }
