@@ -1,4 +1,4 @@
-"""python -m minilite."""
+"""python -m minilite: runs the command."""
 
 import sys
 

@@ -110,8 +110,12 @@ def test_padding_refused() -> None:
     pad(counting((3, 4)), [1], [1], [1]).refused(
         ShapeError, "padding of 1 dimensions, the input has 2", by_litert=False
     )
-    pad(counting((3,)), [1], [1], [-1]).refused(ShapeError, "padding of dimension 0 is out of range: low 1, interior -1, high 1", by_litert=False)
-    pad(counting((3,)), [2**31], [0], [0]).refused(ShapeError, "padding of dimension 0 is out of range", by_litert=False)
+    pad(counting((3,)), [1], [1], [-1]).refused(
+        ShapeError, "padding of dimension 0 is out of range: low 1, interior -1, high 1", by_litert=False
+    )
+    pad(counting((3,)), [2**31], [0], [0]).refused(
+        ShapeError, "padding of dimension 0 is out of range", by_litert=False
+    )
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
