@@ -63,8 +63,8 @@ typedef struct ml_sharing {
     bool alone; /* the result of the tries */
 } ml_sharing;
 
-/* One block, except for `learnt`. While `resolved`, its pointers are those for the places that arena
- * and spills had when they were made. */
+/* One block, except for `learnt`. While `resolved`, its pointers are those for the places that
+ * arena and spills had when they were made. */
 typedef struct ml_residence {
     struct ml_residence *next; /* in the same bucket */
     struct ml_residence *older, *newer; /* by last use */
