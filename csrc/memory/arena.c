@@ -144,7 +144,8 @@ void ml_arena_release(ml_arena *arena) {
 void ml_arena_shrink(ml_arena *arena, int64_t bytes) {
     int64_t rounded = ml_round_up(bytes, ml_os_page_bytes());
     if (rounded >= arena->capacity) return;
-    /* Addresses stay valid: a copy out of them without a turn meets other bytes, not a fault. */
+    /* Addresses stay valid: code that copies from them without the turn reads other bytes instead
+     * of crashing. */
     if (arena->reserved) {
         if (!ml_os_drop(arena->base + rounded, arena->capacity - rounded)) return;
     } else if (rounded == 0) {

@@ -4,10 +4,11 @@
  * resolves nothing. Nodes that need something special (numpy, weights to be packed first, unsettled
  * shapes) have another function in their step.
  *
- * Where it can be stopped: before each step, before each turn of a loop, before each block of
- * parallel work. The cancel flag is read each time, for that costs a load. The clock costs more, so
- * it is looked at when enough work has gone by, counted in ticks, and Python is asked for signals
- * when 50 ms have. A block is always enough: it may take milliseconds. */
+ * A run can be stopped before each step, before each iteration of a loop, and before each block of
+ * parallel work. The cancel flag is read each time, which costs one load. Reading the clock costs
+ * more, so that is done after a certain amount of work, counted in ticks, and before every block,
+ * since a block may take milliseconds. When 50 ms have passed, Python is asked to handle
+ * signals. */
 #include "os/os.h"
 #include "run/debug.h"
 #include "run/run.h"
@@ -16,8 +17,8 @@ static const int64_t poll_every_ns = 50 * 1000 * 1000;
 
 /* Interruption --------------------------------------------------------------------------------- */
 
-/* The first look of a run starts the 50 ms: a run that is shorter never enters Python. One that is
- * done before there is enough work for a look asks for no time either. */
+/* The first reading in a run starts the 50 ms, so a shorter run never calls Python. A run too small
+ * for one reading never reads the clock. */
 static ml_status look_at_clock(ml_state *s) {
     s->ticks = ML_TICKS_PER_LOOK;
     int64_t now = ml_os_recently();

@@ -1,4 +1,4 @@
-/* run.c -- running the plan in force: what is done before the first node and after the last. */
+/* run.c -- runs the plan in use: everything before the first node and after the last. */
 #include "run/run.h"
 
 #include <stdlib.h>
@@ -56,7 +56,7 @@ static void place_anew(ml_state *s, ml_residence *r) {
     free(inputs);
 }
 
-/* All nodes, on the threads that make it fastest. */
+/* Runs all nodes, on the caller's thread or on all, whichever is faster. */
 static ml_status run_nodes(ml_state *s, ml_residence *r) {
     ml_pool *pool = s->interpreter->pool;
     if (!pool || ml_pool_threads(pool) == 1) return ml_run_frame(s, r, 0);

@@ -20,7 +20,7 @@ enum { ML_TICKS_PER_LOOK = 64 };
 ml_status ml_check_interrupt(ml_state *state, int32_t ticks);
 /* The same, between blocks of a node; it reads the clock each time. `owner` is the state. */
 ml_status ml_poll_state(void *owner);
-/* What the step of a node runs that is prepared for what it reads. */
+/* The function that a step calls when its node is prepared for the shapes it reads. */
 ml_eval_fn ml_eval_of(const ml_node *node, const ml_node_plan *row);
 
 /* dynamic.c: the function of all other steps: prepares the node for the shapes it reads now, gives

@@ -1,6 +1,7 @@
 /* run_core.c -- the core's functions for kernels in a run.
  *
- * graph/planning_core.c is the core before any run. Kernels do not ask which of the two it is. */
+ * graph/planning_core.c has those for planning. Kernels need not know which of the two they
+ * have. */
 #include "os/os.h"
 #include "run/run.h"
 

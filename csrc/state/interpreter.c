@@ -5,9 +5,10 @@
  * are refused instead of waiting. So a function that is called by a run cannot wait for that same
  * run, and a program that shares an interpreter among threads gets an error.
  *
- * Everything of an interpreter and its states may be read and written in a call's turn; in a copy's
- * it is read, and bytes of tensors are written. No turn is needed for cancel, the sequence and
- * pins, which are atomic, nor for the generation, which is compared again in a turn. */
+ * With the turn of a call, everything in an interpreter and its states may be read and written.
+ * With the turn of a copy, everything may be read, and bytes of tensors written. Cancel, the
+ * sequence and pins need no turn, because they are atomic; nor does the generation, which is
+ * compared again in a turn. */
 #include <stdlib.h>
 
 #include "os/os.h"

@@ -1,5 +1,5 @@
-/* pool.c -- the threads of one interpreter: starting and ending them, running their blocks,
- * waiting. share.c has how blocks are shared. */
+/* pool.c -- the threads of one interpreter: starts and ends them, runs blocks on them, waits for
+ * them. How blocks are shared is in share.c. */
 #include "threads/pool.h"
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@ typedef struct pool_worker {
     ml_status status; /* of the first block that failed on this worker, in the current work */
     int64_t failed; /* that block */
     ml_error failure; /* its error */
-    ml_error error; /* where bodies write */
+    ml_error error; /* bodies write their errors here */
     ml_os_thread thread;
 } pool_worker;
 
@@ -47,9 +47,9 @@ struct ml_pool {
     uint8_t *scratch; /* `scratch_bytes` per worker */
     int64_t scratch_bytes;
     int32_t threads;
-    int32_t started; /* workers that run, beside the caller */
-    bool may_start; /* not when the system refused in this run */
-    int64_t process; /* where the workers are */
+    int32_t started; /* running workers, without the caller */
+    bool may_start; /* false if the system refused a thread in this run */
+    int64_t process; /* the process in which workers were started */
 };
 
 static inline void pause_briefly(void) {

@@ -78,11 +78,11 @@ def read_file(path: str | os.PathLike[str]) -> memoryview | bytes:
 
 
 def _mapped(descriptor: int, size: int) -> memoryview | None:
-    """A file's mapping; None for small ones, and where there can be none."""
+    """A mapping of the file; None for small files, and for files that cannot be mapped."""
     pointer = lib.ml_os_map_file(descriptor, size) if size > _SMALL else None
     if not pointer:
         return None
-    unmap = lib.ml_os_unmap_file  # bound here: when the interpreter exits, modules go before objects
+    unmap = lib.ml_os_unmap_file  # bound here, because modules are freed before objects when Python exits
     return memoryview(ffi.buffer(ffi.gc(pointer, lambda mapped: unmap(mapped, size)), size)).toreadonly()
 
 
