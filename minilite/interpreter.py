@@ -496,7 +496,7 @@ class Interpreter:
         return f"<{type(self).__name__}: {len(graph.nodes)} nodes, {len(graph.tensors)} tensors{memory}>"
 
     def _repr_html_(self) -> str:
-        """What notebooks show: inputs, outputs, memory."""
+        """HTML for notebooks: inputs, outputs, memory."""
         return displays.interpreter_html(self)
 
     # Copies -----------------------------------------------------------------------------------------------------------

@@ -57,8 +57,8 @@ def binding_rows(bound: Sequence[tuple[int, int, int]]) -> BindingRows:
 
 
 class Place:
-    """Where a tensor is now, and what array fits it: valid as long as the state's number is this one, of layouts or of
-    generations (`moves`)."""
+    """Where a tensor is now, and which array fits it. Valid as long as the state's layout number, or its generation if
+    `moves`, does not change."""
 
     __slots__ = (
         "address", "array_shape", "bytes", "dtype", "encoded", "generation", "layout", "moves", "settled", "shape",
@@ -74,21 +74,22 @@ class Place:
         self.storage: str = STORAGES[tensor.storage]
         self.bytes: int = now.bytes
         self.address: int = int(ffi.cast("uintptr_t", now.data))
-        """0: it has no memory."""
+        """0 = it has no memory."""
         self.layout: int = now.layout
-        """The number, of places that runs leave alone, at which it was looked up."""
+        """The layout number when it was looked up."""
         self.settled: bool = bool(now.settled)
-        """Runs change no shape at all, so they move nothing."""
+        """Runs change no shapes, so they move nothing."""
         self.moves: bool = bool(now.moves)
         """Runs may change this tensor's shape and place."""
         self.array_shape: Shape = ()
-        """Of the array that fits it: `shape`, but for sparse constants. engine/place.py fills in this and what
-        follows."""
+        """The shape of the array that fits it: `shape`, except for sparse constants. engine/place.py fills in this
+        field and those below."""
         self.dtype: Any = None
-        """Of the array that fits it."""
+        """The dtype of the array that fits it."""
         self.writable: bool = False
         self.encoded: int | None = None
-        """The type, where an array of values is not the tensor's bytes: strings, elements of less than a byte."""
+        """The type's code, if an array of values has other bytes than the tensor: strings, elements of less than a
+        byte."""
 
     def fits(self, array: Array) -> bool:
         """Whether the array has the tensor's type, in this machine's byte order, and its shape."""

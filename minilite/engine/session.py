@@ -68,8 +68,8 @@ class Session:
         self._root = root
         self._ask, self._requested_of = self.state.asking()
         self._prepare, self._as_bound = self.state.preparing()
-        self._asks = 0  # counts what was asked for since: other threads may ask while tensors are allocated
-        self._allocated = False  # a plan is in force
+        self._asks = 0  # counts requests: other threads may request shapes while tensors are allocated
+        self._allocated = False  # a plan is in use
         self._bound: Mapping[int, Binding] = {}  # arrays that stand in for tensors, by number
         self._bound_requested: Mapping[int, Binding] = self._bound
         self.released: bool = False
