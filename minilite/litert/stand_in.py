@@ -1,4 +1,4 @@
-"""Standing in for LiteRT: programs that import it get minilite, unchanged."""
+"""install_as: lets programs that import LiteRT run on minilite, unchanged."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from minilite.errors import InputError
 from minilite.late import Later
 
 NAMES = ("ai_edge_litert", "tflite_runtime", "tensorflow.lite")
-"""The packages that it can stand in for."""
+"""The packages that minilite can replace."""
 OURS = "minilite.interpreter"
 """The module that takes the place of theirs."""
 _OPTIONS = "minilite.litert.options"
@@ -37,7 +37,8 @@ VERSIONS = {"ai_edge_litert": "2.3.0", "tflite_runtime": "2.14.0", "tensorflow":
 
 
 def install_as(*names: str) -> None:
-    """Makes `import NAME.interpreter` give minilite, for the rest of this process; without names for all of NAMES.
+    """Makes `import NAME.interpreter` import minilite, for the rest of this process; without arguments for all of
+    NAMES.
 
     Of ai_edge_litert it also replaces the modules that run models by CompiledModel. To be called before the program
     imports them: what was imported already stays. Processes that `multiprocessing` starts get it too, whatever their
@@ -51,7 +52,7 @@ def install_as(*names: str) -> None:
             raise InputError(message)
     for name, folder in zip(names or NAMES, folders(names), strict=True):
         if folder in sys.path:
-            sys.path.remove(folder)  # what is looked for here is what others have installed
+            sys.path.remove(folder)  # only packages that are really installed are searched
         if name == "tensorflow.lite":
             _install_lite()
         else:
@@ -60,7 +61,7 @@ def install_as(*names: str) -> None:
 
 
 def folders(names: Sequence[str] = ()) -> list[str]:
-    """For each name, or each of NAMES, a folder with a module of that name, whose import calls `install_as`."""
+    """For each name (default: NAMES), a folder with a module of that name, whose import calls `install_as`."""
     return [str(Path(__file__).with_name("stand_ins") / name) for name in names or NAMES]
 
 
@@ -81,7 +82,7 @@ def _installed(name: str, says: str) -> ModuleType:
     because a library is missing for example, is made as well, with the modules that it has."""
     spec = None
     if "." not in name:
-        with suppress(Exception):  # whatever its own code raises: our interpreter works without it
+        with suppress(Exception):  # our interpreter works without it, whatever its code raises
             return import_module(name)
         spec = PathFinder.find_spec(name)
     return _made(name, says, spec.submodule_search_locations if spec else None)
@@ -126,7 +127,7 @@ def _tensorflow() -> ModuleType:
     known = sys.modules.get("tensorflow")
     if known is not None:
         return known
-    import importlib.util  # seldom asked for, long to import
+    import importlib.util  # seldom needed, takes long to import
 
     if importlib.util.find_spec("tensorflow") is not None:
         return import_module("tensorflow")
