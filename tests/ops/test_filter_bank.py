@@ -195,6 +195,6 @@ def test_refused() -> None:
     root([1, 2], [1, 2]).refused(ShapeError, "the number of bits must be one number, it has 2")
     noise(x[:5]).refused(ShapeError, "the input has 5 bands, the options say 6")
     noise(x, num_channels=1025).refused(UnsupportedOpError, "option num_channels is 1025, expected 1 to 1024")
-    pcan(x, x[:8], gains()).refused(ShapeError, r"bands of shape \(9\), noise of \(8\)")
-    pcan(x, x, gains()[:124]).refused(ShapeError, "a table of 124 gains, expected 125 or more")
+    pcan(x, x[:8], gains()).refused(ShapeError, r"bands have shape \(9\), noise has \(8\)")
+    pcan(x, x, gains()[:124]).refused(ShapeError, "the table has 124 gains, expected 125 or more")
     log(x.reshape(3, 3)).refused(ShapeError, "a row of bands")
