@@ -17,7 +17,7 @@ from minilite.late import Later
 NAMES = ("ai_edge_litert", "tflite_runtime", "tensorflow.lite")
 """The packages that minilite can replace."""
 OURS = "minilite.interpreter"
-"""The module that takes the place of theirs."""
+"""The module that replaces theirs."""
 _OPTIONS = "minilite.litert.options"
 PARTS = {
     "compiled_model": "minilite.litert.compiled_model",
@@ -57,7 +57,7 @@ def install_as(*names: str) -> None:
             _install_lite()
         else:
             _package(name, PARTS if name == "ai_edge_litert" else {})
-        sys.path.insert(1, folder)  # the first is the program's own, which some ask for
+        sys.path.insert(1, folder)  # the first entry is the program's own folder
 
 
 def folders(names: Sequence[str] = ()) -> list[str]:
@@ -78,8 +78,8 @@ def _package(name: str, parts: Mapping[str, str]) -> ModuleType:
 
 
 def _installed(name: str, says: str) -> ModuleType:
-    """The package of that name, imported where others have installed it, else made. One that cannot be imported,
-    because a library is missing for example, is made as well, with the modules that it has."""
+    """The package of that name: imported if it is installed, else made. If its import fails, for example because a
+    library is missing, it is made too, with the modules that it has."""
     spec = None
     if "." not in name:
         with suppress(Exception):  # our interpreter works without it, whatever its code raises
