@@ -81,7 +81,7 @@ Content: TypeAlias = "bytes | bytearray | memoryview | mmap.mmap | Array"
 Path: TypeAlias = "str | bytes | os.PathLike[str]"
 
 PLAN_CACHE_BYTES = 16 << 20
-"""The default bound on plans that are not in force, with all that belongs to them: some 1700 sizes of 30 nodes."""
+"""The default limit in bytes for cached plans that are not in use: about 1700 sizes of a model with 30 nodes."""
 _PATH_BYTES = 4096
 """The longest possible path (PATH_MAX)."""
 _PLANNERS, _LOADS = get_args(Planner), get_args(Load)

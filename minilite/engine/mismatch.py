@@ -65,8 +65,8 @@ def overwritten(tensor: Tensor, by: str) -> StateError:
 def hidden(tensor: Tensor) -> StateError:
     """The error for a tensor between two fused nodes."""
     message = (
-        f"Tensor data is null: tensor {tensor.index} ('{tensor.name}') has no memory, for the node after it runs as a part of "
-        "the one before it, or the other way round; experimental_preserve_all_tensors=True keeps every tensor"
+        f"Tensor data is null: tensor {tensor.index} ('{tensor.name}') has no memory: it lies between two "
+        "nodes that are fused; experimental_preserve_all_tensors=True keeps every tensor"
     )
     return StateError(message, tensors=[tensor.name])
 

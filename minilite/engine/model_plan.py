@@ -31,7 +31,7 @@ class ModelPlan(Plan):
         self._model = model
 
     def __reduce__(self) -> NoReturn:
-        message = "a plan in force belongs to its interpreter, which can be pickled; .to_memory_plan() gives a plan of its own"
+        message = "a plan belongs to its interpreter, which can be pickled; .to_memory_plan() gives a plan of its own"
         raise TypeError(message)
 
     def __repr__(self) -> str:

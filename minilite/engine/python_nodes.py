@@ -203,14 +203,14 @@ def _outputs(handler: Handler, results: Any) -> list[Array]:
         try:
             array = as_strings(result) if text else np.asarray(result)
         except ValueError:
-            fault = f"output {i} came as {type(result).__name__} whose parts differ in shape"
+            fault = f"output {i} is a {type(result).__name__} whose parts differ in shape"
             raise _fault(handler, fault, tensor) from None
         if array.dtype != wanted:
             numbers = array.dtype.kind in "biufc"
             came = str(array.dtype) if numbers else type(result).__name__
             says = "strings (bytes or str)" if text else str(wanted)
             advice = f": convert it with .astype('{wanted}')" if numbers and not text else ""
-            raise _fault(handler, f"output {i} came as {came}, the model says {says}{advice}", tensor)
+            raise _fault(handler, f"output {i} is {came}, the model says {says}{advice}", tensor)
         arrays.append(array)
     return arrays
 
@@ -224,9 +224,7 @@ def _check_shapes(handler: Handler, call: Call, shapes: Sequence[Shape]) -> None
             continue
         sources = ((source, call.input_shape(at) or ()) for at, source in enumerate(node.inputs) if source is not None)
         if all(_keeps(source.shape_signature or source.shape, given) for source, given in sources):
-            raise _fault(
-                handler, f"output {i} came with shape {shape}, the model fixes {fixed}", tensor, [fixed, shape]
-            )
+            raise _fault(handler, f"output {i} has shape {shape}, the model fixes {fixed}", tensor, [fixed, shape])
 
 
 def _keeps(fixed: Shape, shape: Shape) -> bool:

@@ -126,7 +126,7 @@ class Session:
             self._asks += 1
             self.ready = False
         elif answer < -1:
-            message = "no memory for the shapes asked for"
+            message = "no memory for the requested shapes"
             raise errors.ArenaError(message)
         return answer > 0
 

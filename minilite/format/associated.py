@@ -51,9 +51,7 @@ def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
 def _check(entries: list[zipfile.ZipInfo]) -> None:
     size = sum(entry.file_size for entry in entries)
     if len(entries) > MOST_FILES or size > MOST_BYTES:
-        message = (
-            f"associated files: {len(entries)} files of {size} bytes, may be {MOST_FILES} files of {MOST_BYTES} bytes"
-        )
+        message = f"associated files: {len(entries)} files of {size} bytes, must be at most {MOST_FILES} files of {MOST_BYTES} bytes"
         raise ModelFormatError(message)
     for entry in entries:
         name = entry.filename

@@ -41,5 +41,5 @@ def scalars(data: bytes) -> Mapping[str, Any]:
         vectors = {name: _numbers(ref, len(data)) for name, ref in refs if ref.IsTypedVector or ref.IsVector}
         return {**values, **{name: numbers for name, numbers in vectors.items() if numbers is not None}}
     except _FAULTS as error:
-        message = str(error) if str(error).startswith("custom options") else "custom options are no flexbuffer"
+        message = str(error) if str(error).startswith("custom options") else "custom options are not a flexbuffer"
         raise ValueError(message) from None

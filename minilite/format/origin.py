@@ -46,11 +46,11 @@ _BEGINNINGS: tuple[tuple[bytes, str], ...] = (
     (b"GIF8", "an image: data, not a model"),
     (b"RIFF", "sound or an image: data, not a model"),
     *(
-        (beginning, "sound that is no .wav: ffmpeg -i FILE out.wav makes it one")
+        (beginning, "sound in another format than .wav: ffmpeg -i FILE out.wav converts it")
         for beginning in (b"ID3", b"\xff\xfb", b"OggS", b"fLaC")
     ),
     (b"\x7fELF", "a program or a library"),
-    (b"GGUF", "a GGUF model of llama.cpp's, which is of another kind"),
+    (b"GGUF", "a GGUF model for llama.cpp, which is another format"),
     (b"\x80\x04\x95", "a pickle of Python objects: data, not a model"),
     (b"\x80\x05\x95", "a pickle of Python objects: data, not a model"),
     (b"\x80\x02\x8a\nl\xfc\x9cF\xf9", f"a PyTorch model (.pth), {_CONVERTED}: litert-torch does that"),
@@ -77,15 +77,15 @@ def looks_like(data: memoryview) -> str | None:
     if head[257:262] == b"ustar":
         return f"a tar archive, {_UNPACKED}: tar -xf"
     if head[8:9] == b"{" and head[4:8] == bytes(4):
-        return f"a safetensors file: weights alone, of a model {_CONVERTED}"
+        return f"a safetensors file: only weights, of a model {_CONVERTED}"
     if head[4:8] == b"ftyp":
-        return "a video, or an image of a phone's (.heic): it has to be made .png or .jpg"
+        return "a video, or an image of a phone (.heic): convert it to .png or .jpg"
     if head[4:8] in _FORMATS:
-        return f"{_FORMATS[head[4:8]]}, which is of another kind"
+        return f"{_FORMATS[head[4:8]]}, which is another format"
     if head[4:7] == b"TFL":
         return _changed(data) if head[4:8] == b"TFL3" else _other_version(head)
     if b"TFL3" in head[:16]:
-        return f"a model with {head.index(b'TFL3') - 4} bytes too many in front, perhaps a copy that went wrong"
+        return f"a model with {head.index(b'TFL3') - 4} extra bytes at its start, perhaps a copy that went wrong"
     return _protocol_buffer(head) or _text(head) or ("zeros only" if head and not any(head) else None)
 
 
@@ -182,7 +182,7 @@ def why_not_opened(name: str, ending: str = "") -> str:
     if "://" in name[:16]:
         return ": it is an address, the file has to be downloaded first"
     if name.startswith("~"):
-        return ": nobody replaces the ~, os.path.expanduser does"
+        return ": the ~ is not expanded, os.path.expanduser does that"
     try:
         path, bare = Path(name), Path(name.strip().strip("'\""))
         if path.is_dir():

@@ -48,7 +48,7 @@ def load_model(
         raise errors.ModelFormatError(f"{name!r}: {error}") from None
     except (OSError, ValueError) as error:
         if size is not None:  # they may be a whole file, too long to show
-            message = f"{size} bytes came for a path: no file is called so, nor are they a model: b'TFL3' at byte 4"
+            message = f"path is {size} bytes, which are neither the name of a file nor a model (b'TFL3' at byte 4)"
             raise errors.ModelNotFoundError(message) from None
         reason = getattr(error, "strerror", None) or str(error)
         message = f"Could not open {name!r}: {reason.lower()}{origin.why_not_opened(name, '.tflite')}"

@@ -102,7 +102,7 @@ def _of_archive(arrays: dict[str, Array], name: str, feed: Feed) -> Reading:
         return _fitting(arrays[feed.tensor.name], name, feed)
     if len(arrays) == 1:
         return _fitting(next(iter(arrays.values())), name, feed)
-    message = f"{name} has {', '.join(sorted(arrays)[:8])}, and none is called as {feed.label()}"
+    message = f"{name} has {', '.join(sorted(arrays)[:8])}, and none has the name of {feed.label()}"
     raise feed.error(message)
 
 
@@ -158,7 +158,9 @@ def _raw(data: bytes, name: str, feed: Feed) -> Reading:
         if len(data) != size:
             guess = looks_like(memoryview(data))
             seems = (
-                f"it looks like {guess}, numbers go in as .npy" if guess else "it is no .npy, .npz, .wav or image file"
+                f"it looks like {guess}, numbers go in as .npy"
+                if guess
+                else "it is not a .npy, .npz, .wav or image file"
             )
             wants = f"has {size}" if len(open_dims) < 2 else "has any number, and needs a shape, as --shape gives it"
             message = f"{name} has {len(data)} bytes, raw data of {feed.label()} {wants}; {seems}"
