@@ -1,5 +1,5 @@
-/* reverse_sequence.c -- REVERSE_SEQUENCE: the first elements of one dimension in reversed order, as
- * many as the length says that belongs to an index of another dimension. */
+/* reverse_sequence.c -- REVERSE_SEQUENCE: reverses the first elements along one dimension; how many
+ * is given by the length for each index of another dimension. */
 #include "rules/values.h"
 #include "rules/work.h"
 
@@ -23,7 +23,7 @@ static ml_status prepare_reverse_sequence(const ml_call *c, ml_wish *wish) {
     return ml_set_output(c, 0, x);
 }
 
-/* The dimensions between the two are walked as one, those before them and those after them too. */
+/* The dimensions between the two are treated as one; so are those before and those after them. */
 static ml_status reverse_sequence(const ml_call *c) {
     const reverse_params *p = c->params;
     const ml_tensor *t = ml_in_tensor(c, 0);

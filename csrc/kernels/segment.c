@@ -1,6 +1,5 @@
-/* segment.c -- SEGMENT_SUM and UNSORTED_SEGMENT_SUM, _PROD, _MAX, _MIN: rows of the input put
- * together by the number of the segment each belongs to. Numbers are checked; negative ones are
- * passed over where they need no order. */
+/* segment.c -- SEGMENT_SUM and UNSORTED_SEGMENT_SUM, _PROD, _MAX, _MIN: reduce rows of the input by
+ * segment number. Numbers are checked; the unsorted operators skip negative ones. */
 #include "rules/values.h"
 #include "rules/work.h"
 

@@ -1,5 +1,5 @@
-/* skip_gram.c -- SKIP_GRAM: combinations of the words of a text. Its shape is known when it has
- * run, which it does in Python. */
+/* skip_gram.c -- SKIP_GRAM: combinations of words of a text. It runs in Python, and its shape is
+ * known only after that. */
 #include "kernel.h"
 
 static ml_status prepare_skip_gram(const ml_call *c, ml_wish *wish) {

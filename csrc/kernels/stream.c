@@ -1,16 +1,16 @@
-/* stream.c -- SignalFramer, SignalOverlapAdd, SignalDelay, SignalStacker: what keeps a piece of the
- * stream from run to run, as TensorFlow Lite Micro's front end for audio has it. It begins anew
- * with the variables, and where another shape comes. */
+/* stream.c -- SignalFramer, SignalOverlapAdd, SignalDelay, SignalStacker: keep a part of the stream
+ * from run to run, as in TensorFlow Lite Micro's front end for audio. They start again when
+ * variables are reset, or when the shape changes. */
 #include "rules/values.h"
 #include "rules/work.h"
 
 enum { KEPT_BYTES = 1 << 16 };
 
-/* The row's memory. */
+/* The memory of the node. */
 typedef struct kept {
-    int64_t rows; /* what it was begun for; 0: not begun */
+    int64_t rows; /* rows for which it was started; 0: not started */
     int64_t width;
-    int64_t held; /* elements that a row holds: a framer's and a stacker's */
+    int64_t held; /* elements held per row, by framer and stacker */
     _Alignas(64) uint8_t bytes[KEPT_BYTES];
 } kept;
 
@@ -33,7 +33,7 @@ static ml_status prepare_kept(const ml_call *c, const stream_blob *b) {
     return ML_OK;
 }
 
-/* Zeros, of which each row holds `held`, unless what is there is of the same shape. */
+/* The memory; if the shape has changed, it is filled with zeros, of which each row holds `held`. */
 static kept *kept_of(const ml_call *c, int64_t held) {
     const stream_blob *b = c->blob;
     kept *k = ml_memory(c);
@@ -78,7 +78,7 @@ static ml_status prepare_framer(const ml_call *c, ml_wish *wish) {
     return status == ML_OK ? prepare_kept(c, &b) : status;
 }
 
-/* Frames before there are samples enough are zeros. */
+/* Until there are enough samples, frames are zeros. */
 static ml_status frame(const ml_call *c) {
     const framer_params *p = c->params;
     const stream_blob *b = c->blob;
@@ -179,8 +179,8 @@ static ml_status prepare_delay(const ml_call *c, ml_wish *wish) {
     return status == ML_OK ? prepare_kept(c, &b) : status;
 }
 
-/* After `length` samples that are kept come those of the run; as many as come in go out, the last
- * are kept. */
+/* The `length` kept samples are followed by those of the run. As many samples go out as come in;
+ * the last ones are kept. */
 static ml_status delay(const ml_call *c) {
     const stream_blob *b = c->blob;
     kept *k = kept_of(c, 0);
@@ -224,8 +224,8 @@ static ml_status prepare_stacker(const ml_call *c, ml_wish *wish) {
     return status == ML_OK ? ml_set_output(c, 1, &(ml_shape){.rank = 0}) : status;
 }
 
-/* Frames side by side, the first as often again as there are frames to its left; zeros while there
- * are too few. */
+/* Stacks frames side by side; at the start, the first frame is repeated for the frames to its left.
+ * Zeros while there are too few. */
 static ml_status stack(const ml_call *c) {
     const stacker_params *p = c->params;
     const stream_blob *b = c->blob;

@@ -1,4 +1,4 @@
-/* blockwise.c -- the scales of constants that are quantized in blocks. */
+/* blockwise.c -- reads the scales of constants that are quantized in blocks. */
 #include "rules/blockwise.h"
 
 #include "math/float_math.h"
