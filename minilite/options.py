@@ -329,6 +329,6 @@ class Options:
         self.max_iterations: int = (
             0 if max_iterations is None else checked_count("max_iterations", max_iterations, 1, "iterations")
         )
-        """How often a WHILE may run its body; 0 = any."""
+        """How often a WHILE may run its body; 0 = no limit."""
         self.level: str | None = checked_level(level)
         """The level of instructions; None: what MINILITE_ISA says, else the best."""

@@ -127,8 +127,8 @@ static inline int32_t cut_s16(int32_t x) { return ml_clamp_s32(x, INT16_MIN, INT
 static int32_t hard_swish_of_byte(int32_t x, const void *context) {
     const hard_swish *p = context;
     const int32_t fine = (x - p->zero_point) * 128, up = p->gate_shift > 0 ? p->gate_shift : 0;
-    int32_t gate = up > 15 ? (fine > 0) - (fine < 0) : fine; /* beyond 15 bits everything except 0
-                                                    * saturates */
+    int32_t gate =
+        up > 15 ? (fine > 0) - (fine < 0) : fine; /* beyond 15 bits all but 0 saturates */
     gate = up > 0 ? cut_s16(gate * (1 << (up > 15 ? 15 : up - 1))) : gate;
     gate = high_mul_s16(gate, p->gate_mantissa);
     gate = up > 0 ? cut_s16(gate * 2) : ml_rounding_shift_right(gate, -p->gate_shift);
