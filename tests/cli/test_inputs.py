@@ -1,5 +1,4 @@
-"""Files as the arrays that tensors take: images, sound, arrays, text, raw bytes, each by its tensor's type and
-quantization."""
+"""Files read as arrays for tensors: images, sound, arrays, text, raw bytes, by the tensor's type and quantization."""
 
 from __future__ import annotations
 

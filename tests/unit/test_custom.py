@@ -1,4 +1,4 @@
-"""Custom operators in Python: what they are called with, and how their mistakes are answered."""
+"""Custom operators in Python: the arguments they get, and the errors for their mistakes."""
 
 from __future__ import annotations
 

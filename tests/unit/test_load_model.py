@@ -1,4 +1,4 @@
-"""Files by path: mapped or copied, named in every error, and what is wrong with those that are no model."""
+"""Files by path: mapped or copied, named in every error; and the errors for files that are not models."""
 
 from __future__ import annotations
 

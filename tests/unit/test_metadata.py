@@ -1,5 +1,4 @@
-"""What a model says of itself, and the files that travel with it: read whole, and refused in one line where they are
-hostile."""
+"""A model's metadata and associated files: read completely, and refused in one line if they are hostile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bytes that are no model: the error names the file and what they look like."""
+"""Bytes that are not a model: the error names the file and says what they look like."""
 
 from __future__ import annotations
 

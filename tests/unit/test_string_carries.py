@@ -1,4 +1,4 @@
-"""Strings through loops, branches, variables and operators in Python, and what their blocks take."""
+"""Strings through loops, branches, variables and operators in Python, and the bytes of their blocks."""
 
 from __future__ import annotations
 
