@@ -185,8 +185,8 @@ class Interpreter:
     # LiteRT's surface -------------------------------------------------------------------------------------------------
 
     def allocate_tensors(self) -> None:
-        """Makes the plan for the requested shapes, and takes memory for it. If that is refused, the last good shapes
-        stay in use.
+        """Makes the plan for the requested shapes and takes memory. If that is refused, the last good shapes stay in
+        use.
 
         Raises: UnsupportedOpError, ShapeError, ArenaError, StateError.
         """
@@ -216,8 +216,7 @@ class Interpreter:
             self._shared.cancel()
 
     def reset_all_variables(self) -> None:
-        """Sets variable tensors to zero. Resource variables keep their values, and CALL_ONCE does not run again, as in
-        LiteRT."""
+        """Sets variable tensors to zero. As in LiteRT, resource variables stay, and CALL_ONCE does not run again."""
         for session in tuple(self._sessions.values()):  # other threads may begin one meanwhile
             session.state.reset_variables()
 
@@ -265,8 +264,7 @@ class Interpreter:
         return early_values(self._subgraph(subgraph_index), number)
 
     def tensor(self, tensor_index: TensorKey) -> Callable[[], Array]:
-        """A function that returns a live, writable view of a tensor's memory. While a view lives, memory does not
-        move."""
+        """A function that returns a live, writable view of a tensor. While a view lives, memory does not move."""
         number = (
             tensor_index
             if type(tensor_index) is int
@@ -379,8 +377,7 @@ class Interpreter:
         )
 
     def run_real(self, *inputs: Any, cancel: Cancel | None = None) -> dict[str, Array]:
-        """Like `run`, with real numbers: floats are quantized for quantized inputs, and quantized outputs become
-        floats.
+        """Like `run`, with real numbers: quantized inputs take floats, and quantized outputs become floats.
 
         Scales and zero points are those of the tensors; values beyond a type's range are clamped. Raises: as `run`."""
         graph = self.model.subgraphs[0]
@@ -395,12 +392,10 @@ class Interpreter:
         }
 
     def bind_tensor(self, tensor: TensorKey, array: Array | None) -> None:
-        """Uses a numpy array of the caller as the memory of a tensor, without copies, from the next `allocate_tensors`
-        on.
+        """Makes a caller's array the memory of a tensor, without copies, from the next `allocate_tensors` on.
 
         The array must have the tensor's dtype, be C-contiguous, aligned to its elements and not smaller than the
-        tensor; for a graph input it may be read-only. It is kept alive until None ends the binding. See
-        docs/binding.md.
+        tensor; for a graph input it may be read-only. It is kept until None ends the binding. See docs/binding.md.
         Raises: InputError.
         """
         self._session().bind({tensor_arguments.tensor_number(self._subgraph(), tensor): array})
@@ -463,8 +458,7 @@ class Interpreter:
 
     @property
     def plan(self) -> ModelPlan | None:
-        """The plan in use; None before allocate_tensors. It prints as a table, and is shown as a picture in
-        notebooks."""
+        """The plan in use; None before allocate_tensors. It prints as a table, and as a picture in notebooks."""
         plan = self._main.plan if self._main is not None else None
         return self._with_names(plan) if plan is not None else None
 
