@@ -1,5 +1,5 @@
-/* stablehlo_pad.c -- STABLEHLO_PAD: a value around and between the elements, or elements left
- * out. */
+/* stablehlo_pad.c -- STABLEHLO_PAD: adds a value around and between the elements, or removes
+ * elements. */
 #include "rules/checks.h"
 #include "kernels/stablehlo_move/stablehlo_move.h"
 
@@ -20,7 +20,7 @@ typedef struct padded {
     int64_t size;
     int64_t first;
     int64_t count;
-    int64_t at; /* where the first comes to lie */
+    int64_t at; /* where the first of them goes */
 } padded;
 
 static padded pad_dimension(int64_t size, int64_t low, int64_t high, int64_t step) {
