@@ -192,7 +192,7 @@ def sweep(options: argparse.Namespace) -> None:
 
 
 def csv_text(found: Sequence[PlannedSize]) -> str:
-    """A line for each size: `size,inputs,arena_bytes,lower_bound,planning_seconds,refused`."""
+    """One line per size: `size,inputs,arena_bytes,lower_bound,planning_seconds,refused`."""
     import csv  # long to import
 
     text = io.StringIO()

@@ -119,7 +119,7 @@ static ml_status check_state(const ml_call *c, int32_t i, int64_t batches, int64
                    ml_shape_text(shape, text), (long long)batches, (long long)each);
 }
 
-/* Checks the weights of one product: matrices of k columns, or diagonals (floats only). */
+/* Checks the weights of one product: matrices of k columns, or diagonals, which are floats. */
 static ml_status check_gates(const ml_call *c, const ml_gates *g, int32_t type, int64_t cells,
                              int64_t k) {
     ml_status status = ML_OK;
