@@ -1,6 +1,7 @@
 /* bytes.c -- ADD, SUB, MUL, SQUARED_DIFFERENCE of 8 bits, TFLite's reference kernels bit for bit.
  *
- *     ADD  T1[a] + T2[b], requantized, where T(x) is (x - zero_point) << 20, scaled: a function of one byte.
+ *     ADD  T1[a] + T2[b], requantized, where T(x) is (x - zero_point) << 20, scaled: a function of
+ *          one byte.
  *     SUB  the same, T1[a] - T2[b].
  *     SQUARED_DIFFERENCE (T1[a] - T2[b])^2, with << 7.
  *     MUL  (a - zero_point) * (b - zero_point), requantized.

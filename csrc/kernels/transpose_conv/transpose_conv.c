@@ -2,7 +2,8 @@
  * width, depth), is added to its window of outputs. The first operand is the output's shape;
  * Convolution2DTransposeBias has none.
  *
- * Blocks of pixels are multiplied by the weights of all taps at once; the products are then added to their outputs. */
+ * Blocks of pixels are multiplied by the weights of all taps at once; the products are then added
+ * to their outputs. */
 #include "kernels/transpose_conv/transpose_conv.h"
 
 #include <math.h>
