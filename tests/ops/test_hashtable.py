@@ -1,4 +1,4 @@
-"""HASHTABLE and what uses it: tables in both directions, filled once; LiteRT (its optimized kernels have them alone) is
+"""HASHTABLE and what uses it: tables in both directions, filled once; LiteRT (only its optimized kernels have them) is
 the oracle."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""MEAN and its like: integers bit for bit (oracle: BUILTIN_REF)."""
+"""MEAN and the other reductions: integers bit for bit (oracle: BUILTIN_REF)."""
 
 from __future__ import annotations
 

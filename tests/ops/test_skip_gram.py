@@ -1,4 +1,4 @@
-"""SKIP_GRAM: the numpy reference and LiteRT agree; how many combinations there are is known in the run alone."""
+"""SKIP_GRAM: the numpy reference and LiteRT agree; the number of combinations is known only in the run."""
 
 from __future__ import annotations
 

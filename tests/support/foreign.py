@@ -1,4 +1,4 @@
-"""Bytes that are no model, each with what is said of it: what a first user may take for one."""
+"""Files that a new user may take for a model, each with the message that refuses it."""
 
 from __future__ import annotations
 
