@@ -14,8 +14,8 @@ from minilite.cli.arguments import UsageError
 from minilite.errors import MiniliteError, UnsupportedOpError
 
 COMMANDS = (run, inspect, plan, profile, compare, report, stand_in, completion)
-"""Modules with `add_parser(commands)`, which sets `execute(options)`, whose answer is the exit status if it has one, as
-the parser's default."""
+"""The modules of commands. Each has `add_parser(commands)`, which sets the parser's default `execute`: a function of
+the options that may return an exit status."""
 BAD, WRONG, INTERRUPTED = 1, 2, 130
 """Exit statuses other than 0: a bad model or bad data; wrong usage; Ctrl-C."""
 
