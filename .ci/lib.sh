@@ -1,5 +1,5 @@
-# lib.sh -- what the scripts here share; sourced, never run. It makes a copy of this checkout in a temporary folder, with what is not
-# committed yet, and ../shared beside it when that is there. Nothing is written into the checkout itself.
+# lib.sh -- what the scripts here share; sourced, never run. It makes a copy of this checkout in a temporary folder, with uncommitted
+# changes, and ../shared beside it if that exists. Nothing is written into the checkout itself.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -9,7 +9,7 @@ jobs=${JOBS:-2} # processes at a time: compilers, test runners
 trap 'end_steps; rm -rf "$work"' EXIT
 export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_QUIET=1 PIP_NO_WARN_CONFLICTS=1 MPLBACKEND=agg CMAKE_BUILD_PARALLEL_LEVEL=$jobs
 
-# Steps, each named as it begins; what each took is printed when the script ends, however that is.
+# Steps: each is named when it begins, and the time of each is printed when the script ends, also after a failure.
 steps=()
 step() {
     end_step
@@ -35,7 +35,7 @@ take_copy() {
     [[ ! -d $root/../shared ]] || ln -s "$(cd "$root/../shared" && pwd)" "$work/shared"
 }
 
-# install_apart PYTHON FOLDER [what to give to pip]: the copy with its test extra, not editable, in a new virtual environment. An
+# install_apart PYTHON FOLDER [arguments of pip]: the copy with its test extra, not editable, in a new virtual environment. An
 # editable install elsewhere would win over a special build of the core, and so would the checkout's own package.
 install_apart() {
     "$1" -m venv "$2"
@@ -43,8 +43,8 @@ install_apart() {
     rm -rf "$copy/build"
 }
 
-# test_apart PYTHON [what to give to pytest]: tests of the copy on the package that this Python has installed; pytest's header says
-# which core that is. What else tests import from the copy's root stands behind the installed package, not before it.
+# test_apart PYTHON [arguments of pytest]: tests of the copy on the package that this Python has installed; pytest's header says
+# which core that is. Other modules in the copy's root come after the installed package in the path, not before it.
 test_apart() {
     (
         cd "$work"
@@ -54,7 +54,7 @@ test_apart() {
     )
 }
 
-# has_symbols PYTHON NAME...: fails unless the core that is installed speaks of each name: what a special build brings with it.
+# has_symbols PYTHON NAME...: fails unless the installed core has each of these symbols, which a special build adds.
 has_symbols() {
     PYTHONSAFEPATH=1 "$1" - "${@:2}" <<'PYTHON'
 import pathlib, sys

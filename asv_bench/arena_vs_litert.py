@@ -1,4 +1,5 @@
-"""Arena bytes beside LiteRT's: the span of its tensors' addresses under BUILTIN_REF, rounded up to 64, model by model.
+"""Compares arena bytes with LiteRT's, model by model. LiteRT's are the span of its tensors' addresses under
+BUILTIN_REF, rounded up to 64.
 
 usage: python -m asv_bench.arena_vs_litert DIR [--only FILE]
 

@@ -1,4 +1,4 @@
-"""The bad case of the article on TFLite's arena, profiled: what runs whose dynamic shapes change spend where.
+"""Profiles the bad case of the article on TFLite's arena: where runs whose dynamic shapes change spend their time.
 
 usage: python -m asv_bench.bad_case [VERSION ...] [--nodes 200] [--svg FOLDER]
 

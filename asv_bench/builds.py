@@ -1,4 +1,4 @@
-"""minilite as it was at some commit, built and put into a folder of its own; the working tree counts as a commit."""
+"""Builds minilite as it was at some commit, in a folder of its own; the working tree counts as a commit."""
 
 from __future__ import annotations
 

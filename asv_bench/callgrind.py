@@ -1,4 +1,4 @@
-"""A profile as callgrind writes it: instructions by function and by call, and a flame graph of them as SVG."""
+"""Reads profiles of callgrind: instructions by function and by call; draws a flame graph of them as SVG."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A decode step of a small transformer beside LiteRT's, and beside the rate at which this machine reads memory.
+"""Times a decode step of a small transformer, and compares it with LiteRT's and with this machine's rate of reading
+memory.
 
 usage: python -m asv_bench.decode_step [--rounds 60]
 

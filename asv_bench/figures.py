@@ -1,4 +1,4 @@
-"""Every deterministic figure of the suites, of the minilite that this Python imports, as JSON.
+"""Prints every deterministic figure of the suites as JSON, for the minilite that this Python imports.
 
 usage: python asv_bench/figures.py [--bench REGEX] > figures.json
 

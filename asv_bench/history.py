@@ -1,4 +1,4 @@
-"""Benchmarks commits of the past with asv, about a minute each: what the history is told by, milestones.py.
+"""Benchmarks past commits with asv, about a minute each, by the figures in milestones.py.
 
 usage: python -m asv_bench.history [--range FROM..TO] [--steps N] [--versions] [--full] [--print]
 

@@ -1,5 +1,5 @@
-"""The measured history as a picture and a table: the figures of milestones.py over the commits that asv has results
-of."""
+"""The measured history as a picture and a table: the figures of milestones.py over the commits for which asv has
+results."""
 
 from __future__ import annotations
 

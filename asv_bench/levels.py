@@ -1,5 +1,4 @@
-"""Rates of matrix products at every level of instructions that this machine has, and their share of that level's own
-peak.
+"""Measures the rates of matrix products at every level that this machine can run, and their share of the level's peak.
 
 usage: python -m asv_bench.levels
 """

@@ -1,4 +1,4 @@
-"""Measures what docs/measurements.md shows and writes it there, each section with its stamp.
+"""Measures the figures in docs/measurements.md and writes them there, each section with its stamp.
 
 usage: python -m asv_bench.performance [peers] [counted] [levels] [single] [ladder] [bad-case] [history]
 

@@ -1,5 +1,5 @@
-"""What a second thread gives, wall time, interleaved: on models beside what two processes give, or on one node beside
-LiteRT.
+"""Measures the gain of a second thread in wall-clock time, interleaved: on models compared with two processes, or on
+one node compared with LiteRT.
 
 usage: python -m asv_bench.two_threads [--cores A,B] [--seconds 10] [MODEL ...]
 

@@ -62,7 +62,7 @@ else:
     }
 
     def __getattr__(name: str) -> Any:
-        """The public names are imported when they are asked for, and the version is looked up: both take their time."""
+        """Imports public names, and looks up the version, when they are first used, because both take time."""
         import importlib
 
         if name == "__version__":

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     Shape = tuple[int, ...]
 
     class QuantizationParameters(TypedDict):
-        """How a tensor's integers stand for real values: ``scales * (integers - zero_points)``, one of each, or one a
-        channel."""
+        """What a tensor's integers mean: ``scales * (integers - zero_points)``, with one scale and zero point, or one
+        per channel."""
 
         scales: NDArray[np.float32]
         zero_points: NDArray[np.int32]
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
         outputs: NDArray[np.int32]
         operand_types: list[type[Any]]
         result_types: list[type[Any]]
-else:  # what they are, and takes no time to make
+else:  # plain dicts, which is what they are at run time, and takes no time
     QuantizationParameters = TensorDetails = NodeDetails = dict
 
 _REPORTED: dict[TensorType, Any] = {
@@ -60,7 +60,7 @@ _REPORTED: dict[TensorType, Any] = {
     TensorType.FLOAT8_E5M2: np.int8,
     TensorType.BFLOAT16: np.float32,
 }
-"""What LiteRT's details say of types that numpy does not have."""
+"""The dtypes that LiteRT's details give for types that numpy does not have."""
 
 
 def _reported_type(kind: TensorType) -> Any:
@@ -88,9 +88,9 @@ def _sparsity_parameters(tensor: Tensor) -> dict[str, Any]:
 
 
 class Description:
-    """What details say of a tensor whatever its shape: looked up once, copied for every caller.
+    """Details of a tensor that do not depend on its shape: looked up once, copied for every caller.
 
-    `compress_zero_points` gives zero points that are all equal as one.
+    With `compress_zero_points`, zero points that are all equal are given as one.
     """
 
     __slots__ = ("_fixed", "_scales", "_signature", "_zero_points")
@@ -101,7 +101,7 @@ class Description:
         if compress_zero_points and len(zero_points) > 1 and len(set(zero_points)) == 1:
             zero_points = zero_points[:1]
         self._scales = np.array(quantization.scales, np.float32)
-        self._zero_points = np.array(zero_points, np.int64).astype(np.int32)  # LiteRT cuts them as well
+        self._zero_points = np.array(zero_points, np.int64).astype(np.int32)  # LiteRT truncates them too
         self._signature = None if tensor.shape_signature is None else np.array(tensor.shape_signature, np.int32)
         self._fixed = (
             tensor.name,
@@ -114,7 +114,7 @@ class Description:
         )
 
     def of(self, shape: Shape) -> TensorDetails:
-        """The details of the tensor with this shape; its arrays are the caller's."""
+        """The details of the tensor with this shape; the arrays are new, and belong to the caller."""
         name, index, dtype, quantization, quantized_dimension, block_size, tensor = self._fixed
         now = np.array(shape, np.int32)
         return {

@@ -1,4 +1,4 @@
-"""What a terminal and a notebook show of an interpreter."""
+"""Describes an interpreter as text and as HTML."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def _shapes(interpreter: Any) -> dict[int, Sequence[int]]:
 
 
 def interpreter_text(interpreter: Any) -> str:
-    """Inputs and outputs with their shapes and types, a line each."""
+    """Inputs and outputs with their shapes and types, one per line."""
     return table(HEADER, tensor_rows(interpreter.model.subgraphs[0], _shapes(interpreter)), width=_WIDTH)
 
 
 def interpreter_html(interpreter: Any) -> str:
-    """The same as markup, then what memory is taken."""
+    """The same as HTML, then the memory in use."""
     graph = interpreter.model.subgraphs[0]
     found = html_table(HEADER, tensor_rows(graph, _shapes(interpreter)))
     try:

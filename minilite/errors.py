@@ -1,7 +1,8 @@
-"""Every error class of minilite, and how its one line is worded.
+"""Every error class of minilite, and the form of error messages.
 
 A message is coordinates, then both values, then the rule: ``subgraph 0, node 12 (CONV_2D 'conv1'): filter depth 8 does
-not match input depth 12``. Lower case, no full stop. Each class also is the builtin that LiteRT raises in its place.
+not match input depth 12``. Lower case, no full stop. Each class is also a subclass of the builtin that LiteRT raises in
+its place.
 """
 
 from collections.abc import Sequence
@@ -9,7 +10,7 @@ from typing import NamedTuple
 
 
 class MiniliteError(Exception):
-    """What every error of minilite is; carries the coordinates of its cause where they are known."""
+    """The base of all errors of minilite; carries the coordinates of the cause if they are known."""
 
     def __init__(
         self,
@@ -26,20 +27,20 @@ class MiniliteError(Exception):
         self.node = node
         self.op = op
         self.tensors: tuple[str, ...] = tuple(tensors)
-        """Names: of the tensors that the message names, else of the node's first four inputs."""
+        """Names of the tensors that the message mentions, else of the node's first four inputs."""
         self.shapes: tuple[tuple[int, ...], ...] = tuple(shapes)
-        """Theirs, as far as they are known and matter."""
+        """Shapes of these tensors, as far as they are known and matter."""
 
 
 class ModelNotFoundError(MiniliteError, FileNotFoundError, ValueError):
-    """The path names no readable file."""
+    """The path does not name a readable file."""
 
     def __str__(self) -> str:
         return str(self.args[0])
 
 
 class ModelFormatError(MiniliteError, ValueError):
-    """The bytes are not a valid model: says table, field and offset."""
+    """The bytes are not a valid model: the message names table, field and offset."""
 
 
 class ModelNotFoundRuntimeError(ModelNotFoundError, RuntimeError):
@@ -54,16 +55,16 @@ class UnsupportedOperator(NamedTuple):
     """An operator that cannot be run, why, and its nodes as (subgraph, node)."""
 
     op: str
-    """Empty where a tensor is to blame and no operator."""
+    """Empty if a tensor is the cause and not an operator."""
     reason: str
     nodes: tuple[tuple[int, int], ...]
 
 
 class UnsupportedOpError(MiniliteError, RuntimeError, ValueError):
-    """The model uses operators, versions or types that minilite lacks: one line an operator, all of them in
+    """The model uses operators, versions or types that minilite does not support: one line per operator, all of them in
     `operators`.
 
-    `node`, `op` and `tensors` are the first node's.
+    `node`, `op` and `tensors` are those of the first node.
     """
 
     def __init__(
@@ -82,11 +83,11 @@ class UnsupportedOpError(MiniliteError, RuntimeError, ValueError):
 
 
 class ShapeError(MiniliteError, RuntimeError, ValueError):
-    """A node refuses the shapes it is given."""
+    """A node refuses the shapes of its inputs."""
 
 
 class InputError(MiniliteError, ValueError):
-    """A caller's argument does not fit: names the tensor, what it expects, and what it got."""
+    """A caller's argument does not fit: the message names the tensor, what it expects, and what was given."""
 
 
 class InputRuntimeError(InputError, RuntimeError):
@@ -102,7 +103,7 @@ class StateError(MiniliteError, RuntimeError, ValueError):
 
 
 class ArenaError(MiniliteError, MemoryError, RuntimeError):
-    """Memory is short: says the bytes needed and the bytes available."""
+    """Memory is short: the message says how many bytes are needed, and how many are available."""
 
 
 class KernelError(MiniliteError, RuntimeError):
@@ -110,13 +111,13 @@ class KernelError(MiniliteError, RuntimeError):
 
 
 def shortened(name: str, width: int = 60) -> str:
-    """A name for a message: on one line, its middle left out where it is longer than `width` characters."""
+    """A name for a message: on one line, with its middle left out if it is longer than `width` characters."""
     name = " ".join(name.split()) if not name.isprintable() else name
     head = (width - 2) // 2
     return name if len(name) <= width else f"{name[:head]}..{name[head + 2 - width :]}"
 
 
 def coordinates(subgraph: int, node: int, op: str, name: str = "") -> str:
-    """The head of an error line that names a node; names of any length are cut to one line."""
+    """The start of an error message that names a node; long names are cut to one line."""
     label = f"{shortened(op)} '{shortened(name)}'" if name else shortened(op)
     return f"subgraph {subgraph}, node {node} ({label})"

@@ -1,4 +1,4 @@
-"""Interpreter: LiteRT's class, call for call, and what minilite adds to it."""
+"""Interpreter: the class of LiteRT, with the same calls, and what minilite adds to it."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Interpreter:
     WHILE runs its body before the run fails; `level` names the level of instructions, of those that ``minilite
     --version`` lists (None: the one in MINILITE_ISA, else the best of this machine).
 
-    Wherever a tensor's number is taken, its name or its details do as well.
+    Wherever a method takes a tensor's number, it also takes its name or its details.
 
     Raises: ModelNotFoundError, ModelFormatError, InputError.
     """
@@ -126,10 +126,10 @@ class Interpreter:
         self.model = model
         self._options = wanted
         self._program: Program | None = None
-        self._making = RLock()  # what is made at first use is made once, whichever thread comes first
+        self._making = RLock()  # whatever is made at first use is made once, by whichever thread comes first
         self._shared: Shared | None = None
         self._sessions: dict[int, Session] = {}
-        self._main: Session | None = None  # that of subgraph 0
+        self._main: Session | None = None  # the session of subgraph 0
         self._call: ArrayCall | None = None
         self._early_shapes: dict[int, Shape] = {}
         self._described: dict[tuple[int, int], Description] = {}
@@ -180,7 +180,7 @@ class Interpreter:
         return session
 
     def _log(self, subgraph: int) -> None:
-        logging = sys.modules.get("logging")  # who has not imported it has not asked
+        logging = sys.modules.get("logging")  # without it nobody has configured logging
         if logging is not None:
             graph, threads = self.model.subgraphs[subgraph], self._options.threads
             text = "subgraph %d: %d nodes, %d tensors, at most %d threads per run"
@@ -189,7 +189,8 @@ class Interpreter:
     # LiteRT's surface -------------------------------------------------------------------------------------------------
 
     def allocate_tensors(self) -> None:
-        """Plans and takes memory for the shapes asked for. If they are refused, the last good shapes stay in force.
+        """Makes the plan for the requested shapes and takes memory. If that is refused, the last good shapes stay in
+        use.
 
         Raises: UnsupportedOpError, ShapeError, ArenaError, StateError.
         """
@@ -200,7 +201,7 @@ class Interpreter:
             session.allocate()
 
     def invoke(self, *, cancel: Cancel | None = None) -> None:
-        """Runs the model once, until the token `cancel` is set.
+        """Runs the model once. The run ends early when the token `cancel` is set.
 
         Raises: StateError, KernelError, InputError, or what a Python operator raised."""
         if cancel is not None:
@@ -209,24 +210,24 @@ class Interpreter:
         if session is None or not session.ready:
             message = "Invoke called on model that is not ready: allocate_tensors() has to come first"
             raise errors.StateError(message)
-        run = session.invoke_unchecked  # in one expression it would be looked for among the class's methods
+        run = session.invoke_unchecked  # bound first: CPython 3.11 looks up a method call of an attribute more slowly
         return run()
 
     def cancel(self) -> None:
-        """Makes the run under way stop with a KernelError; for other threads. It has no effect when nothing runs:
-        `minilite.Cancel` also ends runs that have not begun."""
+        """Makes the current run stop with a KernelError; to be called from another thread. It has no effect if nothing
+        runs; `minilite.Cancel` also ends runs that have not begun."""
         if self._shared is not None:
             self._shared.cancel()
 
     def reset_all_variables(self) -> None:
-        """Zeroes variable tensors. Resource variables and what CALL_ONCE has run stay as they are, as in LiteRT."""
+        """Sets variable tensors to zero. As in LiteRT, resource variables stay, and CALL_ONCE does not run again."""
         for session in tuple(self._sessions.values()):  # other threads may begin one meanwhile
             session.state.reset_variables()
 
     def resize_tensor_input(self, input_index: TensorKey, tensor_size: Dims, strict: bool = False) -> None:
-        """Asks for another shape of a tensor; `allocate_tensors` puts it in force.
+        """Requests a new shape for a tensor; `allocate_tensors` puts it into use.
 
-        `strict` only lets dimensions change that the file's signature leaves open. Raises: InputError (also
+        With `strict`, only dimensions that the file's signature leaves open may change. Raises: InputError (also
         RuntimeError).
         """
         session = self._main
@@ -267,8 +268,7 @@ class Interpreter:
         return early_values(self._subgraph(subgraph_index), number)
 
     def tensor(self, tensor_index: TensorKey) -> Callable[[], Array]:
-        """A function that gives a live, writable view of a tensor's memory. While a view lives, memory does not
-        move."""
+        """A function that returns a live, writable view of a tensor. While a view lives, memory does not move."""
         number = (
             tensor_index
             if type(tensor_index) is int
@@ -322,7 +322,7 @@ class Interpreter:
 
     @property
     def experimental_compress_quantization_zero_points(self) -> bool:
-        """Whether details give zero points that are all equal as one."""
+        """Whether details give only one zero point if all are equal."""
         return self._options.compress_zero_points
 
     def get_ops_details(self) -> list[NodeDetails]:
@@ -355,12 +355,13 @@ class Interpreter:
         cancel: Cancel | None = None,
         **unknown: NoReturn,
     ) -> dict[str, Array]:
-        """Runs on arrays and gives the outputs by name: ``run(array)``, ``run(first, second)`` or ``run({name:
+        """Runs the model on arrays and returns the outputs by name: ``run(array)``, ``run(first, second)`` or
+        ``run({name:
         array})``.
 
-        Inputs are resized to the shapes of the arrays where they differ. Outputs are owned copies; those named in `out`
-        are written to the arrays there, which have their dtypes and shapes. The token `cancel` ends the run when it is
-        set.
+        Inputs are resized to the shapes of the arrays if they differ. Outputs are owned copies; those named in `out`
+        are written to the arrays there, which must have the right dtypes and shapes. The token `cancel` ends the run
+        when it is set.
         Raises: InputError for names, counts and arrays that do not fit; ShapeError for shapes the model refuses.
         """
         call = self._call
@@ -380,9 +381,9 @@ class Interpreter:
         )
 
     def run_real(self, *inputs: Any, cancel: Cancel | None = None) -> dict[str, Array]:
-        """Like `run`, with real numbers: quantized inputs are made of floats, and quantized outputs become floats.
+        """Like `run`, with real numbers: quantized inputs take floats, and quantized outputs become floats.
 
-        Scales and zero points are the tensors' own; values beyond a type's range are cut. Raises: as `run`."""
+        Scales and zero points are those of the tensors; values beyond a type's range are clamped. Raises: as `run`."""
         graph = self.model.subgraphs[0]
         given = tensor_arguments.inputs_by_number(graph, inputs)
         found = self.run(
@@ -395,21 +396,21 @@ class Interpreter:
         }
 
     def bind_tensor(self, tensor: TensorKey, array: Array | None) -> None:
-        """Puts a tensor into a numpy array of the caller's, without copies, from the next `allocate_tensors` on.
+        """Makes a caller's array the memory of a tensor, without copies, from the next `allocate_tensors` on.
 
-        The array has the tensor's dtype, is C-contiguous, aligned to its elements and not smaller than the tensor; it
-        may be read-only for a graph input. It is kept alive until None ends the binding. See docs/binding.md.
+        The array must have the tensor's dtype, be C-contiguous, aligned to its elements and not smaller than the
+        tensor; for a graph input it may be read-only. It is kept until None ends the binding. See docs/binding.md.
         Raises: InputError.
         """
         self._session().bind({tensor_arguments.tensor_number(self._subgraph(), tensor): array})
 
     def reset_resources(self) -> None:
-        """Forgets resource variables, and what CALL_ONCE has run: both start anew. Raises: StateError."""
+        """Forgets resource variables, and lets CALL_ONCE run again. Raises: StateError."""
         if self._shared is not None:
             self._shared.reset_resources()
 
     def trim(self) -> None:
-        """Gives back cached plans, and memory beyond the plan in force. Raises: StateError while a view of it is
+        """Gives back cached plans, and memory that the plan in use does not need. Raises: StateError while a view is
         held."""
         for session in tuple(self._sessions.values()):  # other threads may begin one meanwhile
             session.trim()
@@ -421,7 +422,7 @@ class Interpreter:
 
     @property
     def usage(self) -> Usage:
-        """The bytes that tensors and plans take now, by kind, of all signatures together. Raises: StateError while
+        """The bytes that tensors and plans take now, by kind, for all signatures together. Raises: StateError while
         busy."""
         total = usages.Usage()
         for session in tuple(self._sessions.values()):
@@ -430,14 +431,14 @@ class Interpreter:
 
     @property
     def arena_bytes(self) -> int:
-        """Bytes that the plan in force takes, capacities of dynamic tensors included. Raises: StateError while busy."""
+        """Arena bytes of the plan in use, with capacities of dynamic tensors. Raises: StateError while busy."""
         session = self._main
         return session.state.usage().arena_bytes if session is not None else 0
 
     # Plans and pictures -----------------------------------------------------------------------------------------------
 
     def plan_for(self, shapes: Shapes | None = None) -> ModelPlan:
-        """The plan for these shapes (by a tensor's name or number), without putting it in force.
+        """The plan for these shapes (by a tensor's name or number), without using it.
 
         Raises: ShapeError, ArenaError, UnsupportedOpError, InputError.
         """
@@ -461,13 +462,13 @@ class Interpreter:
 
     @property
     def plan(self) -> ModelPlan | None:
-        """The plan in force; None before allocate_tensors. It prints as a table, and is a picture in notebooks."""
+        """The plan in use; None before allocate_tensors. It prints as a table, and as a picture in notebooks."""
         plan = self._main.plan if self._main is not None else None
         return self._with_names(plan) if plan is not None else None
 
     @property
     def memory(self) -> ModelPlan | None:
-        """A copy of the plan in force with what runs have learnt: shapes, places of dynamic tensors. None before
+        """A copy of the plan in use with what runs have learnt: shapes and places of dynamic tensors. None before
         allocation."""
         memory = self._main.memory if self._main is not None else None
         return self._with_names(memory) if memory is not None else None
@@ -493,13 +494,14 @@ class Interpreter:
         return f"<{type(self).__name__}: {len(graph.nodes)} nodes, {len(graph.tensors)} tensors{memory}>"
 
     def _repr_html_(self) -> str:
-        """What notebooks show: inputs, outputs, memory."""
+        """HTML for notebooks: inputs, outputs, memory."""
         return displays.interpreter_html(self)
 
     # Copies -----------------------------------------------------------------------------------------------------------
 
     def clone(self: _Self) -> _Self:  # noqa: PYI019
-        """Another interpreter of the same class over the same lowered model: own memory and shapes, shared weights."""
+        """Another interpreter of the same class and the same lowered model: with its own memory and shapes; weights are
+        shared."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
         other._begin(self.model, self._options)
@@ -525,16 +527,16 @@ class Interpreter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
-        """Gives all memory back; the interpreter can be allocated again."""
+        """Gives back all memory; the interpreter can be allocated again."""
         self.close()
 
     def close(self) -> None:
-        """Gives all memory back but the model's. Raises: StateError while a view is held, or a call goes on
-        elsewhere."""
+        """Gives back all memory except the model's. Raises: StateError while a view is held, or during a call on
+        another thread."""
         for session in tuple(self._sessions.values()):
             session.close()
 
-    # Names that begin with an underscore in LiteRT's class; what they give is LiteRT's --------------------------------
+    # Names that begin with an underscore in LiteRT's class, with its results ------------------------------------------
 
     @property
     def _interpreter(self) -> wrapper.Wrapper:
@@ -580,7 +582,7 @@ class InterpreterWithCustomOps(Interpreter):
     """LiteRT's class for operators registered from C++, which minilite cannot load: `custom_ops` takes Python
     functions.
 
-    Raises: InputError when registerers are given.
+    Raises: InputError if registerers are given.
     """
 
     def __init__(self, custom_op_registerers: Sequence[Any] | None = None, **kwargs: Any) -> None:

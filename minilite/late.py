@@ -1,7 +1,7 @@
-"""Importing late: a module that takes long to import, and that few programs need, is imported when it is first used.
+"""Later: imports a module when it is first used, for modules that take long to import and that few programs need.
 
-Worth its lines from about two milliseconds on (`python -X importtime`), and only for what neither reading a model nor a
-first run needs; all else is imported where it is written.
+It is worth using for modules that take two milliseconds or more (`python -X importtime`), and are needed neither for
+reading a model nor for a first run. All other imports are plain.
 """
 
 from __future__ import annotations

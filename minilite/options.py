@@ -1,4 +1,4 @@
-"""The constructor's options, checked; and where an Interpreter's model comes from."""
+"""Checks the options of Interpreter, and reads the model that it was given."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class OpResolverType(Enum):
 
 
 def resolver_type(value: Any) -> OpResolverType:
-    """A member of our enum; LiteRT's own members are taken by their names. Raises: InputError."""
+    """The member of our enum; members of LiteRT's enum are converted by name. Raises: InputError."""
     if type(value) is OpResolverType:
         return value
     if isinstance(value, Enum) and value.name in OpResolverType.__members__:
@@ -68,22 +68,22 @@ Planner: TypeAlias = Literal[
 ]
 """The planning strategies by name; docs/memory.md says what each does."""
 InPlace: TypeAlias = Literal["wide", "tflite", "none"]
-"""Which operators may overwrite inputs that die: all that can, those of TFLite's planner, none."""
+"""Which operators may overwrite inputs that are not needed later: all that can, those of TFLite's planner, none."""
 Load: TypeAlias = Literal["map", "copy"]
-"""Whether a file is mapped, and must not change, or read whole first."""
+"""Whether a file is mapped, and then must not change, or read into memory."""
 CustomFunction: TypeAlias = "Callable[..., Any]"
-"""``f(node, *arrays) -> array or tuple of arrays``; an attribute ``shape(node, *shapes)`` makes its shapes known
-early."""
+"""``f(node, *arrays) -> array or tuple of arrays``; with an attribute ``shape(node, *shapes)``, output shapes are known
+before the run."""
 CustomOp: TypeAlias = "CustomFunction | UserKernel"
-"""What computes a custom operator."""
+"""A function or kernel that computes a custom operator."""
 Content: TypeAlias = "bytes | bytearray | memoryview | mmap.mmap | Array"
 """A model's bytes."""
 Path: TypeAlias = "str | bytes | os.PathLike[str]"
 
 PLAN_CACHE_BYTES = 16 << 20
-"""The default bound on plans that are not in force, with all that belongs to them: some 1700 sizes of 30 nodes."""
+"""The default limit in bytes for cached plans that are not in use: about 1700 sizes of a model with 30 nodes."""
 _PATH_BYTES = 4096
-"""No path is longer (PATH_MAX)."""
+"""The longest possible path (PATH_MAX)."""
 _PLANNERS, _LOADS = get_args(Planner), get_args(Load)
 _IN_PLACE = {
     "none": 0,
@@ -126,13 +126,13 @@ def _is_empty(value: Any) -> bool:
         return not value
     try:
         return memoryview(value).nbytes == 0
-    except (TypeError, ValueError):  # no buffer, or one whose memory is gone
+    except (TypeError, ValueError):  # not a buffer, or one whose memory was freed
         return False
 
 
 def _is_content(value: Any) -> bool:
-    """Whether it can only be a model's bytes: no path holds a zero byte or has more than 4096 bytes; every model
-    does."""
+    """Whether the value can only be a model's bytes, not a path: it contains a zero byte or has more than 4096
+    bytes."""
     if isinstance(value, bytes):
         return len(value) > _PATH_BYTES or b"\0" in value
     return not isinstance(value, (str, os.PathLike)) and _is_buffer(value)
@@ -143,7 +143,7 @@ def _is_buffer(value: Any) -> bool:
         memoryview(value)
     except TypeError:
         return False
-    except ValueError:  # whose memory is gone: the reader says so
+    except ValueError:  # its memory was freed: the reader reports that
         pass
     return True
 
@@ -182,7 +182,7 @@ def _read_content(content: Any) -> Model:
 
 
 def checked_threads(num_threads: Any) -> int:
-    """A number of threads; None leaves it to us: 1. Raises: InputError."""
+    """The number of threads, checked; None means the default, 1. Raises: InputError."""
     if num_threads is None:
         return 1
     if not isinstance(num_threads, (int, np.integer)):
@@ -195,7 +195,7 @@ def checked_threads(num_threads: Any) -> int:
 
 
 def checked_count(name: str, value: Any, least: int, unit: str) -> int:
-    """A number of bytes or the like. Raises: InputError."""
+    """A number of bytes or the like, checked. Raises: InputError."""
     if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or not least <= value < 2**62:
         message = f"{name} is {value!r}, must be a number of {unit}, {least} or more"
         raise errors.InputError(message)
@@ -229,7 +229,7 @@ def load_delegate(library: str, options: Mapping[str, str] | None = None) -> Del
 
 
 def refuse_unknown(unknown: Iterable[str], constructor: Any) -> NoReturn:
-    """Says of a keyword that the constructor has not which one is near. Raises: InputTypeError."""
+    """Refuses unknown keywords, and suggests one that the constructor has. Raises: InputTypeError."""
     known = [
         name for name, one in inspect.signature(constructor).parameters.items() if one.kind is not one.VAR_KEYWORD
     ][1:]
@@ -241,7 +241,7 @@ def refuse_unknown(unknown: Iterable[str], constructor: Any) -> NoReturn:
 
 
 def check_custom_ops(custom_ops: Any) -> dict[str, CustomOp]:
-    """The functions and kernels by operator name. Raises: InputError."""
+    """The functions and kernels by operator name, checked. Raises: InputError."""
     if not isinstance(custom_ops, Mapping):
         message = f"custom_ops is of type {type(custom_ops).__name__}, must map names of operators to functions"
         raise errors.InputError(message)
@@ -304,7 +304,7 @@ def _check_switches(*values: Any) -> None:
 
 
 class Options:
-    """What the constructor was asked for beside the model, checked. Raises: InputError."""
+    """The arguments of Interpreter except the model, checked. Raises: InputError."""
 
     def __init__(
         self,
@@ -332,9 +332,9 @@ class Options:
         _one_of("load", load, _LOADS)
         self.custom_ops: Mapping[str, CustomOp] = {} if custom_ops is None else check_custom_ops(custom_ops)
         self.reference: bool = resolver_type(resolver) is OpResolverType.BUILTIN_REF
-        """Every node runs its numpy reference."""
+        """Nodes run their numpy references if they have one."""
         self.reorder: bool = bool(reorder)
-        """Nodes may run in another order, whose peak is lower."""
+        """Nodes may run in another order that needs less memory."""
         self.strategy: str = planner
         self.compress_zero_points: bool = bool(compress_zero_points)
         self.engine: int = sum(
@@ -345,16 +345,16 @@ class Options:
                 OPTIONS["free_unread"] if planner != "tflite" else 0,
             )
         )
-        """Switches of the engine: a sum of `_native.status.OPTIONS`."""
+        """Options of the engine: a sum of `_native.status.OPTIONS`."""
         self.fuses: bool = sharing == "wide" and not preserve_all and not keep_nodes
-        """Nodes may become part of others: csrc/graph/fuse.c."""
+        """Nodes may be fused (csrc/graph/fuse.c)."""
         self.threads: int = checked_threads(num_threads)
         """How many threads a run may use, the caller's included."""
         self.cache_bytes: int = checked_count("plan_cache_bytes", plan_cache_bytes, 0, "bytes")
-        """What plans that are not in force may take."""
+        """Bytes that plans not in use may take."""
         self.max_bytes: int = _limit("max_bytes", max_bytes, "bytes")
-        """What tensors may take; 0 = any."""
+        """Bytes that tensors may take; 0 = no limit."""
         self.max_iterations: int = _limit("max_iterations", max_iterations, "iterations")
-        """How often a WHILE may run its body; 0 = any."""
+        """How often a WHILE may run its body; 0 = no limit."""
         self.level: str | None = checked_level(level)
         """The level of instructions; None: what MINILITE_ISA says, else the best."""

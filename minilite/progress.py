@@ -6,7 +6,7 @@
         ...
         work.what = "planning by the exact search"  # may change meanwhile
 
-Nothing is shown in the first second, nor where standard error is no terminal, so callers need not ask. With `rich`
+Nothing is shown in the first second, or if standard error is not a terminal, so callers need not check. With `rich`
 (the extra `terminal`) the line has a bar and the time that is left; colours are rich's, and NO_COLOR turns them off.
 One line at a time: do not use one within another.
 
@@ -30,26 +30,26 @@ from collections.abc import Iterable, Iterator, Sized
 from typing import Any, Protocol, TypeVar
 
 _SLOW, _PAUSE = 1.0, 0.25
-"""Seconds before anything is shown, and until it is shown anew."""
+"""Seconds before anything is shown, and between updates."""
 T = TypeVar("T")
 
 
 class Progress(Protocol):
-    """A function that gives the items one by one, and may show how far they are."""
+    """A function that yields the items one by one, and may show the progress."""
 
     def __call__(self, items: Iterable[T], what: str, total: int | None = None) -> Iterator[T]:
-        """`what` names one item; `total` is their number where `items` has no length."""
+        """`what` names one item; `total` is their number, for `items` without a length."""
 
 
 class Work:
-    """What the line says; it may be changed while the work goes on."""
+    """The text of the line; it may be changed during the work."""
 
     def __init__(self, what: str, total: int | None = None) -> None:
         self.what = what
         self.started = 0
-        """Items, the one under way included."""
+        """The number of items begun."""
         self.total = total
-        """Items in all; None where they are not counted."""
+        """The number of all items; None if unknown."""
 
     def __str__(self) -> str:
         return self.what if self.total is None else f"{self.what} {self.started} of {self.total}"
@@ -61,7 +61,7 @@ def silent(items: Iterable[T], what: str, total: int | None = None) -> Iterator[
 
 
 def progress(items: Iterable[T], what: str, total: int | None = None) -> Iterator[T]:
-    """The items; while they take long, the line says how far they are."""
+    """Yields the items; if they take long, the line shows how many are begun."""
     if total is None and isinstance(items, Sized):
         total = len(items)
     with working(what, total) as work:
@@ -72,7 +72,7 @@ def progress(items: Iterable[T], what: str, total: int | None = None) -> Iterato
 
 @contextlib.contextmanager
 def working(what: str, total: int | None = None) -> Iterator[Work]:
-    """Shows what is done and since when, while it takes long. The caller counts `work.started` if there is a total."""
+    """Shows work that takes long, and since when. The caller counts `work.started` if there is a total."""
     work = Work(what, total)
     if not _is_shown():
         yield work

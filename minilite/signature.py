@@ -20,7 +20,7 @@ else:
 
 
 def find_signature(signatures: Sequence[Signature], key: str | None) -> Signature:
-    """The signature of that key; None stands for the only one. Raises: InputError."""
+    """The signature with that key; None means the only one. Raises: InputError."""
     if key is None and len(signatures) == 1:
         return signatures[0]
     if key is None:
@@ -39,7 +39,7 @@ def find_signature(signatures: Sequence[Signature], key: str | None) -> Signatur
 
 
 def in_order(signature: Signature) -> Signature:
-    """Arguments by their names, as LiteRT has them: programs take the first output."""
+    """Arguments sorted by name, like LiteRT's: programs rely on which output comes first."""
     return signature._replace(
         inputs=dict(sorted(signature.inputs.items())), outputs=dict(sorted(signature.outputs.items()))
     )
@@ -48,7 +48,7 @@ def in_order(signature: Signature) -> Signature:
 class SignatureRunner:
     """Calls one signature: inputs by name, resized to the arrays given; outputs by name, owned copies.
 
-    ``cancel=token`` ends a call as it ends `Interpreter.run`, unless an input has that name.
+    ``cancel=token`` ends a call when the token is set, as in `Interpreter.run`, unless an input is named ``cancel``.
     `Interpreter.get_signature_runner` gives one. Raises: InputError.
     """
 
@@ -66,7 +66,7 @@ class SignatureRunner:
         self._compress_zero_points = interpreter.experimental_compress_quantization_zero_points
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """The interpreter, as it is pickled and copied, and the signature's key."""
+        """Pickles and copies as the interpreter and the signature's key."""
         return type(self), (self._interpreter, self._signature.key)
 
     def __repr__(self) -> str:
@@ -114,7 +114,7 @@ class SignatureRunner:
         described = details.Description(session.tensor(index), compress_zero_points=self._compress_zero_points)
         return described.of(session.shape(index))
 
-    # Names that begin with an underscore in LiteRT's class; what they give is LiteRT's --------------------------------
+    # Names that begin with an underscore in LiteRT's class, with its results ------------------------------------------
 
     @property
     def _interpreter_wrapper(self) -> Any:

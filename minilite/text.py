@@ -1,4 +1,4 @@
-"""The small parts of text reports: tables, shapes, durations."""
+"""Formats parts of text reports: tables, shapes, durations."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from minilite.errors import shortened
 
 Cell = str | int | float | None
 _LEAST, _READABLE, _WORDS = 8, 12, 24
-"""Characters that a column of text keeps when a table has to become narrower; those below which columns that can be
-spared go first; and those below which the words of the last column get lines of their own."""
+"""Widths in characters. A column of text keeps at least _LEAST when a table has to become narrower. Before columns
+become narrower than _READABLE, columns that can be spared are left out. If the last column would become narrower than
+_WORDS, its words go to lines of their own."""
 _HANGING = 8
-"""By how much these are indented."""
+"""The indentation of these lines."""
 
 
 class _Column:
@@ -25,7 +26,7 @@ class _Column:
         self.width = max(map(len, [name, *self.texts]))
 
     def least(self, readable: int) -> int:
-        """The width that it has to keep."""
+        """The smallest width of the column."""
         return self.width if self.right else min(self.width, max(readable, len(self.name)))
 
 
@@ -39,15 +40,15 @@ def table(
     """Rows under a header, columns two spaces apart; numbers are aligned right, None is blank, blank columns are left
     out.
 
-    Lines are at most `width` characters: columns that can be spared are left out, in that order, then names are cut in
-    their middle, the widest column first; words in the last column go on in lines below.
+    Lines have at most `width` characters: first the columns in `spare` are left out, in that order; then names are cut
+    in their middle, the widest column first; words of the last column continue on lines below.
     """
     cells = [list(row) for row in rows]
     columns = [_Column(name, [row[i] for row in cells]) for i, name in enumerate(header)]
     columns = [column for column in columns if not cells or any(column.texts)]
     hanging: Sequence[str] = [""] * len(cells)
     if width is not None and columns:
-        columns, hanging = _narrowed(columns, spare, width - len(indent) + 2)  # each column takes two more
+        columns, hanging = _narrowed(columns, spare, width - len(indent) + 2)  # and two spaces per column
     lines = _lines(columns, [column.name for column in columns])
     for number, words in enumerate(hanging):
         lines += _lines(columns, [column.texts[number] for column in columns])
@@ -56,8 +57,7 @@ def table(
 
 
 def _narrowed(columns: list[_Column], spare: Sequence[str], room: int) -> tuple[list[_Column], Sequence[str]]:
-    """The columns that fit, and what hangs below each row: the words of the last one, where they had too little
-    room."""
+    """The columns that fit; and, if the last one had too little room, its words, for lines below each row."""
     for name in spare:
         if sum(column.least(_READABLE) + 2 for column in columns) > room:
             columns = [column for column in columns if column.name != name]
@@ -80,7 +80,7 @@ def _narrowed(columns: list[_Column], spare: Sequence[str], room: int) -> tuple[
 
 
 def _narrow(columns: Sequence[_Column], room: int) -> None:
-    """Takes from the widest columns of text until all of them have room, or none can give."""
+    """Makes the widest columns of text narrower until all columns fit, or none can become narrower."""
     over = sum(column.width + 2 for column in columns) - room
     while over > 0 and (giving := [column for column in columns if column.width > column.least(_LEAST)]):
         max(giving, key=lambda column: column.width).width -= 1
@@ -88,7 +88,7 @@ def _narrow(columns: Sequence[_Column], room: int) -> None:
 
 
 def _lines(columns: Sequence[_Column], row: Sequence[str]) -> list[str]:
-    """A row, and below it the words of its last cell that go on."""
+    """The lines of a row: the words of its last cell continue below."""
     *others, last = zip(columns, row, strict=True)
     cells = [text.rjust(c.width) if c.right else cut(text, c.width).ljust(c.width) for c, text in others]
     column, text = last
@@ -109,14 +109,14 @@ def _wrap(text: str, width: int, indent: str = "") -> list[str]:
 
 
 def wrapped(text: str, width: int | None, indent: str = "  ") -> str:
-    """A line of words, continued on indented lines where it is longer than `width`."""
+    """A line of words; if it is longer than `width`, it continues on indented lines."""
     if width is None or len(text) <= width:
         return text
     return "\n".join(textwrap.wrap(text, width, subsequent_indent=indent, break_on_hyphens=False))
 
 
 def cut(text: str, width: int = 48) -> str:
-    """The text, its middle left out when it is longer than `width`."""
+    """The text, with its middle left out if it is longer than `width`."""
     return shortened(text, width)
 
 
@@ -127,7 +127,7 @@ def visible(text: str) -> str:
 
 
 def shape_text(shape: Sequence[int] | None) -> str:
-    """``1x64x64x3``; ``scalar`` for rank 0, ``?`` while unknown, and ``?`` for a dimension that is open."""
+    """``1x64x64x3``; ``scalar`` for rank 0; ``?`` for an unknown shape or dimension."""
     if shape is None:
         return "?"
     return "x".join("?" if dim < 0 else str(dim) for dim in shape) or "scalar"
@@ -147,7 +147,7 @@ def count(number: int, what: str) -> str:
 
 
 def html_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table for notebooks; what cells say is escaped."""
+    """A table for notebooks; the text of cells is escaped."""
 
     def line(tag: str, cells: Sequence[object]) -> str:
         return (

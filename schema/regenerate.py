@@ -1,5 +1,5 @@
-"""Turns tflite.fbs into what Python and C know of the format; `--check` only says whether the committed files are up to
-date."""
+"""Generates the tables of the format for Python and C from tflite.fbs; `--check` only tells whether the committed files
+are up to date."""
 
 from __future__ import annotations
 

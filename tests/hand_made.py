@@ -1,4 +1,4 @@
-"""Hand-made graphs for ArenaPlanner, and a check of what it makes of them."""
+"""Hand-made graphs for ArenaPlanner, and a check of its plans."""
 
 from __future__ import annotations
 

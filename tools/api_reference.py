@@ -1,4 +1,4 @@
-"""The public names of minilite, from their docstrings.
+"""Prints docs/api.md: the public names of minilite, from their docstrings.
 
 python -m tools.api_reference > /tmp/api.md && cp /tmp/api.md docs/api.md
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Eight threads on one interpreter, any mix of calls: each is served, or refused for a reason that is true.
+"""Eight threads on one interpreter, any mix of calls: each is served, or refused for a true reason.
 
     python tools/hammer.py [--seconds 60] [--threads 8] [--seed 0] [--calls invoke,get,...]
 

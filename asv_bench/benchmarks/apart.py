@@ -1,4 +1,5 @@
-"""A function of a suite in a process of its own, alone or under a tool: what it prints last is its answer, as JSON."""
+"""Runs a function of a suite in a process of its own, alone or under a tool; its last printed line is the result, as
+JSON."""
 
 from __future__ import annotations
 

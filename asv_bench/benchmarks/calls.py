@@ -1,4 +1,4 @@
-"""What a call of the API costs beside what it does: arrays of 16 floats in and out, views, details, a whole run."""
+"""The fixed cost of API calls: arrays of 16 floats in and out, views, details, a whole run."""
 
 from __future__ import annotations
 

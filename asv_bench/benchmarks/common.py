@@ -1,4 +1,4 @@
-"""Seeded models and arrays that several benchmarks share, and what makes them importable at every commit.
+"""Seeded models and arrays that several benchmarks share; importable at every commit.
 
 Nothing of minilite is imported before a benchmark needs it, and what a commit does not have yet makes a benchmark not
 applicable there (NotImplementedError, which asv shows as n/a) instead of failed.

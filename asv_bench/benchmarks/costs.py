@@ -1,4 +1,4 @@
-"""Counting what an operation does, in a process of its own: calls of the allocator, or instructions under valgrind.
+"""Counts what an operation does, in a process of its own: calls of the allocator, or instructions under valgrind.
 
 Both need a C compiler, for a small library: one that stands before malloc and its like, or one that tells callgrind
 when to count. What is counted is the whole call from Python, the bytecode interpreter's part included; it depends on

@@ -1,4 +1,4 @@
-"""Bytes: of arenas and how far they are from the least possible, of memory at its peak, of the package."""
+"""Bytes: of arenas and how far they are above the least possible, of peak memory, of the package."""
 
 from __future__ import annotations
 

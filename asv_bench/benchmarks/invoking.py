@@ -1,4 +1,4 @@
-"""A steady run, and what each further node adds to it."""
+"""The time of a steady run, and how much each further node adds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The figures of the history: those that stay stable on a machine that does other work as well.
+"""The figures of the history: those that are stable even on a busy machine.
 
 `Cost` is in units of a fixed piece of work that has nothing of minilite and takes turns with the operations: the least
 CPU time of the thread over many short samples of the one, over that of the other, in several processes, for where

@@ -1,4 +1,5 @@
-"""Whole networks by number of threads: time on the wall, for what threads give is not seen in one thread's own."""
+"""Whole networks by number of threads, in wall-clock time, because the CPU time of one thread does not show the
+gain."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Operations by name, for benchmarks that count or compare instead of timing: each prepared once, then called again and
-again."""
+"""Operations by name, for benchmarks that count or compare instead of timing: each is prepared once and then called
+repeatedly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Single operators on tensors of real layers' sizes: a run of a graph of one node."""
+"""Single operators on tensors with the sizes of real layers: a run of a graph with one node."""
 
 from __future__ import annotations
 

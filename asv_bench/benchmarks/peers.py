@@ -1,5 +1,5 @@
-"""minilite beside other runtimes on the same work, in one process and taking turns: ratios, for times do not compare
-across days.
+"""minilite and other runtimes on the same work, interleaved in one process; as ratios, because times of different days
+cannot be compared.
 
 A ratio is minilite's cost over the other's, the median over rounds: below 1 minilite is ahead. "minilite" itself is a
 second interpreter of its own, which shows what noise there is. CPU time of the calling thread, one thread each.

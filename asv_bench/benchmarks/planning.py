@@ -1,5 +1,5 @@
-"""Memory planning alone: both tables of Pisarchyk & Lee, how far each strategy is over the bound, and what a pass
-costs."""
+"""Memory planning alone: both tables of Pisarchyk & Lee, how far each strategy is above the bound, and the cost of a
+pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""resize_tensor_input + allocate_tensors: to the shape in force, to one seen before, to new ones, up and down."""
+"""resize_tensor_input + allocate_tensors: to the current shape, to one seen before, to new ones, larger and smaller."""
 
 from __future__ import annotations
 

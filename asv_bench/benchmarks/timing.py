@@ -1,4 +1,4 @@
-"""Timing calls that take turns in one process: times on a shared machine say something only beside each other."""
+"""Times calls that are interleaved in one process; on a shared machine, times mean something only in comparison."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Building and running the ladder's variants."""
+"""Builds and runs the variants of the ladder."""
 
 from __future__ import annotations
 

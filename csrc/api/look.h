@@ -11,7 +11,7 @@ int64_t ml_plan_lower_bound(const ml_plan *plan);
 /* Bytes of the work block that small scratch is taken from, beside the arena: at most 64 KiB,
  * whatever the model. */
 int64_t ml_plan_work_bytes(const ml_plan *plan);
-/* Bytes the plan itself takes, and with the residence of a state that uses it. */
+/* Bytes of the plan itself; and of the plan together with a residence of it. */
 int64_t ml_plan_own_bytes(const ml_plan *plan);
 typedef enum {
     ML_NODE_WAITS = 0,
@@ -20,22 +20,21 @@ typedef enum {
     ML_NODE_IS_VIEW = 3,
     ML_NODE_IS_FUSED = 4
 } ml_node_status;
-/* What becomes of the node at a position (ml_node_status); -1 past the last. *index is the file's
- * number of it. */
+/* How the node at a position is run (ml_node_status); -1 after the last. *index is its number in
+ * the file. */
 int32_t ml_plan_node(const ml_plan *plan, int32_t frame, int32_t position, int32_t *index);
-/* The file's number of the node that one which is fused has become a part of; -1 for others. */
+/* For a fused node: the number, in the file, of the node that does its work. -1 for other nodes. */
 int32_t ml_plan_part_of(const ml_plan *plan, int32_t frame, int32_t position);
-/* The kernel that runs the node, and in *types the operand types of the row that its eval is in,
- * NULL where numpy runs it; NULL for a node that is not there. */
+/* The kernel that runs the node; NULL if there is no such node. *types gets the operand types of
+ * the row whose eval runs it, or NULL if numpy runs it. */
 const char *ml_plan_kernel(const ml_plan *plan, int32_t frame, int32_t position,
                            const char **types);
-/* The level of instructions its inner loops run at. */
+/* The name of the level whose primitives it uses. */
 const char *ml_plan_level(const ml_plan *plan);
 /* Copies up to `room` usage records of a frame (scratch of the node at position n has tensor number
  * n_tensors + n); returns their number, -1 without memory. */
 int32_t ml_plan_records(const ml_plan *plan, int32_t frame, ml_record *records, int32_t room);
-/* What the main frame's arena would be if these tensors left it, planned by the strategy that
- * planned it. */
+/* The main frame's arena as the same strategy would plan it without these tensors. */
 typedef struct ml_outlook {
     int64_t arena_bytes;
     int64_t lower_bound;

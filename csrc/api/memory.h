@@ -1,8 +1,8 @@
-/* memory.h -- planning memory, as Python sees it.
+/* memory.h -- memory planning as Python sees it: strategies, the planner of a graph, the arena.
  *
- * Usage records become offsets by a strategy (problem.h is its contract); the planner turns a graph
- * into records and keeps their offsets through stepwise allocation and suffix resets; the arena is
- * the memory itself. */
+ * A strategy gives offsets to usage records (its contract is in memory/problem.h). The planner
+ * makes the records of a graph, and keeps their offsets while the graph is allocated in steps or
+ * reset after some node. The arena is the memory itself. */
 
 /* Memory planning ------------------------------------------------------------------------------ */
 
@@ -14,17 +14,17 @@ typedef enum {
     ML_STRATEGY_UNKNOWN = 1,
     ML_STRATEGY_NO_MEMORY = 2, /* malloc failed */
     ML_STRATEGY_OVERFLOW = 3, /* sizes add up beyond INT64_MAX / 2 */
-    ML_STRATEGY_UNSUPPORTED = 4, /* the strategy takes no fixed records */
+    ML_STRATEGY_UNSUPPORTED = 4, /* the strategy does not support fixed records */
     ML_STRATEGY_OVER_CAPACITY = 5 /* proved: no plan fits problem->capacity */
 } ml_strategy_status;
 
 /* One tensor's claim on memory: `size` bytes from node `first` to node `last`, both inclusive. */
 typedef struct ml_record {
     int64_t size;
-    int64_t offset; /* in: ML_UNPLACED, or a fixed offset; out: where it lies */
+    int64_t offset; /* in: ML_UNPLACED or a fixed offset; out: its offset */
     int32_t first;
     int32_t last;
-    /* The caller's number for it; strategies only read it where their rule orders by it. */
+    /* The caller's number for it. Only strategies that order records by it read it. */
     int32_t tensor;
     int32_t reserved;
 } ml_record;
@@ -37,7 +37,7 @@ typedef struct ml_problem {
     int64_t capacity; /* in: stop at any plan within it; 0 = minimize */
     int64_t max_nodes; /* in: budget of search nodes; 0 = none */
     double max_seconds; /* in: budget of CPU seconds; 0 = none */
-    /* In, out: what the engine knows of the problem (problem.h); NULL = nothing. */
+    /* In and out: what the engine knows about the problem (problem.h); NULL = nothing. */
     struct ml_hints *hints;
     /* Results. */
     int64_t arena_bytes;
@@ -49,7 +49,7 @@ typedef struct ml_problem {
 
 /* Plans `problem` with the strategy of that name; see memory/problem.h for the contract. */
 ml_strategy_status ml_memory_plan(const char *strategy, ml_problem *problem);
-/* The largest sum of rounded sizes live at once, -1 when the system gives no memory. */
+/* The largest sum of rounded sizes that are live at once; -1 without memory. */
 int64_t ml_memory_lower_bound(const ml_problem *problem);
 /* The name of strategy `index`, or NULL past the last. */
 const char *ml_memory_strategy_name(int32_t index);
@@ -65,7 +65,7 @@ typedef struct ml_node_io {
     int32_t reserved;
 } ml_node_io;
 
-/* What the planner has to know of a graph; borrowed, it must outlive the planner. */
+/* What the planner needs to know about a graph. Borrowed: it must outlive the planner. */
 typedef struct ml_planner_graph {
     const ml_node_io *nodes;
     const int32_t *inputs;
@@ -84,9 +84,9 @@ typedef enum {
 
 typedef struct ml_planner ml_planner;
 
-/* Tensors in the order in which a planner placed them last; handed to the next one of the same
- * graph, it spares most of the search. `tensors` has room for n_tensors + n_nodes; count 0 =
- * nothing yet. */
+/* Tensors in the order in which a planner last placed them. The next planner of the same graph
+ * starts with it, which saves most of the search. `tensors` has room for n_tensors + n_nodes; count
+ * 0 = nothing yet. */
 typedef struct ml_placing_order {
     int32_t *tensors;
     int32_t count;
@@ -102,33 +102,35 @@ int64_t *ml_planner_bytes(ml_planner *planner);
 uint8_t *ml_planner_places(ml_planner *planner);
 uint8_t *
 ml_planner_skipped(ml_planner *planner); /* by node: 1 = folded, neither reads nor writes */
-/* By tensor: those that share a place with views alone, and those that are in no place of an
- * input's. */
+/* By tensor: whether it may share a place with views only, or must not lie in the place of an
+ * input. */
 enum { ML_NOT_PINNED = 0, ML_PINNED = 1, ML_PINNED_AS_OUTPUT = 2 };
 uint8_t *ml_planner_pinned(ml_planner *planner);
-/* Puts a tensor at a given offset, any that its element type allows; before plan_allocations. It is
- * then freed after its last reader, graph inputs too. Fixed tensors that overlap while both are
- * live are refused by execute_allocations. */
+/* Puts a tensor at a given offset, which must suit its element type; call it before
+ * plan_allocations. The tensor is freed after its last reader, even if it is a graph input. Fixed
+ * tensors that overlap while both are live are refused by execute_allocations. */
 void ml_planner_fix(ml_planner *planner, int32_t tensor, int64_t offset);
 
-/* Forgets every place, those of persistent tensors too: for other sizes of the same graph. */
+/* Forgets all places, also those of persistent tensors, to plan the same graph for other sizes. */
 void ml_planner_start_anew(ml_planner *planner);
-/* The same as plan_allocations, for a graph that is planned again and again. `stands` says that the
- * same nodes are skipped, the same tensors have bytes, the same places, and are pinned: then
- * lifetimes hold, as long as the same operands are as large as what may overwrite them. */
+/* The same as plan_allocations, for a graph that is planned repeatedly. `stands` says that nothing
+ * but sizes has changed: the same nodes are skipped, and the same tensors have bytes, have the same
+ * places and are pinned. Then the lifetimes found before are used again, if the same operands are
+ * as large as the outputs that may overwrite them. */
 void ml_planner_plan_again(ml_planner *planner, bool stands);
-/* Whether they held. */
+/* Whether plan_again used the lifetimes found before. */
 bool ml_planner_stood(const ml_planner *planner);
-/* Where lifetimes held: places what lay on top of what in the plan before so again, if that comes
- * within an eighth of the lower bound and takes no more than `most`. False if not, and the graph
- * has to be placed by start_anew and execute_allocations. Offsets are those of roots alone. */
+/* If lifetimes were used again: stacks the records in the order of the plan before. Keeps the
+ * result if it is within an eighth of the lower bound and needs at most `most` bytes. Otherwise
+ * returns false, and the graph has to be placed by start_anew and execute_allocations. Only roots
+ * get offsets. */
 bool ml_planner_place_again(ml_planner *planner, int64_t most);
-/* Of a graph that is planned again and again: whether this plan, of sizes that come back, is
- * searched for longer, and how much of the budget was spent already; ml_planner_spent says how much
- * is by now. */
+/* For a graph that is planned repeatedly. `longer`: these sizes have come back, so the search may
+ * use the whole budget. `spent`: how much of the budget was used before; ml_planner_spent tells how
+ * much has been used now. */
 void ml_planner_search(ml_planner *planner, bool longer, int64_t spent);
 int64_t ml_planner_spent(const ml_planner *planner);
-/* The order to begin with and to leave behind; borrowed. */
+/* The order that the planner starts with, and in which it stores its own; borrowed. */
 void ml_planner_use_order(ml_planner *planner, ml_placing_order *order);
 
 void ml_planner_plan_allocations(ml_planner *planner);
@@ -140,7 +142,7 @@ void ml_planner_reset_allocations_after(ml_planner *planner, int32_t node);
  * pass. */
 void ml_planner_deallocate_after(ml_planner *planner, int32_t node);
 void ml_planner_resolve_deallocations(ml_planner *planner);
-/* Drops the records of tensors that are dead before `node`. */
+/* Drops the records of tensors whose last reader comes before `node`. */
 void ml_planner_purge(ml_planner *planner, int32_t node);
 
 const int64_t *ml_planner_offsets(const ml_planner *planner); /* -1 = not placed */
@@ -150,12 +152,12 @@ const int32_t *ml_planner_last_nodes(const ml_planner *planner);
 int64_t ml_planner_high_water(const ml_planner *planner,
                               int32_t place); /* ML_PLACE_ARENA or ML_PLACE_PERSISTENT */
 int64_t ml_planner_lower_bound(ml_planner *planner);
-/* The same, and at how many nodes that many bytes are live. */
+/* The same; *peaks gets the number of nodes at which that many bytes are live. */
 int64_t ml_planner_peaks(ml_planner *planner, int32_t *peaks);
 /* A planner of the same graph, strategy, options and tensor facts, nothing planned yet; NULL
  * without memory. */
 ml_planner *ml_planner_copy(const ml_planner *planner);
-int32_t ml_planner_active(const ml_planner *planner); /* records the hot loop looks at */
+int32_t ml_planner_active(const ml_planner *planner); /* records that placing looks at */
 /* The records of all placed arena tensors that own their memory; returns their number, at most
  * `room` are written. */
 int32_t ml_planner_records(const ml_planner *planner, ml_record *records, int32_t room);
@@ -168,20 +170,20 @@ enum { ML_ARENA_BLOCKS = 3 };
 typedef struct ml_arena {
     uint8_t *base;
     int64_t capacity; /* accessible bytes */
-    /* Of address space; 0 where the system grants none: growing may then move the base. */
+    /* Bytes of address space; 0 if the system grants none. Then growing may move the base. */
     int64_t reserved;
     int64_t moves; /* times the base changed */
-    int64_t copied; /* bytes that moves copied; pages that the system moved are none */
-    uint8_t *blocks[ML_ARENA_BLOCKS]; /* what small arenas lie in; kept until it is released */
+    int64_t copied; /* bytes copied by moves; pages moved by the system do not count */
+    uint8_t *blocks[ML_ARENA_BLOCKS]; /* memory of small arenas; kept until released */
     struct ml_account *account; /* borrowed; NULL = none */
 } ml_arena;
 
 /* Makes room for `bytes`, keeping the first `keep` bytes; never shrinks. A refusal changes nothing.
- * With an account `bytes` are refused where they are too many; what rounds them up to pages is
+ * If there is an account, `bytes` must fit its limit; the bytes that round them up to pages need
  * not. */
 ml_status ml_arena_commit(ml_arena *arena, int64_t bytes, int64_t keep, ml_error *error);
-/* Gives back what lies after the first `bytes`; the rest stays where it is. */
+/* Gives back everything after the first `bytes`, which stay where they are. */
 void ml_arena_shrink(ml_arena *arena, int64_t bytes);
 void ml_arena_release(ml_arena *arena);
-/* Accessible bytes whose pages are in memory; all where the system does not say. */
+/* Accessible bytes whose pages are in memory; all of them, if the system cannot tell. */
 int64_t ml_arena_resident(const ml_arena *arena);

@@ -1,5 +1,5 @@
-/* minilite.h -- all of api/ for C: the guard and the includes that cffi's cdef parser does not
- * take. */
+/* minilite.h -- includes all of api/ for C. cffi's cdef parser takes neither guards nor includes,
+ * so they are here. */
 #ifndef MINILITE_H
 #define MINILITE_H
 
@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* In the order of the cdef (CMakeLists.txt). */
+/* In the same order as in the cdef (CMakeLists.txt). */
 #include "api/types.h"
 #include "api/load.h"
 #include "api/run.h"

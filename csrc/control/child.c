@@ -1,5 +1,5 @@
-/* child.c -- the subgraphs that a node runs: planning checks them, computes their shapes and places
- * their tensors; a run copies inputs in and runs them. */
+/* child.c -- the subgraphs that a node calls: checks them, computes their shapes and places their
+ * tensors while planning; in a run, copies inputs in and runs them. */
 #include <stdlib.h>
 
 #include "control/control.h"
@@ -16,7 +16,7 @@ ml_child ml_child_of(const ml_call *c, int32_t k) {
 ml_status ml_child_check(const ml_call *c, const ml_child *child, int32_t n_outputs,
                          const char *what) {
     int32_t first =
-        c->n_inputs - child->io->n_inputs; /* operands in front of them are the node's own */
+        c->n_inputs - child->io->n_inputs; /* the operands before them are for the node itself */
     if (first < 0 || first > 1)
         return ml_fail(c, ML_SHAPE_ERROR, "the %s takes %d inputs, the node gives %d", what,
                        child->io->n_inputs, c->n_inputs);
@@ -79,7 +79,8 @@ void ml_child_set_input(const ml_call *c, const ml_child *child, int32_t i, cons
     ml_tensor *t = slot_row(engine, child, number);
     bool same = t->shaped && ml_same_shape(&t->shape, shape);
     if (same && t->bytes == bytes) return;
-    /* Only tensors that were left open while planning differ: the rows are the residence's own. */
+    /* Only tensors left open while planning can differ; then the rows belong to the residence and
+     * may be written. */
     t->bytes = bytes;
     if (same) return;
     t->shape = *shape;
@@ -111,7 +112,7 @@ ml_block *ml_carry_blocks(const ml_call *c, const ml_child *child, int32_t i) {
     ml_state *s = c->env->engine->engine->state;
     if (!s->carries) s->carries = calloc(2 * (size_t)s->graph->total_slots + 1, sizeof *s->carries);
     if (!s->carries) {
-        ml_fail(c, ML_ARENA_ERROR, "no memory for the carries of a loop");
+        ml_fail(c, ML_ARENA_ERROR, "no memory for the carried values of a loop");
         return NULL;
     }
     int32_t slot = child->subgraph->slots[child->io->inputs[i]];

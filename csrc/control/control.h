@@ -1,10 +1,10 @@
-/* control.h -- running subgraphs: what only the kernels in control/ may do. */
+/* control.h -- running subgraphs, for the kernels in control/ alone. */
 #ifndef ML_CONTROL_CONTROL_H
 #define ML_CONTROL_CONTROL_H
 
 #include "run/run.h"
 
-/* A subgraph of the node, in a frame of its own. */
+/* A subgraph that the node calls, in a frame of its own. */
 typedef struct ml_child {
     int32_t frame;
     const ml_planner_graph *io;
@@ -14,11 +14,11 @@ typedef struct ml_child {
 } ml_child;
 
 ml_child ml_child_of(const ml_call *call, int32_t k);
-/* What values beside the arena are counted in. In a run. */
+/* The account for values outside the arena; in a run only. */
 static inline ml_account *ml_account_of(const ml_call *c) {
     return &c->env->engine->engine->state->interpreter->account;
 }
-/* How many subgraphs the node has. */
+/* The number of subgraphs that the node calls. */
 static inline int32_t ml_children_of(const ml_call *c) {
     const struct ml_frame_engine *fe = c->env->engine;
     return fe->engine->graph->subgraphs[fe->subgraph].nodes[c->node].n_children;
@@ -31,33 +31,33 @@ static inline const ml_tensor *ml_child_output(const ml_call *c, const ml_child 
     return ml_row_of(c->env->engine->engine->graph, child->rows, child->frame,
                      child->io->outputs[i]);
 }
-/* Whether the run comes back with input `i` as output `i`. */
+/* Whether output `i` of the child is its input `i`. */
 static inline bool ml_passes_through(const ml_child *child, int32_t i) {
     return child->io->outputs[i] == child->io->inputs[i];
 }
 
-/* Counts and types: the child takes operands of these types, one per input, and gives as many
- * outputs as `n_outputs`. All absent operands are refused. `what` names the child in the error. */
+/* Checks that the child takes these operands (one per input, types equal, none absent), and has
+ * `n_outputs` outputs. `what` names the child in the error. */
 ml_status ml_child_check(const ml_call *call, const ml_child *child, int32_t n_outputs,
                          const char *what);
-/* While planning: gives the child's inputs the shapes of the node's last operands (and, where
- * `values` says so, known values), and sweeps it. With `open` the shapes are left open: nodes that
+/* While planning: gives the child's inputs the shapes of the node's last operands (with `values`,
+ * known values too), and sweeps the child. With `open` these shapes are left open: nodes that
  * depend on them wait for the run. */
 ml_status ml_child_sweep(const ml_call *call, const ml_child *child, bool open, bool values);
-/* While planning: output `i` will lie where the caller puts it, if a node of the child computes it
- * and no output before it is the same tensor. */
+/* While planning: lets the caller decide where output `i` lies, if a node of the child computes it
+ * and no earlier output is the same tensor. */
 void ml_child_place_output(const ml_call *call, const ml_child *child, int32_t i);
 static inline bool ml_child_output_is_placed(const ml_call *c, const ml_child *child, int32_t i) {
     const ml_tensor *t = ml_child_output(c, child, i);
     return t->storage == ML_STORAGE_SLOT && t->root == ~i;
 }
 
-/* In a run: input `i` takes this value; nodes that read it are prepared again if its shape
- * differs. */
+/* In a run: sets the value of input `i`; if its shape has changed, nodes that read it are prepared
+ * again. */
 void ml_child_set_input(const ml_call *call, const ml_child *child, int32_t i,
                         const ml_shape *shape, void *data, int64_t bytes);
 ml_status ml_child_run(const ml_call *call, const ml_child *child);
-/* The value of output `i` after a run, of no fixed size too. */
+/* The value of output `i` after a run, of any type. */
 typedef struct ml_value_now {
     const ml_tensor *tensor;
     const void *data;
@@ -65,7 +65,7 @@ typedef struct ml_value_now {
 } ml_value_now;
 ml_value_now ml_child_value(const ml_call *call, const ml_child *child, int32_t i);
 
-/* The two blocks of a carry of the child; NULL, and the error, without memory. */
+/* The two blocks of a carried value of the child; without memory NULL, and the error is set. */
 ml_block *ml_carry_blocks(const ml_call *call, const ml_child *child, int32_t i);
 
 #endif

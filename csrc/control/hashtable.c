@@ -1,9 +1,9 @@
 /* hashtable.c -- HASHTABLE, HASHTABLE_IMPORT, HASHTABLE_FIND, HASHTABLE_SIZE: tables from numbers
- * to strings, or the reverse, which the interpreter keeps from run to run as it keeps variables.
- * What is imported first stays.
+ * to strings, or the reverse, which the interpreter keeps from run to run, like variables. Only the
+ * first import counts.
  *
- * A table is a block of its own: a header, slots with 1 + the number of a pair (0: none), the
- * pairs' numbers, and their strings as they lie in a tensor, checked when they were imported. */
+ * A table is one block: a header, slots with 1 + the number of a pair (0: empty), the numbers of
+ * all pairs, and their strings in the form of a string tensor, checked when they were imported. */
 #include "control/resource.h"
 #include "core/strings.h"
 #include "rules/strings.h"
@@ -13,7 +13,7 @@
 ML_PARAMS(hashtable_params, HASHTABLE_FIELDS)
 
 enum { HANDLE, KEYS, VALUES };
-enum { TABLE_TYPE = -1 }; /* of a block that is no variable */
+enum { TABLE_TYPE = -1 }; /* type of a block that is a table, not a variable */
 
 typedef struct table {
     int64_t count;
@@ -47,7 +47,7 @@ typedef struct key {
     ml_string string;
 } key;
 
-/* The slot that a key has, or would take. */
+/* The slot of a key, or the empty slot that it would take. */
 static int64_t slot_of(const table *t, const key *k) {
     const int32_t *slots = slots_of(t);
     const bool text = t->key_type == ML_STRING;
@@ -136,7 +136,7 @@ static ml_status import(const ml_call *c) {
 
 /* HASHTABLE_FIND, HASHTABLE_SIZE --------------------------------------------------------------- */
 
-/* The table of a handle; NULL, and the error, when there is none. */
+/* The table of a handle; if there is none NULL, and the error is set. */
 static const table *table_of(const ml_call *c) {
     const ml_block *block = ml_resource_of(c, HANDLE);
     if (!block) return NULL;
@@ -145,8 +145,8 @@ static const table *table_of(const ml_call *c) {
     return NULL;
 }
 
-/* Where strings are found scratch holds the pair of each key: keys are looked up once, for lengths
- * and characters. */
+/* If values are strings, scratch holds the pair of each key, so that keys are looked up once for
+ * lengths and characters. */
 static ml_status prepare_find(const ml_call *c, ml_wish *wish) {
     const ml_shape *standing = &ml_input(c, 2)->shape;
     if (ml_output(c, 0)->type == ML_STRING)
@@ -159,12 +159,12 @@ static ml_status prepare_find(const ml_call *c, ml_wish *wish) {
 static ml_status check_table(const ml_call *c, const table *t) {
     const int32_t keys = ml_in_tensor(c, KEYS)->type, values = ml_out_tensor(c, 0)->type;
     if (keys == t->key_type && values == t->value_type) return ML_OK;
-    return ml_fail(c, ML_KERNEL_ERROR, "the table goes from %s to %s, the node from %s to %s",
+    return ml_fail(c, ML_KERNEL_ERROR, "the table maps %s to %s, the node expects %s to %s",
                    ml_type_name(t->key_type), ml_type_name(t->value_type), ml_type_name(keys),
                    ml_type_name(values));
 }
 
-/* Numbers of strings. */
+/* Finds the numbers of strings. */
 static ml_status find_numbers(const ml_call *c) {
     const table *t = table_of(c);
     ml_strings strings;
@@ -187,7 +187,7 @@ static ml_string string_of(const table *t, int32_t pair, ml_string standing) {
     return pair > 0 ? string_at(strings_of(t), pair - 1) : standing;
 }
 
-/* Strings of numbers: one pass for their lengths, one for their characters. */
+/* Finds the strings of numbers: one pass for their lengths, one for their characters. */
 static ml_status find_strings(const ml_call *c) {
     const table *t = table_of(c);
     ml_strings strings;
@@ -232,7 +232,7 @@ static ml_status prepare_size(const ml_call *c, ml_wish *wish) {
     return ml_set_output(c, 0, &(ml_shape){.rank = 1, .dims = {1}});
 }
 
-/* How many keys there are. */
+/* The number of keys in the table. */
 static ml_status size(const ml_call *c) {
     const table *t = table_of(c);
     if (!t) return ML_KERNEL_ERROR;
@@ -242,7 +242,7 @@ static ml_status size(const ml_call *c) {
     return ML_OK;
 }
 
-/* One number for each table of the model; variables are told apart by their names. */
+/* Each HASHTABLE node gets a table of its own. (Variables are identified by their names.) */
 static ml_status check_hashtable(const ml_call *c, void *params) {
     const int64_t from = ml_option_of(c, "key_dtype").integer;
     const int64_t to = ml_option_of(c, "value_dtype").integer;

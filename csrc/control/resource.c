@@ -1,4 +1,4 @@
-/* resource.c -- why a handle is refused. */
+/* resource.c -- finds out why a handle is refused. */
 #include "control/resource.h"
 
 ml_block *ml_resource_refused(const ml_call *c, int32_t input) {

@@ -1,14 +1,14 @@
-/* resource.h -- variables and tables that nodes reach by a handle: the interpreter's, which all its
- * signatures share. */
+/* resource.h -- variables and tables of the interpreter, shared by all its signatures, which nodes
+ * reach by a handle. */
 #ifndef ML_CONTROL_RESOURCE_H
 #define ML_CONTROL_RESOURCE_H
 
 #include "control/control.h"
 
-/* Says why an input is no handle of a variable; NULL. */
+/* Sets the error: the input is not a handle of a variable. Returns NULL. */
 ml_block *ml_resource_refused(const ml_call *call, int32_t input);
-/* The variable that a handle stands for; NULL, and the error, when there is none. When the node has
- * been reached. */
+/* The variable of a handle, once the node has been reached; if there is none NULL, and the error is
+ * set. */
 static inline ml_block *ml_resource_of(const ml_call *c, int32_t input) {
     const ml_interpreter *interpreter = c->env->engine->engine->state->interpreter;
     const int32_t *handle = c->inputs[input] < 0 ? NULL : ml_in(c, input);

@@ -17,7 +17,7 @@ static ml_status var_handle(const ml_call *c) {
     return ML_OK;
 }
 
-/* The output takes the variable's shape. */
+/* Gives the output the shape of the variable. */
 static ml_status shape_as(const ml_call *c, const ml_block *resource) {
     if (!resource->assigned)
         return ml_fail(c, ML_KERNEL_ERROR, "the variable is read before it is assigned");
@@ -38,8 +38,8 @@ static bool holds(const ml_block *resource, const ml_tensor *t) {
            ml_same_shape(&resource->shape, &t->shape);
 }
 
-/* An output that borrows is hidden, and points at the variable's bytes. Runs come here without
- * asking prepare, so that what is as it was costs next to nothing. */
+/* Points a borrowing output, which is hidden, at the variable's bytes. Runs do this without
+ * prepare, so if nothing has changed it costs almost nothing. */
 static ml_status borrow(const ml_call *c, ml_block *resource) {
     ml_point_output(c, 0, resource->data);
     return holds(resource, ml_out_tensor(c, 0)) ? ML_OK : shape_as(c, resource);
@@ -58,7 +58,7 @@ static ml_status read_variable(const ml_call *c) {
 
 static ml_status prepare_assign(const ml_call *c, ml_wish *wish) {
     if (!ml_input(c, 0) || !ml_input(c, 1))
-        return ml_fail(c, ML_SHAPE_ERROR, "takes a handle and a value, one is absent");
+        return ml_fail(c, ML_SHAPE_ERROR, "it takes a handle and a value, one of them is absent");
     return ML_OK;
 }
 
@@ -74,7 +74,7 @@ static ml_status assign_variable(const ml_call *c) {
                         ml_in_bytes(c, 1), c->env->error);
 }
 
-/* One number for each container and shared name of the model. */
+/* Gives each pair of container and shared name in the model one number. */
 static ml_status check_handle(const ml_call *c, void *params) {
     const ml_node_option names[2] = {ml_option_of(c, "container"), ml_option_of(c, "shared_name")};
     const int32_t number = c->env->core->resource(c, "variable", names, 2);

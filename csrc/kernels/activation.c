@@ -6,7 +6,7 @@
 #include "rules/half.h"
 #include "rules/real_table.h"
 
-/* RELU and its like: y = min(max(x, minimum), maximum); NaN stays NaN. */
+/* RELU and similar ones: y = min(max(x, minimum), maximum); NaN stays NaN. */
 typedef struct clamp_params {
     float minimum;
     float maximum;
@@ -23,8 +23,8 @@ static void fill_relu(const ml_call *c, ml_rescale *p) {
 }
 ML_UNARY_QUANTIZED(relu, ml_rescale, fill_relu, ml_rescale_one)
 
-/* LEAKY_RELU. Quantized: one multiplier for x >= zero point, one below, whose sign comes after
- * rounding. */
+/* LEAKY_RELU. Quantized: one multiplier for x >= zero point, another below it, whose sign is
+ * applied after rounding. */
 #define LEAKY_FIELDS(X, S) X(S, f32, alpha)
 ML_PARAMS(leaky_params, LEAKY_FIELDS)
 typedef struct leaky {
@@ -48,17 +48,17 @@ ML_UNARY_QUANTIZED(leaky_relu, leaky, fill_leaky, leaky_one)
 ML_UNARY_F32(logistic_f32, ML_MAP_LOGISTIC, ML_NO_CONTEXT, 0.0f, 0.0f)
 ML_UNARY_F16(logistic_f16, ML_MAP_LOGISTIC, ML_NO_CONTEXT, 0.0f, 0.0f)
 
-/* 8 bits: through float; exp in double, which is the same on every libm. */
+/* 8 bits: in float, but exp in double, so that every libm gives the same. */
 static float logistic_of(float x, const void *p) { return 1.0f / (1.0f + (float)exp(-(double)x)); }
 ML_REAL_TABLES(logistic, logistic_of)
 
 /* 16 bits: |x| in steps of 1 / (3 * 4096), and lines between 256 values, 512 steps apart; each is
- * raised by half of what the line to the next one lacks in its middle. */
+ * raised by half of the error that the line to the next one has in its middle. */
 static double sigmoid_of(double i) { return 65536.0 / (1.0 + exp(-i / 24.0)); }
 typedef struct logistic_table_s16 {
     int32_t multiplier;
     int32_t shift;
-    uint16_t table[257]; /* one more than are looked up */
+    uint16_t table[257]; /* the last one is never looked up */
 } logistic_table_s16;
 static int64_t derive_logistic_s16(const ml_call *c, void *to) {
     logistic_table_s16 *p = to;
@@ -70,7 +70,7 @@ static int64_t derive_logistic_s16(const ml_call *c, void *to) {
         const double y = sigmoid_of(i), middle = (y + sigmoid_of(i + 1)) / 2;
         p->table[i] = (uint16_t)floor(y + (sigmoid_of(i + 0.5) - middle) / 2 + 0.5);
     }
-    p->table[255] = UINT16_MAX; /* of TFLite's table, the one that is not rounded */
+    p->table[255] = UINT16_MAX; /* the only entry of TFLite's table that is not rounded */
     return (int64_t)sizeof *p;
 }
 static inline int16_t logistic_one_s16(int32_t x, const logistic_table_s16 *p) {
@@ -93,8 +93,8 @@ ML_UNARY_F32(tanh_f32, ML_MAP_TANH, ML_NO_CONTEXT, 0.0f, 0.0f)
 ML_UNARY_F16(tanh_f16, ML_MAP_TANH, ML_NO_CONTEXT, 0.0f, 0.0f)
 static float tanh_of(float x, const void *p) { return (float)tanh((double)x); }
 ML_REAL_TABLES(tanh, tanh_of)
-/* Without a branch: numbers beyond the table are its last one, and a sign is two operations on all
- * bits. */
+/* Without branches: numbers beyond the table get its last entry, and the sign takes two operations
+ * on all bits. */
 static inline int16_t tanh_one_s16(int32_t x, const logistic_table_s16 *p) {
     const int32_t half = p->shift > 0 ? 1 << (p->shift - 1) : 0;
     const int32_t scaled = (x * p->multiplier + half) >> p->shift, sign = scaled >> 31;
@@ -178,7 +178,7 @@ static int64_t gelu_lines(const ml_call *c, void *to) {
 
 /* Checks --------------------------------------------------------------------------------------- */
 
-/* s16 tensors stand for reals by their scale alone. */
+/* s16 inputs must have the zero point 0. */
 static ml_status check_s16_input(const ml_call *c) {
     if (ml_input(c, 0)->type != ML_S16 || ml_zero_point_of(c, ml_input_tensor(c, 0)) == 0)
         return ML_OK;
@@ -197,7 +197,7 @@ static ml_status check_tanh(const ml_call *c, void *params) {
     ml_status status = ml_output(c, 0)->type == ML_S16 ? ml_check_output(c, 1.0 / 32768, 0) : ML_OK;
     return status == ML_OK ? check_s16_input(c) : status;
 }
-/* The multiplier to steps of the output is below 1: its shift goes to the right. */
+/* The multiplier to steps of the output must be below 1, so that its shift goes to the right. */
 static ml_status check_hard_swish(const ml_call *c, void *params) {
     if (ml_output(c, 0)->type == ML_F32) return ML_OK;
     const ml_affine in = ml_input_affine(c, 0), out = ml_output_affine(c, 0);
@@ -224,7 +224,7 @@ ML_FIELDS_AS(relu, clamp_params, RELU_FIELDS)
 ML_FIELDS_AS(relu6, clamp_params, RELU6_FIELDS)
 ML_FIELDS_AS(relu_n1_to_1, clamp_params, RELU_N1_TO_1_FIELDS)
 ML_FIELDS_AS(relu_0_to_1, clamp_params, RELU_0_TO_1_FIELDS)
-/* What all rows of the family have in common. */
+/* The common part of all rows of the family. */
 #define UNARY .takes = "x -> y", .in_place = ML_INPUT(0), ML_PREPARED_ELEMENTWISE
 #define RELU(operator, last, fields)                                                               \
     {ML_OP(operator, 1, last), .name = "relu", .flags = ML_KERNEL_IS_CLAMP, UNARY,                 \

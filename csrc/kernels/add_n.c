@@ -12,7 +12,7 @@ static ml_status prepare_add_n(const ml_call *c, ml_wish *wish) {
     return ml_prepare_elementwise(c, wish);
 }
 
-/* A stretch at a time, so that sums stay in the first-level cache. */
+/* Adds a stretch at a time, so that sums stay in the first-level cache. */
 #define ADD_N(suffix, type)                                                                \
     static ml_status add_n_##suffix##_block(const ml_call *c, int64_t first, int64_t count, \
                                             int32_t worker, void *args) {                  \

@@ -1,5 +1,5 @@
-/* arg.c -- ARG_MAX and ARG_MIN: where along a dimension the largest or smallest element is, the
- * first of equals; NaN is passed over. */
+/* arg.c -- ARG_MAX and ARG_MIN: the position of the largest or smallest element along a dimension;
+ * of equal ones, the first; NaN is skipped. */
 #include <string.h>
 
 #include "rules/values.h"
@@ -44,8 +44,8 @@ static void put(const ml_call *c, int64_t at, int64_t found) {
     else ((int32_t *)ml_out(c, 0))[at] = (int32_t)found;
 }
 
-/* Several neighbours at a time, without branches on values: which element is better is a coin's
- * throw to a processor that guesses. */
+/* Several neighbours at a time, without branches on values, which the processor could not
+ * predict. */
 #define ARG(name, element, BETTER, WORST)                                                          \
     static ml_status name##_one(const ml_call *c, const element *from, int64_t *found,             \
                                 int64_t *work) {                                                   \
@@ -106,7 +106,8 @@ ARGS(s8, int8_t, INT8_MIN, INT8_MAX)
 ARGS(u8, uint8_t, 0, UINT8_MAX)
 ARGS(s32, int32_t, INT32_MIN, INT32_MAX)
 
-/* Floats along the last dimension: the best by a primitive, then where it is first. */
+/* Floats along the last dimension: a primitive finds the best value, then its first position is
+ * searched. */
 static int64_t find(const float *x, int64_t n, float best) {
     enum { STRETCH = 32 };
     int64_t i = 0;
@@ -153,7 +154,7 @@ static ml_status rows_f32(const ml_call *c, int64_t first, int64_t end, int32_t 
 ARG_F32(max, ML_FOLD_MAX)
 ARG_F32(min, ML_FOLD_MIN)
 
-/* Of bytes side by side: `flip` makes of a byte an unsigned one whose order is the one wanted. */
+/* For contiguous bytes: with `flip` (^) they become unsigned bytes in the order wanted. */
 static int64_t arg_bytes(const uint8_t *x, int64_t size, uint8_t flip) {
     uint8_t best = 0;
     for (int64_t k = 0; k < size; k++) best = (x[k] ^ flip) > best ? x[k] ^ flip : best;

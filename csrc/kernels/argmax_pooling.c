@@ -1,7 +1,7 @@
-/* argmax_pooling.c -- MaxPoolingWithArgmax2D: the maximum of each window, windows side by side, and
- * which of its elements it is. MaxUnpooling2D: windows of zeros but for one element each, which
- * such a number names. Elements are counted down a window's columns, one after the other, and their
- * numbers are integers whatever the tensor's type, as in XNNPACK. */
+/* argmax_pooling.c -- MaxPoolingWithArgmax2D: the maximum of each of adjacent windows, and its
+ * position in the window. MaxUnpooling2D: the reverse; all other elements of a window are 0.
+ * Positions are counted down the columns of a window, one column after the other; they are stored
+ * as integers whatever the tensor's type, as in XNNPACK. */
 #include "rules/values.h"
 #include "rules/window.h"
 #include "rules/work.h"
@@ -23,13 +23,13 @@ static ml_status prepare_argmax(const ml_call *c, ml_wish *wish) {
     return status == ML_OK ? ml_set_output(c, 1, &y) : status;
 }
 
-/* What lies outside stands for the nearest element inside. */
+/* Outside the input, the nearest element inside is used. */
 static inline int64_t inside(const ml_window_axis *a, int64_t out, int64_t tap) {
     const int64_t at = out * a->stride - a->before + tap;
     return at < 0 ? 0 : at >= a->in ? a->in - 1 : at;
 }
 
-/* Element `tap` of a window, of `depth` channels, where it is larger than those before. */
+/* Takes element `tap` of a window, for `depth` channels, if it is larger than those before. */
 static void take_larger(const float *restrict x, int64_t depth, int32_t tap, float *restrict y,
                         int32_t *restrict which) {
     if (tap == 0) {
@@ -39,8 +39,7 @@ static void take_larger(const float *restrict x, int64_t depth, int32_t tap, flo
     }
     for (int64_t k = 0; k < depth; k++) {
         const float value = x[k], most = y[k];
-        const int32_t larger =
-            -(value > most); /* all bits, for GCC makes branches of two choices */
+        const int32_t larger = -(value > most); /* all bits: for a choice GCC would make branches */
         which[k] ^= (which[k] ^ tap) & larger;
         y[k] = value > most ? value : most;
     }
@@ -94,8 +93,8 @@ static ml_status prepare_unpool(const ml_call *c, ml_wish *wish) {
     return status == ML_OK ? ml_set_output(c, 0, &y) : status;
 }
 
-/* The elements of a pixel, from number `first` on, to their places in `window`, whose rows lie
- * `pitch` elements apart. */
+/* Writes the elements of a pixel, from number `first` on, to their places in `window`, whose rows
+ * are `pitch` elements apart. */
 static ml_status unpool_one(const ml_call *c, int64_t first, int64_t taps, int64_t pitch,
                             float *window) {
     const argmax_params *p = c->params;
@@ -130,8 +129,8 @@ static ml_status unpool(const ml_call *c) {
     return status;
 }
 
-/* The options are a C struct: padding, strides, the window, and, where there is room, an
- * activation. */
+/* The options are a C struct: padding, strides, the window, and an activation if the struct is long
+ * enough. */
 static ml_status read_options(const ml_call *c, argmax_params *p, int32_t *padding) {
     enum { PADDING, STRIDE_W, STRIDE_H, FILTER_W, FILTER_H, ACTIVATION, OPTIONS };
     int32_t options[OPTIONS] = {0};

@@ -1,5 +1,5 @@
 /* audio.c -- AudioSpectrogram: power or magnitude of the frequencies in windows of samples. Mfcc:
- * such spectra in bands that are equal on the mel scale, and the cosine transform of their
+ * sums such spectra in bands of equal width on the mel scale; then the cosine transform of their
  * logarithms. Both in double. */
 #include <math.h>
 
@@ -17,7 +17,7 @@ typedef struct spectrogram_blob {
     int64_t samples;
     int64_t channels;
     int64_t frames;
-    int64_t length; /* of the transform: the window's, up to a power of two */
+    int64_t length; /* of the transform: the window's, rounded up to a power of two */
 } spectrogram_blob;
 
 static int64_t length_of(const ml_call *c) {
@@ -95,7 +95,7 @@ ML_PARAMS(mfcc_params, MFCC_FIELDS)
 typedef struct mfcc_blob {
     int64_t frames;
     int64_t bins;
-    int64_t weights; /* in scratch: of each bin for its band; what is left is for the next one's */
+    int64_t weights; /* in scratch: of each bin for its band; the rest goes to the next band */
     int64_t band_of; /* in scratch: -1 before the first */
     int64_t centers; /* in scratch: of bands, on the mel scale */
     int64_t energies; /* in scratch: of a frame's bands */
@@ -138,7 +138,7 @@ static ml_status prepare_mfcc(const ml_call *c, ml_wish *wish) {
 
 static double mel(double frequency) { return 1127.0 * log1p(frequency / 700.0); }
 
-/* The bins that count, first <= i <= last, with their bands and weights. */
+/* The bins that are used, first <= i <= last, with their bands and weights. */
 typedef struct used_bins {
     int64_t first;
     int64_t last;
@@ -185,7 +185,7 @@ static void cepstrum(const ml_call *c, used_bins used, const float *x, float *y)
     }
 }
 
-/* Where a band lies above all bins, TFLite leaves the coefficients 0. */
+/* If a band lies above all bins, TFLite leaves the coefficients 0. */
 static ml_status mfcc(const ml_call *c) {
     const mfcc_params *p = c->params;
     const mfcc_blob *b = c->blob;
@@ -207,7 +207,7 @@ static ml_status mfcc(const ml_call *c) {
     return status;
 }
 
-/* Frequencies are whole numbers. */
+/* Frequencies are integers in the options. */
 static ml_status check_mfcc(const ml_call *c, void *params) {
     mfcc_params *p = params;
     p->upper = trunc(p->upper);
@@ -218,7 +218,8 @@ static ml_status check_mfcc(const ml_call *c, void *params) {
                        "least 0",
                        p->lower, p->upper);
     if (p->coefficients <= p->bands) return ML_OK;
-    return ml_fail(c, ML_UNSUPPORTED, "%d coefficients of %d bands, at most one per band",
+    return ml_fail(c, ML_UNSUPPORTED,
+                   "there are %d coefficients for %d bands, at most one per band is possible",
                    p->coefficients, p->bands);
 }
 

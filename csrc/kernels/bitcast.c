@@ -1,5 +1,5 @@
-/* bitcast.c -- BITCAST: the same bytes as elements of another type. Narrower ones gain a dimension
- * after the last, wider ones lose the last. */
+/* bitcast.c -- BITCAST: the same bytes as elements of another type. With narrower elements a last
+ * dimension is added, with wider ones the last is removed. */
 #include "rules/values.h"
 #include "rules/work.h"
 

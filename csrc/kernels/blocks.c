@@ -1,5 +1,5 @@
-/* blocks.c -- DEPTH_TO_SPACE, SPACE_TO_DEPTH: blocks of pixels as channels; SPACE_TO_BATCH_ND,
- * BATCH_TO_SPACE_ND: as batches, padded or cropped. */
+/* blocks.c -- DEPTH_TO_SPACE, SPACE_TO_DEPTH: convert between blocks of pixels and channels;
+ * SPACE_TO_BATCH_ND, BATCH_TO_SPACE_ND: and batches, with padding or cropping. */
 #include "rules/checks.h"
 #include "rules/nest.h"
 #include "rules/quantized.h"
@@ -21,8 +21,8 @@ static ml_status check_block(const ml_call *c, int32_t block) {
     return ml_fail(c, ML_SHAPE_ERROR, "block_size is %d, expected 1 to 32767", block);
 }
 
-/* Six dimensions in the order they have in the output, and the elements between their indices in
- * the input. */
+/* Builds the nest from six dimensions in the order of the output; `steps` are elements from index
+ * to index in the input. */
 static void build(const ml_call *c, const int64_t counts[6], const int64_t steps[6]) {
     int64_t element = ml_type_bytes(ml_input(c, 0)->type);
     ml_nest_begin(c->blob, element);
@@ -77,20 +77,19 @@ static ml_status prepare_space_to_depth(const ml_call *c, ml_wish *wish) {
 
 /* Blocks and batches --------------------------------------------------------------------------- */
 
-/* The side of the pixels (n, height, width) and that of the blocks (height, width, n, rows,
- * columns). */
+/* The two sides: pixels (n, height, width), and blocks (height, width, n, rows, columns). */
 typedef struct batch_blob {
     int64_t batches; /* of the pixels */
     int64_t size[2]; /* of the pixels */
-    /* Rows and columns of blocks in front of them: padding, or what is cropped. */
+    /* Rows and columns before the pixels: padding, or cropped. */
     int64_t before[2];
     int64_t block[2];
     int64_t blocks[2]; /* of each position in a block: rows and columns */
     int64_t run; /* bytes of a pixel */
 } batch_blob;
 
-/* Checks the shapes of `block` and of `pairs`, paddings or crops; *m is how many dimensions have
- * blocks. */
+/* Checks the shapes of `block` and of `pairs`, paddings or crops; *m is the number of dimensions
+ * with blocks. */
 static ml_status check_shapes(const ml_call *c, const char *pairs, int32_t *m) {
     const ml_shape *x = &ml_input(c, 0)->shape, *block = &ml_input(c, 1)->shape;
     const ml_shape *around = &ml_input(c, 2)->shape;
@@ -184,15 +183,15 @@ static ml_status prepare_batch_to_space(const ml_call *c, ml_wish *wish) {
     return status == ML_OK ? ml_set_output(c, 0, &shape) : status;
 }
 
-/* Bytes to a pixel among the blocks. */
+/* The offset in bytes of a pixel among the blocks. */
 static int64_t block_at(const batch_blob *b, int64_t n, int64_t row, int64_t column) {
     int64_t y = row + b->before[0], x = column + b->before[1];
     int64_t batch = (y % b->block[0] * b->block[1] + x % b->block[1]) * b->batches + n;
     return ((batch * b->blocks[0] + y / b->block[0]) * b->blocks[1] + x / b->block[1]) * b->run;
 }
 
-/* Row by row, and in a row the pixels of one column of blocks after those of another: they lie
- * together among the blocks. */
+/* Copies row by row; within a row, the pixels of one column of blocks after those of another,
+ * because these are contiguous among the blocks. */
 static ml_status copy_lines(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                             void *args) {
     const batch_blob *b = c->blob;
@@ -220,7 +219,7 @@ static ml_status copy_blocks(const ml_call *c, bool to_pixels) {
                         &to_pixels);
 }
 
-/* Quantized tensors are padded with their 0. */
+/* Quantized tensors are padded with their zero point. */
 static int64_t derive_zero(const ml_call *c, void *to) {
     int32_t type = ml_input(c, 0)->type;
     bool quantized = type == ML_S8 || type == ML_U8 || type == ML_S16;
@@ -239,7 +238,7 @@ static ml_status batch_to_space(const ml_call *c) {
     return ml_out_tensor(c, 0)->bytes > 0 ? copy_blocks(c, true) : ML_OK;
 }
 
-/* What goes around the input is the output's zero point: scales are the same. */
+/* Padding is the output's zero point; input and output must have the same scale. */
 static ml_status check_scale(const ml_call *c, void *params) {
     return ml_check_same_scale(c, c->inputs[0], "the input");
 }

@@ -12,7 +12,7 @@ static ml_status prepare_broadcast_args(const ml_call *c, ml_wish *wish) {
     return ml_set_output(c, 0, &(ml_shape){.rank = 1, .dims = {rank}});
 }
 
-/* Dimensions from the right: where one shape has none it counts as 1. */
+/* Dimension number `from_right` from the right; missing dimensions count as 1. */
 static int64_t dimension(const ml_call *c, int input, int64_t from_right) {
     const ml_tensor *t = ml_in_tensor(c, input);
     int64_t value;

@@ -2,7 +2,7 @@
  *
  * Integers to integers wrap; anything to bool is x != 0 (NaN is true); to floats rounds to nearest,
  * ties to even, f16 and bf16 through f32. Floats to integers truncate and saturate, and NaN gives
- * the highest value. Of complex numbers the real part counts. Bools are read as u8. */
+ * the highest value. Of complex numbers the real part is used. Bools are read as u8. */
 #include "rules/half.h"
 
 /* x truncated towards 0, within low and below `above`, the first number that does not fit; NaN
@@ -21,7 +21,7 @@ static inline int64_t s64_of_f64(double x) {
     return SATURATE(x, INT64_MIN, 0x1p63, INT64_MAX, int64_t);
 }
 
-/* What holds an element. */
+/* The C type of an element. */
 #define C_f32 float
 #define C_s8 int8_t
 #define C_u8 uint8_t
@@ -35,7 +35,7 @@ typedef struct complex_f32 {
     float re, im;
 } complex_f32;
 
-/* The pairs that models use: a loop each. */
+/* The pairs that models use have a loop each. */
 #define CAST(from, to, value) ML_UNARY(cast_##from##_##to, C_##from, C_##to, ML_NO_CONTEXT, value)
 #define CAST_FROM_INT(from)       \
     CAST(from, f32, (float)x)     \
@@ -61,8 +61,8 @@ CAST(f32, c64, ((complex_f32){x, 0}))
 CAST(f32, f64, (double)x)
 CAST(f64, f32, (float)x)
 
-/* All others: some elements at a time become int64 or double, which hold every type exactly, then
- * the output's type. */
+/* All other pairs: some elements at a time are converted to int64 or double, which hold every type
+ * exactly, and then to the output's type. */
 enum { CHUNK = 64 };
 typedef struct wide {
     bool is_float;
@@ -98,7 +98,7 @@ static __attribute__((cold)) void read(wide *w, int32_t type, const void *x, int
     }
 }
 
-/* `real` and `integer` are what an element is written as: of w->f[k] or of w->i[k]. */
+/* `real` and `integer` are the expressions for an element, from w->f[k] or from w->i[k]. */
 #define WRITE(code, type, real, integer)                                                   \
     case ML_##code:                                                                        \
         for (int64_t k = 0; k < n; k++) ((type *)y)[k] = w->is_float ? (real) : (integer); \

@@ -1,8 +1,8 @@
 /* comparison.c -- LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, EQUAL, NOT_EQUAL: elementwise with
- * numpy's broadcasting, to bool. NaN is less than nothing, and equal to nothing.
+ * numpy's broadcasting, to bool. NaN is neither less than nor equal to anything.
  *
  * 8 bits: TFLite compares (x - zero_point) << 8 scaled with double rounding: a function of one
- * byte, hence a table. EQUAL and NOT_EQUAL of 16 bits do so too, where there are scales. */
+ * byte, so a table is used. EQUAL and NOT_EQUAL of 16 bits do the same if there are scales. */
 #include "rules/checks.h"
 #include "rules/half.h"
 #include "rules/quantized.h"
@@ -42,8 +42,8 @@ static void compare(const ml_call *c, const float *a, const float *b, uint8_t *y
     c->env->simd->compare_f32(&args);
 }
 
-/* Evals and the rows of a comparison: a C expression of two numbers, and one of simd.h's of floats,
- * of operands that may be swapped. */
+/* The evals and rows of a comparison: a C expression of two numbers, and a function of simd.h for
+ * floats, whose operands may be swapped. */
 #define COMPARISON(name, OF, FUNCTION, swaps) \
     static void name##_f32_row(const ml_call *c, const float *a, const float *b, uint8_t *y, int64_t n, int32_t kind) { \
         compare(c, a, b, y, n, kind, FUNCTION, swaps); \
@@ -58,8 +58,8 @@ static void compare(const ml_call *c, const float *a, const float *b, uint8_t *y
         for (int64_t i = 0; i < n; i++) y[i] = OF(p->a[a[i * da]], p->b[b[i * db]]); \
     } \
     ML_BINARY_ROWS(name##_q8, uint8_t, uint8_t)
-/* 8 bits are compared by their scales, 16 bits too where equality is asked of tensors that have
- * one. */
+/* 8 bits are compared by their scales; 16 bits too, if tested for equality and if the tensors have
+ * scales. */
 static ml_status check_scales(const ml_call *c, void *params) {
     const int32_t type = ml_input(c, 0)->type;
     ml_status status = ML_OK;

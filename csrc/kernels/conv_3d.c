@@ -1,7 +1,7 @@
 /* conv_3d.c -- CONV_3D: windows over depth, height and width are gathered into rows, which are
  * multiplied with weights of (depth, height, width, channels, outputs). CONV_3D_TRANSPOSE: each
- * input voxel, times weights of (depth, height, width, outputs, channels), is added to the window
- * of outputs that it stands for; the first operand is the output's shape. */
+ * input voxel, times weights of (depth, height, width, outputs, channels), is added to its window
+ * of outputs; the first operand is the output's shape. */
 #include "math/float_math.h"
 #include "rules/matmul.h"
 #include "rules/values.h"
@@ -17,11 +17,11 @@ static const char *const axis_names[AXES] = {"depth", "height", "width"};
 ML_PARAMS(conv_3d_params, CONV_3D_FIELDS)
 
 typedef struct conv_3d_blob {
-    ml_blocks blocks; /* of voxels: what is multiplied at a time */
+    ml_blocks blocks; /* voxels that are multiplied at a time */
     ml_window_axis axes[AXES]; /* from the larger side to that of windows */
     int64_t channels; /* of the input */
     int64_t outputs;
-    int64_t products; /* in scratch, of the transposed one */
+    int64_t products; /* in scratch, for the transposed one */
 } conv_3d_blob;
 
 /* Input `x` and filter have five dimensions each; windows of the filter slide over `sides`. */
@@ -87,8 +87,8 @@ static int64_t pack_conv_3d(const ml_call *c, void *to) {
     return ml_packed_f32(c->env->simd, n, k) * (int64_t)sizeof(float);
 }
 
-/* The window at `at`, tap by tap: `visit` gets the tap's `values` in a row and those in `image`
- * that they stand for, NULL outside. */
+/* The window at `at`, tap by tap: `visit` gets the `values` of the tap in a row, and the same
+ * values in `image` (NULL outside). */
 typedef void visit_fn(float *row, float *image, int64_t values);
 static inline float *walk_window(const conv_3d_blob *b, const int64_t at[AXES], float *image,
                                  float *row, int64_t values, visit_fn *visit) {
@@ -221,7 +221,7 @@ static void multiply(const ml_call *c, int64_t first, int64_t count) {
     }
 }
 
-/* Bias and clamp. */
+/* Adds the bias and clamps. */
 static ml_status finish(const ml_call *c, int64_t first, int64_t end, int32_t worker, void *args) {
     const conv_3d_params *p = c->params;
     const int64_t outputs = ((const conv_3d_blob *)c->blob)->outputs;

@@ -1,4 +1,4 @@
-/* cumsum.c -- CUMSUM: sums of all elements up to each along a dimension; integers wrap. */
+/* cumsum.c -- CUMSUM: running sums along a dimension; integers wrap. */
 #include "rules/values.h"
 #include "rules/work.h"
 
@@ -15,15 +15,15 @@ static ml_status prepare_cumsum(const ml_call *c, ml_wish *wish) {
 
 typedef struct lines {
     int64_t size; /* elements of a line */
-    int64_t inner; /* lines side by side */
+    int64_t inner; /* adjacent lines */
     int64_t columns; /* lines that are summed at a time */
     int64_t pieces; /* of `columns`, of which the last may be short */
 } lines;
 
 enum { COLUMNS = 256 };
 
-/* `count` steps of n lines side by side, `pitch` elements apart; what was summed before them stands
- * in `sums`. Where n is a constant they are registers. */
+/* `count` steps of n adjacent lines, `pitch` elements apart; `sums` has the sums so far. If n is a
+ * constant, they are in registers. */
 #define STEPS(n)                                                                             \
     for (int64_t k = 0; k < count; k++, x += pitch, y += pitch)                              \
         _Pragma("GCC ivdep") for (int64_t j = 0; j < (n); j++) {                             \
@@ -33,7 +33,7 @@ enum { COLUMNS = 256 };
         }                                                                                    \
     break;
 
-/* A piece of lines side by side: element for element of all of them. */
+/* Sums a piece of adjacent lines, element by element for all lines. */
 #define CUMSUM(suffix, type, sum_type) \
     static void steps_##suffix(const type *x, type *y, sum_type *to, int64_t n, \
                                int64_t count, int64_t pitch, bool exclusive) { \
@@ -73,7 +73,8 @@ enum { COLUMNS = 256 };
         } \
         return status; \
     } \
-    /* Lines one after the other: some of each in turn, so that no sum waits for itself. */ \
+    /* Sums lines that lie one after the other: some of them in turn, so that no addition waits for
+     * the one before. */ \
     static ml_status line_##suffix(const ml_call *c, int64_t first, int64_t end, \
                                    int32_t worker, void *args) { \
         enum { LINES = 8, STRETCH = 16 }; \

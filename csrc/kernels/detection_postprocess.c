@@ -1,9 +1,9 @@
-/* detection_postprocess.c -- TFLite_Detection_PostProcess: boxes around anchors, decoded; of those
- * that overlap the best alone are kept (non-maximum suppression), for each class by itself or by
- * each box's best classes.
+/* detection_postprocess.c -- TFLite_Detection_PostProcess: decodes boxes around anchors, and keeps
+ * only the best of those that overlap (non-maximum suppression): per class, or by each box's best
+ * classes.
  *
- * Outputs are boxes (top, left, bottom, right), their classes, their scores, and how many there
- * are; what no box was found for is 0. */
+ * Outputs are boxes (top, left, bottom, right), their classes, their scores, and their number;
+ * unused entries are 0. */
 #include <math.h>
 
 #include "math/float_math.h"
@@ -32,7 +32,7 @@ typedef struct box {
     float right;
 } box;
 
-/* What was kept: row `anchor`, class `label`. */
+/* A box that is kept: row `anchor`, class `label`. */
 typedef struct detection {
     int32_t anchor;
     int32_t label;
@@ -41,18 +41,18 @@ typedef struct detection {
 
 typedef struct detection_blob {
     int32_t boxes;
-    int32_t width; /* numbers of a box's encoding, of which the first four are its place */
-    int32_t columns; /* of the scores: classes, and the background in front of them */
+    int32_t width; /* numbers per encoded box; the first four are its place */
+    int32_t columns; /* of the scores: the background, then classes */
     /* In scratch: */
     int64_t corners;
     int64_t scores; /* of quantized ones */
     int64_t best; /* a box's largest score */
-    int64_t order; /* boxes from the best on */
-    int64_t spare; /* where they are sorted */
-    int64_t dropped; /* a word a box */
-    int64_t sorted; /* sides and area of boxes from the best on: a line of each */
+    int64_t order; /* boxes, best first */
+    int64_t spare; /* room for sorting */
+    int64_t dropped; /* a word per box */
+    int64_t sorted; /* sides and areas of boxes, best first: a line of each */
     int64_t chosen;
-    int64_t kept; /* detections from the best on */
+    int64_t kept; /* detections, best first */
     int64_t merged;
 } detection_blob;
 
@@ -108,7 +108,7 @@ static ml_status prepare_detection(const ml_call *c, ml_wish *wish) {
     return status;
 }
 
-/* Four numbers of an input, from number `at` on. */
+/* Reads four numbers of an input, from number `at` on. */
 static void read_four(const ml_call *c, int input, int64_t at, ml_affine q, float to[4]) {
     for (int i = 0; i < 4; i++)
         to[i] = q.type == ML_U8
@@ -116,7 +116,7 @@ static void read_four(const ml_call *c, int input, int64_t at, ml_affine q, floa
                     : ((const float *)ml_in(c, input))[at + i];
 }
 
-/* Each box as its centre and size, relative to its anchor's: to corners, by way of doubles. */
+/* Converts each box from centre and size, relative to its anchor, to corners, in double. */
 static ml_status decode(const ml_call *c, int64_t first, int64_t end) {
     const detection_params *p = c->params;
     const detection_blob *b = c->blob;
@@ -141,7 +141,7 @@ static ml_status decode(const ml_call *c, int64_t first, int64_t end) {
     return ML_OK;
 }
 
-/* Boxes in a given order, as lines of `n` sides and areas. */
+/* Writes boxes in a given order, as lines of `n` sides and areas. */
 static void lay_out(const box *corners, const int32_t *order, int32_t n, float *lines) {
     for (int32_t i = 0; i < n; i++) {
         const box b = corners[order[i]];
@@ -151,8 +151,8 @@ static void lay_out(const box *corners, const int32_t *order, int32_t n, float *
     }
 }
 
-/* Marks boxes of first .. n - 1 that share too much with box `one`: the area in both, over that of
- * both together. */
+/* Marks those boxes of first .. n - 1 that overlap box `one` too much, by intersection divided by
+ * union. */
 static void drop(const float *restrict lines, int64_t n, int64_t one, float most,
                  int32_t *restrict dropped) {
     const float *tops = lines, *lefts = lines + LEFT * n, *bottoms = lines + BOTTOM * n;
@@ -169,8 +169,8 @@ static void drop(const float *restrict lines, int64_t n, int64_t one, float most
     }
 }
 
-/* Sorts `n` boxes by falling scores, equal ones by rising numbers: they come in order of these, and
- * merging keeps it. */
+/* Sorts `n` boxes by descending scores, equal ones by number. They are given in order of their
+ * numbers, and merging keeps that. */
 static int32_t *sorted(int32_t *order, int32_t *spare, int32_t n, const float *scores,
                        int64_t step) {
     for (int32_t run = 1; run<n; run = run> n / 2 ? n : 2 * run) {
@@ -191,8 +191,8 @@ static int32_t *sorted(int32_t *order, int32_t *spare, int32_t n, const float *s
     return order;
 }
 
-/* Of the boxes whose score is high enough, from the best on, those that no better one overlaps too
- * much; at most `most`. Their numbers stand in `chosen`. */
+/* Chooses, best first, boxes with a high enough score that no better chosen one overlaps too much;
+ * at most `most`. `chosen` gets their numbers. */
 static ml_status suppress(const ml_call *c, const float *scores, int64_t step, int32_t most,
                           int32_t *chosen_count) {
     const detection_params *p = c->params;
@@ -219,8 +219,8 @@ static ml_status suppress(const ml_call *c, const float *scores, int64_t step, i
     return status;
 }
 
-/* The class that follows class `last` by falling scores, equal ones by rising numbers; -1 when none
- * does. last < 0: the first. */
+/* The class after class `last` in order of descending scores, equal ones by number; -1 if there is
+ * none. last < 0: the first. */
 static int32_t next_class(const float *scores, int32_t classes, int32_t last) {
     int32_t found = last < 0 ? 0 : -1;
     for (int32_t k = last < 0; k < classes; k++) {
@@ -231,7 +231,7 @@ static int32_t next_class(const float *scores, int32_t classes, int32_t last) {
     return found;
 }
 
-/* A box's scores; quantized ones as numbers, which are made where `fresh`. */
+/* A box's scores; quantized ones as reals, which are computed if `fresh`. */
 static const float *scores_of(const ml_call *c, int64_t i, bool fresh) {
     const detection_blob *b = c->blob;
     const ml_affine q = ml_input_affine(c, 1);
@@ -243,7 +243,7 @@ static const float *scores_of(const ml_call *c, int64_t i, bool fresh) {
     return row;
 }
 
-/* The largest score of a box but for the background's: that of its best class. */
+/* The largest score of a box without the background: that of its best class. */
 static float best_score(const ml_call *c, int64_t i) {
     const detection_params *p = c->params;
     const detection_blob *b = c->blob;
@@ -259,7 +259,7 @@ static float best_score(const ml_call *c, int64_t i) {
     return q.scale * (float)(most - q.zero_point);
 }
 
-/* What each box needs before they meet. */
+/* Computes what each box needs before they are compared. */
 static ml_status read_boxes(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                             void *args) {
     const detection_params *p = c->params;
@@ -280,7 +280,7 @@ static void give(const ml_call *c, int64_t row, detection found) {
     ((float *)ml_out(c, 2))[row] = found.score;
 }
 
-/* Boxes by their best classes' scores. */
+/* Detects boxes by the scores of their best classes. */
 static ml_status detect_by_box(const ml_call *c) {
     const detection_params *p = c->params;
     const detection_blob *b = c->blob;
@@ -302,7 +302,7 @@ static ml_status detect_by_box(const ml_call *c) {
     return ML_OK;
 }
 
-/* Each class by itself; then the best of all. */
+/* Detects per class; then takes the best of all. */
 static ml_status detect_by_class(const ml_call *c) {
     const detection_params *p = c->params;
     const detection_blob *b = c->blob;
@@ -332,7 +332,7 @@ static ml_status detect_by_class(const ml_call *c) {
     return ML_OK;
 }
 
-/* As elements count (work.h): two exponentials in double, and what is read of a box. */
+/* The cost of a box in elements (work.h): two exponentials in double, and reading. */
 enum { DECODING = 64 };
 
 static ml_status detect(const ml_call *c) {

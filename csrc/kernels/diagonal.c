@@ -1,5 +1,5 @@
-/* diagonal.c -- MATRIX_DIAG: vectors to square matrices with them in the diagonal, zeros elsewhere.
- * MATRIX_SET_DIAG: matrices with other diagonals; may run in place. */
+/* diagonal.c -- MATRIX_DIAG: makes square matrices with vectors on the diagonal, and zeros
+ * elsewhere. MATRIX_SET_DIAG: replaces the diagonals of matrices; may run in place. */
 #include "rules/values.h"
 #include "rules/work.h"
 

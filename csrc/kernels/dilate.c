@@ -11,8 +11,7 @@ static ml_status prepare_dilate(const ml_call *c, ml_wish *wish) {
         return ml_fail(c, ML_SHAPE_ERROR, "dilations have the shape %s, expected (%d,)",
                        ml_shape_text(&dilations->shape, text), x->shape.rank);
     if (ml_elements(&value->shape) != 1)
-        return ml_fail(c, ML_SHAPE_ERROR,
-                       "the value between elements must be one number, it has %lld",
+        return ml_fail(c, ML_SHAPE_ERROR, "the padding value must be one number, it has %lld",
                        (long long)ml_elements(&value->shape));
     const int32_t *by = ml_value(c, 1);
     if (!by) return ml_open(wish, 0);

@@ -10,8 +10,7 @@
 
 ML_PARAMS(clamp_params, ML_CLAMP_FIELDS)
 
-/* Defines eval `name`, which is `eval` once no element of input 1 is the integer that stands for
- * 0. */
+/* Defines eval `name`: `eval`, after checking that no element of input 1 is the integer for 0. */
 #define NON_ZERO(name, type, eval, ZERO)                                                        \
     static ml_status name##_check(const ml_call *c, int64_t first, int64_t end, int32_t worker, \
                                   void *args) {                                                 \
@@ -33,7 +32,7 @@ ML_PARAMS(clamp_params, ML_CLAMP_FIELDS)
 
 ML_BINARY_F32(div_f32, ML_ZIP_DIV, ML_PARAMS_AS(clamp_params), p.minimum, p.maximum, u / v)
 
-/* Towards zero; -1 by hand, for the lowest integer has no negative. */
+/* Rounds towards zero; -1 is treated separately, because the lowest integer has no negative. */
 static inline int32_t quotient(int32_t a, int32_t b) {
     return b == -1 ? (int32_t)(0u - (uint32_t)a) : a / b;
 }
@@ -62,7 +61,7 @@ static int64_t derive_div(const ml_call *c, void *to) {
     p->b_zero_point = b.zero_point;
     return (int64_t)sizeof *p;
 }
-/* Shifts of 32 and more, which TFLite's C++ leaves open, give 0; those to the left saturate. */
+/* Right shifts by 32 or more, undefined in TFLite's C++, give 0; left shifts saturate. */
 static inline int32_t divide_one(int32_t a, int32_t b, const division *p) {
     a -= p->a_zero_point;
     b -= p->b_zero_point;

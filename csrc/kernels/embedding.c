@@ -1,6 +1,6 @@
-/* embedding.c -- EMBEDDING_LOOKUP: the rows of a table that indices name, as they are or, of
- * quantized tables, as reals. EMBEDDING_LOOKUP_SPARSE: weighted sums of rows. HASHTABLE_LOOKUP: the
- * rows that belong to keys, of which there is a sorted list. */
+/* embedding.c -- EMBEDDING_LOOKUP: takes rows of a table by index, unchanged or, for quantized
+ * tables, as reals. EMBEDDING_LOOKUP_SPARSE: weighted sums of rows. HASHTABLE_LOOKUP: takes rows by
+ * key, from a sorted list of keys. */
 #include <math.h>
 
 #include "rules/blockwise.h"
@@ -17,7 +17,7 @@ typedef struct rows_blob {
     int64_t width; /* elements of a row */
 } rows_blob;
 
-/* Output 0: a row of table `table` for each of the values in vector `vector`. */
+/* Shapes output 0: a row of table `table` for each value in vector `vector`. */
 static ml_status take_rows(const ml_call *c, int vector, int table, int32_t least_rank) {
     const ml_shape *indices = &ml_input(c, vector)->shape, *t = &ml_input(c, table)->shape;
     char text[96];
@@ -81,8 +81,8 @@ static ml_status by_rows(const ml_call *c, ml_body body) {
 }
 static ml_status lookup(const ml_call *c) { return by_rows(c, lookup_some); }
 
-/* Elements first .. first + count - 1 of the table, at most ML_UNPACKED, as reals; those of u8 too
- * are numbers in two's complement, as TFLite has it. */
+/* Elements first .. first + count - 1 of the table, at most ML_UNPACKED, as reals; u8 is read as
+ * s8, as in TFLite. */
 static void reals_of(const ml_call *c, int64_t first, int64_t count, int64_t row, float *to) {
     const lookup_params *p = c->params;
     const float *blocks = p->scales.data;
@@ -95,7 +95,7 @@ static void reals_of(const ml_call *c, int64_t first, int64_t count, int64_t row
         args.n = p->block ? ml_min_s64(count - k, p->block - at % p->block) : count;
         args.scale = p->block ? blocks[at / p->block] : q->scales[q->n_scales > 1 ? row : 0];
         args.x = to + k;
-        args.y = (uint8_t *)(uintptr_t)(x + k); /* read alone */
+        args.y = (uint8_t *)(uintptr_t)(x + k); /* only read */
         c->env->simd->dequantize_s8(&args);
     }
 }
@@ -159,7 +159,7 @@ static ml_status prepare_sparse(const ml_call *c, ml_wish *wish) {
     return status == ML_OK ? ml_set_output(c, 0, &y) : status;
 }
 
-/* Which row of the output the indices `i` name. */
+/* The row of the output for row `i` of indices. */
 static ml_status place_of(const ml_call *c, int64_t i, int64_t *to) {
     const int32_t axes = ml_in_tensor(c, PLACES)->shape.dims[1];
     const int32_t *place = (const int32_t *)ml_in(c, PLACES) + i * axes;
@@ -182,7 +182,7 @@ typedef struct bucket {
     float squares;
 } bucket;
 
-/* Sums become means when another row begins. */
+/* Called when another row begins: turns sums into means. */
 static void finish(const ml_call *c, const bucket *b) {
     const sparse_params *p = c->params;
     const int64_t width = ((const rows_blob *)c->blob)->width;
@@ -233,7 +233,7 @@ static ml_status prepare_keys(const ml_call *c, ml_wish *wish) {
     return ml_set_output(c, 1, &(ml_shape){.rank = 1, .dims = {ml_input(c, 0)->shape.dims[0]}});
 }
 
-/* Keys that are not there give rows of 0 bytes. */
+/* Missing keys give rows of 0 bytes. */
 static ml_status lookup_some_keys(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                                   void *args) {
     const rows_blob *b = c->blob;
@@ -256,7 +256,7 @@ static ml_status lookup_some_keys(const ml_call *c, int64_t first, int64_t end, 
 }
 static ml_status lookup_keys(const ml_call *c) { return by_rows(c, lookup_some_keys); }
 
-/* Rows that become reals have a scale of their own, of the table's or per block. */
+/* Rows that become reals must have a scale: their own, the table's, or one per block. */
 static ml_status check_lookup(const ml_call *c, void *params) {
     lookup_params *p = params;
     const int32_t table = c->inputs[1];

@@ -1,5 +1,5 @@
-/* extrema.c -- MAXIMUM, MINIMUM: the second where neither is greater, so also where one is NaN;
- * whatever the scales. */
+/* extrema.c -- MAXIMUM, MINIMUM: the second operand unless the first is greater (lesser), so also
+ * if one is NaN; without regard to scales. */
 #include "rules/half.h"
 
 #define GREATER(u, v) ((u) > (v) ? (u) : (v))

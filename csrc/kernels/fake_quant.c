@@ -1,5 +1,5 @@
-/* fake_quant.c -- FAKE_QUANT: to the nearest of 2^bits equally spaced numbers between two ends that
- * are moved so that 0 is one. */
+/* fake_quant.c -- FAKE_QUANT: rounds to the nearest of 2^bits equally spaced numbers between two
+ * ends, which are moved so that 0 is one of the numbers. */
 #include "rules/elementwise.h"
 
 #define FAKE_QUANT_FIELDS(X, S) \
@@ -27,7 +27,7 @@ static int64_t derive_grid(const ml_call *c, void *to) {
     return (int64_t)sizeof *g;
 }
 
-/* NaN is the low end. */
+/* NaN becomes the lower end. */
 static inline float snap(float x, const grid *g) {
     float v = g->low < x ? x : g->low;
     v = v < g->high ? v : g->high;

@@ -1,4 +1,5 @@
-/* fill.c -- FILL, ZEROS_LIKE: one value everywhere; RANGE: numbers from start to limit by a step */
+/* fill.c -- FILL, ZEROS_LIKE: one value everywhere; RANGE: numbers from start to limit by a
+ * step. */
 #include <math.h>
 
 #include "rules/checks.h"
@@ -54,8 +55,8 @@ static ml_status zeros(const ml_call *c) {
     return ml_fill_bytes(c, ml_out(c, 0), ml_out_tensor(c, 0)->bytes, &nothing, element);
 }
 
-/* Numbers from start up or down to (not including) limit; negative where the step does not lead
- * there. */
+/* The count of numbers from start up or down to limit (exclusive); negative if the step does not
+ * lead there. */
 static int64_t count_integers(const ml_call *c) {
     int64_t of[3];
     for (int i = 0; i < 3; i++) ml_read_index(ml_input(c, i), ml_value(c, i), 0, &of[i]);
@@ -88,13 +89,15 @@ static ml_status prepare_range(const ml_call *c, ml_wish *wish) {
     }
     if (!known) return ml_open(wish, 0);
     int64_t count = ml_input(c, 0)->type == ML_F32 ? count_floats(c) : count_integers(c);
-    if (count < 0) return ml_fail(c, ML_SHAPE_ERROR, "delta does not lead from start to limit");
+    if (count < 0)
+        return ml_fail(c, ML_SHAPE_ERROR,
+                       "delta has the wrong sign or is 0: it does not lead from start to limit");
     ml_shape shape = {.rank = 0};
     ml_status status = ml_append_dim(c, &shape, count);
     return status == ML_OK ? ml_set_output(c, 0, &shape) : status;
 }
 
-/* Sums of floats, each rounded: one after the other. */
+/* Adds the step again and again; each sum is rounded. */
 static ml_status range_f32(const ml_call *c) {
     float at = *(const float *)ml_in(c, 0), *y = ml_out(c, 0);
     const float step = *(const float *)ml_in(c, 2);
@@ -109,7 +112,7 @@ static ml_status range_f32(const ml_call *c) {
     return status;
 }
 
-/* Integers, computed in `type`, which wraps. */
+/* Integers, computed in the unsigned `type`, which wraps. */
 #define RANGE(name, type)                                                                       \
     static ml_status name##_some(const ml_call *c, int64_t first, int64_t end, int32_t worker,  \
                                  void *args) {                                                  \

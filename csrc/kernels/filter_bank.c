@@ -1,12 +1,13 @@
 /* filter_bank.c -- SignalFilterBank, SignalFilterBankSquareRoot,
- * SignalFilterBankSpectralSubtraction, SignalPCAN, SignalFilterBankLog: energies of frequencies to
- * loudness in bands, in integers, as TensorFlow Lite Micro's front end for audio has it. */
+ * SignalFilterBankSpectralSubtraction, SignalPCAN, SignalFilterBankLog: from energies of
+ * frequencies to loudness in bands, in integers, as in TensorFlow Lite Micro's front end for
+ * audio. */
 #include <math.h>
 
 #include "rules/values.h"
 #include "rules/work.h"
 
-/* Bits up to the highest that is set, of a number above 0. */
+/* The number of bits of a number above 0. */
 static inline int32_t length_of(uint32_t x) { return 32 - __builtin_clz(x); }
 
 static ml_status prepare_row(const ml_call *c, int outputs) {
@@ -37,13 +38,14 @@ static ml_status prepare_bank(const ml_call *c, ml_wish *wish) {
             return ml_fail(c, ML_SHAPE_ERROR, "input %d must be a row, its shape is %s", i,
                            ml_shape_text(shape, text));
         if (i >= FREQUENCIES && shape->dims[0] <= channels)
-            return ml_fail(c, ML_SHAPE_ERROR, "input %d has %d numbers, %d channels take %d", i,
+            return ml_fail(c, ML_SHAPE_ERROR,
+                           "input %d has %d numbers, for %d channels it must have %d", i,
                            shape->dims[0], channels, channels + 1);
     }
     return ml_set_output(c, 0, &(ml_shape){.rank = 1, .dims = {channels}});
 }
 
-/* Each frequency is shared by two bands: by weight for this one, what is left for the next. */
+/* Each frequency is shared by two bands: its weight goes to this one, the rest to the next. */
 static ml_status bank(const ml_call *c) {
     const int32_t channels = ((const bank_params *)c->params)->channels;
     const int32_t bins = ml_in_tensor(c, SPECTRUM)->shape.dims[0];
@@ -86,7 +88,7 @@ static ml_status prepare_root(const ml_call *c, ml_wish *wish) {
     return prepare_row(c, 1);
 }
 
-/* To the nearest, but no more than half of the bits hold. */
+/* Rounded to nearest, and limited to half of the bits. */
 static uint32_t root_of(uint64_t x) {
     const uint64_t most = x >> 32 ? UINT32_MAX : UINT16_MAX;
     const double near = sqrt((double)x);
@@ -127,7 +129,7 @@ static ml_status square_root(const ml_call *c) {
     X(S, i32, clamping, ML_FLAG("clamping"))
 ML_PARAMS(noise_params, NOISE_FIELDS)
 
-/* The row's memory: an estimate of each channel. */
+/* The memory of the node: a noise estimate per channel. */
 enum { MOST_CHANNELS = 1024 };
 
 static ml_status prepare_noise(const ml_call *c, ml_wish *wish) {
@@ -136,7 +138,8 @@ static ml_status prepare_noise(const ml_call *c, ml_wish *wish) {
     const ml_status status = prepare_row(c, 2);
     const int32_t found = status == ML_OK ? ml_input(c, 0)->shape.dims[0] : channels;
     if (found != channels)
-        return ml_fail(c, ML_SHAPE_ERROR, "%d bands, the options say %d", found, channels);
+        return ml_fail(c, ML_SHAPE_ERROR, "the input has %d bands, the options say %d", found,
+                       channels);
     return status;
 }
 
@@ -168,8 +171,8 @@ static ml_status subtract_noise(const ml_call *c) {
 #define PCAN_FIELDS(X, S) X(S, i32, shift, ML_COUNT("snr_shift", 0, 63))
 ML_PARAMS(pcan_params, PCAN_FIELDS)
 
-/* Three numbers for 0, 1 and 2, then of each power of two: value, slope, curvature and one that is
- * not used. */
+/* Three numbers for 0, 1 and 2; then for each power of two: value, slope, curvature and an unused
+ * one. */
 enum { GAINS = 125 };
 
 static ml_status prepare_pcan(const ml_call *c, ml_wish *wish) {
@@ -178,15 +181,15 @@ static ml_status prepare_pcan(const ml_call *c, ml_wish *wish) {
     const int64_t gains = ml_elements(&ml_input(c, 2)->shape);
     char one[96], other[96];
     if (!ml_same_shape(x, noise))
-        return ml_fail(c, ML_SHAPE_ERROR, "bands of shape %s, noise of %s", ml_shape_text(x, one),
-                       ml_shape_text(noise, other));
+        return ml_fail(c, ML_SHAPE_ERROR, "bands have shape %s, noise has %s: they must be equal",
+                       ml_shape_text(x, one), ml_shape_text(noise, other));
     if (gains < GAINS)
-        return ml_fail(c, ML_SHAPE_ERROR, "a table of %lld gains, expected %d or more",
+        return ml_fail(c, ML_SHAPE_ERROR, "the table has %lld gains, expected %d or more",
                        (long long)gains, GAINS);
     return prepare_row(c, 1);
 }
 
-/* By parabolas between powers of two. */
+/* The gain, by parabolas between powers of two. */
 static uint32_t gain_of(uint32_t noise, const int16_t *gains) {
     if (noise <= 2) return (uint32_t)(int32_t)gains[noise];
     const int32_t length = length_of(noise);
@@ -197,7 +200,7 @@ static uint32_t gain_of(uint32_t noise, const int16_t *gains) {
     return (uint32_t)(int16_t)(uint16_t)(((slope * part + (1 << 14)) >> 15) + curve[0]);
 }
 
-/* x^2 / 4 below 2, from there on x - 1; 12 bits after the point become 6. */
+/* x^2 / 4 below 2, else x - 1; 12 fraction bits become 6. */
 static uint32_t shrunk(uint32_t x) { return x < 2 << 12 ? (x * x) >> 20 : (x >> 6) - (1 << 6); }
 
 static ml_status pcan(const ml_call *c) {
@@ -239,8 +242,8 @@ static ml_status prepare_log(const ml_call *c, ml_wish *wish) {
     return prepare_row(c, 1);
 }
 
-/* The natural logarithm in Q16 of a number above 0: log2 by lines between its table's, times
- * log(2). */
+/* The natural logarithm of a number above 0, in Q16: log2 by lines between the table's entries,
+ * times log(2). */
 static uint32_t log_of(uint32_t x, const int32_t *table) {
     const uint32_t whole = (uint32_t)length_of(x) - 1;
     const uint32_t above = x - (UINT32_C(1) << whole);

@@ -1,6 +1,6 @@
-/* fourier.c -- RFFT2D: the discrete Fourier transform of the last two dimensions of reals, of which
- * the half that tells the other is kept. They are cut, or filled up with zeros, to lengths that are
- * powers of two. */
+/* fourier.c -- RFFT2D: the discrete Fourier transform of the last two dimensions of reals, keeping
+ * the half from which the other follows. The dimensions are cut, or padded with zeros, to lengths
+ * that are powers of two. */
 #include "math/fft.h"
 #include "rules/values.h"
 
@@ -8,11 +8,11 @@ typedef struct fourier_blob {
     int64_t slices;
     int32_t in[2]; /* height, width */
     int32_t made[2]; /* of the transform */
-    int64_t roots; /* in scratch, where derive knew no lengths */
-    int64_t room; /* numbers of an array in a worker's scratch, of which there are two */
+    int64_t roots; /* in scratch, if derive did not know the lengths */
+    int64_t room; /* numbers in each of two arrays in a worker's scratch */
 } fourier_blob;
 
-/* Roots of the longer length: which serve for both. */
+/* Roots of the longer length, which serve both. */
 typedef struct roots_table {
     int64_t length;
     ml_complex roots[];
@@ -64,13 +64,13 @@ static ml_status prepare_rfft2d(const ml_call *c, ml_wish *wish) {
     if (b->room > INT64_MAX / 64) return ml_fail(c, ML_SHAPE_ERROR, "the lengths are too large");
     wish->worker_bytes = 2 * b->room * (int64_t)sizeof(ml_complex);
     const int64_t longest = longer(lengths);
-    const roots_table *table = c->derived; /* none where numpy runs */
+    const roots_table *table = c->derived; /* NULL if numpy runs */
     if (!table || table->length != longest)
         b->roots = ml_reserve(wish, (longest + 1) / 2 * (int64_t)sizeof(ml_complex));
     return ML_OK;
 }
 
-/* n reals in pairs, zeros where fewer are given. */
+/* n reals in pairs, padded with zeros. */
 static void fill_line(const float *x, int64_t given, int64_t n, ml_complex *y) {
     for (int64_t k = 0; k < (n + 1) / 2; k++)
         y[k] = (ml_complex){2 * k < given ? (double)x[2 * k] : 0.0,

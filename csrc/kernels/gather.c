@@ -1,6 +1,5 @@
-/* gather.c -- GATHER: the slices of an axis that indices name; with batch_dims, each batch by
- * indices of its own. GATHER_ND: what is left of the dimensions after the axes that each row of
- * indices names. */
+/* gather.c -- GATHER: takes slices of an axis by index; with batch_dims, each batch has its own
+ * indices. GATHER_ND: takes slices by several axes; each row of indices has one index per axis. */
 #include "rules/checks.h"
 #include "rules/take.h"
 #include "rules/values.h"

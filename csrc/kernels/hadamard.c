@@ -1,5 +1,5 @@
-/* hadamard.c -- aeq.hadamard_rotation: blocks of the last dimension turned by the Hadamard matrix
- * of their size. */
+/* hadamard.c -- aeq.hadamard_rotation: multiplies blocks of the last dimension by the Hadamard
+ * matrix of their size. */
 #include <math.h>
 
 #include "rules/values.h"
@@ -26,7 +26,7 @@ static ml_status prepare_hadamard(const ml_call *c, ml_wish *wish) {
     return ml_set_output(c, 0, x);
 }
 
-/* Sums and differences of numbers 1, 2, 4 ... apart, and one factor. */
+/* By sums and differences of numbers at distances 1, 2, 4 ..., and one factor. */
 static void turn(float *y, int64_t size, float factor) {
     for (int64_t apart = 1; apart < size; apart *= 2)
         for (int64_t start = 0; start < size; start += 2 * apart) {

@@ -1,5 +1,5 @@
-/* join.c -- CONCATENATION along a dimension, PACK along a new one: for every outer position, a run
- * from each input. */
+/* join.c -- CONCATENATION: joins along a dimension, PACK: along a new one. For every outer
+ * position, a run is copied from each input. */
 #include <math.h>
 
 #include "rules/checks.h"
@@ -76,7 +76,7 @@ static ml_status prepare_concatenation(const ml_call *c, ml_wish *wish) {
         if (!same || !ml_same_shape(first, &other)) {
             char one[96], another[96];
             return ml_fail(c, ML_SHAPE_ERROR,
-                           "input 0 has the shape %s, input %d %s: they differ beyond axis %d",
+                           "input 0 has the shape %s, input %d %s: they differ outside axis %d",
                            ml_shape_text(first, one), i,
                            ml_shape_text(&ml_input(c, i)->shape, another), axis);
         }
@@ -118,7 +118,7 @@ static ml_status join(const ml_call *c) {
     return status;
 }
 
-/* Packed elements can only be put one after the other. */
+/* Packed elements are appended one after the other. */
 static ml_status join_nibbles(const ml_call *c) {
     const join_blob *blob = c->blob;
     int64_t at = 0, work = 0;
@@ -138,14 +138,14 @@ static ml_status join_nibbles(const ml_call *c) {
     return ML_OK;
 }
 
-/* What uint8 inputs of other scales than the output's go through. */
+/* Tables that convert uint8 inputs with other scales to the output's scale. */
 typedef struct join_tables {
-    bool apart; /* some have; else there are no tables */
+    bool apart; /* some inputs have other scales; else there are no tables */
     uint8_t tables[]; /* 256 bytes per input */
 } join_tables;
 
-/* The output's byte for each byte of an input, in LiteRT's float arithmetic, halves away from
- * zero. */
+/* Fills in the output's byte for each byte of an input, in LiteRT's float arithmetic; halves are
+ * rounded away from zero. */
 static void fill_table(ml_affine x, ml_affine y, uint8_t *table) {
     bool same = x.scale == y.scale && x.zero_point == y.zero_point;
     float scale = x.scale * (1.0f / y.scale), bias = (float)-x.zero_point * scale;
@@ -177,7 +177,7 @@ typedef struct join_operand {
     int64_t run;
 } join_operand;
 
-/* Elements of one input. */
+/* Converts elements of one input. */
 static ml_status look_up(const ml_call *c, int64_t first, int64_t end, int32_t worker, void *args) {
     const join_operand *o = args;
     const int64_t step = ((const join_blob *)c->blob)->step;
@@ -219,7 +219,7 @@ static ml_status check_pack(const ml_call *c, void *params) {
     }
     return status;
 }
-/* uint8 inputs alone may have other scales than the output: they are requantized. */
+/* Only uint8 inputs may have other scales than the output; they are requantized. */
 static ml_status check_joined(const ml_call *c, int i) {
     const int32_t x = c->inputs[i], y = ml_output_tensor(c, 0), type = ml_output(c, 0)->type;
     const int64_t zero_x = ml_zero_point_of(c, x), zero_y = ml_zero_point_of(c, y);
@@ -234,8 +234,9 @@ static ml_status check_joined(const ml_call *c, int i) {
     const bool by_channel =
         ml_input_quantization(c, i)->n_scales > 1 || ml_output_quantization(c, 0)->n_scales > 1;
     if (!by_channel && scale_y > 0 && isfinite(scale_x)) return ML_OK;
-    return ml_fail(c, ML_UNSUPPORTED, "%s of scale %g cannot be brought to the output's, %g", name,
-                   scale_x, scale_y);
+    return ml_fail(c, ML_UNSUPPORTED,
+                   "%s has scale %g, which cannot be converted to the output's, %g", name, scale_x,
+                   scale_y);
 }
 static ml_status check_concatenation(const ml_call *c, void *params) {
     ml_status status = ML_OK;

@@ -33,13 +33,15 @@ static ml_status find_sizes(const ml_call *c, cache_blob *b, ml_status status) {
     char texts[3][96];
     for (int which = 0; which < 2; which++)
         if (!fits(c, which, b))
-            return ml_fail(c, status, "a cache of shape %s takes no tokens of shape %s at %s",
-                           ml_shape_text(&ml_input(c, which)->shape, texts[0]),
-                           ml_shape_text(&ml_input(c, 3 + which)->shape, texts[1]),
-                           ml_shape_text(&ml_input(c, 2)->shape, texts[2]));
+            return ml_fail(
+                c, status,
+                "a cache of shape %s cannot take tokens of shape %s at positions of shape %s",
+                ml_shape_text(&ml_input(c, which)->shape, texts[0]),
+                ml_shape_text(&ml_input(c, 3 + which)->shape, texts[1]),
+                ml_shape_text(&ml_input(c, 2)->shape, texts[2]));
     if (ml_input(c, 0)->shape.dims[1] == ml_input(c, 1)->shape.dims[1]) return ML_OK;
-    return ml_fail(c, status, "the caches have %d and %d places", ml_input(c, 0)->shape.dims[1],
-                   ml_input(c, 1)->shape.dims[1]);
+    return ml_fail(c, status, "the caches of k and v have %d and %d places: they must be equal",
+                   ml_input(c, 0)->shape.dims[1], ml_input(c, 1)->shape.dims[1]);
 }
 
 static ml_status check_cache(const ml_call *c, void *params) {

@@ -1,6 +1,7 @@
-/* landmarks.c -- Landmarks2TransformMatrix: the matrix that takes pixels of a crop to where points,
- * turned upright, lie in an image. TransformTensorBilinear: the crop. TransformLandmarks: points of
- * the crop, back in the image. Custom operators of MediaPipe's models, in their second version. */
+/* landmarks.c -- Landmarks2TransformMatrix: the matrix from pixels of a crop, in which points are
+ * rotated upright, to the image. TransformTensorBilinear: the crop. TransformLandmarks: maps points
+ * of the crop back to the image. Custom operators of MediaPipe's models, in their second
+ * version. */
 #include <math.h>
 
 #include "rules/values.h"
@@ -33,8 +34,8 @@ static ml_status prepare_matrix(const ml_call *c, ml_wish *wish) {
     for (int64_t i = 0; i < p->subset.bytes / (int64_t)sizeof *subset; i++)
         if (subset[i] > most) most = subset[i];
     if (most >= x->dims[1])
-        return ml_fail(c, ML_SHAPE_ERROR, "the options name point %d, there are %d", most,
-                       x->dims[1]);
+        return ml_fail(c, ML_SHAPE_ERROR, "the options name point %d, the input has %d points",
+                       most, x->dims[1]);
     return ml_set_output(c, 0, &(ml_shape){.rank = 3, .dims = {1, 4, 4}});
 }
 
@@ -102,14 +103,14 @@ static ml_status prepare_crop(const ml_call *c, ml_wish *wish) {
                          &(ml_shape){.rank = 4, .dims = {1, p->height, p->width, x->dims[3]}});
 }
 
-/* Where the middle of a pixel comes from, in pixels from the middle of the first, in float32. */
+/* The source of the centre of a pixel, in pixels from the centre of the first, in float32. */
 static inline float place_of(const float *row, int64_t x, int64_t y) {
     const float offset =
         (float)((double)row[3] + ((double)row[0] * 0.5 + (double)row[1] * 0.5 - 0.5));
     return (row[0] * (float)x + row[1] * (float)y) + offset;
 }
 
-/* Lines of pixels: zeros where they come from outside the middles of the image's pixels. */
+/* Computes lines of pixels; zeros if the source lies outside the centres of the image's pixels. */
 static ml_status crop_lines(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                             void *args) {
     (void)worker;
@@ -179,7 +180,7 @@ static ml_status points(const ml_call *c) {
     return status;
 }
 
-/* The points that the crop is around. */
+/* Reads the numbers of the points that the crop contains. */
 static ml_status read_subset(const ml_call *c, ml_array *subset) {
     const char *name = "subset_idxs";
     const int64_t count = ml_option_of(c, name).count;

@@ -11,7 +11,7 @@ ML_BINARY(xor_x1, uint8_t, uint8_t, ML_NO_CONTEXT, u ^ v)
 ML_BINARY(xor_x2, uint16_t, uint16_t, ML_NO_CONTEXT, u ^ v)
 ML_BINARY(xor_x4, uint32_t, uint32_t, ML_NO_CONTEXT, u ^ v)
 
-/* By 0 where the number of bits is negative, by all but one where it is more; signs are kept. */
+/* The number of bits to shift by: 0 if negative, at most all but one; signs are kept. */
 static inline int32_t bits_of(int64_t bits, int32_t most) {
     return bits < 0 ? 0 : bits > most ? most : (int32_t)bits;
 }

@@ -1,6 +1,6 @@
-/* lsh_projection.c -- LSH_PROJECTION: a bit for each seed, the sign of the sum of what elements
- * hash to; elements that are much alike have many bits in common. The hash is FarmHash's 64-bit
- * fingerprint, of the seed's bytes and the element's. */
+/* lsh_projection.c -- LSH_PROJECTION: a hash with a bit per seed: the sign of the sum of the hashes
+ * of elements. Similar inputs have many bits in common. The hash of an element is FarmHash's 64-bit
+ * fingerprint of the seed's bytes and the element's. */
 #include "rules/checks.h"
 #include "rules/values.h"
 #include "rules/work.h"
@@ -40,7 +40,7 @@ static inline uint64_t mix(uint64_t u, uint64_t v, uint64_t by) {
     return fold((v ^ first) * by) * by;
 }
 
-/* Of 4 to 16 bytes: no key is shorter than a seed. */
+/* For 4 to 16 bytes: no key is shorter than a seed. */
 static uint64_t short_print(const uint8_t *s, uint64_t n) {
     const uint64_t by = K2 + 2 * n;
     if (n < 8) return mix(n + (u32_at(s) << 3), u32_at(s + n - 4), by);
@@ -48,7 +48,7 @@ static uint64_t short_print(const uint8_t *s, uint64_t n) {
     return mix(turn(b, 37) * by + a, (turn(a, 25) + b) * by, by);
 }
 
-/* Of 17 to 64. */
+/* For 17 to 64 bytes. */
 static uint64_t middle_print(const uint8_t *s, uint64_t n) {
     const uint64_t by = K2 + 2 * n, a = u64_at(s) * (n <= 32 ? K1 : K2), b = u64_at(s + 8);
     const uint64_t c = u64_at(s + n - 8) * by, d = u64_at(s + n - 16) * K2;
@@ -71,7 +71,7 @@ typedef struct state {
     pair v, w;
 } state;
 
-/* 64 bytes more; `nine` where they are the last. */
+/* Adds 64 bytes; `nine` is the factor for the last ones. */
 static void stir(state *t, const uint8_t *s, uint64_t by, uint64_t nine) {
     t->x = turn(t->x + t->y + t->v.a + u64_at(s + 8), 37) * by;
     t->y = turn(t->y + t->v.b + u64_at(s + 48), 42) * by;
@@ -124,7 +124,7 @@ static ml_status prepare_lsh(const ml_call *c, ml_wish *wish) {
     return status == ML_OK ? ml_set_output(c, 0, &y) : status;
 }
 
-/* 1 where the sum of what the elements hash to, weighed, is above 0. */
+/* The bit: 1 if the weighted sum of the elements' hashes is above 0. */
 static ml_status bit_of(const ml_call *c, float seed, uint8_t *key, int64_t *work, uint32_t *bit) {
     const lsh_blob *b = c->blob;
     const float *weights = ml_in_optional(c, 2);
@@ -141,8 +141,8 @@ static ml_status bit_of(const ml_call *c, float seed, uint8_t *key, int64_t *wor
     return status;
 }
 
-/* Whole functions: bits by themselves, or as a number that is told from other functions' by what is
- * above them. */
+/* Computes whole functions: separate bits, or one number, whose upper bits are the number of the
+ * function. */
 static ml_status project(const ml_call *c, int64_t first, int64_t end, int32_t worker, void *args) {
     (void)args;
     const lsh_blob *b = c->blob;

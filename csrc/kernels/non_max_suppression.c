@@ -1,6 +1,6 @@
-/* non_max_suppression.c -- NON_MAX_SUPPRESSION_V4, _V5: of boxes that overlap too much the best
- * alone; _V5 also lowers the scores of those that overlap somewhat, by a Gaussian of `sigma`. What
- * is left of the outputs is 0. */
+/* non_max_suppression.c -- NON_MAX_SUPPRESSION_V4, _V5: keep only the best of boxes that overlap
+ * too much; _V5 also lowers the scores of boxes that overlap somewhat, by a Gaussian of `sigma`.
+ * Unused entries of outputs are 0. */
 #include <math.h>
 
 #include "math/float_math.h"
@@ -15,7 +15,7 @@ typedef struct nms_blob {
 
 typedef struct candidate {
     int32_t box;
-    int32_t compared; /* with so many of the boxes that were selected */
+    int32_t compared; /* number of selected boxes it was compared with */
     float score;
 } candidate;
 
@@ -51,7 +51,7 @@ static ml_status prepare_nms(const ml_call *c, ml_wish *wish) {
 }
 
 /* A side of a box from its lower to its upper end, the corners given in any order. As in LiteRT,
- * the first corner's stands where an end cannot be compared. */
+ * the first corner's value is used if the two cannot be compared (NaN). */
 typedef struct side {
     float low, high;
 } side;
@@ -59,7 +59,7 @@ static side side_of(const float *box, int d) {
     return (side){ml_min_f32(box[d], box[d + 2]), ml_max_f32(box[d], box[d + 2])};
 }
 
-/* The area that two boxes share over that of both together; NaN where areas are infinite. */
+/* Intersection divided by union of two boxes; NaN if areas are infinite. */
 static float overlap(const float *a, const float *b) {
     float area_a = 1.0f, area_b = 1.0f, shared = 1.0f;
     for (int d = 0; d < 2; d++) {
@@ -73,7 +73,7 @@ static float overlap(const float *a, const float *b) {
     return shared / (area_a + area_b - shared);
 }
 
-/* A heap with the best candidate on top; of equals the first box. */
+/* The order of the heap, with the best candidate on top; of equal scores, the first box. */
 static inline bool better(candidate a, candidate b) {
     return a.score > b.score || (a.score == b.score && a.box < b.box);
 }
@@ -96,8 +96,8 @@ static int32_t fill_heap(const ml_call *c, candidate *heap, float least) {
     return n;
 }
 
-/* Lowers a candidate's score by the boxes that were selected since it was last looked at; false
- * when one of them overlaps it too much. */
+/* Lowers a candidate's score by the boxes selected since it was last compared; false if one of them
+ * overlaps it too much. */
 static bool stays(const ml_call *c, candidate *next, int32_t selected, float limit, float least,
                   float sigma) {
     const float *boxes = ml_in(c, 0);
@@ -114,8 +114,8 @@ static bool stays(const ml_call *c, candidate *next, int32_t selected, float lim
     return fits;
 }
 
-/* What is selected becomes a candidate again, as in TFLite: it then overlaps itself, unless it has
- * no area. */
+/* A selected box becomes a candidate again, as in TFLite: it then overlaps itself, unless it has no
+ * area. */
 static ml_status nms(const ml_call *c) {
     const nms_blob *b = c->blob;
     const float limit = *(const float *)ml_in(c, 3), least = *(const float *)ml_in(c, 4);

@@ -169,8 +169,10 @@ static ml_status prepare_rms(const ml_call *c, ml_wish *wish) {
     if (status != ML_OK || !gamma) return status;
     if (gamma->shape.rank == 1 && gamma->shape.dims[0] == depth) return ML_OK;
     char text[96];
-    return ml_fail(c, ML_SHAPE_ERROR, "rows of %lld values take as many factors, their shape is %s",
-                   (long long)depth, ml_shape_text(&gamma->shape, text));
+    return ml_fail(
+        c, ML_SHAPE_ERROR,
+        "rows have %lld values, the factors have shape %s: there must be one factor per value",
+        (long long)depth, ml_shape_text(&gamma->shape, text));
 }
 
 BY_ROWS(rms_f32) {
@@ -216,11 +218,14 @@ static ml_status check_rms(const ml_call *c, void *params) {
     const ml_shape *x = &ml_input(c, 0)->shape;
     const ml_tensor *gamma = ml_input(c, 1);
     if (x->rank < 1 || !(epsilon >= 0.0))
-        return ml_fail(c, ML_UNSUPPORTED, "a rank of %d, an epsilon of %g", x->rank, epsilon);
+        return ml_fail(c, ML_UNSUPPORTED,
+                       "the input has rank %d and epsilon is %g: they must be at least 1 and 0",
+                       x->rank, epsilon);
     const int32_t depth = x->dims[x->rank - 1];
     const double known[] = {epsilon, depth, 1.0 / depth, 0.0, 0.5, -0.5, 1.0, -1.0, 2.0};
     if (gamma && (gamma->shape.rank != 1 || gamma->shape.dims[0] != depth))
-        return ml_fail(c, ML_UNSUPPORTED, "there are no factors for rows of %d", depth);
+        return ml_fail(c, ML_UNSUPPORTED,
+                       "there must be one factor for each of the %d values of a row", depth);
     return ml_check_decomposition(c, known, (int)(sizeof known / sizeof known[0]));
 }
 

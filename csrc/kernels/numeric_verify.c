@@ -17,7 +17,8 @@ static ml_status prepare_verify(const ml_call *c, ml_wish *wish) {
     return ml_prepare_elementwise(c, wish);
 }
 
-/* A tolerance, in steps of the input, that is passed ends the run; infinity never is. */
+/* A difference above the tolerance, in steps of the input, ends the run; never if it is
+ * infinite. */
 #define VERIFY(suffix, type, REAL) \
     static ml_status verify_##suffix##_block(const ml_call *c, int64_t first, int64_t end, \
                                              int32_t worker, void *args) { \
@@ -52,7 +53,7 @@ static ml_status verify_f16_block(const ml_call *c, int64_t first, int64_t end, 
 }
 ML_ELEMENTWISE(verify_f16, verify_f16_block)
 
-/* In steps; infinity where nothing ends the run. */
+/* The tolerance in steps; infinity if differences never end the run. */
 static ml_status check_verify(const ml_call *c, void *params) {
     verify_params *p = params;
     if (!p->ends || !(p->tolerance >= 0.1f)) p->tolerance = INFINITY;

@@ -1,6 +1,5 @@
-/* one_hot.c -- ONE_HOT: for each index a line of `depth` elements along a new axis, all of them the
- * "off" value but for the one that the index names, which is "on". Indices outside the line name
- * none. */
+/* one_hot.c -- ONE_HOT: for each index a line of `depth` elements along a new axis, with "on" at
+ * the index and "off" elsewhere. For indices outside the line, all elements are "off". */
 #include "rules/values.h"
 #include "rules/work.h"
 
@@ -8,7 +7,7 @@
 ML_PARAMS(one_hot_params, ONE_HOT_FIELDS)
 
 typedef struct one_hot_blob {
-    int64_t outer; /* indices in front of the axis */
+    int64_t outer; /* indices before the axis */
     int64_t depth;
     int64_t inner; /* indices after it */
 } one_hot_blob;

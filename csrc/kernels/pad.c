@@ -1,12 +1,12 @@
-/* pad.c -- PAD, PADV2: a value around the input. The output is walked from front to back: runs of
- * the input, values between. MIRROR_PAD: the input, then its reflection around it. */
+/* pad.c -- PAD, PADV2: put a value around the input. The output is written from front to back: runs
+ * of the input, values between them. MIRROR_PAD: the input, then its reflection around it. */
 #include "rules/checks.h"
 #include "rules/nest.h"
 #include "rules/quantized.h"
 #include "rules/values.h"
 #include "rules/work.h"
 
-/* The padded shape and, per dimension, how much goes before. */
+/* Reads the padded shape and, per dimension, the padding before it. */
 static ml_status read_paddings(const ml_call *c, const void *value, ml_shape *shape,
                                int64_t before[]) {
     const ml_tensor *paddings = ml_input(c, 1);
@@ -27,7 +27,7 @@ static ml_status read_paddings(const ml_call *c, const void *value, ml_shape *sh
     return ML_OK;
 }
 
-/* The input within the output. */
+/* Builds the nest of the input within the output. */
 static void build(ml_nest *nest, const ml_shape *from, const ml_shape *to, const int64_t before[],
                   int64_t element) {
     int64_t pitches[ML_MAX_RANK], pitch = element, start = 0;
@@ -65,7 +65,7 @@ static ml_status prepare_pad(const ml_call *c, ml_wish *wish) {
     return status;
 }
 
-/* Sixteen bytes of equal elements, the first at `value`. */
+/* Writes sixteen bytes of equal elements, copies of `value`. */
 static void spread(uint8_t fill[16], const void *value, int64_t element) {
     memcpy(fill, value, (size_t)element);
     ml_repeat(fill, element, 16 / element - 1);
@@ -135,15 +135,14 @@ static ml_status prepare_mirror_pad(const ml_call *c, ml_wish *wish) {
     return status;
 }
 
-/* The index that is seen at `at`, which counts from the first and may lie before it or beyond the
- * last. */
+/* The index that is reflected to `at`, which may be before the first or after the last. */
 static int64_t mirrored(int64_t at, int64_t size, int32_t reflect) {
     if (at < 0) return reflect - 1 - at;
     return at < size ? at : 2 * size - 1 - reflect - at;
 }
 
-/* Where the line of the input begins that line `line` of the output shows: lines are of the
- * innermost padded dimension. */
+/* The line of the input for line `line` of the output; lines run along the innermost padded
+ * dimension. */
 static const uint8_t *mirrored_line(const ml_call *c, int64_t line) {
     const mirror_blob *b = c->blob;
     const ml_shape *x = &ml_in_tensor(c, 0)->shape, *y = &ml_out_tensor(c, 0)->shape;
@@ -155,7 +154,7 @@ static const uint8_t *mirrored_line(const ml_call *c, int64_t line) {
     return (const uint8_t *)ml_in(c, 0) + from;
 }
 
-/* Indices first .. end - 1 of the innermost padded dimension, line by line. */
+/* Writes indices first .. end - 1 of the innermost padded dimension, line by line. */
 static ml_status mirror_some(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                              void *args) {
     const mirror_blob *b = c->blob;
@@ -186,8 +185,8 @@ static ml_status mirror_pad(const ml_call *c) {
     return ML_OK;
 }
 
-/* The value has the quantization of the output; without one, quantized tensors are padded with its
- * zero point. */
+/* The value must have the quantization of the output; without a value, quantized tensors are padded
+ * with its zero point. */
 static ml_status check_pad(const ml_call *c, void *params) {
     const int32_t type = ml_input(c, 0)->type;
     const bool is_quantized = type == ML_U8 || ((type == ML_S8 || type == ML_S16) &&
@@ -199,7 +198,7 @@ static ml_status check_pad(const ml_call *c, void *params) {
                ? ml_check_zero_points(c, ml_output_tensor(c, 0))
                : ML_OK;
 }
-/* Scale and zero point stay as they are. */
+/* Input and output must have the same scale and zero point. */
 static ml_status check_mirror_pad(const ml_call *c, void *params) {
     ((mirror_params *)params)->reflect = ml_option_of(c, "mode").integer == 0;
     return ml_check_same_scale(c, c->inputs[0], "the input");

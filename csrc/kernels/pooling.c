@@ -1,5 +1,5 @@
 /* pooling.c -- AVERAGE_POOL_2D, MAX_POOL_2D, L2_POOL_2D: over the part of each window that lies
- * inside the input. Quantized inputs and outputs are taken to have the same scale and zero point,
+ * inside the input. Quantized inputs and outputs are assumed to have the same scale and zero point,
  * as in TFLite. */
 #include <float.h>
 #include <math.h>
@@ -57,8 +57,8 @@ static inline int32_t sum_s32(int32_t a, int32_t b) { return (int32_t)((uint32_t
 
 static inline int16_t max_s16(int16_t a, int16_t b) { return a < b ? b : a; }
 /* The mean of integers, rounded to nearest, ties away from zero: (sum +- count / 2) / count,
- * truncated. In double this is exact, for a quotient that is no integer differs from one by more
- * than double's error; and it runs in vectors. */
+ * truncated. In double this is exact, because a quotient that is not an integer differs from one by
+ * more than the error of double; and it can be vectorized. */
 static inline int32_t mean_s32(int32_t sum, int64_t count) {
     double half = (double)(count / 2);
     return (int32_t)((sum + (sum > 0 ? half : -half)) / (double)count);
@@ -74,14 +74,14 @@ static inline void find_limits_s32(const ml_call *c, int32_t *low, int32_t *high
     *high = limits->high;
 }
 
-/* Lines of output that are a block of work of some size. */
+/* The number of output lines that make a block of work. */
 static inline int64_t lines_of_work(const ml_window *w) {
     int64_t line = (int64_t)w->x.out * w->channels * w->y.size * w->x.size;
     return 1 + (16 << 10) / (line > 0 ? line : 1);
 }
 
-/* Defines eval: MERGE(total, value) over a window, FINISH(total, count) of its result, both clamped
- * as a `limit`. CHUNK channels of a pixel at a time; lines of output are blocks of work. */
+/* Defines eval: MERGE(total, value) over a window, then FINISH(total, count), clamped by a `limit`.
+ * CHUNK channels of a pixel at a time; lines of output are blocks of work. */
 #define EVAL_POOL(name, element, total_type, initial, MERGE, FINISH, limit) \
     static ml_status name##_lines(const ml_call *c, int64_t start, int64_t end, int32_t worker, void *args) { \
         const ml_window *w = c->blob; \
@@ -125,8 +125,9 @@ EVAL_POOL(max_pool_s16, int16_t, int16_t, INT16_MIN, max_s16, KEEP, s32)
 
 typedef void pool_fn(const ml_pool_args *args);
 
-/* Windows that overlap from line to line read lines again, which are then to be in the first-level
- * cache still: so many pixels at a time, in all lines of a block, of which there are a few. */
+/* Windows that overlap from line to line read lines again, which should then still be in the
+ * first-level cache. So a strip of pixels is computed at a time, in all of the few lines of a
+ * block. */
 enum { STRIP_BYTES = 24 << 10, LEAST_STRIP = 8, LINES_OF_STRIPS = 8 };
 static inline int64_t strip_of(const ml_window *w, int64_t pixel) {
     const int64_t strip = STRIP_BYTES / (w->y.size * w->x.stride * pixel + 1);
@@ -138,7 +139,7 @@ static inline int64_t lines_of_strips(const ml_window *w) {
                                     : ml_max_s64(lines, ml_min_s64(w->y.out / 4, LINES_OF_STRIPS));
 }
 
-/* Lines of output of a primitive's type: floats and bytes. */
+/* Computes lines of output by a primitive: floats and bytes. */
 static ml_status pool_lines(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                             void *args) {
     const ml_window *w = c->blob;
@@ -178,8 +179,8 @@ static ml_status pool_by(const ml_call *c, pool_fn *pool) {
     return ml_parallel(c, (int64_t)w->batches * w->y.out, lines_of_strips(w), pool_lines, &pool);
 }
 
-/* Whether one window is all of an image, and summed line by line: its pixels are then rows that are
- * read on and on. */
+/* Whether one window covers the whole image and is summed line by line, so that its pixels are rows
+ * that are read sequentially. */
 static inline bool is_whole(const ml_window *w) {
     const bool one = w->y.out == 1 && w->x.out == 1 && w->y.before == 0 && w->x.before == 0;
     return one && w->y.size == w->y.in && w->x.size == w->x.in && w->x.size != 3;

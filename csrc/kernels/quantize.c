@@ -3,8 +3,8 @@
  *
  * From float: round(x / scale) + zero_point, ties away from zero, saturating; NaN gives the lowest
  * value. Between integers: TFLite's Requantize (double rounding); 8 bits to 8 bits by a table. To
- * float: scale * (x - zero_point), one rounding. All run element by element, so output 0 may be
- * exactly the input. */
+ * float: scale * (x - zero_point), one rounding. All are elementwise, so output 0 may be exactly
+ * the input. */
 #include "rules/checks.h"
 #include "rules/half.h"
 #include "simd/simd.h"
@@ -33,7 +33,7 @@ static int64_t derive_dequantize(const ml_call *c, void *to) {
     return ml_derive_channels(ml_input_quantization(c, 0), ml_input(c, 0)->type, to);
 }
 
-/* Defines eval `name`, which hands every run of elements to name##_run(c, x, y, n, &affine). */
+/* Defines eval `name`, which passes every run of elements to name##_run(c, x, y, n, &affine). */
 #define BY_CHANNEL(name, in_type, out_type)                                                  \
     static ml_status name##_block(const ml_call *c, int64_t first, int64_t end,              \
                                   int32_t worker, void *args) {                              \
@@ -50,7 +50,7 @@ static int64_t derive_dequantize(const ml_call *c, void *to) {
     }                                                                                        \
     ML_ELEMENTWISE(name, name##_block)
 
-/* Bytes, of which the primitives are. */
+/* The arguments of the primitives, which convert bytes. */
 static inline ml_quantize_s8_args bytes_of(const float *x, const void *y, int64_t n,
                                            const ml_affine *p) {
     return (ml_quantize_s8_args){(float *)(uintptr_t)x, (uint8_t *)(uintptr_t)y, n, p->scale,
@@ -117,7 +117,7 @@ static inline int32_t to_s32(int32_t x, const ml_rescale *p) {
 }
 ML_UNARY(requantize_s16_s32, int16_t, int32_t, ML_DERIVED_AS(ml_rescale), to_s32(x, &p))
 
-/* Scales per channel come from float alone. */
+/* Only floats may be quantized with scales per channel. */
 static ml_status check_quantize(const ml_call *c, void *params) {
     if (ml_input(c, 0)->type == ML_F32) return ml_check_channels(c, ml_output_tensor(c, 0));
     ml_status status = ml_check_quantized(c, c->inputs[0]);
@@ -133,7 +133,7 @@ static ml_status check_densify(const ml_call *c, void *params) {
 }
 
 ML_KERNELS(quantize) = {
-    /* Made dense when the model is lowered: no node of it is left to run. */
+    /* Lowering makes the constant dense, so no DENSIFY node is left to run. */
     {ML_OP(DENSIFY, 1, 1), .name = "densify", .takes = "x -> y",
      .flags = ML_KERNEL_TAKES_SPARSE | ML_KERNEL_FOLDS, .check = check_densify,
      ML_PREPARED_ELEMENTWISE, ML_TYPED({"T -> T: f32 f16 s8", NULL, NULL, NULL})},

@@ -1,6 +1,6 @@
-/* random.c -- RANDOM_UNIFORM, RANDOM_STANDARD_NORMAL, MULTINOMIAL: numbers of a sequence that two
- * seeds choose, which goes on from run to run and begins anew when variables are reset.
- * STABLEHLO_RNG_BIT_GENERATOR: random bits from a state that is given and given back. */
+/* random.c -- RANDOM_UNIFORM, RANDOM_STANDARD_NORMAL, MULTINOMIAL: random numbers of a sequence
+ * chosen by two seeds, which continues from run to run, and starts again when variables are reset.
+ * STABLEHLO_RNG_BIT_GENERATOR: random bits from a state that is an input and an output. */
 #include "math/random.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 #define RANDOM_FIELDS(X, S) X(S, i64, seed, ML_BY_CHECK) X(S, i64, seed2, ML_BY_CHECK)
 ML_PARAMS(random_params, RANDOM_FIELDS)
 
-/* The row's memory: how many blocks of four words were drawn. */
+/* The memory of the node: the number of blocks of four words drawn so far. */
 typedef struct drawn {
     uint64_t blocks;
 } drawn;
@@ -47,7 +47,7 @@ static void uniform(const uint32_t bits[4], float to[4]) {
     for (int i = 0; i < 4; i++) to[i] = ml_uniform_f32(bits[i]);
 }
 
-/* Pairs by Box and Muller. */
+/* Pairs of normal numbers, by Box and Muller. */
 static void normal(const uint32_t bits[4], float to[4]) {
     for (int i = 0; i < 4; i += 2) {
         const float u = ml_uniform_f32(bits[i]);
@@ -63,7 +63,7 @@ typedef struct filling {
     uint64_t block; /* the first */
 } filling;
 
-/* Four at a time. */
+/* Fills in numbers, four at a time. */
 static ml_status fill_some(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                            void *args) {
     const filling *f = args;
@@ -120,7 +120,7 @@ static ml_status prepare_multinomial(const ml_call *c, ml_wish *wish) {
     return ml_set_output(c, 0, &(ml_shape){.rank = 2, .dims = {logits->dims[0], *samples}});
 }
 
-/* Sums of exp(logit - the largest), of what is finite; the last of them. */
+/* Running sums of exp(logit - the largest) over finite logits; returns the last sum. */
 static double add_odds(const float *logits, int64_t n, double *sums) {
     float most = -__FLT_MAX__;
     double sum = 0.0;
@@ -133,7 +133,7 @@ static double add_odds(const float *logits, int64_t n, double *sums) {
     return sum;
 }
 
-/* How many of the sums are at most `value`. */
+/* The number of sums that are at most `value`. */
 static int64_t class_of(const double *sums, int64_t n, double value) {
     int64_t low = 0, high = n;
     while (low < high) {
@@ -144,7 +144,7 @@ static int64_t class_of(const double *sums, int64_t n, double value) {
     return low;
 }
 
-/* Each run has a stretch of the sequence to itself, as long as TensorFlow's. */
+/* Each run uses its own part of the sequence, as long as TensorFlow's. */
 static ml_status multinomial(const ml_call *c) {
     const multinomial_blob *b = c->blob;
     drawn *d = ml_memory(c);
@@ -193,8 +193,8 @@ static ml_status prepare_bits(const ml_call *c, ml_wish *wish) {
     return status == ML_OK ? ml_set_output(c, 1, &y) : status;
 }
 
-/* Words 0 and 1 of the state are the key, 2 and 3 count; without words 4 and 5 the key stands in
- * for them. */
+/* Words 0 and 1 of the state are the key, 2 and 3 the counter; if words 4 and 5 are missing, the
+ * key is used for them. */
 static ml_status random_bits(const ml_call *c) {
     const bool threefry = ((const bits_params *)c->params)->threefry;
     const int64_t words = ml_out_tensor(c, 1)->bytes / (int64_t)sizeof(uint32_t);
@@ -218,8 +218,8 @@ static ml_status random_bits(const ml_call *c) {
     return status;
 }
 
-/* TFLite takes 32 bits of the seeds; where both are 0, the sequence is another each time the model
- * is lowered. */
+/* TFLite uses 32 bits of the seeds; if both are 0, the sequence differs each time the model is
+ * lowered. */
 static ml_status check_seeds(const ml_call *c, void *params) {
     random_params *p = params;
     p->seed = (int32_t)ml_option_of(c, "seed").integer;

@@ -1,6 +1,6 @@
-/* reduce_window.c -- REDUCE_WINDOW, STABLEHLO_REDUCE_WINDOW: what the elements in each window come
- * to, beginning with a value. The latter draws elements apart first and pads them, with that same
- * value. */
+/* reduce_window.c -- REDUCE_WINDOW, STABLEHLO_REDUCE_WINDOW: reduce the elements in each window to
+ * one, starting with an initial value. The latter first spreads elements out and pads them, with
+ * the same value. */
 #include "rules/values.h"
 #include "rules/work.h"
 
@@ -17,7 +17,7 @@ typedef struct window_dim {
     int64_t taps;
     int64_t stride;
     int64_t dilation;
-    int64_t apart; /* from element to element: 1 where they are not drawn apart */
+    int64_t apart; /* distance between elements; 1 = not spread out */
     int64_t before; /* padding, may be negative */
     int64_t pitch; /* elements of the input from index to index */
 } window_dim;
@@ -44,7 +44,7 @@ static ml_status place(const ml_call *c, int32_t d, window_dim *w, int64_t after
     return ML_OK;
 }
 
-/* Each array has an entry a dimension (padding two), or is missing. */
+/* Each array has one entry per dimension (padding two), or is missing. */
 static ml_status place_all(const ml_call *c, const int64_t *window, const int64_t *strides,
                            const int64_t *dilations, const int64_t *apart, const int64_t *padding) {
     const ml_shape *x = &ml_input(c, 0)->shape;
@@ -101,14 +101,14 @@ static ml_status prepare_window(const ml_call *c, ml_wish *wish) {
     return place_all(c, values[0], values[1], values[2], NULL, NULL);
 }
 
-/* The element at a place of a dimension that is drawn apart and padded; -1: there is none. */
+/* The element at a place of a dimension that is spread out and padded; -1: none. */
 static inline int64_t element_at(const window_dim *w, int64_t place) {
     const int64_t at = place - w->before;
     return at >= 0 && at % w->apart == 0 && at / w->apart < w->in ? at / w->apart : -1;
 }
 
-/* Where tap `turn` of all dimensions but the last leads to for row `row` of the outputs, in
- * elements of the input; -1: outside. */
+/* The element of the input at tap `turn` of all dimensions but the last, for row `row` of the
+ * outputs; -1: outside. */
 static int64_t source_of(const window_blob *b, int64_t row, int64_t turn) {
     int64_t from = 0;
     for (int32_t d = b->rank - 2; d >= 0; d--) {
@@ -121,13 +121,14 @@ static int64_t source_of(const window_blob *b, int64_t row, int64_t turn) {
     return from;
 }
 
-/* Outputs of a row, which are taken together. */
+/* Outputs of a row that are computed together. */
 typedef struct span {
     int64_t first;
     int64_t end;
 } span;
 
-/* Those of `all` whose tap `t` of the last dimension lies inside, if that is not drawn apart. */
+/* The outputs of `all` whose tap `t` of the last dimension lies inside, if that dimension is not
+ * spread out. */
 static span inside(const window_dim *w, int64_t t, span all) {
     const int64_t skip = w->before - t * w->dilation, last = w->in - 1 + skip;
     const int64_t first = skip > 0 ? (skip - 1) / w->stride + 1 : 0;
@@ -143,24 +144,24 @@ static int64_t pieces_of(const window_blob *b) {
     return (b->dims[b->rank - 1].out - 1) / PIECE + 1;
 }
 
-/* Spans that are a block of work. */
+/* The number of spans that make a block of work. */
 static int64_t grain_of(const window_blob *b) {
     int64_t taps = 1;
     for (int32_t d = 0; d < b->rank && taps < 1 << 15; d++) taps *= b->dims[d].taps;
     return 1 + (1 << 15) / taps / ml_min_s64(b->dims[b->rank - 1].out, PIECE);
 }
 
-/* `n` outputs with as many elements, `step` elements apart. */
+/* Joins `n` outputs with as many elements, which are `step` elements apart. */
 typedef void join_fn(void *y, int64_t n, const void *x, int64_t step, int32_t function);
 
 typedef struct window_job {
     join_fn *join;
     int64_t element; /* bytes */
     int32_t function;
-    const char *start; /* what outputs begin with, and padding is */
+    const char *start; /* the initial value, also used for padding */
 } window_job;
 
-/* A span with tap `t` of the last dimension; `x` NULL: all of it lies outside. */
+/* Joins a span with tap `t` of the last dimension; `x` NULL: the tap lies outside. */
 static void add_tap(const window_dim *w, const window_job *j, const char *x, int64_t t, span all,
                     char *y) {
     if (x && w->apart > 1) {
@@ -215,7 +216,7 @@ static ml_status reduce_windows(const ml_call *c, join_fn *join) {
                        reduce_some, &j);
 }
 
-/* Each y becomes what it and x come to, x being `step` elements further each time. */
+/* Joins each y with x, which is `step` elements further each time. */
 #define EACH(RESULT)                                \
     if (step == 1) {                                \
         for (int64_t o = 0; o < n; o++) {           \
@@ -268,7 +269,7 @@ static ml_status check_window(const ml_call *c, void *params) {
                    "reduce function %s is not supported, ADD, MUL, MINIMUM, MAXIMUM, ALL, ANY are",
                    ml_option_word(c, "reduce_function"));
 }
-/* The one operator of a subgraph says how elements are joined. */
+/* The only operator of the subgraph is the function that joins elements. */
 static ml_status check_stablehlo(const ml_call *c, void *params) {
     static const struct {
         const char *name;
@@ -282,8 +283,7 @@ static ml_status check_stablehlo(const ml_call *c, void *params) {
     const int64_t number = ml_option_of(c, "body_subgraph_index").integer;
     const ml_subgraph_row *rows = c->env->core->subgraph_row(c, (int32_t)number);
     if (!rows)
-        return ml_fail(c, ML_UNSUPPORTED,
-                       "subgraph %lld, which is to join elements, does not exist",
+        return ml_fail(c, ML_UNSUPPORTED, "its body is subgraph %lld, which does not exist",
                        (long long)number);
     const char *name = rows->n_nodes ? c->env->core->operator_name(c, &rows->nodes[0]) : "nothing";
     for (size_t i = 0; i < sizeof known / sizeof known[0] && rows->n_nodes == 1; i++)
@@ -292,7 +292,7 @@ static ml_status check_stablehlo(const ml_call *c, void *params) {
             return ML_OK;
         }
     return ml_fail(c, ML_UNSUPPORTED,
-                   "elements are joined by %s%s, must be a single ADD, MUL, MAXIMUM, MINIMUM (or "
+                   "its body is %s%s, must be a single ADD, MUL, MAXIMUM, MINIMUM (or "
                    "STABLEHLO's), LOGICAL_AND, STABLEHLO_AND or LOGICAL_OR",
                    name, rows->n_nodes > 1 ? " and others" : "");
 }

@@ -1,4 +1,4 @@
-/* reshape.c -- RESHAPE, SQUEEZE and EXPAND_DIMS (the same elements under another shape), SHAPE and
+/* reshape.c -- RESHAPE, SQUEEZE and EXPAND_DIMS (the same elements with another shape), SHAPE and
  * RANK (a shape as a tensor of numbers). */
 #include "rules/checks.h"
 #include "rules/strings.h"
@@ -9,8 +9,8 @@
 #define RESHAPE_FIELDS(X, S) X(S, array, new_shape)
 ML_PARAMS(reshape_params, RESHAPE_FIELDS)
 
-/* The shape asked for, -1 standing for what is left; *count is its rank, *open says that its value
- * is not known yet. */
+/* The requested shape, with -1 for the remaining dimension; *count is its rank, *open says that its
+ * value is not known yet. */
 static const int32_t *target_shape(const ml_call *c, int64_t *count, bool *open) {
     const reshape_params *params = c->params;
     const ml_tensor *tensor = ml_input(c, 1);
@@ -25,7 +25,7 @@ static const int32_t *target_shape(const ml_call *c, int64_t *count, bool *open)
     return params->new_shape.data;
 }
 
-/* The product of the dimensions that are not 0 (and not -1); -1 if beyond an int64. */
+/* The product of the dimensions other than 0 and -1; -1 if it exceeds an int64. */
 static int64_t nonzero_elements(const ml_shape *shape) {
     ml_shape some = {.rank = 0};
     for (int32_t i = 0; i < shape->rank; i++)
@@ -33,8 +33,8 @@ static int64_t nonzero_elements(const ml_shape *shape) {
     return ml_elements(&some);
 }
 
-/* Replaces dimension `wildcard` of `shape` by what the elements of `from` leave for it. With
- * dimensions of 0 on both sides the others decide, as in LiteRT: (0, 3) as (0, -1) is (0, 3). */
+/* Computes dimension `wildcard` of `shape` from the number of elements of `from`. If both sides
+ * have dimensions of 0, the other dimensions decide, as in LiteRT: (0, 3) as (0, -1) is (0, 3). */
 static bool fill_wildcard(const ml_shape *from, ml_shape *shape, int32_t wildcard) {
     int64_t wanted = nonzero_elements(from), others = nonzero_elements(shape), inferred = 0;
     bool zero = false;
@@ -95,7 +95,7 @@ static ml_status reshape(const ml_call *c) {
 
 static ml_status reshape_strings(const ml_call *c) { return ml_copy_strings(c, 0, 0); }
 
-/* The dimensions of 1 that go, as int32; none: all of them. */
+/* The dimensions of 1 to remove, as int32; none: all of them. */
 #define SQUEEZE_FIELDS(X, S) X(S, array, squeeze_dims)
 ML_PARAMS(squeeze_params, SQUEEZE_FIELDS)
 
@@ -166,14 +166,14 @@ static ml_status shape_s64(const ml_call *c) {
     return ML_OK;
 }
 
-/* [0] is how old files write a scalar's shape. */
+/* Old files write a scalar's shape as [0]. */
 static ml_status check_reshape(const ml_call *c, void *params) {
     ml_array *shape = &((reshape_params *)params)->new_shape;
     if (shape->bytes == (int64_t)sizeof(int32_t) && *(const int32_t *)shape->data == 0)
         *shape = (ml_array){0};
     return ML_OK;
 }
-/* The type is said twice. */
+/* The type is stated twice: in the option and in the output. */
 static ml_status check_shape(const ml_call *c, void *params) {
     const int32_t type = ml_output(c, 0)->type;
     if (ml_option_of(c, "out_type").integer == type) return ML_OK;

@@ -1,5 +1,5 @@
-/* resize.c -- RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR: height and width of (batch, height,
- * width, channels) made new.
+/* resize.c -- RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR: change height and width of (batch,
+ * height, width, channels).
  *
  * Bilinear: f32 and u8 blend in float32 (u8 rounded half up); s8 and s16 in units of 1 / 1024,
  * rounded half away from zero. */
@@ -83,7 +83,7 @@ static void find_fixed(const resize_params *p, int32_t in, int32_t out, ml_blend
     }
 }
 
-/* In double, which holds such a sum of products whole, and its half way too. */
+/* In double, which holds such a sum of products, and its halves, exactly. */
 static void blend_line_s16(const ml_blend_args *p) {
     int16_t *y = p->y;
     const double down = p->down.fixed / 1024.0;
@@ -129,7 +129,7 @@ static ml_status blend_rows(const ml_call *c, int64_t first, int64_t end, int32_
     return ML_OK;
 }
 
-/* Of an element, as elements count (work.h): it is made of four. */
+/* The cost of an element, which is made from four (work.h). */
 enum { COST = 2 };
 
 static ml_status bilinear(const ml_call *c, find_fn *find, blend_fn *blend) {

@@ -1,5 +1,5 @@
-/* reverse_sequence.c -- REVERSE_SEQUENCE: the first elements of one dimension in reversed order, as
- * many as the length says that belongs to an index of another dimension. */
+/* reverse_sequence.c -- REVERSE_SEQUENCE: reverses the first elements along one dimension; how many
+ * is given by the length for each index of another dimension. */
 #include "rules/values.h"
 #include "rules/work.h"
 
@@ -13,16 +13,17 @@ static ml_status prepare_reverse_sequence(const ml_call *c, ml_wish *wish) {
     char text[96];
     if (p->sequence < 0 || p->batch < 0 || p->sequence >= x->rank || p->batch >= x->rank ||
         p->sequence == p->batch)
-        return ml_fail(c, ML_SHAPE_ERROR,
-                       "sequences along dimension %d, batches along %d: must be two of %d",
-                       p->sequence, p->batch, x->rank);
+        return ml_fail(
+            c, ML_SHAPE_ERROR,
+            "seq_dim is %d and batch_dim %d: they must be two of the input's %d dimensions",
+            p->sequence, p->batch, x->rank);
     if (lengths->rank != 1 || lengths->dims[0] != x->dims[p->batch])
         return ml_fail(c, ML_SHAPE_ERROR, "lengths have the shape %s, expected (%d,)",
                        ml_shape_text(lengths, text), x->dims[p->batch]);
     return ml_set_output(c, 0, x);
 }
 
-/* The dimensions between the two are walked as one, those before them and those after them too. */
+/* The dimensions between the two are treated as one; so are those before and those after them. */
 static ml_status reverse_sequence(const ml_call *c) {
     const reverse_params *p = c->params;
     const ml_tensor *t = ml_in_tensor(c, 0);

@@ -11,8 +11,9 @@ ML_PARAMS(rnn_params, RNN_FIELDS)
 /* The inputs of one direction, counted from its first. */
 enum { WEIGHTS, RECURRENT, BIAS, STATE };
 
-/* The directions of a node, one or two, and what depends on their weights; negative where those are
- * no matrices. An auxiliary input without weights is what goes backwards. */
+/* Describes the directions of a node and their weights; returns their number, one or two, or a
+ * negative number if weights are not matrices. An auxiliary input without weights is the input of
+ * the backward direction. */
 static int32_t describe(const ml_call *c, ml_recurrent runs[2], int64_t *derived) {
     bool merged = ((const rnn_params *)c->params)->merged;
     bool crossed = ml_input(c, 9) && ml_input(c, 10);

@@ -1,12 +1,12 @@
-/* scatter.c -- elements put where indices say. SCATTER_ND: slices added up in a tensor of zeros.
- * SPARSE_TO_DENSE: single elements, the last of those that meet. DYNAMIC_UPDATE_SLICE: one block,
- * moved so far that it lies inside. */
+/* scatter.c -- writes elements at indices. SCATTER_ND: adds slices up in a tensor of zeros.
+ * SPARSE_TO_DENSE: writes single elements; of those with the same index, the last stays.
+ * DYNAMIC_UPDATE_SLICE: writes one block, whose start is clamped so that it lies inside. */
 #include "rules/checks.h"
 #include "rules/nest.h"
 #include "rules/values.h"
 #include "rules/work.h"
 
-/* A shape that a tensor's values say; open while they are not known. */
+/* Reads a shape from a tensor's values; open while they are unknown. */
 static ml_status shape_from(const ml_call *c, int input, const void *value, ml_shape *shape) {
     const ml_tensor *t = ml_input(c, input);
     const int64_t rank = ml_elements(&t->shape);
@@ -31,10 +31,10 @@ typedef struct scatter_blob {
     int64_t rows; /* of indices */
     int64_t run; /* elements after each */
     int32_t depth; /* indices in a row */
-    int32_t step; /* elements from value to value, 0 where one is for all */
+    int32_t step; /* elements from value to value; 0: one value for all */
 } scatter_blob;
 
-/* Where row `row` of the indices points, in runs. */
+/* The position, in runs, of row `row` of the indices. */
 static ml_status place(const ml_call *c, int64_t row, int64_t *to) {
     const scatter_blob *b = c->blob;
     const ml_shape *y = &ml_out_tensor(c, 0)->shape;
@@ -189,8 +189,8 @@ static ml_status prepare_update(const ml_call *c, ml_wish *wish) {
     return ML_OK;
 }
 
-/* Where the update's first element goes, in the nest's units: each index is cut to those that leave
- * it inside. */
+/* The position of the update's first element, in the nest's units; each index is clamped so that
+ * the update lies inside. */
 static int64_t update_start(const ml_call *c) {
     const update_blob *b = c->blob;
     int64_t start = 0, index;

@@ -1,6 +1,5 @@
-/* segment.c -- SEGMENT_SUM and UNSORTED_SEGMENT_SUM, _PROD, _MAX, _MIN: rows of the input put
- * together by the number of the segment each belongs to. Numbers are checked; negative ones are
- * passed over where they need no order. */
+/* segment.c -- SEGMENT_SUM and UNSORTED_SEGMENT_SUM, _PROD, _MAX, _MIN: reduce rows of the input by
+ * segment number. Numbers are checked; the unsorted operators skip negative ones. */
 #include "rules/values.h"
 #include "rules/work.h"
 
@@ -58,7 +57,8 @@ static ml_status prepare_unsorted(const ml_call *c, ml_wish *wish) {
     int64_t segments = 0;
     ml_read_index(count, value, 0, &segments);
     if (segments < 0)
-        return ml_fail(c, ML_SHAPE_ERROR, "the number of segments is %lld", (long long)segments);
+        return ml_fail(c, ML_SHAPE_ERROR, "the number of segments is %lld, expected 0 or more",
+                       (long long)segments);
     return take_rows(c, segments);
 }
 

@@ -8,8 +8,8 @@ typedef struct select_blob {
     int64_t strides[3][ML_MAX_RANK]; /* elements; 0 where an input broadcasts */
 } select_blob;
 
-/* The strides of input `i`, whose dimensions stand under the output's last ones, or from the first
- * on. */
+/* The strides of input `i`, whose dimensions are aligned with the output's last ones, or with its
+ * first ones. */
 static void fill_strides(const ml_call *c, int i, const ml_shape *out, bool from_first) {
     select_blob *blob = c->blob;
     const ml_shape *shape = &ml_input(c, i)->shape;
@@ -21,7 +21,7 @@ static void fill_strides(const ml_call *c, int i, const ml_shape *out, bool from
     }
 }
 
-/* Dimensions that all inputs step through alike become one, so that rows are long. */
+/* Merges dimensions through which all inputs step in the same way, so that rows are long. */
 static void merge(select_blob *blob) {
     int32_t n = 0;
     for (int32_t d = 0; d < blob->rank; d++) {
@@ -72,14 +72,14 @@ static ml_status prepare_select(const ml_call *c, ml_wish *wish) {
     return ml_set_output(c, 0, x);
 }
 
-/* Elements of each input in front of row `row`, which is the last dimension. */
+/* The offset in elements of row `row` in each input; rows are the last dimension. */
 static void find_row(const select_blob *s, int64_t row, int64_t at[3]) {
     memset(at, 0, 3 * sizeof *at);
     for (int32_t d = s->rank - 2; d >= 0; row /= s->dims[d--])
         for (int i = 0; i < 3; i++) at[i] += row % s->dims[d] * s->strides[i][d];
 }
 
-/* A piece of a row, or a whole one, at a time. */
+/* Rows, computed whole or in pieces. */
 typedef struct pieces {
     int64_t row; /* elements */
     int64_t piece; /* elements of one, of which the last of a row may be shorter */
@@ -87,8 +87,8 @@ typedef struct pieces {
     int64_t steps[3]; /* elements of each input to the next of a row: 1 or 0 */
 } pieces;
 
-/* One loop for each way in which a row of x and one of y are elements or one for all; without a
- * branch, for conditions are as often true as not. */
+/* One loop for each combination of rows of x and y that have an element each, or one for all.
+ * Without branches, because conditions are unpredictable. */
 #define CHOOSE(type, X, Y)                                     \
     _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) {     \
         const type u = (X), v = (Y);                           \

@@ -1,5 +1,5 @@
-/* skip_gram.c -- SKIP_GRAM: combinations of the words of a text. Its shape is known when it has
- * run, which it does in Python. */
+/* skip_gram.c -- SKIP_GRAM: combinations of words of a text. It runs in Python, and its shape is
+ * known only after that. */
 #include "kernel.h"
 
 static ml_status prepare_skip_gram(const ml_call *c, ml_wish *wish) {
@@ -13,7 +13,7 @@ static ml_status check_skip_gram(const ml_call *c, void *params) {
     const int64_t skip = ml_option_of(c, "max_skip_size").integer;
     if (size > 0 && size <= 64 && skip >= 0) return ML_OK;
     return ml_fail(c, ML_UNSUPPORTED,
-                   "%lld words, %lld of them left out: expected 1 to 64, and 0 or more",
+                   "ngram_size is %lld and max_skip_size %lld, expected 1 to 64 and 0 or more",
                    (long long)size, (long long)skip);
 }
 

@@ -1,11 +1,11 @@
 /* slice.c -- STRIDED_SLICE: from each dimension every stride-th index of a range; ranges follow
- * numpy's rules. SLICE: a range of each by its first index and its length. REVERSE_V2: all of it,
- * some dimensions backwards.
+ * numpy's rules. SLICE: a range of each, by its first index and its length. REVERSE_V2: reverses
+ * some dimensions.
  *
  * The indices (begin, end, stride) are a specification: one entry per input dimension, but an entry
  * of ellipsis_mask stands for several whole dimensions, one of new_axis_mask for none, and one of
  * shrink_axis_mask takes a single index and drops the dimension. Prepare resolves it into one
- * slice_axis per input dimension. Values that do not bear on the shape (the begin of a shrunk
+ * slice_axis per input dimension. Values that do not affect the shape (the begin of a shrunk
  * dimension; with `offset`, where end counts from begin, every begin) may be unknown until the
  * run. */
 #include "rules/checks.h"
@@ -40,14 +40,14 @@ static int64_t clamp_to(int64_t v, int64_t low, int64_t high) {
     return v < low ? low : v > high ? high : v;
 }
 
-/* Where a walk with this stride enters or leaves a dimension: negative indices count from its end,
- * then all are clamped. */
+/* The index at which a range with this stride enters or leaves a dimension: negative indices count
+ * from its end, then all are clamped. */
 static int64_t clamp_index(int64_t index, int64_t size, int64_t stride) {
     if (index < 0) index += size;
     return stride > 0 ? clamp_to(index, 0, size) : clamp_to(index, -1, size - 1);
 }
 
-/* Indices from start up to (not including) end. */
+/* The number of indices from start up to end (exclusive). */
 static int64_t steps_between(int64_t start, int64_t end, int64_t stride) {
     int64_t distance = stride > 0 ? end - start : start - end, pace = stride > 0 ? stride : -stride;
     return distance <= 0 ? 0 : (distance - 1) / pace + 1;
@@ -66,7 +66,7 @@ static ml_status check_range(const ml_call *c, const slice_axis *a, int dimensio
                    (long long)a->start, (long long)last, dimension, a->size);
 }
 
-/* begin, end and strides as far as they are known, and what an index outside is. */
+/* begin, end and strides as far as they are known, and the status for an index outside. */
 typedef struct slice_values {
     const int32_t *begin;
     const int32_t *end;
@@ -74,8 +74,7 @@ typedef struct slice_values {
     ml_status outside;
 } slice_values;
 
-/* The entry of an axis applied to it; *open is set when a value that the shape needs is not
- * known. */
+/* Applies its entry to an axis; *open is set if a value that the shape needs is unknown. */
 static ml_status resolve_axis(const ml_call *c, const slice_values *v, slice_axis *a, int dimension,
                               bool *open) {
     const slice_params *params = c->params;
@@ -125,7 +124,7 @@ static ml_status check_entries(const ml_call *c, int32_t *n) {
     return ml_fail(c, ML_SHAPE_ERROR, "%d entries, at most 31 are supported", *n);
 }
 
-/* Walks the entries along the input's dimensions. */
+/* Goes through the entries along the input's dimensions. */
 static ml_status resolve(const ml_call *c, const slice_values *v, slice_axis *axes, int32_t n,
                          ml_shape *shape, bool *open) {
     const slice_params *params = c->params;
@@ -152,7 +151,9 @@ static ml_status resolve(const ml_call *c, const slice_values *v, slice_axis *ax
             if (status == ML_OK && !in_mask(params->shrink_axis_mask, i))
                 status = ml_append_dim(c, shape, a->count);
         } else if (!ellipsis) {
-            return ml_fail(c, ML_SHAPE_ERROR, "%d entries for an input of rank %d", entries, rank);
+            return ml_fail(c, ML_SHAPE_ERROR,
+                           "begin has %d entries, the input has rank %d: there must not be more",
+                           entries, rank);
         }
     }
     for (; axis < rank && status == ML_OK; axis++)
@@ -203,7 +204,7 @@ static ml_status prepare_strided_slice(const ml_call *c, ml_wish *wish) {
     return status;
 }
 
-/* Adds to *start what the begins move it that only now are known. */
+/* Adds the begins that are known only now to *start. */
 static ml_status add_late(const ml_call *c, int64_t *start) {
     const slice_blob *blob = c->blob;
     const ml_tensor *x = ml_in_tensor(c, 0);
@@ -247,10 +248,10 @@ static ml_status strided_slice_picked(const ml_call *c) { return ml_pick_element
 
 typedef struct box_blob {
     ml_nest nest; /* in bytes of the input; of strings and packed types in elements */
-    bool late; /* begin is known in the run alone: the nest starts at 0 */
+    bool late; /* begin is known only in the run; the nest starts at 0 */
 } box_blob;
 
-/* How many elements a box begins after the first, times the unit. */
+/* The offset of the first element of a box, times the unit. */
 static ml_status box_start(const ml_call *c, const ml_shape *box, const void *begin,
                            ml_status outside, int64_t *start) {
     const ml_tensor *x = ml_input(c, 0);
@@ -267,7 +268,7 @@ static ml_status box_start(const ml_call *c, const ml_shape *box, const void *be
     return ML_OK;
 }
 
-/* The shape of the box; *open where it depends on a begin that is not known. */
+/* The shape of the box; *open if it depends on an unknown begin. */
 static ml_status box_shape(const ml_call *c, const void *begin, const void *size, ml_shape *box,
                            bool *open) {
     for (int32_t d = 0; d < box->rank; d++) {

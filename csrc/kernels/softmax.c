@@ -36,11 +36,10 @@ static ml_status prepare_softmax(const ml_call *c, ml_wish *wish) {
     return ML_OK;
 }
 
-/* Of an element, as elements count (work.h): it is gone through three times, once with an
- * exponential. */
+/* The cost of an element (work.h): three passes, one with an exponential. */
 enum { COST = 4 };
 
-/* Defines eval `name`, which hands rows to name##_rows. */
+/* Defines eval `name`, which passes rows to name##_rows. */
 #define BY_ROWS(name)                                                              \
     static ml_status name(const ml_call *c) {                                      \
         const softmax_blob *blob = c->blob;                                        \
@@ -69,7 +68,7 @@ static inline void softmax_f32_row(const float *x, float *y, int64_t n, const ml
 }
 BY_ROW(softmax_f32, float, float, c)
 
-/* Halves: in float, a row in the worker's scratch, rounded once. */
+/* 16-bit floats: computed in float, with a row in the worker's scratch, and rounded once. */
 static ml_status softmax_f16_rows(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                                   void *args) {
     const ml_simd *simd = c->env->simd;
@@ -134,9 +133,9 @@ static int64_t derive_bytes(const ml_call *c, void *to) {
     return 256 * (int64_t)sizeof *exps;
 }
 
-/* A row of s8 to s16. What a byte adds to the sum, and what it comes to, is computed once where a
- * row is as long as there are bytes. Where the sum is 512 or more LiteRT aborts: every y rounds to
- * 0. */
+/* A row of s8 to s16. In rows at least as long as there are byte values, the contribution and the
+ * result of each value are computed once. If the sum is 512 or more, LiteRT aborts; here every y
+ * rounds to 0. */
 static inline int32_t softmax_part(const int32_t *exps, int32_t below) {
     return ml_rounding_shift_right(exps[below], 12);
 }
@@ -282,7 +281,7 @@ static int32_t log_above_one(int32_t x) {
     return ml_saturating_shift_left(ml_doubling_high_mul(power, log_2) + log_r, 1);
 }
 
-/* What an element comes to, by how far it lies below the row's largest one. */
+/* The result for an element, by its distance below the row's largest one. */
 typedef struct log_softmax_row {
     int32_t log_sum;
     int32_t least;
@@ -294,8 +293,8 @@ static inline uint8_t log_softmax_one(const log_softmax_tables *p, log_softmax_r
     return (uint8_t)(counts ? ml_clamp_s32(v, 0, 255) : 0);
 }
 
-/* A row of bytes, flipped to u8 order by `flip`; of a long one all bytes there may be are computed
- * first. Sums that Q12.19 cannot hold are cut to its largest number. */
+/* A row of bytes, flipped to u8 order by `flip`; for a long row, the results of all byte values are
+ * computed first. Sums saturate in Q12.19. */
 #define LOG_BYTES_ROW(name, flip)                                                             \
     static void name##_row(const uint8_t *x, uint8_t *y, int64_t n, const ml_call *c) {       \
         const log_softmax_tables *p = c->derived;                                             \
@@ -318,7 +317,7 @@ static inline uint8_t log_softmax_one(const log_softmax_tables *p, log_softmax_r
 LOG_BYTES_ROW(log_softmax_u8, 0)
 LOG_BYTES_ROW(log_softmax_s8, 128)
 
-/* Checks: the outputs' scales and zero points are those that the arithmetic builds in. */
+/* Checks that the outputs have the scales and zero points that the arithmetic requires. */
 static ml_status check_softmax(const ml_call *c, void *params) {
     const int32_t x = ml_input(c, 0)->type, y = ml_output(c, 0)->type;
     if (y == ML_S8) return ml_check_output(c, 1.0 / 256, -128);

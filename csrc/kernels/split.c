@@ -1,5 +1,5 @@
-/* split.c -- SPLIT, SPLIT_V: a tensor cut along a dimension; UNPACK: into its indices. For every
- * outer position, a run to each output. */
+/* split.c -- SPLIT, SPLIT_V: cut a tensor along a dimension; UNPACK: into one tensor per index. For
+ * every outer position, a run is copied to each output. */
 #include "rules/checks.h"
 #include "rules/values.h"
 #include "rules/work.h"
@@ -15,7 +15,7 @@ static void fill_blob(const ml_call *c, const ml_tensor *x, int32_t axis) {
                      ml_elements_of(&x->shape, axis, x->shape.rank) * ml_type_bytes(x->type)};
 }
 
-/* The axis that input `i` has; *known is false where it comes out of the run. */
+/* Reads the axis from input `i`; *known is false if it is known only in the run. */
 static ml_status read_axis(const ml_call *c, int i, int32_t rank, int32_t *axis, bool *known) {
     const ml_shape *shape = &ml_input(c, i)->shape;
     const void *value = ml_value(c, i);
@@ -48,7 +48,7 @@ static ml_status prepare_split(const ml_call *c, ml_wish *wish) {
     return status;
 }
 
-/* The size of part `i`; `left` is what stands for -1. */
+/* The size of part `i`; -1 means `left`. */
 static int64_t part_size(const ml_call *c, const void *value, int i, int64_t left) {
     int64_t size;
     ml_read_index(ml_input(c, 1), value, i, &size);
@@ -143,7 +143,7 @@ static ml_status cut(const ml_call *c, int input) {
 static ml_status split(const ml_call *c) { return cut(c, 1); }
 static ml_status split_first(const ml_call *c) { return cut(c, 0); }
 
-/* The number of outputs is said twice. */
+/* The option with the number of outputs must agree with the node. */
 static ml_status check_count(const ml_call *c, const char *name) {
     const int64_t count = ml_option_of(c, name).integer;
     if (count == c->n_outputs) return ML_OK;

@@ -1,6 +1,6 @@
 /* stablehlo.c -- STABLEHLO_ADD, _MULTIPLY, _MAXIMUM, _MINIMUM, _AND, _SHIFT_LEFT: elementwise on
- * equal shapes, whatever the scales. Integers wrap; of truth values a sum is "or", a product "and";
- * where one number is NaN the extremum is the first. */
+ * equal shapes, without regard to scales. Integers wrap; for truth values a sum is "or", a product
+ * "and"; if either number is NaN, the extremum is the first. */
 #include "rules/half.h"
 
 static ml_status prepare_equal(const ml_call *c, ml_wish *wish) {
@@ -21,7 +21,7 @@ static ml_status prepare_equal(const ml_call *c, ml_wish *wish) {
 #define AND(u, v) ((u) & (v))
 #define OR(u, v) ((u) | (v))
 
-/* What ML_BINARY defines, of shapes that are equal: all rows are full. */
+/* Like ML_BINARY, but for equal shapes: all rows are full. */
 #define EQUAL(name, type, EXPRESSION)                                                          \
     static __attribute__((noinline)) void name##_row(const ml_call *c, const type *a,          \
                                                      const type *b, type *y, int64_t n,        \
@@ -55,8 +55,8 @@ static ml_status prepare_equal(const ml_call *c, ml_wish *wish) {
     EQUAL(name##_f64, double, OF(u, v))
 #define HALVES(name, FUNCTION) \
     ML_BINARY_F16(name##_f16, FUNCTION, ML_NO_CONTEXT, -__builtin_inff(), __builtin_inff())
-/* Where one is NaN the primitive takes its second operand: they change places. Shapes are equal, so
- * rows are full. */
+/* If either is NaN, the primitive gives its second operand, so the operands are exchanged. Shapes
+ * are equal, so rows are full. */
 #define HALVES_TURNED(name, FUNCTION) \
     static void name##_f16_row(const ml_call *c, const uint16_t *a, const uint16_t *b, \
                                uint16_t *y, int64_t n, int32_t kind) { \
@@ -93,8 +93,8 @@ WRAPPING(and, AND)
 INTEGER(and, AND, x4, uint32_t, uint32_t)
 TRUTH(and, AND)
 
-/* A bit of the count at a time, which vectors of any width can do; none is left where it is
- * negative or too large. */
+/* Shifts by one bit of the count at a time, which can be vectorized; 0 if the count is negative or
+ * too large. */
 static inline uint8_t shift_u8(uint8_t x, uint8_t bits) {
     x = (uint8_t)(bits & 1 ? x + x : x);
     x = (uint8_t)(bits & 2 ? x << 2 : x);

@@ -1,16 +1,16 @@
-/* stream.c -- SignalFramer, SignalOverlapAdd, SignalDelay, SignalStacker: what keeps a piece of the
- * stream from run to run, as TensorFlow Lite Micro's front end for audio has it. It begins anew
- * with the variables, and where another shape comes. */
+/* stream.c -- SignalFramer, SignalOverlapAdd, SignalDelay, SignalStacker: keep a part of the stream
+ * from run to run, as in TensorFlow Lite Micro's front end for audio. They start again when
+ * variables are reset, or when the shape changes. */
 #include "rules/values.h"
 #include "rules/work.h"
 
 enum { KEPT_BYTES = 1 << 16 };
 
-/* The row's memory. */
+/* The memory of the node. */
 typedef struct kept {
-    int64_t rows; /* what it was begun for; 0: not begun */
+    int64_t rows; /* rows for which it was started; 0: not started */
     int64_t width;
-    int64_t held; /* elements that a row holds: a framer's and a stacker's */
+    int64_t held; /* elements held per row, by framer and stacker */
     _Alignas(64) uint8_t bytes[KEPT_BYTES];
 } kept;
 
@@ -27,13 +27,13 @@ static ml_status prepare_kept(const ml_call *c, const stream_blob *b) {
     int64_t bytes;
     if (__builtin_mul_overflow(b->rows * element, b->width, &bytes) || bytes > KEPT_BYTES)
         return ml_fail(c, ML_SHAPE_ERROR,
-                       "%lld streams keep %lld elements each, there is room for %lld in all",
+                       "%lld streams of %lld elements exceed the limit of %lld elements in all",
                        (long long)b->rows, (long long)b->width, (long long)(KEPT_BYTES / element));
     *(stream_blob *)c->blob = *b;
     return ML_OK;
 }
 
-/* Zeros, of which each row holds `held`, unless what is there is of the same shape. */
+/* The memory; if the shape has changed, it is filled with zeros, of which each row holds `held`. */
 static kept *kept_of(const ml_call *c, int64_t held) {
     const stream_blob *b = c->blob;
     kept *k = ml_memory(c);
@@ -78,7 +78,7 @@ static ml_status prepare_framer(const ml_call *c, ml_wish *wish) {
     return status == ML_OK ? prepare_kept(c, &b) : status;
 }
 
-/* Frames before there are samples enough are zeros. */
+/* Until there are enough samples, frames are zeros. */
 static ml_status frame(const ml_call *c) {
     const framer_params *p = c->params;
     const stream_blob *b = c->blob;
@@ -121,8 +121,9 @@ static ml_status prepare_overlap(const ml_call *c, ml_wish *wish) {
     if (x->rank < 2) return fail_rank(c, "frames of samples");
     const int64_t frames = x->dims[x->rank - 2], size = x->dims[x->rank - 1];
     if (step > size)
-        return ml_fail(c, ML_SHAPE_ERROR, "frames of %lld samples, the step is %d", (long long)size,
-                       step);
+        return ml_fail(c, ML_SHAPE_ERROR,
+                       "frames have %lld samples, the step is %d: it must not be longer",
+                       (long long)size, step);
     ml_shape y = {.rank = 0};
     ml_status status = ml_append_dims(c, &y, x, 0, x->rank - 2);
     if (status == ML_OK) status = ml_append_dim(c, &y, frames * step);
@@ -178,8 +179,8 @@ static ml_status prepare_delay(const ml_call *c, ml_wish *wish) {
     return status == ML_OK ? prepare_kept(c, &b) : status;
 }
 
-/* After `length` samples that are kept come those of the run; as many as come in go out, the last
- * are kept. */
+/* The `length` kept samples are followed by those of the run. As many samples go out as come in;
+ * the last ones are kept. */
 static ml_status delay(const ml_call *c) {
     const stream_blob *b = c->blob;
     kept *k = kept_of(c, 0);
@@ -212,8 +213,8 @@ static ml_status prepare_stacker(const ml_call *c, ml_wish *wish) {
     const ml_shape *x = &ml_input(c, 0)->shape;
     if (x->rank != 1) return fail_rank(c, "a row of channels");
     if (x->dims[0] != p->channels)
-        return ml_fail(c, ML_SHAPE_ERROR, "%d channels, the options say %d", x->dims[0],
-                       p->channels);
+        return ml_fail(c, ML_SHAPE_ERROR, "the input has %d channels, the options say %d",
+                       x->dims[0], p->channels);
     const int64_t made = (int64_t)p->channels * ((int64_t)p->left + p->right + 1);
     const stream_blob b = {1, 1, p->channels, made, made};
     ml_shape y = {.rank = 0};
@@ -223,8 +224,8 @@ static ml_status prepare_stacker(const ml_call *c, ml_wish *wish) {
     return status == ML_OK ? ml_set_output(c, 1, &(ml_shape){.rank = 0}) : status;
 }
 
-/* Frames side by side, the first as often again as there are frames to its left; zeros while there
- * are too few. */
+/* Stacks frames side by side; at the start, the first frame is repeated for the frames to its left.
+ * Zeros while there are too few. */
 static ml_status stack(const ml_call *c) {
     const stacker_params *p = c->params;
     const stream_blob *b = c->blob;
@@ -248,15 +249,16 @@ static ml_status stack(const ml_call *c) {
 static ml_status check_framer(const ml_call *c, void *params) {
     const framer_params *p = params;
     if (p->step <= p->size) return ML_OK;
-    return ml_fail(c, ML_UNSUPPORTED, "frames of %d samples, the step, %d, must not be longer",
-                   p->size, p->step);
+    return ml_fail(c, ML_UNSUPPORTED,
+                   "frames have %d samples, the step is %d: it must not be longer", p->size,
+                   p->step);
 }
 static ml_status check_stacker(const ml_call *c, void *params) {
     const stacker_params *p = params;
     const int32_t beside = p->left + p->right + 1;
     if (p->step <= beside) return ML_OK;
-    return ml_fail(c, ML_UNSUPPORTED, "%d frames side by side, the step, %d, must not be longer",
-                   beside, p->step);
+    return ml_fail(c, ML_UNSUPPORTED,
+                   "%d frames are stacked, the step is %d: it must not be longer", beside, p->step);
 }
 
 #define STREAM(operator, kernel_name, operands, check_fn, params, prepare_fn, ...)               \

@@ -1,6 +1,6 @@
-/* svdf.c -- SVDF: a fully connected layer factored in two. Its state (batch, filters * memory)
- * keeps the last `memory` activations of each filter, the newest last; they are weighted in time
- * and summed, `rank` filters a unit. */
+/* svdf.c -- SVDF: a fully connected layer, factored into two. Its state (batch, filters * memory)
+ * keeps the last `memory` activations of each filter, the newest last. They are multiplied by the
+ * weights in time and summed, `rank` filters per unit. */
 #include "rules/bytes.h"
 #include "rules/matmul.h"
 #include "rules/work.h"
@@ -18,8 +18,8 @@ typedef struct svdf_blob {
     int32_t memory;
 } svdf_blob;
 
-/* From the quantization: integers are scaled twice, to the state and to the output; hybrid ones by
- * their weights' scales. */
+/* Derived from the quantization. Integer kernels scale twice: to the state and to the output.
+ * Hybrid kernels scale by their weights' scales. */
 typedef struct svdf_derived {
     int32_t x_zero;
     int32_t y_zero;
@@ -86,8 +86,8 @@ static int64_t pack_s8(const ml_call *c, void *to) {
     return ml_weights_s8_bytes(blob->filters, 1, blob->depth);
 }
 
-/* Moves a state of `elements` by one, so that each filter's oldest activation falls out; the newest
- * are written next. */
+/* Moves a state of `elements` by one element, which drops each filter's oldest activation; the
+ * newest are written next. */
 #define SHIFT(state, elements) \
     if ((elements) > 1) memmove((state), (state) + 1, (size_t)((elements)-1) * sizeof *(state))
 
@@ -98,7 +98,7 @@ static int64_t state_elements(const svdf_blob *blob) {
 /* Filter f's newest activation of batch b. */
 #define NEWEST(state, blob, b, f) (state)[(((b) * (blob)->filters + (f)) + 1) * (blob)->memory - 1]
 
-/* Floats: what a unit sums in time, of weights that are floats or (scaled) bytes. */
+/* Floats: the sum in time of one unit; its weights are floats or scaled bytes. */
 static float sum_in_time(const svdf_blob *blob, const float *state, const void *times, float scale,
                          int64_t filter) {
     float sum = 0.0f;
@@ -180,8 +180,8 @@ static ml_status svdf_hybrid(const ml_call *c) {
     return status == ML_OK ? finish_floats(c, derived->time_scale) : status;
 }
 
-/* Integers: int32 sums, which wrap. TFLite clamps to int8 alone, whatever the activation. The
- * state's zero point, which only bytes have, is added after the clamp, so that it may wrap (TFLM's
+/* Integers: int32 sums, which wrap. TFLite clamps only to int8, whatever the activation. The
+ * state's zero point (only bytes have one) is added after the clamp and may wrap (TFLM's
  * svdf_common.cc). */
 #define SVDF_INTEGERS(name, type, lowest, highest, zero) \
     static ml_status finish_##name(const ml_call *c) { \

@@ -1,5 +1,5 @@
-/* tile.c -- TILE: repeats the input along each dimension; BROADCAST_TO: repeats its dimensions of 1
- * up to a shape. */
+/* tile.c -- TILE: repeats the input along each dimension; BROADCAST_TO: repeats dimensions of size
+ * 1 up to a given shape. */
 #include "rules/checks.h"
 #include "rules/nest.h"
 #include "rules/pick.h"
@@ -35,7 +35,7 @@ typedef struct tiling {
     int64_t work;
 } tiling;
 
-/* Writes the indices of dimension `d` once, then what they made as often as is left. */
+/* Writes all indices of dimension `d` once, then copies them for the remaining repetitions. */
 static ml_status tile_from(const ml_call *c, int32_t d, tiling *t) {
     const ml_shape *x = &ml_in_tensor(c, 0)->shape, *y = &ml_out_tensor(c, 0)->shape;
     const int64_t bytes = ml_elements_of(x, d, x->rank) * t->element;
@@ -54,7 +54,7 @@ static ml_status tile_from(const ml_call *c, int32_t d, tiling *t) {
     t->to += made * (times - 1);
     return ml_count_work(c, made * times, &t->work);
 }
-/* Items lie side by side: indices of all dimensions in front of number `depth`. */
+/* Items are next to each other: the indices of all dimensions before dimension `depth`. */
 static ml_status tile_some(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                            void *args) {
     const ml_shape *x = &ml_in_tensor(c, 0)->shape, *y = &ml_out_tensor(c, 0)->shape;
@@ -71,8 +71,8 @@ static ml_status tile_some(const ml_call *c, int64_t first, int64_t end, int32_t
     return status;
 }
 
-/* In blocks of what comes before the first dimension that is repeated; if nothing does, of its own
- * indices, which are then repeated as a whole. */
+/* Items are the indices of the dimensions before the first repeated one. If there are none, they
+ * are the indices of that dimension itself, and the result is then repeated as a whole. */
 static ml_status tile(const ml_call *c) {
     const ml_tensor *tensor = ml_out_tensor(c, 0);
     const ml_shape *x = &ml_in_tensor(c, 0)->shape, *y = &tensor->shape;
@@ -90,7 +90,7 @@ static ml_status tile(const ml_call *c) {
     return ml_repeat_run(c, ml_out(c, 0), items * bytes, times - 1);
 }
 
-/* `index` is the element before: along a row of the input it is the next one. */
+/* `index` holds the previous element: within a row of the input, the wanted one is the next. */
 static ml_status pick_in_tile(const ml_call *c, int64_t k, int64_t *index) {
     const ml_shape *x = &ml_in_tensor(c, 0)->shape, *y = &ml_out_tensor(c, 0)->shape;
     int64_t pitch = 1;

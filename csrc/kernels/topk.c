@@ -1,5 +1,5 @@
-/* topk.c -- TOPK_V2: the k largest of each row of the last dimension, largest first, of equals the
- * first. */
+/* topk.c -- TOPK_V2: the k largest elements of each row of the last dimension, largest first; of
+ * equal ones, the first. */
 #include "rules/values.h"
 #include "rules/work.h"
 
@@ -40,8 +40,8 @@ static inline void put_index(const ml_call *c, int64_t at, int64_t found) {
     else ((int32_t *)ml_out(c, 1))[at] = (int32_t)found;
 }
 
-/* A heap of the best so far, the worst of them on top; then they are taken out from the worst on.
- * Of equals the later is the worse one. */
+/* A heap of the best elements so far, the worst on top. They are then removed, the worst first. Of
+ * equal ones, the later is worse. */
 #define WORSE(a, b) (x[a] < x[b] || (!(x[b] < x[a]) && (a) > (b)))
 #define TOPK(suffix, type)                                                               \
     static void sift_##suffix(const type *x, int64_t *heap, int64_t n, int64_t at) {     \

@@ -14,8 +14,8 @@ ML_UNARY_F32(abs_f32, ML_MAP_ABS, ML_NO_CONTEXT, 0.0f, 0.0f)
 ML_UNARY(abs_s32, int32_t, int32_t, ML_NO_CONTEXT,
          (int32_t)(x < 0 ? 0u - (uint32_t)x : (uint32_t)x))
 
-/* Quantized: |x - zero_point|, rescaled; without scales (16 bits) the integer's own, of which
- * -32768 stays. */
+/* Quantized: |x - zero_point|, rescaled. Without scales (16 bits): |x|, except that -32768
+ * stays. */
 typedef struct absolute {
     ml_rescale rescale;
     int32_t plain;
@@ -46,7 +46,7 @@ static float exp_of(float x, const void *p) { return (float)exp((double)x); }
 ML_REAL_TABLES(exp, exp_of)
 
 ML_UNARY_F32(log_f32, ML_MAP_LOG, ML_NO_CONTEXT, 0.0f, 0.0f)
-/* Numbers without a logarithm have the lowest output. */
+/* Numbers without a logarithm give the lowest output. */
 static float log_of(float x, const void *lowest) {
     return x <= 0.0f ? *(const float *)lowest : (float)log((double)x);
 }
@@ -65,7 +65,7 @@ static int64_t log_lines(const ml_call *c, void *to) {
 
 /* SQRT, RSQRT ---------------------------------------------------------------------------------- */
 
-/* Checks that a quantized input stands for no negative number. */
+/* Checks that no element of a quantized input is a negative real number. */
 #define ALL_POSITIVE(name, type, eval)                                                           \
     static ml_status name##_block(const ml_call *c, int64_t first, int64_t end, int32_t worker,  \
                                   void *args) {                                                  \
@@ -105,8 +105,8 @@ ALL_POSITIVE(sqrt_positive_s8, int8_t, ml_lookup)
 ALL_POSITIVE(sqrt_positive_s16, int16_t, sqrt_s16)
 
 ML_UNARY_F32(rsqrt_f32, ML_MAP_RSQRT, ML_NO_CONTEXT, 0.0f, 0.0f)
-/* 8 bits: an inverse root in fixed point, with 20 fractional bits on its way to the output's
- * scale. */
+/* 8 bits: an inverse root in fixed point, with 20 fractional bits until it is scaled to the
+ * output. */
 enum { RSQRT_BITS = 20 };
 typedef struct rsqrt_rule {
     ml_affine in, out;

@@ -1,13 +1,13 @@
-/* unique.c -- UNIQUE: the numbers that a vector has, each once, in the order in which they come
- * first; and for each element which of them it is. Floats that compare equal are one number, and so
- * are all NaN. The output's size depends on the values. */
+/* unique.c -- UNIQUE: the distinct numbers of a vector, in order of first appearance; and, for each
+ * element, the index of its number among them. Floats that compare equal are one number, and so are
+ * all NaN. The output's size depends on the values. */
 #include "rules/work.h"
 
 typedef struct unique_blob {
     int64_t count;
     int64_t slots; /* of the hash table, a power of two above count */
-    int64_t table; /* in scratch: 1 + which number lies there, 0 where none does */
-    int64_t found; /* in scratch: where each number came first */
+    int64_t table; /* in scratch: 1 + the index of the number in a slot; 0: empty */
+    int64_t found; /* in scratch: where each number appeared first */
     int64_t which; /* in scratch: for each element */
 } unique_blob;
 
@@ -73,7 +73,7 @@ static inline uint64_t key_f32(float x) {
         return status;                                                                            \
     }
 
-/* Settles the outputs' places, and writes the second. */
+/* Sets the outputs' sizes and places, and writes the second output. */
 static ml_status give(const ml_call *c, int32_t numbers) {
     const unique_blob *b = c->blob;
     ml_status status = ml_set_output(c, 0, &(ml_shape){.rank = 1, .dims = {numbers}});

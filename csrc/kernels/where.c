@@ -1,6 +1,6 @@
 /* where.c -- WHERE with one input: the coordinates of the elements that are not 0, one row of int64
- * each, in order. The output's size depends on the values: prepare counts them when it has the
- * values, else the node is dynamic. */
+ * each, in order. The output's size depends on the values: prepare counts the rows if it knows the
+ * values; otherwise the node is dynamic. */
 #include "rules/work.h"
 
 typedef struct where_blob {
@@ -15,7 +15,7 @@ static inline void next_row(int64_t *at, const ml_shape *shape) {
     }
 }
 
-/* Integers are told by their width alone. */
+/* For integers, only the width matters. */
 #define WHERE_KERNEL(suffix, type) \
     static int64_t count_##suffix(const void *values, int64_t first, int64_t end) { \
         const type *x = values; \

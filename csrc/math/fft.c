@@ -1,5 +1,6 @@
-/* fft.c -- Stockham's transform: each pass writes in order what it reads a half apart, so nothing
- * is ever permuted, and a batch is but a longer innermost loop. */
+/* fft.c -- Stockham's transform: each pass reads numbers that are half the length apart, and writes
+ * them in order. So nothing has to be permuted, and a batch only makes the innermost loop
+ * longer. */
 #include "math/fft.h"
 
 #include <math.h>
@@ -17,7 +18,8 @@ static inline ml_complex times(ml_complex a, ml_complex b) {
     return (ml_complex){a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
 }
 
-/* Pairs of runs of `run` numbers, half of all apart, to pairs side by side. */
+/* One pass: reads pairs of runs of `run` numbers, half of the length apart, and writes each pair
+ * side by side. */
 static void pass(const ml_complex *x, ml_complex *y, int64_t pairs, int64_t run,
                  const ml_complex *roots, int64_t every) {
     for (int64_t j = 0; j < pairs; j++, x += run, y += 2 * run) {
@@ -42,7 +44,7 @@ void ml_fft(ml_complex *x, ml_complex *beside, int64_t n, int64_t batch, const m
     if (from != x) memcpy(x, from, (size_t)(n * batch) * sizeof *x);
 }
 
-/* Neighbours are taken as one complex number, and what that mixed is told apart by symmetry. */
+/* Neighbours are transformed as one complex number; symmetry separates them afterwards. */
 void ml_fft_real(ml_complex *y, ml_complex *beside, int64_t n, const ml_complex *roots,
                  int64_t every) {
     const int64_t half = n / 2;

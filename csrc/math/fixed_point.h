@@ -1,20 +1,21 @@
 /* fixed_point.h -- requantization: int32 accumulators times a real multiplier, in integers.
  *
  * A real multiplier m is carried as (mantissa, shift): m ~ mantissa * 2^(shift - 31), 2^30 <=
- * mantissa < 2^31. All rules give the same bits as the TFLite function they name
- * (gemmlowp/fixedpoint.h and tensorflow/lite/kernels/internal/common.h) on every input on which
- * that function is defined; where it would overflow an int, ours wraps. */
+ * mantissa < 2^31. Each rule gives the same bits as the TFLite function that it names
+ * (gemmlowp/fixedpoint.h and tensorflow/lite/kernels/internal/common.h), for every input for which
+ * that function is defined. If it would overflow an int, ours wraps. */
 #ifndef ML_FIXED_POINT_H
 #define ML_FIXED_POINT_H
 
 #include <stdint.h>
 
 /* QuantizeMultiplier: 0 below 2^-32. Beyond 2^30, where TFLite's shift is undefined, it saturates;
- * what is no number is 0. */
+ * NaN becomes 0. */
 void ml_quantize_multiplier(double real, int32_t *mantissa, int32_t *shift);
 
-/* SaturatingRoundingDoublingHighMul: round(a * b / 2^31), ties upwards,; not both -2^31. TFLite's
- * nudge by sign followed by a truncating division is this floor: both round -k - 1/2 to -k. */
+/* SaturatingRoundingDoublingHighMul: round(a * b / 2^31), ties upwards; a and b must not both be
+ * -2^31. TFLite nudges by sign and then divides with truncation, which gives the same as this
+ * floor: both round -k - 1/2 to -k. */
 static inline int32_t ml_doubling_high_mul(int32_t a, int32_t b) {
     return (int32_t)(((int64_t)a * b + ((int64_t)1 << 30)) >> 31);
 }

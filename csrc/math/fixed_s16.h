@@ -5,7 +5,7 @@
 
 #include "math/fixed_point.h"
 
-/* round(a * b / 2^15), ties upwards; not both -2^15. */
+/* round(a * b / 2^15), ties upwards; a and b must not both be -2^15. */
 static inline int32_t ml_multiply_q15(int32_t a, int32_t b) { return (a * b + (1 << 14)) >> 15; }
 
 static inline int32_t ml_shift_left_s16(int32_t x, int32_t exponent) {

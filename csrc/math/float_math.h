@@ -17,10 +17,10 @@ static inline uint32_t ml_bits_of_float(float value) {
     return bits;
 }
 
-/* Of equals, and where one is NaN, the first. */
+/* The larger one; the first if they are equal or one is NaN. */
 static inline float ml_max_f32(float a, float b) { return a < b ? b : a; }
 static inline float ml_min_f32(float a, float b) { return b < a ? b : a; }
-/* NaN stays NaN. */
+/* x within [low, high]; NaN stays NaN. */
 static inline float ml_clamp_f32(float x, float low, float high) {
     x = x < low ? low : x;
     return x > high ? high : x;
@@ -58,7 +58,8 @@ static inline float ml_logistic_f32(float x) {
 }
 
 /* log(x) within 2 ULP, subnormal numbers included: the exponent times ln 2 (in two parts) and a
- * polynomial for log(1 + f), sqrt(1/2) <= 1 + f < sqrt(2). -infinity for 0, NaN below. */
+ * polynomial for log(1 + f), sqrt(1/2) <= 1 + f < sqrt(2). -infinity for 0, NaN for negative
+ * numbers. */
 static inline float ml_log_f32(float x) {
     const float scaled = x < 1.17549435e-38f ? x * 8388608.0f : x;
     const uint32_t bits = ml_bits_of_float(scaled) + (0x3F800000u - 0x3F3504F3u);
@@ -93,8 +94,8 @@ static inline float ml_tanh_f32(float x) {
     return size < 0.625f ? near : __builtin_copysignf(far, x);
 }
 
-/* binary16 to binary32, exact; a NaN comes out quiet. The exponent is moved by a product, which
- * also makes subnormals right. */
+/* binary16 to binary32, exact; a NaN becomes quiet. A product adjusts the exponent, which is right
+ * for subnormals too. */
 static inline float ml_float_of_half(uint16_t half) {
     uint32_t magnitude = (uint32_t)(half & 0x7FFF) << 13, sign = (uint32_t)(half & 0x8000) << 16;
     uint32_t special = magnitude > 0x0F800000u    ? 0x7FC00000u
@@ -104,7 +105,7 @@ static inline float ml_float_of_half(uint16_t half) {
                             sign);
 }
 
-/* binary32 to binary16, to nearest, ties to even; beyond 65520 infinity; a NaN becomes 0x7E00 with
+/* binary32 to binary16, to nearest, ties to even; infinity from 65520 on; a NaN becomes 0x7E00 with
  * its sign. */
 static inline uint16_t ml_half_of_float(float value) {
     uint32_t bits = ml_bits_of_float(value), magnitude = bits & 0x7FFFFFFFu,

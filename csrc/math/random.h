@@ -1,5 +1,5 @@
-/* random.h -- random bits by number: block `counter` of the sequence that a key chooses (Salmon et
- * al., SC 2011), and what is made of them as TensorFlow does. */
+/* random.h -- random bits by counter: block `counter` of the sequence of a key (Salmon et al., SC
+ * 2011), and random numbers made of them as TensorFlow does. */
 #ifndef ML_MATH_RANDOM_H
 #define ML_MATH_RANDOM_H
 
@@ -40,7 +40,7 @@ static inline void ml_threefry(const uint32_t key[2], const uint32_t counter[2],
     bits[1] = y;
 }
 
-/* In [0, 1): by the lowest 23 bits, or 52 of two. */
+/* A number in [0, 1), made of the lowest 23 bits, or of 52 bits of two words. */
 static inline float ml_uniform_f32(uint32_t bits) {
     const uint32_t word = 127u << 23 | (bits & 0x7FFFFFu);
     float value;

@@ -1,7 +1,7 @@
-/* steps.c -- the scale and zero point that span a row of floats. */
+/* steps.c -- the scale and zero point that cover a row of floats. */
 #include "math/steps.h"
 
-/* The step of 0 between least <= 0 and most >= 0: from the end that is nearer. */
+/* The step of 0 between least <= 0 and most >= 0, computed from the nearer end. */
 static int32_t step_of_zero(double least, double most, double scale) {
     double from_least = -128.0 - least / scale, from_most = 127.0 - most / scale;
     double zero = 128.0 - least / scale < 127.0 + most / scale ? from_least : from_most;
@@ -13,7 +13,7 @@ static int32_t step_of_zero(double least, double most, double scale) {
 ml_steps ml_steps_of(float least, float most, bool asymmetric) {
     if (!(least < most)) return (ml_steps){1.0f, 0.0f, -127.0f, 0};
     if (asymmetric) {
-        double scale = (double)(most - least) / 255.0; /* the difference is float's */
+        double scale = (double)(most - least) / 255.0; /* the difference is computed in float */
         return (ml_steps){(float)scale, 1.0f / (float)scale, -128.0f,
                           step_of_zero(least, most, scale)};
     }

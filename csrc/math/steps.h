@@ -6,8 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Steps of a scale that span a row and 0: 255 (symmetric) or 256 (asymmetric) of them, from `low`
- * to 127, `zero` that of 0. TFLite's SymmetricQuantizeFloats and AsymmetricQuantizeFloats. */
+/* Quantization steps that cover all values of a row and 0: 255 (symmetric) or 256 (asymmetric)
+ * steps, from `low` to 127; `zero` is the step of 0. TFLite's SymmetricQuantizeFloats and
+ * AsymmetricQuantizeFloats. */
 typedef struct ml_steps {
     float scale; /* 1 for a row of zeros */
     float inverse;

@@ -1,8 +1,8 @@
 /* account.h -- counts the bytes that arenas and blocks have taken together, up to a limit.
  *
  * Owners take their bytes before they ask the system for them, and give them back when they are
- * freed. An account is atomic, for what goes with a view is given back by whichever thread lets go
- * of it. */
+ * freed. An account is atomic, because the memory of a view is given back on whichever thread
+ * releases the view. */
 #ifndef ML_MEMORY_ACCOUNT_H
 #define ML_MEMORY_ACCOUNT_H
 
@@ -12,14 +12,13 @@
 
 typedef struct ml_account {
     atomic_int_least64_t taken; /* bytes */
-    int64_t most; /* 0 = any */
+    int64_t most; /* 0 = no limit */
 } ml_account;
 
-/* Counts `bytes` more for `what`. ML_ARENA_ERROR where they are too many; then nothing is
- * counted. */
+/* Adds `bytes` for `what`. ML_ARENA_ERROR if that exceeds the limit; then nothing is added. */
 ml_status ml_account_take(ml_account *account, const char *what, int64_t bytes, ml_error *error);
-/* Counts `bytes` less, or more where it is negative: pages that round a growth up are counted, and
- * refuse none. */
+/* Subtracts `bytes`. A negative number adds without checking the limit, for bytes that round growth
+ * up to whole pages. */
 static inline void ml_account_give(ml_account *account, int64_t bytes) {
     if (account) atomic_fetch_sub_explicit(&account->taken, bytes, memory_order_relaxed);
 }

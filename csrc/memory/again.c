@@ -1,15 +1,17 @@
-/* again.c -- the same graph in other sizes: what need not be found anew, and the one order that
- * most sizes are placed by.
+/* again.c -- plans the same graph for other sizes: reuses what sizes do not change, and the order
+ * in which the plan before was placed.
  *
- * A plan for another size differs from the one before in bytes, and in little else: the same
- * tensors have memory, live as long, and share it. Where that holds, records, lists of neighbours
- * and the order in which they were placed hold too, and a plan is a walk over them: each record
- * goes on top of those of its neighbours that lie already. If that meets the lower bound there is
- * nothing to search for; if it comes near, a size that may never come back is not searched for. */
+ * A plan for another size usually differs from the one before only in bytes: the same tensors have
+ * memory, with the same lifetimes, and share it in the same way. Then records, lists of neighbours
+ * and the order of placing stay valid too, and planning is one pass over them: each record goes on
+ * top of those of its neighbours that are already placed. If that meets the lower bound, there is
+ * nothing to search for. If it comes near, no search is made for a size that may never come
+ * back. */
 #include "core/shape.h"
 #include "memory/planner.h"
 
-/* Whether the same operands are as large as what may overwrite them; notes which ones are. */
+/* Whether the same operands as before are as large as the outputs that may overwrite them; stores
+ * which ones are. */
 static bool overwrites_stand(ml_planner *p) {
     bool stand = true;
     for (int32_t i = 0; i < p->n_overwrites; i++) {
@@ -29,7 +31,7 @@ void ml_planner_plan_again(ml_planner *p, bool stands) {
     else ml_planner_find_lifetimes(p);
 }
 
-/* The rounded sizes of all records; false where sums of them could be too large. */
+/* Computes the rounded sizes of all records; false if their sums could overflow. */
 static bool take_sizes(ml_planner *p) {
     const ml_listing *l = &p->listing;
     int64_t most = INT64_MAX / 4 / l->count, align = p->alignment;
@@ -43,8 +45,8 @@ static bool take_sizes(ml_planner *p) {
     return true;
 }
 
-/* The height of a pass in the order of the plan before, each record on top of its neighbours;
- * INT64_MAX if it exceeds `most`. */
+/* Places the records in the order of the plan before, each on top of its neighbours. Returns the
+ * height, INT64_MAX if that exceeds `most`. */
 static int64_t stack(const ml_planner *p, int64_t most) {
     const ml_listing *l = &p->listing;
     const ml_conflicts *c = &l->conflicts;

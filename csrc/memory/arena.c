@@ -1,17 +1,16 @@
-/* arena.c -- the arena's memory: a reserved range of addresses, committed as far as it is needed,
- * so that it hardly ever moves.
+/* arena.c -- the memory of an arena: a reserved range of addresses, of which the needed part is
+ * committed, so that it hardly ever moves.
  *
- * Small arenas lie in a block from malloc, for small models are loaded in the time that a few calls
- * of the system take, and malloc's pages are often warm: other interpreters, or arrays, had them
- * before. Who outgrows a block moves into the next; it stays until the arena is released, for
- * others may be looking at it. One that begins large skips blocks. So whatever its size, an arena
- * begins with zeros; bytes that come later are as malloc has them, for clearing them takes longer
- * than planning, and what tensors lie on after a resize is as undefined as it would be without
- * growth.
+ * Small arenas lie in a block from malloc: loading a small model takes no longer than a few system
+ * calls, and malloc's pages are often in the cache, since other interpreters or arrays have used
+ * them. An arena that outgrows a block moves to the next one; the old block stays until the arena
+ * is released, because others may be reading it. An arena that starts large skips the blocks. An
+ * arena starts with zeros at any size. Bytes that are added later are not cleared, because that
+ * takes longer than planning, and after a resize the values of tensors are undefined anyway.
  *
- * ML_ARENA_RESERVED bytes of address space are reserved without access, which costs the system
- * nothing but a table entry (1000 interpreters take 64 TiB of the 128 TiB a process has); what is
- * used is made accessible in steps. Where the system refuses the range (a limit on address space),
+ * ML_ARENA_RESERVED bytes of address space are reserved without access, which costs the system only
+ * a table entry (1000 interpreters take 64 TiB of the 128 TiB that a process has); the used part is
+ * made accessible in steps. If the system refuses the range (because address space is limited),
  * pages are mapped as needed, and growing may move them. */
 #include <stdlib.h>
 
@@ -22,13 +21,14 @@
 #define ML_ARENA_RESERVED ((int64_t)1 << 36)
 enum { HUGE_PAGE = 2 << 20 };
 
-/* Of a block from malloc: at least a page, so that the smallest arena fits into the first one. */
+/* The size of a block from malloc; at least a page, so that the smallest arena fits into the first
+ * block. */
 static int64_t block_bytes(int block) {
     static const int64_t bytes[ML_ARENA_BLOCKS] = {32 << 10, 512 << 10, 2 << 20};
     return ml_max_s64(bytes[block], ml_os_page_bytes());
 }
 
-/* Which block the arena lies in; ML_ARENA_BLOCKS where it lies in pages of its own. */
+/* The number of the block that the arena lies in; ML_ARENA_BLOCKS if it has pages of its own. */
 static int block_of(const ml_arena *arena) {
     int block = 0;
     while (block < ML_ARENA_BLOCKS && arena->base != arena->blocks[block]) block++;
@@ -39,8 +39,8 @@ static bool in_block(const ml_arena *arena) {
     return arena->base && block_of(arena) < ML_ARENA_BLOCKS;
 }
 
-/* What malloc gave stands in front of the first whole page. (aligned_alloc cuts blocks such that
- * glibc asks the system for the larger ones again and again.) */
+/* The pointer from malloc is stored before the first whole page. (With aligned_alloc, glibc would
+ * request the larger blocks from the system again each time.) */
 static uint8_t *new_block(int64_t bytes) {
     const size_t page = (size_t)ml_os_page_bytes();
     uint8_t *given = malloc((size_t)bytes + page + sizeof(void *));
@@ -72,7 +72,7 @@ static bool commit_block(ml_arena *arena, int block, int64_t bytes, int64_t keep
     return true;
 }
 
-/* Makes the first `bytes` accessible, of a block or of the reserved range. */
+/* Makes the first `bytes` of a block or of the reserved range accessible. */
 static bool commit_kept(ml_arena *arena, int64_t bytes, int64_t keep) {
     bool outgrown = in_block(arena);
     int last = arena->base ? ML_ARENA_BLOCKS : 1;
@@ -97,8 +97,8 @@ static bool commit_kept(ml_arena *arena, int64_t bytes, int64_t keep) {
     return true;
 }
 
-/* Without a reservation: moves pages where the system can, else bytes. The old pages stay until the
- * new ones are there, and blocks for good. */
+/* Without a reservation: moves pages if the system can, else copies bytes. The old pages stay until
+ * the new ones are there; blocks stay until release. */
 static bool commit_mapped(ml_arena *arena, int64_t bytes, int64_t keep) {
     const bool had_pages = arena->base && !in_block(arena);
     uint8_t *base = had_pages && keep > 0 ? ml_os_grow(arena->base, arena->capacity, bytes) : NULL;
@@ -144,7 +144,8 @@ void ml_arena_release(ml_arena *arena) {
 void ml_arena_shrink(ml_arena *arena, int64_t bytes) {
     int64_t rounded = ml_round_up(bytes, ml_os_page_bytes());
     if (rounded >= arena->capacity) return;
-    /* Addresses stay valid: a copy out of them without a turn meets other bytes, not a fault. */
+    /* Addresses stay valid: code that copies from them without the turn reads other bytes instead
+     * of crashing. */
     if (arena->reserved) {
         if (!ml_os_drop(arena->base + rounded, arena->capacity - rounded)) return;
     } else if (rounded == 0) {

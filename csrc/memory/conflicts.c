@@ -1,8 +1,8 @@
-/* conflicts.c -- which records of a problem are live at once.
+/* conflicts.c -- lists the records of a problem that are live at the same time.
  *
- * A pass over a problem looks, for each record, at all that are placed. Most of them live at other
- * times: graphs are long and thin. Lists of those that do not are found once for many sizes, as
- * lifetimes stay what they are. */
+ * A pass over a problem looks, for each record, at all placed records. Most of them are live at
+ * other times, because graphs are long and thin. The lists of those that are live at the same time
+ * are made once for many sizes, because lifetimes do not change. */
 #include "memory/conflicts.h"
 
 #include <stdlib.h>
@@ -21,8 +21,9 @@ static int by_first(const void *x, const void *y) {
     return (a->record > b->record) - (a->record < b->record);
 }
 
-/* Walks over the records by first node with those still live at hand; `degree` counts the pairs of
- * each, and `start`, where it is given, says where to list them. Returns the number of pairs. */
+/* Goes through the records by first node, and keeps those that are still live. `degree` counts the
+ * pairs of each record; if `start` is given, it says where to list them. Returns the number of
+ * pairs. */
 static int64_t walk(const ml_record *records, const beginning *begin, int32_t count, int32_t *live,
                     int32_t *degree, const int32_t *start, int32_t *others) {
     int64_t pairs = 0;
@@ -91,8 +92,8 @@ static int64_t place_on_top(const ml_conflicts *c, int32_t i, const int64_t *siz
     return top;
 }
 
-/* Few are as good as sorted by insertion; the long-lived tensors of a wide graph have hundreds of
- * neighbours. */
+/* Insertion sort is fastest for few records; but long-lived tensors of a wide graph have hundreds
+ * of neighbours. */
 static void sort_by_offset(ml_stretch *spans, int32_t count) {
     for (int32_t gap = count > 16 ? count / 2 : 1; gap > 0; gap = gap == 2 ? 1 : gap * 5 / 11)
         for (int32_t i = gap; i < count; i++) {

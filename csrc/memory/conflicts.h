@@ -1,5 +1,5 @@
-/* conflicts.h -- which records of a problem are live at once, listed: found once, they make a pass
- * over many plans cheap. */
+/* conflicts.h -- lists, for each record of a problem, the records that are live at the same time.
+ * Found once, the lists make many planning passes cheap. */
 #ifndef ML_MEMORY_CONFLICTS_H
 #define ML_MEMORY_CONFLICTS_H
 
@@ -12,8 +12,8 @@ typedef struct ml_conflicts {
     int32_t most; /* in one list */
 } ml_conflicts;
 
-/* Lists what `count` records have in common; nothing where that is no gain over looking at all of
- * them, or without memory. */
+/* Fills the lists for `count` records; leaves them empty without memory, or if they would save
+ * nothing over looking at all records. */
 void ml_conflicts_find(ml_conflicts *conflicts, const ml_record *records, int32_t count);
 void ml_conflicts_free(ml_conflicts *conflicts);
 
@@ -22,8 +22,8 @@ typedef struct ml_stretch {
     int64_t end;
 } ml_stretch;
 
-/* What ml_layout_place finds, for record `i`: `offset` is by record, -1 where it is not placed;
- * `room` takes conflicts->most. */
+/* The offset that ml_layout_place would find for record `i`. `offset` is by record, -1 = not
+ * placed; `room` has room for conflicts->most entries. */
 int64_t ml_conflicts_place(const ml_conflicts *conflicts, int32_t i, const int64_t *size,
                            const int64_t *offset, ml_stretch *room, ml_fit fit);
 

@@ -1,9 +1,10 @@
-/* lifetimes.c -- when tensors live, who may overwrite whom, and how much is live at once. */
+/* lifetimes.c -- finds when tensors are live, which outputs overwrite inputs, and how many bytes
+ * are live at once. */
 #include <stdlib.h>
 
 #include "memory/planner.h"
 
-/* Whether the caller gave every graph input its offset. */
+/* Whether the caller has fixed the offset of every graph input. */
 static bool inputs_are_fixed(const ml_planner *p) {
     bool all = true;
     for (int32_t i = 0; i < p->graph->n_inputs; i++)
@@ -12,9 +13,9 @@ static bool inputs_are_fixed(const ml_planner *p) {
 }
 
 /* Lifetimes: from the allocating node to the last reader; kept tensors and (in TFLite) unread ones
- * live forever. An input that nobody reads and whose place was given is dead when the first node
- * runs: its life ends at -1. Other inputs have to be kept off it all the same, which is for
- * check_fixed to see. */
+ * are never freed. A graph input without readers whose place is fixed is dead when the first node
+ * runs: its lifetime ends at -1. Even so it must not overlap other inputs, which check_fixed
+ * checks. */
 static void find_lifetimes(ml_planner *p) {
     const ml_planner_graph *g = p->graph;
     for (int32_t t = 0; t < p->count; t++) {
@@ -50,11 +51,10 @@ static void find_lifetimes(ml_planner *p) {
     }
     for (int32_t t = 0; t < g->n_tensors; t++)
         if (p->place[t] == ML_PLACE_PERSISTENT)
-            p->first[t] = 0; /* variables are there before any node, written by one or not */
+            p->first[t] = 0; /* variables exist before the first node */
     bool free_unread = (p->options & ML_FREE_UNREAD) != 0, all_given = inputs_are_fixed(p);
     for (int32_t t = 0; t < g->n_tensors; t++) {
-        bool fixed =
-            p->fixed[t] >= 0; /* whoever fixed it counted on its bytes after its last reader */
+        bool fixed = p->fixed[t] >= 0; /* then it is freed after its last reader */
         bool keep_input = (p->edge[t] & 1) && (p->options & ML_KEEP_INPUTS) && !fixed;
         bool kept = (p->edge[t] & 2) || keep_input || (p->options & ML_KEEP_ALL);
         if (kept || (p->last[t] < 0 && !free_unread && !fixed)) p->last[t] = ML_FOREVER;
@@ -63,8 +63,8 @@ static void find_lifetimes(ml_planner *p) {
     }
 }
 
-/* TFLite: the input dies here, is read once in all, and so is its root. Wide: this node is the last
- * reader of the whole class. */
+/* TFLite: the input is read only here, and so is its root. Wide: this node is the last reader of
+ * all tensors that share the place. */
 static bool may_overwrite(const ml_planner *p, int32_t n, int32_t input, int32_t output,
                           bool view) {
     int32_t root = p->root[input];
@@ -73,7 +73,7 @@ static bool may_overwrite(const ml_planner *p, int32_t n, int32_t input, int32_t
         return false;
     if (p->edge[output] & 2 || p->bytes[input] != p->bytes[output]) return false;
     if (p->fixed[output] != p->fixed[root])
-        return false; /* a longer life could meet another fixed tensor */
+        return false; /* a longer lifetime could overlap another fixed tensor */
     if (p->edge[input] && ((p->options & ML_KEEP_INPUTS) || p->edge[input] & 2)) return false;
     if (p->edge[root] && ((p->options & ML_KEEP_INPUTS) || p->edge[root] & 2)) return false;
     if (view) return true;
@@ -126,8 +126,8 @@ void ml_planner_find_lifetimes(ml_planner *p) {
     group_by_first(p);
 }
 
-/* The largest sum of rounded sizes live at once: a sweep over nodes with starts and ends counted in
- * place. */
+/* The largest sum of rounded sizes live at once: a pass over the nodes that adds what starts and
+ * subtracts what ends. */
 int64_t ml_planner_peaks(ml_planner *p, int32_t *peaks) {
     *peaks = 0;
     int64_t live = 0, most = 0, align = p->alignment;

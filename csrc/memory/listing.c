@@ -1,9 +1,9 @@
-/* listing.c -- the records of a whole graph, and what they have in common, kept from one plan to
- * the next.
+/* listing.c -- keeps the records of a whole graph, and the lists of those live at the same time,
+ * from one plan to the next.
  *
- * Sizes come and go, lifetimes stay: as long as the same tensors need memory, lists of which are
- * live at once hold. They are made for the first records there are, for who keeps a planner plans
- * again; for others when a second plan has the same ones. */
+ * Sizes change, lifetimes stay: the lists are valid as long as the same tensors need memory. They
+ * are made at once for the first records, because a kept planner will plan again; for other
+ * records, when a second plan has the same ones. */
 #include <stdlib.h>
 
 #include "memory/planner.h"
@@ -49,7 +49,8 @@ bool ml_planner_list(ml_planner *p, int32_t count) {
     return first && count > 0 && p->order->count > 0 && make_lists(p);
 }
 
-/* Records stand by ascending first node: whoever ended before one begins has left. */
+/* Records are in ascending order of their first node; at each one, records that ended before it are
+ * subtracted. */
 int64_t ml_planner_listed_bound(const ml_planner *p) {
     const ml_listing *l = &p->listing;
     int64_t live = 0, most = 0;

@@ -1,4 +1,4 @@
-/* place.c -- placing one record among those that are placed. */
+/* place.c -- places one record among those already placed. */
 #include "memory/place.h"
 
 #include <string.h>
@@ -19,7 +19,7 @@ void ml_layout_start(ml_layout *layout, ml_placed *room, const ml_problem *probl
         const ml_record *r = &problem->records[i];
         if (r->offset == ML_UNPLACED || r->size == 0) continue;
         int64_t from =
-            r->offset - r->offset % problem->alignment; /* a fixed offset may be aligned less */
+            r->offset - r->offset % problem->alignment; /* a fixed offset need not be aligned */
         insert(layout, from, ml_round_up(r->offset + r->size, problem->alignment) - from, r->first,
                r->last);
     }
@@ -56,8 +56,8 @@ ml_strategy_status ml_check_sizes(const ml_problem *problem) {
     return ML_STRATEGY_OK;
 }
 
-/* The order is total (number breaks every tie), so any sort gives the same answer; shell sort needs
- * no memory. */
+/* The order is total (ties are broken by number), so any sort gives the same result; shell sort
+ * needs no memory. */
 static bool comes_first(const ml_problem *p, const int64_t *key, int32_t a, int32_t b) {
     if (key[a] != key[b]) return key[a] > key[b];
     if (p->records[a].first != p->records[b].first)

@@ -1,11 +1,11 @@
-/* place.h -- placing one record among those that are placed: what the greedy strategies share.
+/* place.h -- places one record among those already placed; the greedy strategies share it.
  *
  * A layout keeps placed records sorted by offset in compact arrays. Placing scans those that are
  * live at the same time as the new record, O(placed), and looks at the gaps between them:
  *   best fit   the smallest gap that takes it (the lowest of equal ones), else after the last
  *   first fit  the lowest gap that takes it
- *   on top     no gap: after the last. In the order of a plan's offsets it keeps what lies above
- *              what, for other sizes */
+ *   on top     no gap: after the last. Placing in the order of an earlier plan's offsets stacks
+ *              the records as that plan did, for other sizes */
 #ifndef ML_MEMORY_PLACE_H
 #define ML_MEMORY_PLACE_H
 
@@ -28,15 +28,15 @@ typedef struct ml_layout {
     int64_t height; /* the largest end */
 } ml_layout;
 
-/* Starts a layout with the problem's fixed records; `room` takes problem->count entries. */
+/* Starts a layout with the problem's fixed records; `room` has room for problem->count entries. */
 void ml_layout_start(ml_layout *layout, ml_placed *room, const ml_problem *problem);
-/* The offset for a record of `size` bytes (a multiple of the alignment, > 0) live from first to
- * last; adds it. */
+/* Adds a record of `size` bytes (> 0, a multiple of the alignment) that is live from first to last,
+ * and returns its offset. */
 int64_t ml_layout_place(ml_layout *layout, int64_t size, int32_t first, int32_t last, ml_fit fit);
-/* ML_STRATEGY_OVERFLOW when the rounded sizes add up beyond INT64_MAX / 2. */
+/* ML_STRATEGY_OVERFLOW if the sum of the rounded sizes is above INT64_MAX / 2. */
 ml_strategy_status ml_check_sizes(const ml_problem *problem);
-/* Gives `order`, numbers of the records still to be placed, largest first by `key` (ties by first
- * node, then by number). */
+/* Fills `order` with the numbers of the records still to be placed, largest `key` first (ties by
+ * first node, then by number); returns how many. */
 int32_t ml_order_by(const ml_problem *problem, const int64_t *key, int32_t *order);
 
 #endif

@@ -1,19 +1,19 @@
-/* planner.c -- ArenaPlanner without its buffers: lifetimes, sharing in place, stepwise allocation,
- * suffix resets.
+/* planner.c -- ArenaPlanner without its buffers: lifetimes, sharing in place, allocation in steps,
+ * and resets after some node.
  *
- * TFLite's semantics (arena_planner.cc), with Kelly's hot loop: contiguous arrays, tensors by
- * allocating node, records of dead tensors purged, deallocation in one pass. Options widen it:
- * inputs freed, last consumers overwriting. */
+ * Semantics are those of TFLite (arena_planner.cc), with Kelly's optimizations: contiguous arrays,
+ * tensors grouped by allocating node, records of dead tensors purged, deallocation in one pass.
+ * Options go further: inputs are freed, and a tensor's last reader may overwrite it. */
 #include <stdlib.h>
 
 #include "core/error.h"
 #include "core/shape.h"
 #include "memory/planner.h"
 
-/* What the exact search may spend where it was chosen by name: about a CPU second. */
+/* The budget of the exact search if it was chosen by name: about a CPU second. */
 enum { EXACT_SEARCH_NODES = 2000000 };
 
-/* Lists operands that may be overwritten, or counts them. */
+/* Lists the operands that may be overwritten; without `to`, only counts them. */
 static int32_t list_overwrites(const ml_planner_graph *graph, int32_t options, ml_overwrite *to) {
     int32_t count = 0;
     for (int32_t n = 0; n < graph->n_nodes; n++) {
@@ -150,7 +150,7 @@ void ml_planner_purge(ml_planner *p, int32_t node) {
     p->n_active = kept;
 }
 
-/* Persistent tensors: one after the other, never moved. */
+/* Persistent tensors lie one after the other and never move. */
 ml_status ml_planner_place_persistent(ml_planner *p, int32_t t, ml_error *error) {
     if (p->placed[t] || p->bytes[t] == 0) return ML_OK;
     p->offset[t] = ml_planner_high_water(p, ML_PLACE_PERSISTENT);
@@ -180,7 +180,7 @@ static ml_status fail_plan(const ml_planner *p, ml_strategy_status status, ml_er
     }
 }
 
-/* Fixed candidates, records[from .. count), must meet no record that has its place. */
+/* Fixed candidates, records[from .. count), must not overlap records that are already placed. */
 static ml_status check_fixed(const ml_planner *p, int32_t count, int32_t from, ml_error *error) {
     for (int32_t i = from; i < count; i++) {
         const ml_record *a = &p->records[i];
@@ -188,7 +188,8 @@ static ml_status check_fixed(const ml_planner *p, int32_t count, int32_t from, m
         for (int32_t k = 0; k < i; k++) {
             const ml_record *b = &p->records[k];
             bool inputs =
-                p->edge[a->tensor] & p->edge[b->tensor] & 1; /* both are set before a run */
+                p->edge[a->tensor] & p->edge[b->tensor] & 1; /* both are inputs, set before a
+                                                               * run */
             bool apart = !inputs && (b->last < a->first || b->first > a->last);
             if (b->offset == ML_UNPLACED || apart) continue;
             if (b->offset >= a->offset + a->size || a->offset >= b->offset + b->size) continue;
@@ -206,15 +207,15 @@ static ml_status check_fixed(const ml_planner *p, int32_t count, int32_t from, m
     return ML_OK;
 }
 
-/* Puts the records that the order names first, and newcomers last; returns how many are hinted:
- * none without an order. */
+/* Lists the records that the order names first, then all others; returns how many the order named
+ * (0 without an order). */
 static int32_t order_records(const ml_planner *p, int32_t count, int32_t *order) {
     const int32_t *record_of = p->listing.record_of;
     int32_t hinted = 0;
     for (int32_t i = 0; i < p->order->count; i++)
         if (record_of[p->order->tensors[i]] >= 0) order[hinted++] = record_of[p->order->tensors[i]];
     if (hinted == 0 || hinted == count) return hinted;
-    uint8_t *named = p->marked; /* nothing waits to be deallocated while all is placed */
+    uint8_t *named = p->marked; /* free to use: while placing, no tensor is marked */
     for (int32_t i = 0; i < hinted; i++) named[order[i]] = 1;
     int32_t all = hinted;
     for (int32_t i = 0; i < count; i++)
@@ -228,9 +229,9 @@ static void keep_order(const ml_planner *p, const int32_t *order, int32_t count)
     for (int32_t i = 0; i < count; i++) p->order->tensors[i] = p->records[order[i]].tensor;
 }
 
-/* All of a graph that is planned again and again: what is known of its records, and what a search
- * may cost. A size is given little at its first visit, the rest at its second; the first plan of
- * all is given more, for its order serves the others. */
+/* Places a whole graph that is planned repeatedly, with what is known about its records and a
+ * budget for the search. A new size gets little, and the rest when it comes back; the first plan of
+ * all gets more, because its order serves the others. */
 static ml_strategy_status place_graph(ml_planner *p, ml_problem *problem) {
     int32_t count = problem->count;
     ml_hints hints = {.longer = p->longer};
@@ -293,7 +294,7 @@ ml_status ml_planner_execute_allocations(ml_planner *p, int32_t first, int32_t l
                                          ml_error *error) {
     int32_t nodes = p->graph->n_nodes;
     if (last > nodes - 1) last = nodes - 1;
-    /* A graph without nodes still allocates its inputs, at node 0. */
+    /* In a graph without nodes, inputs are allocated at node 0. */
     int32_t from = p->group[first < 0 ? 0 : first], to = p->group[(last < 0 ? 0 : last) + 1];
     ml_planner_purge(p, first);
     int32_t count = 0;

@@ -9,12 +9,12 @@
  *     rule says otherwise (tflite). Records of size 0 get offset 0 and conflict with nothing.
  *   - a record whose offset is not ML_UNPLACED on entry is fixed: it stays, the others are placed
  *     around it (its offset need not be a multiple of `alignment`; it then takes up its first and
- *     last block of that size whole). Strategies that know no fixed records say so in their header
- *     comment and return ML_STRATEGY_UNSUPPORTED.
+ *     last block of that size whole). Strategies that do not support fixed records say so in their
+ *     header comment and return ML_STRATEGY_UNSUPPORTED.
  *   - on return every other record has an offset, a multiple of `alignment`, and `arena_bytes` is
  *     the high-water mark max(offset + size) rounded up to `alignment`.
- *   - all sums are checked: a total beyond INT64_MAX / 2 returns ML_STRATEGY_OVERFLOW, leaves the
- *     offsets as they were. */
+ *   - all sums are checked: a total beyond INT64_MAX / 2 returns ML_STRATEGY_OVERFLOW and leaves
+ *   the offsets as they were. */
 #ifndef ML_MEMORY_PROBLEM_H
 #define ML_MEMORY_PROBLEM_H
 
@@ -22,25 +22,24 @@
 
 struct ml_conflicts;
 
-/* What is known of a problem before it is planned, for the default strategy; any other leaves it as
- * it is. */
+/* What is known about a problem before it is planned. Only the default strategy uses it. */
 typedef struct ml_hints {
-    /* In, the first `hinted` records: the order that a similar problem was planned well with; out,
-     * this plan's, all of them. */
+    /* In, the first `hinted` records: the order of a good plan of a similar problem. Out, all
+     * records: the order of this plan. */
     int32_t *order;
     int32_t hinted;
     bool longer; /* all of the budget may go into the search */
     const struct ml_conflicts *conflicts; /* or NULL */
-    int64_t bound; /* the lower bound, -1 = not known yet */
-    /* In: what the search may cost, in placed records looked at, -1 = as much as is usual; out:
-     * what is left of it. */
+    int64_t bound; /* the lower bound; -1 = not known yet */
+    /* In: the budget of the search, in placed records looked at; -1 = the usual one. Out: what is
+     * left of it. */
     int64_t work;
 } ml_hints;
 
-/* A look takes about 1.3 ns: 0.2 us per record while a size is new, 200 us in all. */
+/* A look takes about 1.3 ns. So this allows 0.2 us per record for a new size, and 200 us in all. */
 enum { ML_WORK_A_RECORD = 150, ML_WORK = 150000 };
 
-/* One pass of a strategy over `problem`; the table ml_strategies (strategies.c) lists them by
+/* A planning strategy: plans `problem`. The table ml_strategies (strategies.c) lists them by
  * name. */
 typedef ml_strategy_status (*ml_strategy_fn)(ml_problem *problem);
 
@@ -49,8 +48,8 @@ typedef struct ml_strategy {
     ml_strategy_fn plan;
 } ml_strategy;
 
-/* The place of a strategy in the table (ml_memory_strategy_name), at most 255; -1 when there is
- * none of that name. */
+/* The index of a strategy in the table (ml_memory_strategy_name), at most 255; -1 if there is none
+ * of that name. */
 int32_t ml_strategy_named(const char *name);
 
 #endif

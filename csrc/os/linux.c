@@ -1,4 +1,5 @@
-/* linux.c -- what Linux does better than POSIX asks, and what it knows of the processor. */
+/* linux.c -- functions of os.h for which Linux has better calls than POSIX, and its features of the
+ * processor. */
 #define _GNU_SOURCE /* mremap, mincore, RUSAGE_THREAD, syscall */
 #include <linux/futex.h>
 #include <sys/auxv.h>

@@ -1,5 +1,5 @@
-/* macos.c -- macOS, and POSIX systems other than Linux: bells by condition variables, and what
- * macOS knows of the processor. */
+/* macos.c -- macOS, and POSIX systems other than Linux: bells by condition variables, and features
+ * of the processor from macOS. */
 #include <assert.h>
 #include <pthread.h>
 #include <stddef.h>

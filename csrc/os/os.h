@@ -2,7 +2,7 @@
  * of the processor that only the system knows. Nothing else in csrc/ includes a system's headers.
  *
  * posix.c and linux.c serve Linux; posix.c and macos.c macOS and other POSIX systems; windows.c
- * Windows; plain.c has all of it in ISO C, without threads and without what saves memory. The build
+ * Windows; plain.c has all functions in ISO C, without threads and without saving memory. The build
  * takes one of these sets (ML_OS). No function here keeps anything between calls. */
 #ifndef ML_OS_OS_H
 #define ML_OS_OS_H
@@ -21,11 +21,11 @@
 int64_t ml_os_page_bytes(void);
 
 /* Memory of `bytes` (>= 0), aligned to 64 bytes, not cleared, its size rounded up to a multiple of
- * 64, at least 64; NULL where there is not so much. The caller gives it back by ml_os_free. */
+ * 64, at least 64; NULL if memory is short. The caller frees it by ml_os_free. */
 void *ml_os_allocate(int64_t bytes);
 void ml_os_free(void *memory);
 
-/* Addresses without memory, which cost next to nothing; NULL where the system grants none. */
+/* Addresses without memory, which cost almost nothing; NULL if the system grants none. */
 void *ml_os_reserve(int64_t bytes);
 /* Makes whole pages of a reserved range accessible; they hold zeros. False: nothing has changed. */
 bool ml_os_commit(void *pages, int64_t bytes);
@@ -43,15 +43,15 @@ void ml_os_unmap(void *pages, int64_t bytes);
 bool ml_os_drop(void *pages, int64_t bytes);
 /* Suggests pages of 2 MiB or so where the system has them. */
 void ml_os_prefer_large_pages(void *pages, int64_t bytes);
-/* How many of these bytes (whole pages) are in memory; all of them where the system does not
- * say. */
+/* How many of these bytes (whole pages) are in memory; all of them if the system cannot tell. */
 int64_t ml_os_resident(const void *pages, int64_t bytes);
 
 /* Time --------------------------------------------------------------------------------------- */
 
 /* Nanoseconds of a clock that never goes back. */
 int64_t ml_os_now(void);
-/* The same clock, some milliseconds late at most, for a third of the price where there is one. */
+/* The same clock, at most some milliseconds late, for a third of the cost; or the exact clock if
+ * there is none. */
 int64_t ml_os_recently(void);
 
 /* Pages that this thread was the first to touch; 0 where the system does not count them. */

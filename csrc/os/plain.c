@@ -1,5 +1,5 @@
-/* plain.c -- ISO C alone, for systems that nobody has written a file for: one thread, memory from
- * malloc, files that are read instead of mapped. */
+/* plain.c -- ISO C alone, for systems without a file of their own: one thread, memory from malloc,
+ * files that are read instead of mapped. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -12,7 +12,7 @@ enum { PAGE = 4096, LINE = 64 };
 
 int64_t ml_os_page_bytes(void) { return PAGE; }
 
-/* What malloc gave is noted in front of the aligned bytes. */
+/* The pointer from malloc is stored before the aligned bytes. */
 static void *aligned(int64_t bytes, size_t alignment) {
     if (bytes < 0 || bytes > PTRDIFF_MAX - 4 * (int64_t)alignment) return NULL;
     uint8_t *given = malloc((size_t)bytes + 2 * alignment + sizeof given);
@@ -82,7 +82,7 @@ void ml_os_unmap_file(void *data, int64_t bytes) { (void)data, (void)bytes; }
 
 /* Time --------------------------------------------------------------------------------------- */
 
-/* The calendar's clock: it may be set back, which costs a late look at signals. */
+/* The calendar's clock. If it is set back, signals are handled late. */
 int64_t ml_os_now(void) {
     struct timespec t;
     timespec_get(&t, TIME_UTC);
@@ -106,7 +106,7 @@ void ml_os_yield(void) {}
 
 int64_t ml_os_process(void) { return 0; }
 
-/* The caller's threads may still meet here: the lock is a flag that is watched. */
+/* The caller may still have threads, so the lock is a flag on which they spin. */
 static atomic_flag *flag_of(ml_os_lock *lock) { return (atomic_flag *)lock->system; }
 
 void ml_os_make_lock(ml_os_lock *lock) { atomic_flag_clear(flag_of(lock)); }
@@ -123,7 +123,7 @@ void ml_os_give(ml_os_lock *lock) {
 
 void ml_bell_make(ml_bell *bell) { atomic_init(&bell->rung, 0); }
 
-/* Nobody sleeps where there are no threads. */
+/* Nobody sleeps, because there are no threads. */
 void ml_bell_sleep(ml_bell *bell, uint32_t seen) { (void)bell, (void)seen; }
 
 void ml_bell_ring(ml_bell *bell, int32_t sleepers) {

@@ -1,20 +1,21 @@
-/* fold.c -- values known early: nodes that read nothing but known values, computed while planning.
+/* fold.c -- folding: computes nodes while planning, if all values that they read are known.
  *
- * A folded value is the plan's: its row points at it (`known`), prepare of later nodes reads it
- * like a constant, and its node gets no step. Nobody writes it again, so copies of the plan share
- * it (ml_plan.source), and residences point at it.
+ * A folded value belongs to the plan: its row points at it (`known`), prepare of later nodes reads
+ * it like a constant, and its node gets no step. It is never written again, so copies of the plan
+ * share it (ml_plan.source), and residences point at it.
  *
- * Folding calls eval where there is no residence: no scratch, no workers, no table of pointers,
- * nobody who polls for signals. What needs one of these waits for the run. It is meant for the
- * arithmetic on shapes that models carry, so only small outputs are worth the plan's memory. */
+ * Folding calls eval without a residence: there is no scratch, there are no workers, no table of
+ * pointers, and no polling for signals. A node that needs one of these waits for the run. Folding
+ * is meant for arithmetic on shapes, which many models contain, so only small outputs are worth the
+ * plan's memory. */
 #include <stdlib.h>
 
 #include "plan/fold.h"
 
 enum { POOL_BYTES = 1008, MOST_OPERANDS = 64 };
 
-/* Room for `bytes` in the plan's pool. A chunk never moves, for rows (those of copies too) point
- * into it; a value larger than a chunk gets one of its own. */
+/* Room for `bytes` in the plan's pool. A chunk never moves, because rows (also those of copies)
+ * point into it; a value larger than a chunk gets a chunk of its own. */
 static void *take_from_pool(ml_folded **pools, int64_t bytes) {
     int64_t rounded = ml_round_up(bytes, 16), size = rounded > POOL_BYTES ? rounded : POOL_BYTES;
     if (!*pools || (*pools)->used + rounded > POOL_BYTES) {
@@ -30,9 +31,9 @@ static void *take_from_pool(ml_folded **pools, int64_t bytes) {
 }
 
 /* Whether the node's outputs can be computed now: everything it reads is known, and they are small.
- * Effects belong to each run, not to a plan; a kernel that sets shapes in eval needs a residence to
- * set them in; one with memory of its own has it in a state; weights that would have to be packed
- * first are no arithmetic on shapes. */
+ * Not folded are nodes with effects, which have to happen in each run; kernels that set shapes in
+ * eval, which need a residence; kernels with memory of their own, which is in a state; and nodes
+ * whose weights have to be packed, because that is not arithmetic on shapes. */
 static bool can_fold(const ml_call *c, const ml_wish *wish, const ml_node *node) {
     if (node->kernel->flags & (ML_KERNEL_HAS_EFFECTS | ML_KERNEL_SETS_SHAPES) || !node->typed ||
         node->typed->pack || node->kernel->memory_bytes > 0)
@@ -44,7 +45,7 @@ static bool can_fold(const ml_call *c, const ml_wish *wish, const ml_node *node)
     for (int32_t i = 0; i < c->n_outputs; i++) {
         const ml_tensor *t = ml_output(c, i);
         bool takes = t->storage == ML_STORAGE_ARENA ||
-                     t->storage == ML_STORAGE_BOUND; /* a bound one is refused later */
+                     t->storage == ML_STORAGE_BOUND; /* ml_bound_check refuses a bound one later */
         if (!takes || ml_elements(&t->shape) > ML_FOLD_ELEMENTS) return false;
     }
     return wish->scratch_bytes == 0 && wish->worker_bytes == 0 &&
@@ -56,9 +57,9 @@ ml_status ml_fold(ml_engine *engine, const ml_call *c, const ml_wish *wish, int3
     const ml_node *node = &ml_frame_subgraph(engine->graph, frame)->nodes[c->node];
     *folded = false;
     if (!engine->folded || !can_fold(c, wish, node)) return ML_OK;
-    /* A plan has no pointers, and eval wants them by tensor. So it sees a frame of its own, in
-     * which operand i is tensor i: pointers and rows of the operands alone, on the stack, whatever
-     * the size of the subgraph. Place 0 is the absent tensor's. */
+    /* A plan has no pointers, but eval looks them up by tensor. So it gets a small frame on the
+     * stack, with pointers and rows of the operands only, in which operand i is tensor i. Entry 0
+     * stands for absent tensors. */
     void *data[MOST_OPERANDS + 1] = {NULL};
     ml_tensor tensors[MOST_OPERANDS];
     int32_t places[MOST_OPERANDS], slots[MOST_OPERANDS + 1], count = c->n_inputs + c->n_outputs;

@@ -1,9 +1,9 @@
-/* look.c -- what a plan says, for reports; every number that is asked with is checked.
+/* look.c -- reads a plan for reports; all numbers passed in are checked.
  *
- * A plan keeps offsets and roots, not lifetimes, which reports alone want. They are found again by
- * a planner that is told the same as the one which placed the plan, so what is printed is what was
- * planned. The plan may also be the copy of a residence; it then has the capacities that it was
- * placed with. */
+ * A plan keeps offsets and roots, but not lifetimes, which only reports need. A planner that gets
+ * the same facts as the one that placed the plan finds them again, so reports print what was
+ * planned. The plan may also be the copy of a residence; then it has the capacities with which that
+ * was placed. */
 #include <stdlib.h>
 
 #include "plan/plan.h"
@@ -43,7 +43,7 @@ int64_t ml_plan_work_bytes(const ml_plan *plan) {
 
 int64_t ml_plan_lower_bound(const ml_plan *plan) { return plan->rows.frames[0].lower_bound; }
 
-/* Folded values are counted with the plan that made them. */
+/* Folded values count for the plan that computed them, not for its copies. */
 int64_t ml_plan_own_bytes(const ml_plan *plan) {
     int64_t bytes = ml_plan_block_bytes(plan->graph, plan->words, (int32_t)plan->n_bound);
     for (const ml_folded *pool = plan->has_capacities ? NULL : plan->folded; pool;
@@ -83,12 +83,12 @@ int32_t ml_plan_part_of(const ml_plan *p, int32_t frame, int32_t position) {
     return whole < 0 ? -1 : nodes[whole].index;
 }
 
-/* A planner with the plan's sizes and lifetimes, sharing as the plan was made with. Sharing may
- * have been left out because that was smaller: the roots say so. */
+/* A planner with the plan's sizes, lifetimes and sharing. If its roots differ from those of the
+ * plan, the plan is the smaller one without sharing, and so is the planner. */
 static ml_planner *planner_of(const ml_plan *plan, int32_t frame) {
     const ml_subgraph *sub = ml_frame_subgraph(plan->graph, frame);
     ml_placing placing = {.graph = plan->graph,
-                          .rows = (ml_rows *)(uintptr_t)&plan->rows, /* read alone */
+                          .rows = (ml_rows *)(uintptr_t)&plan->rows, /* only read */
                           .strategy = ml_memory_strategy_name((int32_t)plan->strategy),
                           .options = (int32_t)plan->options,
                           .capacities = plan->has_capacities ? plan->capacities : NULL,
@@ -131,8 +131,8 @@ int32_t ml_plan_records(const ml_plan *plan, int32_t frame, ml_record *records, 
     return count;
 }
 
-/* Answers what binding would bring without binding: the same lifetimes, placed anew without these
- * tensors. A root that leaves takes its class with it, as tensors that share a place do. */
+/* Tells what binding these tensors would save: places the same lifetimes again without them. If a
+ * root is left out, so are all tensors that share its place. */
 ml_status ml_plan_without(const ml_plan *plan, const int32_t *tensors, int32_t count,
                           ml_outlook *outlook, ml_error *error) {
     const ml_planner_graph *io = &ml_frame_subgraph(plan->graph, 0)->io;

@@ -1,18 +1,18 @@
-/* place.c -- lifetimes and offsets: each frame's sizes go to a planner, what it answers goes into
- * the rows.
+/* place.c -- lifetimes and offsets: gives each frame's sizes to a planner, and copies the offsets
+ * it finds to the rows.
  *
  * Frames are numbered callers first, so walking them backwards places callees before the scratch
  * that holds them. The scratch record of a node with subgraphs is
  *
  *     | room: the largest region of its frames | the kernel's own scratch |
  *
- * and lives at that node alone, so that a loop's peak is a record among others, and one bound
+ * and is live at that node only. So the peak of a loop is a record like others, and one lower bound
  * covers the model.
  *
- * A plan is placed with what it knows; tensors whose shape is open take nothing. A residence with
- * such tensors is placed by the same code over its own rows, with capacities for what it does not
- * know. Either way only rows are written: shapes, blobs and folded values stay as they are, and a
- * failure leaves rows that nobody has seen yet. */
+ * A plan is placed with the sizes it knows; tensors whose shape is open take no bytes. A residence
+ * with such tensors is placed by the same code, in its own rows, with capacities in place of
+ * unknown sizes. In both cases only offsets and roots are written; shapes, blobs and folded values
+ * do not change. After a failure the rows are thrown away before anyone has used them. */
 #include "plan/place.h"
 
 static bool grows(const ml_graph *g, const ml_rows *rows, int32_t frame) {
@@ -29,8 +29,8 @@ ml_status ml_set_scratch_offset(ml_node_plan *row, int64_t offset, ml_error *err
     return ML_OK;
 }
 
-/* An eighth more where runs may want it: a tensor of the frame that outgrows its capacity then
- * stays in the room. */
+/* An eighth more if the frame has dynamic tensors, so that one that outgrows its capacity still
+ * fits. */
 int64_t ml_children_room(const ml_graph *g, const ml_rows *rows, int32_t frame, int32_t n) {
     int64_t room = 0;
     for (int32_t k = 0; k < ml_frame_subgraph(g, frame)->nodes[n].n_children; k++) {
@@ -42,16 +42,16 @@ int64_t ml_children_room(const ml_graph *g, const ml_rows *rows, int32_t frame, 
     return ml_round_up(room, ML_ALIGNMENT);
 }
 
-/* The file's own memory plan holds for the file's own shapes, and where tensors may share memory at
- * all. It says nothing of subgraphs that nodes call. */
+/* The memory plan in the file is valid for the shapes in the file, and if tensors may share memory
+ * at all. It does not cover subgraphs that nodes call. */
 static bool follows_file(const ml_placing *x, int32_t frame) {
     return frame == 0 && x->offline && ml_frame_subgraph(x->graph, 0)->planned_offline &&
            !(x->options & ML_KEEP_ALL);
 }
 
-/* Views have the bytes of what they look at, whatever either needed in the past: the planner lets
- * tensors share memory only when they have as many bytes, and a view that lost its place would have
- * to be copied. Chains of views are levelled front to back. */
+/* Gives views the bytes of their input, whatever either needed in the past: the planner lets
+ * tensors share memory only if their sizes are equal, and a view with another place would have to
+ * be copied. Goes from front to back, so chains of views become equal too. */
 static void level_views(const ml_subgraph *sub, const ml_tensor *tensors, int64_t *bytes) {
     for (int32_t n = 0; n < sub->io.n_nodes; n++) {
         const ml_node_io *io = sub->nodes[n].io;
@@ -65,7 +65,7 @@ static void level_views(const ml_subgraph *sub, const ml_tensor *tensors, int64_
     }
 }
 
-/* Notes a fact; false if lifetimes may depend on the difference. */
+/* Stores a fact; false if it has changed in a way on which lifetimes may depend. */
 static bool note(int64_t *bytes, uint8_t *place, int64_t bytes_now, ml_place place_now) {
     bool same = *place == place_now && (*bytes > 0) == (bytes_now > 0);
     *bytes = bytes_now;
@@ -73,8 +73,8 @@ static bool note(int64_t *bytes, uint8_t *place, int64_t bytes_now, ml_place pla
     return same;
 }
 
-/* Where tensors share places already, each has the bytes of the largest: one of them may have grown
- * alone. */
+/* Gives tensors that share a place already the bytes of the largest of them: one may have grown on
+ * its own. */
 static void level_shared(const ml_subgraph *sub, const ml_tensor *tensors, int64_t *bytes) {
     for (int pass = 0; pass < 2; pass++)
         for (int32_t slot = 0; slot < sub->n_slots; slot++) {
@@ -86,16 +86,17 @@ static void level_shared(const ml_subgraph *sub, const ml_tensor *tensors, int64
         }
 }
 
-/* Whether a dynamic tensor may be computed in place. In a plan it has no bytes that could be
- * compared. In a residence runs see to it that it is not when sizes differ (run/dynamic.c). */
+/* Whether a dynamic tensor may be computed in place. In a plan its size is unknown and cannot be
+ * compared. In a residence, runs move it if sizes differ (run/dynamic.c). */
 static uint8_t pin_of(const ml_placing *x, const ml_tensor *t, int32_t number) {
     if (!t->dynamic) return ML_NOT_PINNED;
     if (!x->capacities) return ML_PINNED;
     return x->looks && t->root == number ? ML_PINNED_AS_OUTPUT : ML_NOT_PINNED;
 }
 
-/* A node that is settled is not prepared again because it was placed anew: what differs in size now
- * is not to be computed in place, whatever was needed before. True if that is as it was. */
+/* Placing anew does not prepare settled nodes again. So it pins outputs whose size now differs from
+ * their input's, whatever was needed before: they are not computed in place. True if no pin has
+ * changed. */
 static bool pin_unequal(const ml_placing *x, const ml_subgraph *sub, const ml_tensor *tensors,
                         uint8_t *pinned) {
     bool stand = true;
@@ -115,8 +116,8 @@ static bool pin_unequal(const ml_placing *x, const ml_subgraph *sub, const ml_te
     return stand;
 }
 
-/* Bytes by tensor: what is known, what earlier runs needed where that is more, nothing for what a
- * plan leaves open. */
+/* Bytes by tensor: the known size, or the capacity that earlier runs needed if that is larger; 0
+ * for tensors that a plan leaves open. */
 static bool describe_tensors(const ml_placing *x, int32_t frame, ml_planner *planner) {
     const ml_frame *f = &x->graph->frames[frame];
     const ml_subgraph *sub = &x->graph->subgraphs[f->subgraph];
@@ -147,8 +148,8 @@ static bool describe_tensors(const ml_placing *x, int32_t frame, ml_planner *pla
     return stand;
 }
 
-/* Scratch by node. What is small comes from the work block, for one node runs at a time. A node
- * with effects may run others while its scratch is in use, so its scratch is always a record. */
+/* Scratch by node. Small scratch is in the work block, because nodes run one at a time. But a node
+ * with effects may run others while its scratch is in use, so its scratch always gets a record. */
 static bool describe_nodes(const ml_placing *x, int32_t frame, ml_planner *planner) {
     const ml_frame *f = &x->graph->frames[frame];
     const ml_subgraph *sub = &x->graph->subgraphs[f->subgraph];
@@ -173,8 +174,8 @@ static bool describe_nodes(const ml_placing *x, int32_t frame, ml_planner *plann
 
 static bool shares(int32_t options) { return options & (ML_SHARE_TFLITE | ML_SHARE_WIDE); }
 
-/* What the state keeps for plans of a frame with these options, or NULL. An order found for the
- * others is better than none. */
+/* The kept planner for plans of a frame with these options, or NULL. If it has no order yet, it
+ * takes that of the other options, which is better than none. */
 static ml_kept_planner *kept_for(const ml_placing *x, int32_t frame, int32_t options) {
     if (!x->planners) return NULL;
     ml_frame_planner *both = &x->planners[frame];
@@ -188,15 +189,14 @@ static ml_kept_planner *kept_for(const ml_placing *x, int32_t frame, int32_t opt
     return kept;
 }
 
-/* A graph that is planned once would keep its planner for nothing, and the file's own plan is in
- * force for one size alone. */
+/* The planner is kept only from the second plan on, because many graphs are planned once; and not
+ * with the memory plan of the file, which is for one size only. */
 ml_planner *ml_place_planner(const ml_placing *x, int32_t frame, int32_t options) {
     const ml_planner_graph *io = &ml_frame_subgraph(x->graph, frame)->io;
     ml_kept_planner *kept = kept_for(x, frame, options);
     bool keeps = kept && kept->order.count > 0 && !follows_file(x, frame);
     if (frame > 0)
-        options &=
-            ~(int32_t)ML_KEEP_INPUTS; /* operands lie in slots; an input nobody else reads may go */
+        options &= ~(int32_t)ML_KEEP_INPUTS; /* operands lie in slots; inputs need not be kept */
     ml_planner *planner = keeps && kept->planner
                               ? kept->planner
                               : ml_planner_new(io, x->strategy, options, ML_ALIGNMENT);
@@ -225,7 +225,7 @@ static ml_status plan_once(const ml_placing *x, int32_t frame, int64_t spent, ml
     return status;
 }
 
-/* Plans without sharing too, where that may be smaller, and answers by the better of both;
+/* Also plans without sharing, if that may be smaller, and gives the better of both plans. On entry
  * `*planner` is the one that shares. */
 static ml_status plan_apart(const ml_placing *x, int32_t frame, bool again, ml_planner **planner,
                             ml_error *error) {
@@ -248,10 +248,11 @@ static ml_status plan_apart(const ml_placing *x, int32_t frame, bool again, ml_p
     return status;
 }
 
-/* As the plan before, if that comes near what these sizes need at least, sharing in place or not.
- * Else with sharing, and where that misses its bound, also without. (Sharing lengthens lives: a
- * class of tensors is one record from the first node of the first to the last of the last, harder
- * to fit between others.) The budget for searching is one for both. */
+/* First tries the order of the plan before, with and without sharing in place, and takes it if it
+ * is near the lower bound. Else plans with sharing, and, if that misses its bound, also without.
+ * (Sharing lengthens lifetimes: tensors that share a place are one record, from the first node of
+ * the first to the last node of the last, which is harder to fit between others.) Both searches
+ * share one budget. */
 static ml_status plan_frame(const ml_placing *x, int32_t frame, ml_planner **planner,
                             ml_error *error) {
     bool two = x->options & ML_KEEP_SMALLER && shares(x->options) && !follows_file(x, frame);
@@ -265,9 +266,9 @@ static ml_status plan_frame(const ml_placing *x, int32_t frame, ml_planner **pla
     return status != ML_OK || !two || met ? status : plan_apart(x, frame, false, planner, error);
 }
 
-/* What the planner answered becomes rows. Whether a view is one shows only here: sharing may have
- * been left out, or refused because of a graph output or a bound tensor, and then the node runs and
- * copies. */
+/* Copies the planner's results to the rows. Only here it turns out whether a view really shares its
+ * input's place: if there is no sharing, or not for this tensor because it is a graph output or
+ * bound, the node runs and copies. */
 static ml_status take_offsets(const ml_placing *x, int32_t frame, ml_planner *planner,
                               ml_error *error) {
     const ml_graph *g = x->graph;
@@ -298,8 +299,8 @@ static ml_status take_offsets(const ml_placing *x, int32_t frame, ml_planner *pl
     return ML_OK;
 }
 
-/* Variables of all frames lie in one block of the state's, frame after frame: they are no part of
- * any region, so that they stay where they are when the arena is laid out anew. */
+/* The variables of all frames lie in one block of the state, frame after frame. They do not belong
+ * to a region, so they stay where they are when frames are placed anew. */
 ml_status ml_place_frames(const ml_placing *x, ml_placed_fn placed, void *context,
                           ml_error *error) {
     int64_t persistent = 0;

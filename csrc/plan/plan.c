@@ -1,22 +1,23 @@
-/* plan.c -- ml_plan: made once for its key, by a sweep and a placement; then held, read and copied.
+/* plan.c -- makes an ml_plan for a key, by a sweep and a placement; holds, copies and frees it.
  *
- * A plan depends on its key alone: the shapes that were asked for, and which tensors are bound. It
- * has offsets and no pointers into memory that a state has, so it can be printed, kept, and used by
- * several residences while runs go on. Making one writes into the new plan and nothing else (but
- * for counters and the store of packed weights), so a refusal is answered by throwing it away.
+ * A plan depends on its key alone: the requested shapes, and which tensors are bound. It has
+ * offsets, and no pointers into the memory of a state, so it can be printed, kept, and used by
+ * several residences while runs go on. Making a plan writes to nothing else (except counters and
+ * the store of packed weights), so after a refusal it is simply thrown away.
  *
  * Rows are flat over the frames of the graph, and have no pointers into each other. So a copy is
- * one memcpy; what rows point at (folded values, packed weights, constants) belongs to a plan that
- * is held, to a store, or to the graph. A plan is one block: its own fields, its key, its rows. */
+ * one memcpy. What rows point at (folded values, packed weights, constants) belongs to a plan that
+ * the copy holds, to a store, or to the graph. A plan is one block: its own fields, its key, its
+ * rows. */
 #include "plan/plan.h"
 
 #include <stdlib.h>
 
 /* Key ------------------------------------------------------------------------------------------ */
 
-/* The key is hashed as it came: rows ascend by tensor, and shapes equal to the file's are left out
- * by the caller, so that a size has one spelling. Of buffers only the tensors count: another buffer
- * under the same tensor is the same plan. */
+/* The key is hashed as it is: rows ascend by tensor, and the caller leaves out shapes equal to the
+ * file's, so every size has exactly one key. Of bindings only the tensors count, because the plan
+ * does not depend on the buffer. */
 uint32_t ml_plan_hash(const int32_t *spec, int32_t words, const ml_binding *bound,
                       int32_t n_bound) {
     uint64_t hash = 1469598103934665603u; /* FNV-1a over words */
@@ -60,8 +61,8 @@ static ml_status allocate_plan(const ml_graph *g, int32_t words, int32_t n_bound
     return ML_OK;
 }
 
-/* Plans are held by residences, by copies that share folded values, and by Python; the last one
- * frees, in any thread. */
+/* Plans are held by residences, by copies that share folded values, and by Python; the last holder
+ * frees the plan, on any thread. */
 ml_plan *ml_plan_hold(ml_plan *plan) {
     atomic_fetch_add(&plan->holders, 1);
     return plan;
@@ -83,8 +84,8 @@ void ml_plan_free(ml_plan *plan) {
     free(plan);
 }
 
-/* The copy holds the plan that has the folded values, never a copy of it: chains would keep every
- * residence that was ever looked at. */
+/* A copy holds the plan that owns the folded values, never another copy: chains of copies would
+ * keep everything that was ever copied. */
 ml_status ml_plan_copy(ml_plan *plan, const ml_rows *rows, ml_plan **copy, ml_error *error) {
     ml_status status = allocate_plan(plan->graph, plan->words, (int32_t)plan->n_bound, copy, error);
     if (status != ML_OK) return status;
@@ -109,8 +110,8 @@ static ml_status blame_tensor(const ml_plan *p, ml_error *error, int32_t tensor,
     return (ml_status)error->status;
 }
 
-/* Any tensor may be resized, as in LiteRT, but what a node computes is given its shape by that
- * node. Variables have theirs from here alone, so it is checked here; inputs are checked in
+/* Any tensor may be resized, as in LiteRT, but a computed tensor gets its shape from its node
+ * later. The shape of a variable is set only here, so it is checked here; inputs are checked in
  * shape_inputs, whether they were resized or not. */
 static ml_status resize_tensor(ml_plan *p, int32_t number, const ml_shape *shape, ml_error *error) {
     char text[96];
@@ -137,7 +138,7 @@ static ml_status resize_tensor(ml_plan *p, int32_t number, const ml_shape *shape
     return ML_OK;
 }
 
-/* Applies the rows of the key, which are such: see ml_requests_spec. */
+/* Applies the rows of the key; ml_requests_spec has made them, so their form is right. */
 static ml_status apply_spec(ml_plan *p, ml_error *error) {
     for (int32_t i = 0; i < p->words; i += 2 + p->key[i + 1]) {
         ml_shape shape = {.rank = p->key[i + 1]};
@@ -148,7 +149,7 @@ static ml_status apply_spec(ml_plan *p, ml_error *error) {
     return ML_OK;
 }
 
-/* Where known shapes come from: everything the sweep knows starts with these and with constants. */
+/* Sets the shapes of inputs. With those of constants they are all that a sweep starts from. */
 static ml_status shape_inputs(ml_plan *p, ml_error *error) {
     const ml_subgraph *sub = ml_frame_subgraph(p->graph, 0);
     char text[96];
@@ -176,8 +177,8 @@ static ml_status shape_inputs(ml_plan *p, ml_error *error) {
     return ML_OK;
 }
 
-/* A bound tensor has no bytes in the arena and shares with no other, which its storage alone tells
- * the planner. Whether the buffer is large enough is no matter of the plan: see state/bound.c. */
+/* A bound tensor takes no bytes in the arena and shares no place; its storage tells the planner so.
+ * Whether its buffer is large enough is checked elsewhere (state/bound.c), not by the plan. */
 static ml_status mark_bound(ml_plan *p, const ml_binding *bound, ml_error *error) {
     const ml_subgraph *sub = ml_frame_subgraph(p->graph, 0);
     for (int32_t i = 0; i < (int32_t)p->n_bound; i++) {
@@ -202,7 +203,7 @@ static ml_status mark_bound(ml_plan *p, const ml_binding *bound, ml_error *error
     return ML_OK;
 }
 
-/* Notes when bound tensors are live: the planner knows, and plans keep none. */
+/* Stores when bound tensors are live. The planner knows, and plans do not keep their planner. */
 static ml_status note_bound(void *context, int32_t frame, ml_planner *planner) {
     ml_plan *p = context;
 #ifdef ML_DEBUG
@@ -221,9 +222,9 @@ static ml_status note_bound(void *context, int32_t frame, ml_planner *planner) {
     return ML_OK;
 }
 
-/* Frames below are reset here and swept by the prepare of the node that calls them, which knows
- * their operands. A plan is dynamic when any node of any frame is open or stale: stale are those
- * that wait, and all nodes of the frames below them. */
+/* Child frames are reset here, and swept by the prepare of the node that calls them, which knows
+ * their operands. A plan is dynamic if any node of any frame is open or stale. (Nodes that wait are
+ * stale, and so are all nodes of the frames below them.) */
 static ml_status fill(ml_plan *p, const ml_plan_request *r, ml_error *error) {
     ml_engine engine = {.graph = r->graph,
                         .core = &ml_planning_core,

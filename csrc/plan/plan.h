@@ -1,4 +1,5 @@
-/* plan.h -- ml_plan: all that depends on shapes alone, made once for its key and never changed. */
+/* plan.h -- ml_plan: everything that depends on shapes alone; made once for its key, and never
+ * changed. */
 #ifndef ML_PLAN_PLAN_H
 #define ML_PLAN_PLAN_H
 
@@ -7,7 +8,7 @@
 #include "plan/rows.h"
 #include "plan/sweep.h"
 
-/* A bound tensor, and when it is live. */
+/* A bound tensor and its lifetime. */
 typedef struct ml_bound_life {
     int32_t tensor;
     int32_t first;
@@ -20,24 +21,25 @@ struct ml_plan {
     uint32_t hash; /* of the key */
     const ml_graph *graph;
     ml_rows rows;
-    ml_plan *source; /* of a copy: whose folded values it shares; held */
+    ml_plan *source; /* of a copy: the plan whose folded values it shares; held */
     union {
         ml_folded *folded; /* NULL in copies */
-        int64_t *capacities; /* has_capacities: bytes planned by slot, of a residence's copy */
+        int64_t *capacities; /* has_capacities: in the copy of a residence: bytes planned, by
+                              * slot */
     };
 #ifdef ML_DEBUG
-    int32_t *deaths; /* by slot, the last node of its root's life */
+    int32_t *deaths; /* by slot: the last node at which its root is live */
 #endif
     uint32_t options : 24;
     uint32_t strategy : 8; /* its place in the table */
     uint32_t n_bound : 30;
-    uint32_t dynamic : 1; /* some node is open or waits */
+    uint32_t dynamic : 1; /* some node is open, or waits for an open one */
     uint32_t has_capacities : 1;
     int32_t words; /* of the key's shapes */
     int32_t key[]; /* shapes: rows of [tensor, rank, dims...]; then the bound tensors */
 };
 
-/* Tensors whose memory is the caller's, by ascending number; part of the key. */
+/* The bound tensors by ascending number; part of the key. */
 static inline ml_bound_life *ml_plan_bound(const ml_plan *p) {
     return (ml_bound_life *)(uintptr_t)(p->key + p->words);
 }
@@ -60,7 +62,8 @@ typedef struct ml_plan_request {
 
 ml_status ml_plan_new(const ml_plan_request *request, ml_plan **plan, ml_error *error);
 ml_plan *ml_plan_hold(ml_plan *plan);
-/* A plan of the same key with a copy of `rows`, which are the plan's own or a residence's. */
+/* Makes a plan with the same key and a copy of `rows`, which are those of the plan or of a
+ * residence. */
 ml_status ml_plan_copy(ml_plan *plan, const ml_rows *rows, ml_plan **copy, ml_error *error);
 uint32_t ml_plan_hash(const int32_t *spec, int32_t words, const ml_binding *bound, int32_t n_bound);
 bool ml_plan_has_key(const ml_plan *plan, const ml_plan_request *request);

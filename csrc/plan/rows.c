@@ -1,7 +1,7 @@
 /* rows.c -- tables of rows in one block. */
 #include "plan/rows.h"
 
-/* What the cache's bound counts of a plan, and once more of a residence with rows of its own. */
+/* The cache counts these bytes for a plan, and again for a residence with rows of its own. */
 int64_t ml_rows_bytes(const ml_graph *g) {
     return g->total_slots * (int64_t)sizeof(ml_tensor) +
            ml_round_up(g->total_nodes * (int64_t)sizeof(ml_node_plan), 8) +
@@ -19,7 +19,7 @@ ml_rows ml_rows_in(void *memory, const ml_graph *g) {
     return rows;
 }
 
-/* Both sides belong to the same graph, so all tables are of the same lengths. */
+/* Both belong to the same graph, so all tables have the same lengths. */
 void ml_rows_copy(ml_rows *to, const ml_rows *from, const ml_graph *g) {
     memcpy(to->frames, from->frames, (size_t)ml_rows_bytes(g));
     to->persistent_bytes = from->persistent_bytes;

@@ -10,12 +10,13 @@
 enum { ML_ALIGNMENT = 64 };
 /* Scratch is counted in blocks of ML_ALIGNMENT bytes. */
 typedef struct ml_node_plan {
-    /* In its frame's region, children's room first; -1: in the work block, or none. */
+    /* Where it starts in its frame's region, the room of children first; -1: in the work block, or
+     * none. */
     int32_t scratch_block;
-    uint32_t scratch_blocks; /* of the kernel's own, packing included */
+    uint32_t scratch_blocks; /* for the kernel and for packing, without children */
     uint8_t status; /* ml_node_status */
-    uint8_t ticks; /* about 4 KiB of operands each, when its shapes were known first; at least 1 */
-    bool open; /* its shapes depend on values: prepared whenever it is reached */
+    uint8_t ticks; /* one per about 4 KiB of operands, by the first known shapes; at least 1 */
+    bool open; /* its shapes depend on values: it is prepared whenever a run reaches it */
     bool packs_in_run : 1; /* its weights are computed at run time */
     bool stale : 1; /* not prepared for the shapes it reads now */
 } ml_node_plan;
@@ -27,11 +28,11 @@ static inline int64_t ml_scratch_offset(const ml_node_plan *row) {
     return row->scratch_block < 0 ? -1 : (int64_t)row->scratch_block * ML_ALIGNMENT;
 }
 
-/* Weights in the layout of the level. Which of the two it is, packs_in_run of the node's row says,
- * so it is read by ml_constant_weights and ml_computed_weights alone. */
+/* Weights in the layout of the level. The node's packs_in_run says which member is valid, so read
+ * it only by ml_constant_weights and ml_computed_weights. */
 typedef union ml_packed {
-    const void *weights; /* constant ones, in a store */
-    int64_t offset; /* packs_in_run: where in the node's own scratch */
+    const void *weights; /* constant weights, in a store */
+    int64_t offset; /* packs_in_run: offset in the node's own scratch */
 } ml_packed;
 
 typedef struct ml_frame_plan {
@@ -40,7 +41,7 @@ typedef struct ml_frame_plan {
     int64_t persistent_start; /* of its variable tensors, in the state's persistent memory */
 } ml_frame_plan;
 
-/* One block, which begins with the frames. */
+/* The tables of all rows, in one block that begins with the frames. */
 typedef struct ml_rows {
     ml_frame_plan *frames;
     ml_packed *packed; /* of nodes that pack weights */
@@ -48,15 +49,15 @@ typedef struct ml_rows {
     ml_tensor *tensors; /* by slot, all frames */
     uint8_t *blobs;
     int64_t persistent_bytes;
-    int64_t worker_bytes; /* of scratch that every thread needs */
+    int64_t worker_bytes; /* scratch that every thread needs */
 } ml_rows;
 
-/* Points at tables in `memory`, which has ml_rows_bytes and is aligned for an int64_t. */
+/* The tables in `memory`, which has ml_rows_bytes bytes and is aligned for int64_t. */
 ml_rows ml_rows_in(void *memory, const ml_graph *graph);
 void ml_rows_copy(ml_rows *to, const ml_rows *from, const ml_graph *graph);
 int64_t ml_rows_bytes(const ml_graph *graph);
 
-/* A tensor's row in a frame: the graph's for constants. */
+/* A tensor's row in a frame; for a constant, the row in the graph. */
 static inline const ml_tensor *ml_row_of(const ml_graph *g, const ml_rows *rows, int32_t frame,
                                          int32_t tensor) {
     const ml_subgraph *sub = ml_frame_subgraph(g, frame);
@@ -69,14 +70,14 @@ static inline ml_packed *ml_packed_of(const ml_graph *g, const ml_rows *rows, in
     int32_t at = ml_frame_subgraph(g, frame)->nodes[node].pack_start;
     return at < 0 ? NULL : &rows->packed[g->frames[frame].pack_base + at];
 }
-/* The node's constant weights, packed; NULL for those that pack none, or pack in runs. */
+/* The node's packed constant weights; NULL if it packs nothing, or packs in runs. */
 static inline const void *ml_constant_weights(const ml_graph *g, const ml_rows *rows, int32_t frame,
                                               int32_t node) {
     const ml_packed *packed = ml_packed_of(g, rows, frame, node);
     return packed && !rows->nodes[g->frames[frame].node_base + node].packs_in_run ? packed->weights
                                                                                   : NULL;
 }
-/* Where in its scratch the node packs weights in runs; -1 for those that do not. */
+/* The offset in the node's scratch at which runs pack its weights; -1 if they do not. */
 static inline int64_t ml_computed_weights(const ml_graph *g, const ml_rows *rows, int32_t frame,
                                           int32_t node) {
     const ml_packed *packed = ml_packed_of(g, rows, frame, node);

@@ -1,25 +1,24 @@
 /* sweep.c -- the prepare sweep: shapes, blobs and folded values, node by node, as far as shapes are
  * known.
  *
- * One walk in the order of execution. When it has passed a node,
+ * A sweep goes through the nodes in the order of execution. After a node
  *
- *   - an output that is shaped and not dynamic has the shape that every run will find, so whoever
- *     reads it may rely on it;
- *   - any other output is dynamic: open, because the node's prepare said so, or because the node
- *     waits;
- *   - the node is stale unless its prepare has accepted just the shapes that its rows have.
+ *   - an output that is shaped and not dynamic has the shape that it will have in every run, so its
+ *   readers may rely on it;
+ *   - any other output is dynamic: the node's prepare left it open, or the node waits;
+ *   - the node is stale, unless its prepare has accepted exactly the shapes that are in the rows.
  *
- * A node waits when an input is dynamic. Its prepare is not called, for there is nothing it could
- * check, and so nobody knows yet whether it would be open: the run finds out (run/dynamic.c).
+ * A node waits if an input is dynamic. Its prepare is not called, because it has nothing to check,
+ * so it is not known yet whether the node would be open: the run finds out (run/dynamic.c).
  *
- * Runs call the same prepare, with values. That is why ml_prepare_call and below know of neither
- * plan nor run, but write into whatever rows their engine has. */
+ * Runs call the same prepare, with values. That is why ml_prepare_call, and what it calls, know
+ * neither plan nor run, and write to the rows that their engine has. */
 #include <stdlib.h>
 
 #include "plan/fold.h"
 #include "plan/sweep.h"
 
-/* The environment of a frame: one for all its nodes, so that a call is small. */
+/* The environment of a frame; all its nodes share it, so that a call is small. */
 ml_env ml_frame_env(const ml_engine *engine, struct ml_frame_engine *fe) {
     const ml_frame *f = &engine->graph->frames[fe->frame];
     const ml_subgraph *sub = &engine->graph->subgraphs[f->subgraph];
@@ -41,7 +40,7 @@ void ml_sweep_reset(ml_engine *engine, int32_t frame) {
     const ml_subgraph *sub = &g->subgraphs[f->subgraph];
     ml_tensor *tensors = engine->rows->tensors + f->slot_base;
     memcpy(tensors, sub->fresh, (size_t)sub->n_slots * sizeof *tensors);
-    /* Operands of a subgraph lie wherever the node that calls it has them. */
+    /* Operands of a subgraph lie in slots, which the calling node places. */
     for (int32_t i = 0; frame > 0 && i < sub->io.n_inputs; i++) {
         int32_t slot = sub->io.inputs[i] < 0 ? -1 : sub->slots[sub->io.inputs[i]];
         if (slot < 0) continue;
@@ -53,7 +52,8 @@ void ml_sweep_reset(ml_engine *engine, int32_t frame) {
             (ml_node_plan){.scratch_block = -1, .stale = true, .ticks = 1};
 }
 
-/* Frames below come first: the node that really failed stays named, not the WHILE around it. */
+/* Child frames come first, so the error keeps naming the node that failed, and not the WHILE around
+ * it. */
 ml_status ml_blame(const ml_call *c, ml_status status) {
     const struct ml_frame_engine *fe = c->env->engine;
     ml_error *error = c->env->error;
@@ -69,8 +69,8 @@ ml_status ml_blame(const ml_call *c, ml_status status) {
     return status;
 }
 
-/* ml_reserve answers an overflow with -1 once and for all, so that kernels need not check each sum.
- * Rows count scratch in blocks. */
+/* After an overflow ml_reserve keeps returning -1, so kernels need not check each sum. Rows count
+ * scratch in blocks. */
 static ml_status take_scratch(ml_error *error, ml_node_plan *row, const ml_wish *wish) {
     int64_t blocks = ml_round_up(wish->scratch_bytes, ML_ALIGNMENT) / ML_ALIGNMENT;
     if (wish->scratch_bytes < 0)
@@ -81,16 +81,16 @@ static ml_status take_scratch(ml_error *error, ml_node_plan *row, const ml_wish 
                             "its scratch memory adds up to %lld bytes, at most %lld are supported",
                             (long long)wish->scratch_bytes, (long long)UINT32_MAX * ML_ALIGNMENT);
 #ifdef ML_DEBUG
-    blocks += blocks > 0 && blocks < UINT32_MAX; /* run/debug.c guards it */
+    blocks += blocks > 0 && blocks < UINT32_MAX; /* one more for the guard of run/debug.c */
 #endif
     row->scratch_blocks = (uint32_t)blocks;
     return ML_OK;
 }
 
-/* A constant operand as the store has it. What the file has goes to the Model's store, what
- * lowering made to the graph's own, which goes with it. Of what a block is found by, only the
- * layout may differ from plan to plan: while it does not, the node's last answer holds, and the
- * store is not asked. */
+/* A constant operand, packed by a store. Constants of the file are in the store of the Model; those
+ * that lowering made are in the store of the graph, which is freed with it. Of everything that
+ * identifies a packed block, only the layout may differ from plan to plan. If it does not, the
+ * node's last answer is still right, and the store is not asked. */
 static const void *constant_weights(ml_engine *engine, const ml_call *c, const ml_node *node,
                                     int32_t t, int32_t layout) {
     const ml_graph *g = engine->graph;
@@ -106,9 +106,9 @@ static const void *constant_weights(ml_engine *engine, const ml_call *c, const m
     return packed->bytes;
 }
 
-/* The node's weights in the layout of the level: from a store, or room in scratch to pack them in
- * each run. It comes after prepare, because pack reads the blob. Folded weights are packed in each
- * run as well: a store outlives the plan that they belong to. */
+/* Gives the node its weights in the layout of the level: from a store, or else room in scratch, to
+ * pack them in each run. It comes after prepare, because pack reads the blob. Folded weights are
+ * packed in each run too, because a store outlives the plan that owns them. */
 static ml_status provide_packed(ml_engine *engine, const ml_call *c, int32_t frame,
                                 const ml_node *node, ml_node_plan *row, ml_wish *wish) {
     int32_t t = node->kernel->packs < c->n_inputs ? c->inputs[node->kernel->packs] : -1;
@@ -128,9 +128,9 @@ static ml_status provide_packed(ml_engine *engine, const ml_call *c, int32_t fra
     return ML_OK;
 }
 
-/* Blobs are zeroed first, so that one that is prepared again does not depend on what was there.
- * With an open output the blob may be half filled, so weights are not packed by it. Room for
- * workers only grows, and is the maximum over all nodes: they take turns. */
+/* Blobs are zeroed first, so that the result does not depend on an earlier prepare. If an output is
+ * open, the blob may be incomplete, so weights are not packed by it. Room for workers only grows,
+ * and is the maximum over all nodes, because they run one at a time. */
 ml_status ml_prepare_call(ml_engine *engine, const ml_call *c, ml_node_plan *row, ml_wish *wish) {
     const struct ml_frame_engine *fe = c->env->engine;
     const ml_node *node = &fe->nodes[c->node];
@@ -148,9 +148,9 @@ ml_status ml_prepare_call(ml_engine *engine, const ml_call *c, ml_node_plan *row
     return status == ML_OK ? ML_OK : ml_blame(c, status);
 }
 
-/* Marks outputs whose shapes a run will give: those that prepare left open, or all. The shape that
- * the file states for them is a hint at best, so they lose it: unknown is better than wrong.
- * Returns the bytes of the others. */
+/* Marks outputs whose shapes are set by runs: those that prepare left open, or all. The shape in
+ * the file is at best a hint for them, and is dropped: unknown is better than wrong. Returns the
+ * bytes of the other outputs. */
 static int64_t leave_open(const ml_call *c, uint32_t open) {
     int64_t bytes = 0;
     for (int32_t i = 0; i < c->n_outputs; i++) {
@@ -169,7 +169,7 @@ static int64_t leave_open(const ml_call *c, uint32_t open) {
     return bytes;
 }
 
-/* The bytes of all inputs, -1 if one is not known yet. */
+/* The bytes of all inputs together; -1 if the size of one is unknown. */
 static int64_t known_bytes(const ml_call *c) {
     int64_t bytes = 0;
     for (int32_t i = 0; i < c->n_inputs; i++) {
@@ -181,14 +181,13 @@ static int64_t known_bytes(const ml_call *c) {
     return bytes;
 }
 
-/* Rough is enough: it only spreads looks at the clock over a run, and more than there are between
- * two of them make no difference. */
+/* An estimate is enough: it only spaces out readings of the clock. Above ML_TICKS_PER_LOOK the
+ * exact value does not matter. */
 static uint8_t ticks_of(int64_t bytes) {
     return (uint8_t)(bytes >> 12 >= UINT8_MAX ? UINT8_MAX : 1 + (bytes >> 12));
 }
 
-/* A node that is open has been prepared, and is not stale: what waits in it is values, not
- * shapes. */
+/* An open node has been prepared and is not stale: it waits for values, not for shapes. */
 static ml_status sweep_node(ml_engine *engine, const ml_call *c, const ml_node *node,
                             ml_node_plan *row) {
     int64_t bytes = known_bytes(c);

@@ -1,4 +1,4 @@
-/* blockwise.c -- the scales of constants that are quantized in blocks. */
+/* blockwise.c -- reads the scales of constants that are quantized in blocks. */
 #include "rules/blockwise.h"
 
 #include "math/float_math.h"
@@ -15,9 +15,10 @@ ml_status ml_read_blocks(const ml_call *c, int i, int32_t *block, ml_array *scal
                        "tensor '%s', the scales of '%s', must be a constant of f16 or f32",
                        core->tensor_name(c, row->scales_tensor), ml_input_name(c, i));
     if (row->zero_points_tensor >= 0 || row->quantization.block_size < 1)
-        return ml_fail(c, ML_UNSUPPORTED,
-                       "tensor '%s' has blocks of %d and zero points, it must have blocks alone",
-                       ml_input_name(c, i), row->quantization.block_size);
+        return ml_fail(
+            c, ML_UNSUPPORTED,
+            "tensor '%s' is quantized in blocks of %d with zero points, must have no zero points",
+            ml_input_name(c, i), row->quantization.block_size);
     const int64_t count = from->bytes / (from->type == ML_F16 ? 2 : 4);
     float *values = ml_keep(c, count * (int64_t)sizeof *values);
     if (!values) return c->env->error->status;

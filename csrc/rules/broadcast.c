@@ -1,14 +1,15 @@
-/* broadcast.c -- collapses two shapes that broadcast into rows of one kind. */
+/* broadcast.c -- reduces two shapes that broadcast to rows of one kind, and computes the rows. */
 #include "rules/broadcast.h"
 
-/* One dimension of the output, or several merged: how many elements, and which input is repeated
- * along it. */
+/* One dimension of the output, or several merged: the number of its elements, and which input is
+ * repeated along it. */
 typedef struct run {
     int64_t size;
     int32_t kind;
 } run;
 
-/* The runs of `out`, innermost first; returns how many. Outer ones are counted in 32 bits. */
+/* The runs of `out`, innermost first; returns their number. Outer runs have at most 2^31 - 1
+ * elements. */
 static int32_t collapse(const ml_shape *a, const ml_shape *b, const ml_shape *out,
                         run runs[ML_MAX_RANK]) {
     int32_t n = 0;
@@ -75,8 +76,8 @@ ml_status ml_prepare_broadcast(const ml_call *c, ml_wish *wish) {
     return ml_broadcast_prepare(c, c->blob);
 }
 
-/* Rows of an output that lie side by side, those of one index of the outer dimensions but the
- * innermost, or a piece of a row. */
+/* Adjacent rows of the output (those with the same index in all outer dimensions but the
+ * innermost), or a piece of a row. */
 typedef struct stretch {
     const char *a;
     const char *b;
@@ -87,16 +88,16 @@ typedef struct stretch {
     int64_t b_row;
 } stretch;
 
-/* What is done to stretches: a rule, by a primitive where there are arguments for one. */
+/* How stretches are computed: by a rule, or by a primitive if there are arguments for one. */
 typedef struct job {
     const ml_row_rule *rule;
     const ml_zip_f32_args *zip;
-    int64_t piece; /* elements of a row that are taken at a time */
+    int64_t piece; /* elements of a row that are computed at a time */
     int64_t pieces; /* of a row */
     int64_t copies; /* of a row that is repeated; 0: none are made */
 } job;
 
-/* The stretch that begins with `from` elements skipped of a row. */
+/* The stretch that begins at element `from` of a row. */
 static stretch stretch_at(const ml_call *c, const ml_row_rule *rule, int64_t row, int64_t from) {
     const ml_broadcast *s = c->blob;
     const int64_t a_row = s->row_kind == ML_ROW_SCALAR_A ? 1 : s->row,
@@ -119,8 +120,9 @@ static stretch stretch_at(const ml_call *c, const ml_row_rule *rule, int64_t row
 
 enum { COPIES_BYTES = 4096, LEAST_COPIES = 4 };
 
-/* How many copies of the row that one input repeats along the innermost outer dimension are worth
- * making: 0 where it repeats none, or a long one. A bias, or a slope a channel, is such a row. */
+/* How many copies are worth making of a row that one input repeats along the innermost outer
+ * dimension; 0 if there is none, or if it is long. A bias, or a slope per channel, is such a
+ * row. */
 static int64_t copies_of(const ml_broadcast *s, const ml_row_rule *rule) {
     const int32_t steps = (s->a_steps & 1) + (s->b_steps & 1);
     if (s->row_kind != ML_ROW_FULL || s->n_outer == 0 || steps != 1) return 0;
@@ -129,7 +131,8 @@ static int64_t copies_of(const ml_broadcast *s, const ml_row_rule *rule) {
     return copies < LEAST_COPIES ? 0 : copies;
 }
 
-/* Short rows, several at a time: `copies` of the repeated one make them one long row. */
+/* Computes short rows, several at a time: with `copies` of the repeated row they are one long
+ * row. */
 static void repeated_rows(const ml_call *c, const ml_row_rule *rule, const stretch *t,
                           int64_t copies) {
     _Alignas(64) char repeated[COPIES_BYTES];
@@ -145,8 +148,8 @@ static void repeated_rows(const ml_call *c, const ml_row_rule *rule, const stret
     }
 }
 
-/* Whether rows of bytes, each with an element of its own for all of it, are short: many at a time
- * are then rows of elements. */
+/* Whether rows of bytes are short, and the other input has one element per row: then many rows are
+ * computed at a time, with that element repeated. */
 static bool is_spread(const ml_broadcast *s, const ml_row_rule *rule) {
     const bool bytes = rule->a_bytes == 1 && rule->b_bytes == 1;
     return bytes && s->row_kind != ML_ROW_FULL && s->n_outer > 0 && s->row <= COPIES_BYTES / 8;
@@ -158,7 +161,7 @@ static void spread_rows(const ml_call *c, const ml_row_rule *rule, const stretch
     const char *one = of_b ? t->b : t->a;
     const int64_t step = of_b ? t->b_row : t->a_row, most = COPIES_BYTES / t->n;
     const bool full =
-        (of_b ? t->a_row : t->b_row) == t->n; /* else the long rows are one and the same */
+        (of_b ? t->a_row : t->b_row) == t->n; /* else it is always the same long row */
     for (int64_t r = 0, count; r < t->rows; r += count) {
         count = full ? ml_min_s64(most, t->rows - r) : 1;
         for (int64_t i = 0; i < count; i++)
@@ -180,7 +183,7 @@ static void zip_rows(const ml_call *c, const ml_zip_f32_args *args, const stretc
     c->env->simd->zip_f32(&zip);
 }
 
-/* The same of floats, in two calls: whole rows of copies, and what is left. */
+/* The same for floats, in two calls: full rows of copies, and the rest. */
 static void zip_repeated_rows(const ml_call *c, const ml_zip_f32_args *args, const stretch *t,
                               int64_t copies) {
     _Alignas(64) char repeated[COPIES_BYTES];

@@ -1,7 +1,7 @@
-/* broadcast.h -- numpy broadcasting of two inputs, prepared once per shape and walked row by row.
+/* broadcast.h -- numpy broadcasting of two inputs: prepared once per shape, computed row by row.
  *
- * Prepare drops dimensions of 1 and merges neighbours that broadcast alike, so most nodes come down
- * to a single row: both inputs full, or one of them a scalar. What remains is a nest of at most 7
+ * Prepare drops dimensions of 1 and merges neighbours that broadcast in the same way, so most nodes
+ * become a single row: both inputs full, or one of them a scalar. Otherwise there are at most 7
  * outer dimensions around rows of one kind. */
 #ifndef ML_BROADCAST_H
 #define ML_BROADCAST_H
@@ -22,8 +22,8 @@ typedef struct ml_broadcast {
     int64_t rows;
     int32_t dims[ML_MAX_RANK - 1]; /* outer dimensions, innermost first */
     uint8_t row_kind;
-    uint8_t n_outer; /* 0: one row is all */
-    /* Bit d: the input steps along outer dimension d; it broadcasts where it does not. */
+    uint8_t n_outer; /* 0: there is only one row */
+    /* Bit d: the input steps along outer dimension d; else it is broadcast there. */
     uint8_t a_steps;
     uint8_t b_steps;
 } ml_broadcast;
@@ -33,10 +33,11 @@ typedef struct ml_broadcast {
 ml_status ml_broadcast_shape(const ml_call *c, const ml_shape *a, const ml_shape *b, ml_shape *out);
 /* Checks that inputs 0 and 1 broadcast, shapes output 0 and fills `blob`. */
 ml_status ml_broadcast_prepare(const ml_call *c, ml_broadcast *blob);
-/* The same as a kernel's prepare, for blobs that are an ml_broadcast and nothing else. */
+/* The same as the prepare of a kernel whose blob is just an ml_broadcast. */
 ml_status ml_prepare_broadcast(const ml_call *c, ml_wish *wish);
 
-/* What is done to the rows: `row`(c, a, b, y, n, kind), and bytes of an element of each operand. */
+/* How rows are computed, by `row`(c, a, b, y, n, kind), and the bytes of an element of each
+ * operand. */
 typedef void ml_row_fn(const ml_call *c, const void *a, const void *b, void *y, int64_t n,
                        int32_t kind);
 typedef struct ml_row_rule {
@@ -45,11 +46,11 @@ typedef struct ml_row_rule {
     int32_t b_bytes;
     int32_t y_bytes;
 } ml_row_rule;
-/* Eval: all rows, in blocks; long rows are cut. */
+/* Eval: computes all rows, in blocks; long rows are cut. */
 ml_status ml_broadcast_rows(const ml_call *c, const ml_row_rule *rule);
 
-/* Defines eval `name`, which hands each row to name##_row(c, a, b, y, n, kind). One short row is
- * all that most nodes have: they go straight to it. Output 0 may be exactly one of the inputs. */
+/* Defines eval `name`, which passes each row to name##_row(c, a, b, y, n, kind). Most nodes have
+ * just one short row, and call it directly. Output 0 may be exactly one of the inputs. */
 #define ML_BINARY_ROWS(name, in_type, out_type) ML_BINARY_ROWS_OF(name, in_type, in_type, out_type)
 #define ML_BINARY_ROWS_OF(name, a_type, b_type, out_type) \
     static void name##_any(const ml_call *c, const void *a, const void *b, void *y, int64_t n, \
@@ -64,9 +65,9 @@ ml_status ml_broadcast_rows(const ml_call *c, const ml_row_rule *rule);
         return ML_OK; \
     }
 
-/* The same for y = EXPRESSION of an element `u` of input 0, `v` of input 1, and of `p`, as a
- * CONTEXT of rules/context.h says. Each element is read before it is written: that is all ivdep
- * asserts. */
+/* The same for y = EXPRESSION, which may use an element `u` of input 0, `v` of input 1, and `p`,
+ * which CONTEXT declares (rules/context.h). ivdep only states that each element is read before it
+ * is written. */
 #define ML_BINARY(name, in_type, out_type, CONTEXT, EXPRESSION) \
     ML_BINARY_OF(name, in_type, in_type, out_type, CONTEXT, EXPRESSION)
 /* The same for inputs of two types. */
@@ -99,9 +100,9 @@ ml_status ml_broadcast_rows(const ml_call *c, const ml_row_rule *rule);
         }                                                                                     \
     }
 
-/* The same of floats by a primitive: FUNCTION of simd.h's zip_f32, which is EXPRESSION, clamped to
- * LOW .. HIGH. The few elements that nodes of small models have take less time than the primitive's
- * call. */
+/* The same for floats, by FUNCTION of the primitive zip_f32 (simd.h), clamped to LOW .. HIGH.
+ * EXPRESSION is the same function: nodes with few elements use it, because that takes less time
+ * than a call of the primitive. */
 #define ML_BINARY_F32(name, FUNCTION, CONTEXT, LOW, HIGH, EXPRESSION)               \
     ML_BINARY_ROW(name, float, float, float, ML_NO_CONTEXT, EXPRESSION)             \
     static ml_status name(const ml_call *c) {                                       \
@@ -116,8 +117,8 @@ ml_status ml_broadcast_rows(const ml_call *c, const ml_row_rule *rule);
 enum { ML_FEW_ELEMENTS = 32 };
 ml_status ml_broadcast_f32(const ml_call *c, int32_t function, float low, float high);
 
-/* The same of int32 by a primitive: FUNCTION of simd.h's zip_s32, clamped to LOW .. HIGH, which may
- * be of what CONTEXT declares. */
+/* The same for int32, by FUNCTION of the primitive zip_s32 (simd.h), clamped to LOW .. HIGH, which
+ * may use what CONTEXT declares. */
 #define ML_BINARY_S32(name, FUNCTION, CONTEXT, LOW, HIGH)                                       \
     static void name##_row(const ml_call *c, const uint32_t *a, const uint32_t *b, uint32_t *y, \
                            int64_t n, int32_t kind) {                                           \
@@ -127,11 +128,11 @@ ml_status ml_broadcast_f32(const ml_call *c, int32_t function, float low, float 
     }                                                                                           \
     ML_BINARY_ROWS(name, uint32_t, uint32_t)
 
-/* In a row: what makes its blob an ml_broadcast. */
+/* In a kernel's row: its blob is an ml_broadcast. */
 #define ML_PREPARED_BROADCAST \
     .blob_bytes = (int32_t)sizeof(ml_broadcast), .prepare = ml_prepare_broadcast
-/* A row whose prepare is ml_prepare_broadcast; `...` are the rows of its table. That with params
- * clamps by them. */
+/* A kernel's row whose prepare is ml_prepare_broadcast; `...` are the rows of its table. The one
+ * with params clamps by them. */
 #define ML_BINARY_KERNEL(kernel_name, params, more_flags, ...)                        \
     {.abi = ML_KERNEL_ABI, .flags = ML_KERNEL_CLAMPS | (more_flags),                  \
      .name = (kernel_name), ML_PARAMS_OF(params),                                     \

@@ -1,7 +1,7 @@
-/* byte_rows.c -- products and sums of rows of bytes that may lie on several lines. */
+/* byte_rows.c -- computes products and sums of rows of bytes, which may lie on several lines. */
 #include "rules/byte_rows.h"
 
-enum { GROUP = 4 /* bytes of a row that meet at a time */ };
+enum { GROUP = 4 /* bytes of a row that are multiplied at a time */ };
 
 static void take_rows(const ml_byte_rows *rows, const ml_weights_s8 *weights,
                       ml_matmul_s8_args *args) {
@@ -10,7 +10,7 @@ static void take_rows(const ml_byte_rows *rows, const ml_weights_s8 *weights,
     args->pieces = weights->pieces;
     args->flip = rows->flip;
     args->k = weights->k;
-    /* A piece of less than a group stands in front of zeros. */
+    /* A piece of less than a group is followed by zeros. */
     if (args->k < GROUP && rows->is_copy) args->k = GROUP;
 }
 

@@ -1,4 +1,5 @@
-/* bytes.c -- packs weights of bytes, and makes bytes of what meets them. */
+/* bytes.c -- packs weights of bytes, and converts the rows that are multiplied with them to
+ * bytes. */
 #include "rules/bytes.h"
 
 #include "math/float_math.h"
@@ -125,7 +126,8 @@ static ml_status quantize_body(const ml_call *c, int64_t first, int64_t end, int
     return ML_OK;
 }
 
-/* A slice in pieces: the range of each, then their bytes by the range of all. */
+/* A slice is cut into pieces: first the range of each is found, then all are quantized by the
+ * common range. */
 enum { PIECE = 16 << 10, PIECES = 64 };
 
 typedef struct pieces {

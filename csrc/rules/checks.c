@@ -1,4 +1,4 @@
-/* checks.c -- what rows' checks ask about quantization. */
+/* checks.c -- checks of quantization and options, for the `check` of kernels' rows. */
 #include "rules/checks.h"
 
 #include <math.h>
@@ -136,7 +136,7 @@ ml_status ml_check_decomposition(const ml_call *c, const double *known, int n_kn
     const ml_node_option at = ml_option_of_node(c, "decomposition_subgraph_index");
     const int64_t number = at.integer;
     const ml_subgraph_row *body = c->env->core->subgraph_row(c, (int32_t)number);
-    if (!at.kind) return ML_OK; /* a custom operator of that name: it has none */
+    if (!at.kind) return ML_OK; /* a custom operator of that name has no decomposition */
     if (!body) return ml_fail(c, ML_UNSUPPORTED, "there is no subgraph %lld", (long long)number);
     for (int32_t i = 0; i < body->n_tensors; i++) {
         const ml_tensor_row *t = &body->tensors[i];
@@ -144,8 +144,10 @@ ml_status ml_check_decomposition(const ml_call *c, const double *known, int n_kn
         if (!values || t->type != ML_F32) continue;
         for (int64_t j = 0; j < t->bytes / (int64_t)sizeof *values; j++)
             if (!is_known((double)values[j], known, n_known))
-                return ml_fail(c, ML_UNSUPPORTED, "tensor %d of its decomposition holds %g", i,
-                               (double)values[j]);
+                return ml_fail(
+                    c, ML_UNSUPPORTED,
+                    "constant %d of its decomposition holds %g, which is not part of the operator",
+                    i, (double)values[j]);
     }
     return ML_OK;
 }

@@ -1,5 +1,5 @@
-/* context.h -- where the `p` of an expression in ML_UNARY or ML_BINARY comes from: a copy, which
- * stores cannot change. */
+/* context.h -- macros that declare the `p` of an expression in ML_UNARY or ML_BINARY. It is a copy,
+ * so the compiler knows that stores do not change it. */
 #ifndef ML_RULES_CONTEXT_H
 #define ML_RULES_CONTEXT_H
 

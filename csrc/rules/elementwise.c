@@ -1,4 +1,4 @@
-/* elementwise.c -- operators of one input whose output has its shape. */
+/* elementwise.c -- operators of one input whose output has the same shape. */
 #include "rules/elementwise.h"
 
 #include "simd/simd.h"

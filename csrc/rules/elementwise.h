@@ -1,8 +1,8 @@
-/* elementwise.h -- operators of one input whose output has its shape: each element is a function of
- * one, in place too.
+/* elementwise.h -- operators of one input whose output has the same shape: each element is a
+ * function of one input element. They may run in place.
  *
- * A family writes the function; the loop, the blob and the table of 256 entries that a function of
- * one byte comes down to are made here:
+ * A family writes the function. The loop, the blob, and the table of 256 entries for functions of
+ * one byte are made here:
  *
  *     ML_UNARY(leaky_relu_f32, float, float, ML_PARAMS_AS(leaky_params),
  *              x > 0.0f ? x : p.alpha * x)
@@ -27,8 +27,8 @@ typedef struct ml_elementwise {
 /* Output 0 has the shape of input 0. */
 ml_status ml_prepare_elementwise(const ml_call *c, ml_wish *wish);
 
-/* Defines eval `name`: y[i] = EXPRESSION of an element `x` and of `p`, as a CONTEXT of
- * rules/context.h says. Each element is read before it is written: that is all ivdep asserts. */
+/* Defines eval `name`: y[i] = EXPRESSION, which may use an element `x`, and `p`, which CONTEXT
+ * declares (rules/context.h). ivdep only states that each element is read before it is written. */
 #define ML_UNARY(name, in_type, out_type, CONTEXT, EXPRESSION)                   \
     ML_UNARY_BLOCK(name, in_type, out_type, CONTEXT, EXPRESSION)                 \
     ML_ELEMENTWISE(name, name##_block)
@@ -46,7 +46,8 @@ ml_status ml_prepare_elementwise(const ml_call *c, ml_wish *wish);
         return ML_OK;                                                            \
     }
 
-/* The same of floats by a primitive: y[i] = FUNCTION of simd.h's map_f32, of x[i], A and B. */
+/* The same for floats by a primitive: y[i] = FUNCTION(x[i], A, B), a function of map_f32
+ * (simd.h). */
 #define ML_UNARY_F32(name, FUNCTION, CONTEXT, A, B)                              \
     static ml_status name##_block(const ml_call *c, int64_t first, int64_t end,  \
                                   int32_t worker, void *args) {                  \
@@ -63,9 +64,9 @@ ml_status ml_prepare_elementwise(const ml_call *c, ml_wish *wish);
     }                                                                            \
     ML_ELEMENTWISE_LONGER(name, name##_block, 2)
 
-/* Defines eval `name`: `body` over the elements, in blocks. */
+/* Defines eval `name`, which runs `body` over the elements, in blocks. */
 #define ML_ELEMENTWISE(name, body) ML_ELEMENTWISE_LONGER(name, body, 1)
-/* The same where an element takes as long as `cost` of others. */
+/* The same if an element takes `cost` times as long as usual. */
 #define ML_ELEMENTWISE_LONGER(name, body, cost)                                  \
     static ml_status name(const ml_call *c) {                                    \
         const int64_t n = ((const ml_elementwise *)c->blob)->count;              \
@@ -74,9 +75,9 @@ ml_status ml_prepare_elementwise(const ml_call *c, ml_wish *wish);
         return ml_parallel(c, n, ml_even_grain(n, grain), body, NULL);           \
     }
 
-/* A function of quantized integers, `int32_t one(int32_t x, const context *p)`, whose context `void
- * fill(const ml_call *, context *)` derives from scales: 16 bits are computed, 8 bits looked up in
- * 256 entries. */
+/* Defines evals for a function of quantized integers, `int32_t one(int32_t x, const context *p)`;
+ * `void fill(const ml_call *, context *)` derives its context from scales. 16-bit elements are
+ * computed, 8-bit ones looked up in 256 entries. */
 #define ML_UNARY_QUANTIZED(name, context, fill, one)                                   \
     static int64_t name##_derive(const ml_call *c, void *to) {                         \
         if (to) fill(c, to);                                                           \
@@ -95,15 +96,15 @@ ml_status ml_prepare_elementwise(const ml_call *c, ml_wish *wish);
 
 /* y[i] = table[x[i]], with the 256 bytes of the derived block. */
 ml_status ml_lookup(const ml_call *c);
-/* Derives them: entry by entry what `one` makes of the integer, s8 or u8 as input 0 is, that the
- * byte stands for. */
+/* Derives the table: each entry is the result of `one` for the integer of that byte, s8 or u8 like
+ * input 0. */
 int64_t ml_derive_lookup(const ml_call *c, void *to, int32_t (*one)(int32_t x, const void *p),
                          const void *p);
 
-/* In a row: what makes its blob an ml_elementwise. */
+/* In a kernel's row: its blob is an ml_elementwise. */
 #define ML_PREPARED_ELEMENTWISE \
     .blob_bytes = (int32_t)sizeof(ml_elementwise), .prepare = ml_prepare_elementwise
-/* A row whose prepare is ml_prepare_elementwise; `...` are the rows of its table. */
+/* A kernel's row whose prepare is ml_prepare_elementwise; `...` are the rows of its table. */
 #define ML_UNARY_KERNEL(kernel_name, params, ...)                                                  \
     {.abi = ML_KERNEL_ABI, .name = (kernel_name), ML_PARAMS_OF(params),                            \
      .blob_bytes = (int32_t)sizeof(ml_elementwise), .prepare = ml_prepare_elementwise,             \

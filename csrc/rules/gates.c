@@ -31,7 +31,7 @@ bool ml_gates_known(const ml_call *c, const ml_gates *g) {
     return true;
 }
 
-/* Bytes of one gate's. */
+/* Bytes of the packed weights of one gate. */
 static int64_t gate_bytes(const ml_call *c, const ml_gates *g) {
     int64_t bytes = g->type == ML_F32
                         ? ml_packed_f32(c->env->simd, g->outputs, g->k) * (int64_t)sizeof(float)
@@ -97,7 +97,7 @@ static void multiply_floats(const ml_call *c, const gate_args *a, int64_t gate) 
     c->env->simd->matmul_f32(&product);
 }
 
-/* Sums of quantized floats become floats where they are. */
+/* Converts sums of quantized floats to floats, in place. */
 static void scale_sums(const ml_gate_rows *rows, const ml_gates *g, float of_weights, void *sums) {
     const int32_t *from = sums;
     float *y = sums;

@@ -1,4 +1,4 @@
-/* half.c -- 16-bit floats by way of float32, a stretch at a time. */
+/* half.c -- computes operators of 16-bit floats in float32, a stretch at a time. */
 #include "rules/half.h"
 
 enum { STRETCH = 1024 }; /* elements: two of them as floats stay in the first-level cache */
@@ -42,7 +42,7 @@ ml_status ml_narrow_f16(const ml_call *c) {
     return ml_in_blocks(c, ((const ml_elementwise *)c->blob)->count, 1, narrow_block, NULL);
 }
 
-/* Stretches of both operands, of which a scalar is widened once. */
+/* Stretches of both operands; a scalar is widened only once. */
 typedef struct operands {
     float a[STRETCH];
     float b[STRETCH];

@@ -1,13 +1,13 @@
-/* half.h -- operators of 16-bit floats by way of float32: a stretch is widened, goes through the
- * primitive or the row of floats, and is rounded once, to nearest, ties to even. The same bits at
- * all levels where that primitive has them. */
+/* half.h -- operators of 16-bit floats, computed in float32: elements are widened, go through the
+ * primitive or the row function for float32, and are rounded once, to nearest, ties to even. All
+ * levels give the same bits if the primitive does. */
 #ifndef ML_RULES_HALF_H
 #define ML_RULES_HALF_H
 
 #include "rules/broadcast.h"
 #include "rules/elementwise.h"
 
-/* FUNCTION of simd.h's map_f32, of x[i], A and B: as ML_UNARY_F32. */
+/* Like ML_UNARY_F32: FUNCTION(x[i], A, B) of map_f32 (simd.h). */
 #define ML_UNARY_F16(name, FUNCTION, CONTEXT, A, B)                              \
     static ml_status name##_block(const ml_call *c, int64_t first, int64_t end,  \
                                   int32_t worker, void *args) {                  \
@@ -18,14 +18,14 @@
         return ML_OK;                                                            \
     }                                                                            \
     ML_ELEMENTWISE(name, name##_block)
-/* Elements first .. end - 1 of input 0, to output 0; what `map` says of x, y and n is left out. */
+/* Computes elements first .. end - 1 of output 0 from input 0; x, y and n of `map` are ignored. */
 void ml_map_f16(const ml_call *c, int64_t first, int64_t end, const ml_map_f32_args *map);
 
-/* Evals of the conversions themselves, whose blobs are an ml_elementwise. */
+/* Evals of the conversions; their blobs are an ml_elementwise. */
 ml_status ml_widen_f16(const ml_call *c);
 ml_status ml_narrow_f16(const ml_call *c);
 
-/* FUNCTION of simd.h's zip_f32, clamped to LOW .. HIGH. */
+/* Like ML_BINARY_F32: FUNCTION of zip_f32 (simd.h), clamped to LOW .. HIGH. */
 #define ML_BINARY_F16(name, FUNCTION, CONTEXT, LOW, HIGH)                                          \
     static void name##_row(const ml_call *c, const uint16_t *a, const uint16_t *b, uint16_t *y,    \
                            int64_t n, int32_t kind) {                                              \
@@ -35,11 +35,11 @@ ml_status ml_narrow_f16(const ml_call *c);
                                       .low = (LOW), .high = (HIGH)});                              \
     }                                                                                              \
     ML_BINARY_ROWS(name, uint16_t, uint16_t)
-/* A row; what `zip` says of a, b, y and rows is left out. y may be an input. */
+/* Computes one row; a, b, y and rows of `zip` are ignored. y may be an input. */
 void ml_zip_f16(const ml_simd *simd, const uint16_t *a, const uint16_t *b, uint16_t *y,
                 const ml_zip_f32_args *zip);
 
-/* What `row_f32` makes of float32, an ml_row_fn whose output is `out_type`. */
+/* The same by `row_f32`, an ml_row_fn of float32 inputs whose output is `out_type`. */
 #define ML_BINARY_F16_BY(name, out_type, row_f32)                                                  \
     static void name##_row(const ml_call *c, const uint16_t *a, const uint16_t *b, out_type *y,    \
                            int64_t n, int32_t kind) {                                              \

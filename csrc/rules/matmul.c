@@ -1,9 +1,9 @@
-/* matmul.c -- blocks of rows times packed weights. */
+/* matmul.c -- multiplies blocks of rows with packed weights. */
 #include "rules/matmul.h"
 
 enum { BLOCK_BYTES = 64 << 10, MANY_ROWS = 7 };
 
-/* What an output costs beside its products. */
+/* The cost of an output besides its products. */
 enum { OUTPUT_COST = 8 };
 
 static int64_t blocks_of(int64_t count, int64_t block) {
@@ -174,8 +174,8 @@ static ml_status float_body(const ml_call *c, int64_t first, int64_t end, int32_
     return ML_OK;
 }
 
-/* Few rows of their own memory are worth dividing by columns; never so that the last ones are
- * summed in another order. */
+/* How many columns a block has. Few rows, if they lie in the input itself, are divided by columns;
+ * but never so that the last columns would be summed in another order. */
 static int64_t columns_of(const ml_blocks *b, bool filled) {
     const int64_t blocks = blocks_of(b->rows, b->block), least = b->block < MANY_ROWS ? 128 : 32;
     if (filled || b->groups > 1 || blocks > 8 || b->n < 2 * least) return b->n > 0 ? b->n : 1;

@@ -1,6 +1,6 @@
-/* matmul.h -- rows of floats, a block at a time, times packed weights (input 1) plus bias (input
- * 2), what convolutions and fully connected layers come down to; and what becomes of the sums of
- * integers, which matmul_s8.h multiplies. */
+/* matmul.h -- multiplies rows of floats, a block at a time, with packed weights (input 1) and adds
+ * a bias (input 2), for convolutions and fully connected layers; and requantizes sums of integers,
+ * which matmul_s8.h computes. */
 #ifndef ML_RULES_MATMUL_H
 #define ML_RULES_MATMUL_H
 
@@ -8,48 +8,49 @@
 #include "rules/work.h"
 #include "simd/simd.h"
 
-/* The pack of float weights (outputs, ...): in panels, each of `groups` groups by itself. */
+/* Packs float weights (outputs, ...) in panels, each of `groups` groups by itself. */
 int64_t ml_pack_weights_f32(const ml_call *c, void *to, int32_t groups);
-/* The same panels of k rows of n floats each: weights that have their outputs innermost. */
+/* Packs k rows of n floats into the same panels, for weights whose outputs are the innermost
+ * dimension. */
 void ml_pack_columns_f32(const ml_simd *simd, const float *from, int64_t n, int64_t k, float *to);
 
-/* In a blob: the product's sizes. */
+/* The sizes of the product, as part of a blob. */
 typedef struct ml_blocks {
     int64_t rows;
-    int64_t k; /* values of a row */
+    int64_t k; /* values in a row */
     int32_t n; /* outputs of a group */
     int32_t groups; /* each has rows of its own, and writes n of a row's n * groups outputs */
     int32_t block; /* rows at a time */
 } ml_blocks;
 
-/* Rows first .. first + count - 1 of one group; its memory is a worker's. */
+/* Rows first .. first + count - 1 of one group; their memory belongs to a worker. */
 typedef struct ml_block {
     int64_t first;
     int64_t count;
     int32_t group;
-    float *rows; /* of k each */
+    float *rows; /* rows of k values */
 } ml_block;
 
-/* Whether output 0 is so large that what is written of it is not near. */
+/* Whether output 0 is larger than the cache, so that written parts are not in it. */
 static inline bool ml_is_far(const ml_call *c) { return ml_out_tensor(c, 0)->bytes > 512 << 10; }
 
 typedef void ml_block_fn(const ml_call *c, const ml_block *b);
 
-/* How many outputs take as long as `n`: those that fill vectors. */
+/* `n` rounded up to full vectors, which take as long. */
 static inline int64_t ml_outputs_paid(const ml_simd *simd, int64_t n) {
     return n <= ML_FEW_OUTPUTS ? ML_FEW_OUTPUTS : ml_round_up(n, simd->matmul_f32_panel);
 }
 
-/* Prepare: the block's size and scratch. ML_SHAPE_ERROR when a row is too long. */
+/* Prepare: sets the size of a block, and scratch. ML_SHAPE_ERROR if a row is too long. */
 ml_status ml_prepare_floats(const ml_call *c, ml_wish *wish, ml_blocks *b, bool filled);
-/* Eval: `fill` writes a block's rows, NULL where they are the input itself. */
+/* Eval: `fill` writes the rows of a block; NULL if the input itself has them. */
 ml_status ml_multiply_floats(const ml_call *c, const ml_blocks *b, ml_block_fn *fill, float minimum,
                              float maximum);
 
-/* What multipliers make of the sums of a block, for `finish`: n outputs from `first` on of `rows`
- * rows, y_stride elements apart in y; bias (of all outputs) may be NULL. */
+/* Sums of a block to be turned into outputs by `finish`: n outputs from number `first` on, in
+ * `rows` rows, which are y_stride elements apart in y. bias (for all outputs) may be NULL. */
 typedef struct ml_requantized {
-    const void *bias; /* int32, of int64 sums int64, of floats float */
+    const void *bias; /* int32; int64 for int64 sums; float for floats */
     const void *sums; /* rows of n int32, or int64 */
     int64_t rows;
     int64_t first;
@@ -57,17 +58,16 @@ typedef struct ml_requantized {
     void *y;
     int64_t y_stride;
 } ml_requantized;
-/* To s16, and to s8 or u8 (the low byte is the same), of sums below such a limit as requantize has
- * it. */
+/* To s16; and to s8 or u8 (the low byte is the same), with a limit of sums as in requantize. */
 void ml_requantize_s16(const ml_call *c, const ml_requantized *r);
 ml_requantize_args ml_requantize_args_of(const ml_call *c, const ml_requantized *r, int32_t limit);
 void ml_requantize_bytes(const ml_call *c, const ml_requantized *r, int32_t limit);
-/* To floats within [minimum, maximum], each row with a scale of its own: sum * (scale * weights'
- * scale), or as CONV_2D with a scale an output has it, (sum * weights' scale) * scale. */
+/* To floats within [minimum, maximum], with a scale per row: sum * (scale * weights' scale), or, as
+ * in CONV_2D with a scale per output, (sum * weights' scale) * scale. */
 typedef enum { ML_SCALES_FIRST, ML_WEIGHTS_FIRST } ml_scaling_order;
 void ml_scale_sums(const ml_call *c, const ml_requantized *r, const float *scales,
                    ml_scaling_order order, float minimum, float maximum);
-/* Of int64 sums to s16, by the 16-bit multiplier. */
+/* From int64 sums to s16, by the 16-bit multiplier. */
 void ml_requantize_wide(const ml_call *c, const ml_requantized *r);
 
 #endif

@@ -1,4 +1,4 @@
-/* matmul_pack.c -- the pack of weights of bytes: groups of outputs one after the other. */
+/* matmul_pack.c -- packs weights of bytes: groups of outputs one after the other. */
 #include "rules/matmul_s8.h"
 
 int64_t ml_pack_weights_s8(const ml_call *c, void *to, const ml_integers *p) {

@@ -1,8 +1,8 @@
-/* matmul_s8.c -- blocks of rows of bytes times packed weights. */
+/* matmul_s8.c -- multiplies blocks of rows of bytes with packed weights. */
 #include "rules/matmul_s8.h"
 
-/* Bytes of a block's copy, of the weights and of the sums that are used again and again while they
- * are near. */
+/* Limits in bytes of a block's copy, and of weights and sums that are used repeatedly while they
+ * are in the cache. */
 enum { COPY_BYTES = 64 << 10, NEAR_BYTES = 96 << 10, NEAR_SUMS = 4 << 10 };
 enum {
     FEW_BLOCKS = 3,
@@ -14,14 +14,14 @@ enum {
 
 /* Sizes ---------------------------------------------------------------------------------------- */
 
-/* What is multiplied and finished at a time, within a block. */
+/* The part of a block that is multiplied and finished at a time. */
 typedef struct part_size {
     int64_t rows;
     int64_t columns;
-    bool fused; /* no sums are kept */
+    bool fused; /* sums are not stored */
 } part_size;
 
-/* Most products are one part: that is found without a division. */
+/* Most products are one part, which is found without a division. */
 static part_size part_of(const ml_integers *p, bool fused) {
     int64_t columns = p->n, rows = p->block;
     if (columns > MOST_COLUMNS || columns * p->k > NEAR_BYTES) {
@@ -37,10 +37,10 @@ static part_size part_of(const ml_integers *p, bool fused) {
     return (part_size){rows, columns, fused};
 }
 
-/* Where things lie in a worker's scratch, after the block's copy: a part's sums, factors and
- * scales of the block's rows. */
+/* Offsets in a worker's scratch, after the block's copy: sums of a part, factors and scales of the
+ * block's rows. */
 typedef struct layout {
-    int64_t sums; /* of s16: of the high bytes, then of the low ones */
+    int64_t sums; /* for s16: sums of high bytes, then of low ones */
     int64_t wide;
     int64_t factors;
     int64_t scales;
@@ -59,7 +59,7 @@ static layout lay_out(const ml_integers *p, part_size part, int64_t planes) {
     return l;
 }
 
-/* Slices of floats that are quantized by themselves. */
+/* The number of slices of floats that are each quantized by themselves. */
 static int64_t slices_of(const ml_integers *p, const ml_integer_rule *rule) {
     return rule->by_row ? p->rows : p->batches;
 }
@@ -86,9 +86,9 @@ ml_status ml_quantize_floats(const ml_call *c, const ml_integers *p, const ml_in
     return ml_quantize_slices(c, ml_in(c, 0), slices, slice_elements(c, slices), asymmetric, &to);
 }
 
-/* Few rows are multiplied at once and on the caller, for what there is to arrange about blocks,
- * parts and workers takes longer than the products: rows of one group, less than is worth two
- * blocks, and weights without a zero point, so that no row needs its sum. */
+/* Whether there are so few rows that they are multiplied at once on the caller's thread, because
+ * arranging blocks, parts and workers would take longer than the products: rows of one group, not
+ * worth two blocks, and weights without a zero point, so that no row needs its sum. */
 static bool is_few(const ml_call *c, const ml_integers *p) {
     const ml_weighted *w = c->derived;
     return p->rows <= FEW_ROWS && p->rows <= p->block && p->groups == 1 && p->batches == 1 &&
@@ -96,7 +96,7 @@ static bool is_few(const ml_call *c, const ml_integers *p) {
            p->n < ML_LEAST_PRODUCTS && p->k * p->n < ML_LEAST_PRODUCTS;
 }
 
-/* After what floats are quantized to. */
+/* The offset of a block's copy: after the bytes of quantized floats. */
 static int64_t copy_at(const ml_call *c, const ml_integers *p, const ml_integer_rule *rule) {
     return ml_input(c, 0)->type == ML_F32 ? ml_quantized_bytes(c, p, rule) : 0;
 }
@@ -133,7 +133,7 @@ ml_status ml_prepare_integers(const ml_call *c, ml_wish *wish, ml_integers *p,
 
 /* Products ------------------------------------------------------------------------------------- */
 
-/* What a row's factor is, by which its sums have columns added. */
+/* What the factor of a row is; factor * column is added to its sums. */
 typedef enum { NO_FACTOR, SAME_FACTOR, SUM_OF_ROW, FACTOR_OF_SLICE } factor_kind;
 
 typedef struct integer_args {
@@ -145,7 +145,7 @@ typedef struct integer_args {
     int64_t planes;
     int64_t batch; /* rows of one */
     int64_t blocks; /* in a batch */
-    int64_t range; /* outputs of a body's item */
+    int64_t range; /* outputs per item of work */
     int64_t ranges;
     int64_t weights_bytes; /* of a group */
     const int32_t *bias;
@@ -156,7 +156,7 @@ typedef struct integer_args {
     int32_t limit; /* of sums, 0: none */
 } integer_args;
 
-/* What a worker multiplies: some outputs of a group, of a block's rows. */
+/* The job of a worker: some outputs of a group, for the rows of a block. */
 typedef struct part_job {
     const integer_args *args;
     ml_weights_s8 weights;
@@ -172,7 +172,7 @@ static int32_t *factors_of(const part_job *j) {
 }
 static float *scales_of(const part_job *j) { return (float *)(j->scratch + j->args->at.scales); }
 
-/* The factors of the block's rows, and scales of slices. */
+/* Finds the factors of the block's rows, and the scales of slices. */
 static void find_factors(const ml_call *c, const part_job *j) {
     const integer_args *a = j->args;
     int32_t *factors = factors_of(j);
@@ -190,7 +190,7 @@ static void find_factors(const ml_call *c, const part_job *j) {
     }
 }
 
-/* ml_join_planes of a row's sums, which wrap in 32 bits; in their place, and in 64 bits. */
+/* ml_join_planes for the sums of a row: in 32 bits, which wrap, in place; and in 64 bits. */
 static void join_narrow(int32_t *restrict high, const int32_t *restrict low,
                         const int32_t *restrict weights, int64_t n) {
     for (int64_t i = 0; i < n; i++)
@@ -202,7 +202,7 @@ static void join_wide(const int32_t *restrict high, const int32_t *restrict low,
     for (int64_t i = 0; i < n; i++) wide[i] = ml_join_planes(high[i], low[i], weights[i]);
 }
 
-/* What the rows from `row` on are multiplied with, but for where the sums go. */
+/* The arguments for the rows from `row` on, except where the sums go. */
 static ml_matmul_s8_args part_args(const part_job *j, int64_t row, int64_t column,
                                    int64_t columns) {
     const integer_args *a = j->args;
@@ -217,7 +217,7 @@ static ml_matmul_s8_args part_args(const part_job *j, int64_t row, int64_t colum
     };
 }
 
-/* Sums of a part, for `finish`. */
+/* Computes the sums of a part, for `finish`. */
 static const void *sums_of_part(const ml_call *c, const part_job *j, int64_t row, int64_t rows,
                                 int64_t column, int64_t columns) {
     const integer_args *a = j->args;
@@ -241,7 +241,7 @@ static const void *sums_of_part(const ml_call *c, const part_job *j, int64_t row
     return a->rule->wide ? (const void *)wide : high;
 }
 
-/* Outputs column .. end - 1 of the block's rows. */
+/* Computes outputs column .. end - 1 of the block's rows. */
 static void run_columns(const ml_call *c, const part_job *j, int64_t column, int64_t end) {
     const integer_args *a = j->args;
     const ml_integers *p = a->product;
@@ -292,8 +292,8 @@ static ml_status integer_body(const ml_call *c, int64_t first, int64_t end, int3
 
 /* The whole ------------------------------------------------------------------------------------ */
 
-/* The zero point of bytes goes by the weights' sums: for few rows as their factor, else once into
- * the bias. */
+/* Subtracts the zero point of bytes times the weights' sums: for few rows as their factor, else
+ * once in the bias. */
 static void center(const ml_call *c, integer_args *a) {
     const ml_integers *p = a->product;
     const ml_weighted *w = c->derived;
@@ -326,8 +326,9 @@ static int64_t parts_of(int64_t count, int64_t part) {
     return count <= part ? 1 : (count + part - 1) / part;
 }
 
-/* Few blocks are worth dividing by outputs, but not often: each range copies the rows anew. Few
- * rows take as long as their weights to be read. */
+/* How many outputs an item has. If there are few blocks, they are divided by outputs too, but into
+ * few ranges, because each range copies the rows again. For few rows, reading the weights
+ * determines the time. */
 static int64_t choose_range(const ml_integers *p) {
     if (p->n <= ML_PANEL_S8 || p->groups > 1 || p->rows > FEW_BLOCKS * p->block) return p->n;
     const int64_t cost = ml_max_s64(p->block * ml_integer_cost(p->k), p->k);

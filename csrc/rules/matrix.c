@@ -1,4 +1,4 @@
-/* matrix.c -- matrices transposed: of 4 bytes by the primitive, of others in tiles. */
+/* matrix.c -- transposes matrices: of 4-byte elements by the primitive, others in tiles. */
 #include "rules/matrix.h"
 
 #include "simd/tiles/transpose.h"

@@ -1,4 +1,4 @@
-/* nest.c -- builds and walks the nest of copies: planes of runs, or matrices. */
+/* nest.c -- builds the nest of copies and carries it out: planes of runs, or matrices. */
 #include "rules/nest.h"
 
 #include "rules/matrix.h"
@@ -51,13 +51,13 @@ void ml_nest_end(ml_nest *nest) {
 typedef struct gather_walk {
     const ml_simd *simd;
     const ml_nest *nest;
-    /* The dimension that makes a plane with the innermost one; -1: there is but one. */
+    /* The dimension that forms a plane with the innermost one; -1: there is only one dimension. */
     int32_t plane;
     int64_t pitches[ML_MAX_RANK]; /* bytes from index to index on the packed side */
 } gather_walk;
 
-/* Runs in the opposite order: `count` of them, from `from` downwards. One of 8 bytes may be two
- * elements of 4. */
+/* Copies `count` runs in reverse order, from `from` downwards. A run of 8 bytes may be two elements
+ * of 4. */
 #define BACKWARDS(name, type)                                                              \
     static void name(uint8_t *to, const uint8_t *from, int64_t count) {                    \
         typedef type run __attribute__((aligned(1)));                                      \
@@ -133,18 +133,18 @@ static void scatter_from(const gather_walk *w, int32_t d, const uint8_t *from, u
     ml_copy_runs(to, from, nest->run, turns[0], turns[1]);
 }
 
-/* Blocks: what is walked is cut into boxes, from the outermost dimension inwards, and runs that are
- * still too long last. */
+/* Blocks: the nest is cut into boxes, from the outermost dimension inwards; runs that are still too
+ * long are cut last. */
 typedef struct boxes {
     const ml_nest *nest;
     const uint8_t *from;
     uint8_t *to;
     int64_t pieces[ML_MAX_RANK + 1]; /* indices of each dimension, then bytes of a run */
-    int64_t blocks[ML_MAX_RANK + 1]; /* so many pieces has each */
+    int64_t blocks[ML_MAX_RANK + 1]; /* number of pieces of each */
     bool scatters;
 } boxes;
 
-/* Enough indices of a matrix's sides for tiles to fill lines of the cache. */
+/* Indices per side of a matrix with which tiles fill cache lines. */
 enum { SIDE = 64 };
 
 static int64_t cut_boxes(boxes *b, int64_t bytes) {
@@ -227,8 +227,8 @@ ml_status ml_nest_scatter(const ml_call *c, const ml_nest *nest, const void *fro
 
 /* 4-bit elements ------------------------------------------------------------------------------- */
 
-/* Elements of both sides from which as many lie together as `*count` says, cut to a block; `at`
- * counts the packed ones. */
+/* The next stretch of elements that is contiguous on both sides: *count elements, at most a block;
+ * `at` counts packed elements. */
 static int64_t next_stretch(const ml_nest *nest, int64_t at, int64_t *count) {
     *count = ml_min_s64(nest->run - at % nest->run, ML_BLOCK_ELEMENTS);
     return ml_nest_at(nest, at);

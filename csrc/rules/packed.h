@@ -8,8 +8,8 @@ static inline uint8_t ml_nibble_bits(const uint8_t *x, int64_t i) {
     return (uint8_t)(x[i / 2] >> (i & 1) * 4 & 15);
 }
 
-/* Puts `count` elements of `from`, from number `first` on, after the `at` elements that `to` has
- * already; what is left of the last byte is 0. */
+/* Appends `count` elements of `from`, from number `first` on, after the `at` elements that `to` has
+ * already; the rest of the last byte becomes 0. */
 static inline void ml_append_nibbles(uint8_t *to, int64_t at, const uint8_t *from, int64_t first,
                                      int64_t count) {
     if (count > 0 && at & 1) {

@@ -1,9 +1,10 @@
-/* pad.c -- the nest of copies with the gaps between its runs filled: from front to back, in blocks
- * of what is written. */
+/* pad.c -- carries out a nest of copies and fills the gaps between its runs: from front to back, in
+ * blocks of output. */
 #include "rules/nest.h"
 #include "rules/work.h"
 
-/* `bytes` of equal elements, so that the last move may begin at any of them. */
+/* Writes `bytes` of equal elements. The last move may begin at any element, because all are
+ * equal. */
 static void fill(uint8_t *to, int64_t bytes, const uint8_t equal[64]) {
     if (bytes <= 0) return;
     if (bytes < 64) {
@@ -26,7 +27,7 @@ typedef struct padding {
     uint8_t equal[64];
 } padding;
 
-/* Bytes in front of line `line`. */
+/* Bytes before line `line`. */
 static int64_t line_at(const padding *p, int64_t line) {
     int64_t at = p->nest->start;
     for (int32_t d = p->nest->n - 2; d >= 0; line /= p->nest->counts[d--])
@@ -47,7 +48,7 @@ static int64_t line_behind(const padding *p, int64_t at) {
     return line;
 }
 
-/* Some runs of a line, and the gaps after them. */
+/* Copies some runs of a line, and fills the gaps after them. */
 static void whole_runs(const padding *p, const uint8_t *from, uint8_t *at, int64_t runs,
                        int64_t gaps) {
     const int64_t run = p->nest->run, gap = p->step - run;
@@ -58,8 +59,8 @@ static void whole_runs(const padding *p, const uint8_t *from, uint8_t *at, int64
         for (int64_t i = 0; i < gaps; i++) fill(at + i * p->step + run, gap, p->equal);
 }
 
-/* What of run `i`, and of the gap after it, lies in first .. end - 1; the line begins at byte
- * `at`. */
+/* The same for the part of run `i`, and of the gap after it, in bytes first .. end - 1; the line
+ * begins at byte `at`. */
 static void part_of_run(const padding *p, const uint8_t *from, int64_t at, int64_t i, int64_t first,
                         int64_t end) {
     const int64_t run = p->nest->run;
@@ -70,7 +71,7 @@ static void part_of_run(const padding *p, const uint8_t *from, int64_t at, int64
     if (i + 1 < p->count) fill(p->to + gap, ml_min_s64(next, end) - gap, p->equal);
 }
 
-/* The same of a line: a run that is cut, whole ones with their gaps, then what is left. */
+/* The same for a line: a run that is cut, whole runs with their gaps, then the rest. */
 static void part_of_line(const padding *p, const uint8_t *from, int64_t at, int64_t first,
                          int64_t end) {
     int64_t i = first > at ? (first - at) / p->step : 0;

@@ -1,4 +1,4 @@
-/* pick.c -- elements of packed types and strings, one by one. */
+/* pick.c -- copies elements of packed types and strings one by one. */
 #include "rules/pick.h"
 
 #include "rules/packed.h"

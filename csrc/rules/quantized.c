@@ -1,4 +1,4 @@
-/* quantized.c -- what depends on the quantization of a node's operands. */
+/* quantized.c -- values that depend on the quantization of operands, for the derive of kernels. */
 #include "rules/quantized.h"
 
 #include <stdarg.h>
@@ -81,8 +81,8 @@ int32_t ml_type_most(int32_t type) {
                             : INT32_MAX;
 }
 
-/* `limit` in steps of the output, cut to the type; infinities are its ends, and so is all without a
- * scale. */
+/* `limit` in steps of the output, clamped to the type's range; infinite limits, and all limits
+ * without a scale, become the ends of the range. */
 static int32_t step_of(float limit, ml_affine output) {
     if (!(output.scale > 0.0f))
         return limit > 0 ? ml_type_most(output.type) : ml_type_least(output.type);

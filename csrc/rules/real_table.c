@@ -1,4 +1,4 @@
-/* real_table.c -- quantized integers by way of a function of reals. */
+/* real_table.c -- functions of reals for quantized integers, by tables. */
 #include "rules/real_table.h"
 
 #include "math/lines_s16.h"
@@ -38,7 +38,7 @@ int64_t ml_derive_real_lines(const ml_call *c, void *to, ml_real_function f, con
         const float middle = ml_round_half_away(f(x + width / 2, p) * steps);
         const float bias =
             ml_round_half_away((ml_round_half_away((after + here) / 2) - middle) / 2);
-        const float y = bias == bias ? here - bias : here; /* infinities: inf - inf */
+        const float y = bias == bias ? here - bias : here; /* inf - inf would be NaN */
         lines->at[i] = (int16_t)cut(y, -32768.0f, 32767.0f);
     }
     lines->at[512] = (int16_t)cut(ml_round_half_away(f(high, p) * steps), -32768.0f, 32767.0f);

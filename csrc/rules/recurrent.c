@@ -1,5 +1,5 @@
-/* recurrent.c -- steps through sequences: inputs are multiplied a chunk of steps at a time, the
- * state step by step. */
+/* recurrent.c -- steps through sequences. Inputs are multiplied with weights for a chunk of steps
+ * at a time, the state step by step. */
 #include "rules/recurrent.h"
 
 #include "rules/matmul.h"
@@ -84,8 +84,8 @@ static int32_t zero_of(const ml_call *c, int32_t input) {
     return centered ? (int32_t)q->zero_points[0] : 0;
 }
 
-/* The products of `steps` steps of an input, from number `first` on. Where batches are first, each
- * has products of its own. */
+/* The products of `steps` steps of an input, from number `first` on. If batches come first, each
+ * batch has products of its own. */
 static ml_status multiply_chunk(const ml_call *c, const ml_recurrent *r, int32_t product,
                                 const char *packed, const ml_gate_rows *room, int64_t first,
                                 int64_t steps) {
@@ -129,7 +129,7 @@ static void put_rows(const ml_call *c, const ml_recurrent *r, int64_t t) {
         memcpy(to + ml_sequence_row(&r->sequence, t, b) * width, state + b * row, (size_t)row);
 }
 
-/* A chunk's steps, whose inputs are multiplied already. */
+/* Runs the steps of a chunk, whose inputs are already multiplied. */
 static ml_status run_steps(const ml_call *c, const ml_recurrent *r, ml_step at,
                            const char *packed_state, int64_t first, int64_t steps, ml_step_fn *step,
                            const void *context, int64_t *work) {

@@ -1,4 +1,4 @@
-/* reduce.c -- the shape rule of reductions. */
+/* reduce.c -- reductions: the shape rule, and the cutting into parts and rows. */
 #include "rules/reduce.h"
 
 #include "simd/simd.h"
@@ -66,8 +66,8 @@ ml_status ml_prepare_reduce(const ml_call *c, ml_wish *wish, ml_reduce *r, int32
     return ML_OK;
 }
 
-/* Columns of a part, where rows are cut, are a multiple of a few vectors, and as many as there may
- * be, for rows are then read on and on; elements of a part. */
+/* If rows are cut, the columns of a part are a multiple of COLUMNS, and as many as possible,
+ * because long rows are read sequentially. MOST_OF_PART limits the elements of a part. */
 enum { COLUMNS = 128, MOST_OF_PART = 1 << 19 };
 
 ml_reduce_parts ml_parts_of(const ml_reduce *r) {
@@ -94,8 +94,7 @@ ml_reduce ml_reduce_some(const ml_reduce *r, int64_t count) {
 
 /* By primitives -------------------------------------------------------------------------------- */
 
-/* Rows of an operand that are taken into results, as ml_fold_f32_args and ml_fold_u8_args have
- * them. */
+/* Rows of an operand to be folded into results, as in ml_fold_f32_args and ml_fold_u8_args. */
 typedef struct fold_rows {
     const char *x;
     char *y;
@@ -113,7 +112,7 @@ typedef struct folding {
     int32_t function;
     float start;
     uint8_t flip;
-    bool in_order; /* row to row, for results depend on that */
+    bool in_order; /* row by row, because results depend on the order */
 } folding;
 
 static void fold_floats(const ml_call *c, const folding *f, const fold_rows *p) {
@@ -147,7 +146,7 @@ static void begin_bytes(const folding *f, char *results, int64_t count) {
     memset(results, f->flip, (size_t)count);
 }
 
-/* A long row, a piece at a time. */
+/* Folds a long row, a piece at a time. */
 static ml_status fold_row(const ml_call *c, const folding *f, fold_rows row, int64_t *work) {
     const int64_t n = row.n;
     ml_status status = ML_OK;
@@ -161,8 +160,8 @@ static ml_status fold_row(const ml_call *c, const folding *f, fold_rows row, int
 
 enum { SHORT_ROW = 64, SIDE_BYTES = 512, ENOUGH_ROWS = 4 };
 
-/* Short rows one upon the other: as many side by side as fill vectors are one row, and their
- * results come together at the end. */
+/* Folds short rows element by element: as many rows as fill vectors are treated as one row, and
+ * their results are combined at the end. */
 static void fold_short_rows(const ml_call *c, const folding *f, const fold_rows *p) {
     _Alignas(64) char results[SIDE_BYTES];
     const int64_t side = SIDE_BYTES / f->element / p->n, whole = p->rows / side;
@@ -181,11 +180,11 @@ static void fold_short_rows(const ml_call *c, const folding *f, const fold_rows 
     f->fold(c, f, &part);
 }
 
-/* As ML_REDUCE's; rows that are taken into the same results go together. */
+/* Like ML_REDUCE; rows with the same results are folded together. */
 static ml_status fold_part(const ml_call *c, const folding *f, const char *x, char *results,
                            const ml_reduce *r, int64_t first, int64_t columns) {
     const bool reduced = r->row_reduced;
-    /* Rows that come to the same results, or to results side by side. */
+    /* Whether rows have the same results, or adjacent results. */
     const bool together = r->n_outer > 0 && (r->kept & 1) == reduced;
     const int64_t outputs = reduced ? r->outputs : r->outputs / r->row;
     fold_rows rows = {.n = columns,
@@ -244,8 +243,8 @@ static ml_status reduce_by(const ml_call *c, folding *f) {
     return ml_in_blocks(c, p->parts.count, p->parts.elements, fold_parts, f);
 }
 
-/* Sums go in order: over many pixels LiteRT's lose what comes of adding row to row, and so do ours,
- * or normalized images would differ. */
+/* Sums are made in order. Over many pixels, LiteRT's sums lose precision by adding row to row. Ours
+ * must do the same, or normalized images would differ. */
 ml_status ml_reduce_f32(const ml_call *c, const float *x, float *results, const ml_reduce *r,
                         int32_t function, float start) {
     folding f = {.operands = {.x = x, .results = results, .reduce = r},

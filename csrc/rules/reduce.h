@@ -1,16 +1,16 @@
-/* reduce.h -- reductions over any set of dimensions, known or given at run time: the shape rule,
- * and the walk.
+/* reduce.h -- reductions over any set of dimensions, known or given at run time: the shape rule and
+ * the loops.
  *
- * Prepare drops dimensions of 1 and merges neighbours that are reduced alike. What remains are
- * rows, kept or reduced as a whole, in a nest of outer runs; the walk steps through the input from
- * end to end, and through the outputs as it goes. */
+ * Prepare drops dimensions of 1 and merges neighbours that are both kept or both reduced. What
+ * remains are rows, kept or reduced as a whole, in a nest of outer runs. Eval goes once through the
+ * input from start to end, and steps through the outputs accordingly. */
 #ifndef ML_RULES_REDUCE_H
 #define ML_RULES_REDUCE_H
 
 #include "rules/values.h"
 #include "rules/work.h"
 
-/* squares: of squares of the elements, whose MUL has become a part of the reduction. */
+/* squares: the elements are squared first, because a MUL was fused into the reduction. */
 #define ML_REDUCE_FIELDS(X, S) X(S, i32, keep_dims) X(S, i32, squares, ML_IS(0))
 
 typedef struct ml_reduce {
@@ -20,19 +20,21 @@ typedef struct ml_reduce {
     int64_t count; /* input elements per output */
     int32_t dims[ML_MAX_RANK - 1]; /* outer runs, innermost first */
     uint8_t n_outer;
-    /* Bit d: outer run d is; else it is reduced, and its indices come to the same outputs. */
+    /* Bit d: outer run d is kept; else it is reduced, and all its indices go to the same
+     * outputs. */
     uint8_t kept;
     uint8_t row_reduced;
 } ml_reduce;
 
-/* Input 0 reduced over the axes in input 1; output 0 has dimensions of 1 in their place or none.
- * Fills `reduce`, and scratch of `bytes` per output. Open while the axes are not known. */
+/* Prepares the reduction of input 0 over the axes in input 1, which output 0 keeps as dimensions of
+ * 1 or drops. Fills `reduce`, and reserves scratch of `bytes` per output. Open while the axes are
+ * unknown. */
 ml_status ml_prepare_reduce(const ml_call *c, ml_wish *wish, ml_reduce *reduce, int32_t keep_dims,
                             int64_t bytes);
 
-/* The output of the next row; `index` counts along the outer runs. */
+/* The output of the next row; `index` has the position in each outer run. */
 static inline int64_t ml_reduce_next(const ml_reduce *r, int64_t at, int32_t index[ML_MAX_RANK]) {
-    int64_t outputs = r->row_reduced ? 1 : r->row; /* of what was gone through */
+    int64_t outputs = r->row_reduced ? 1 : r->row; /* outputs of the row just read */
     for (int32_t d = 0; d < r->n_outer; d++) {
         bool kept = r->kept >> d & 1;
         at += kept ? outputs : 0;
@@ -43,16 +45,16 @@ static inline int64_t ml_reduce_next(const ml_reduce *r, int64_t at, int32_t ind
     return at;
 }
 
-/* What a part of a reduction is, of which none reads or writes what another writes: an index of the
- * outermost run where that is kept, else some columns of the rows where those are; else all of
- * it. */
+/* How a reduction is cut into parts with separate outputs: by indices of the outermost run if that
+ * is kept; else by columns of the rows if those are kept; else it is one part. */
 typedef struct ml_reduce_parts {
     int64_t count;
-    int64_t elements; /* of the input, in each */
-    int64_t columns; /* in each, fewer in the last; 0: parts are indices of the outermost run */
+    int64_t elements; /* input elements in each part */
+    int64_t columns; /* in each part, fewer in the last; 0: parts are indices of the outermost
+                       * run */
 } ml_reduce_parts;
 ml_reduce_parts ml_parts_of(const ml_reduce *r);
-/* `count` indices of the outermost run, or all if there is none, as a reduction by itself. */
+/* The reduction of `count` indices of the outermost run; of everything if there is no outer run. */
 ml_reduce ml_reduce_some(const ml_reduce *r, int64_t count);
 
 typedef struct ml_reduce_operands {
@@ -62,9 +64,9 @@ typedef struct ml_reduce_operands {
     ml_reduce_parts parts;
 } ml_reduce_operands;
 
-/* Defines ml_status name(c, x, results, reduce), in blocks: every result begins as START and takes
- * in elements of type `from` by STEP(result, element); along a reduced row eight results are made
- * side by side and put together by JOIN(a, b). */
+/* Defines ml_status name(c, x, results, reduce), in blocks: every result starts as START, and
+ * STEP(result, element) adds elements of type `from`. Along a reduced row eight partial results are
+ * made side by side, and combined by JOIN(a, b). */
 #define ML_REDUCE(name, from, type, START, STEP, JOIN) \
     static ml_status name##_row(const ml_call *c, const from *x, int64_t n, type *result, int64_t *work) { \
         const int64_t whole = n & ~(int64_t)7; \
@@ -124,8 +126,8 @@ typedef struct ml_reduce_operands {
         return ml_in_blocks(c, p.parts.count, p.parts.elements, name##_parts, &p); \
     }
 
-/* The same by a primitive, as simd.h's fold_f32 and fold_u8 have it: FUNCTION of floats, from
- * `start` on; extremes of bytes. */
+/* The same by the primitives fold_f32 (FUNCTION, starting from `start`) and fold_u8 (extremes of
+ * bytes); see simd.h. */
 ml_status ml_reduce_f32(const ml_call *c, const float *x, float *results, const ml_reduce *r,
                         int32_t function, float start);
 ml_status ml_reduce_u8(const ml_call *c, const uint8_t *x, uint8_t *results, const ml_reduce *r,

@@ -1,7 +1,7 @@
-/* runs.c -- runs of bytes copied: in two loops, where indices say, again and again. */
+/* runs.c -- copies runs of bytes: in two loops, by indices, or repeatedly. */
 #include "rules/runs.h"
 
-/* Runs of a few lines of the cache, fetched ahead, for they may lie far apart. */
+/* Copies runs of a few cache lines with prefetching, because they may lie far apart. */
 static void copy_lines(uint8_t *y, const uint8_t *x, int64_t run, ml_turns outer, ml_turns inner) {
     const int64_t ahead = 4 * inner.from;
     for (int64_t i = 0; i < outer.count; i++, y += outer.to, x += outer.from)
@@ -35,7 +35,7 @@ void ml_copy_indexed(void *to, const void *from, int64_t run, const int64_t *ind
 #undef INDEXED
 }
 
-/* Doubling up to what the first-level cache holds. */
+/* Doubles the copied part until it fills the first-level cache. */
 void ml_repeat(void *to, int64_t run, int64_t count) {
     uint8_t *y = to;
     int64_t end = run * (count + 1), chunk = run;

@@ -1,10 +1,11 @@
-/* runs.h -- runs of bytes that are copied: in two loops, where indices say, again and again. */
+/* runs.h -- copies runs of bytes: in two loops, by indices, or repeatedly. */
 #ifndef ML_RULES_RUNS_H
 #define ML_RULES_RUNS_H
 
 #include "kernel.h"
 
-/* One loop of a copy: how often, and the bytes from one turn to the next on both sides. */
+/* One loop of a copy: the number of iterations, and the bytes from one to the next on both
+ * sides. */
 typedef struct ml_turns {
     int64_t count;
     int64_t to;
@@ -17,17 +18,16 @@ void ml_copy_runs(void *to, const void *from, int64_t run, ml_turns outer, ml_tu
  * other. */
 void ml_copy_indexed(void *to, const void *from, int64_t run, const int64_t *indices,
                      int64_t count);
-/* Puts `count` copies of the `run` bytes at `to` after them. */
+/* Appends `count` copies of the `run` bytes at `to`. */
 void ml_repeat(void *to, int64_t run, int64_t count);
 
-/* memcpy of what is often short; `bytes` may be 0. */
+/* memcpy for bytes that are often few; `bytes` may be 0. */
 static inline void ml_copy_some(void *to, const void *from, int64_t bytes) {
     memcpy(to, from, (size_t)bytes);
 }
 
-/* LOOP(MOVE) with the MOVE(to, from, run) that is best for runs of so many bytes: up to 64 they are
- * one or two moves, where a call of memcpy would cost as much as a dozen, and up to 512 moves of
- * 64. */
+/* LOOP(MOVE) with the MOVE(to, from, run) that is best for runs of this length. Up to 64 bytes it
+ * is one or two moves (a call of memcpy costs as much as a dozen), up to 512 bytes moves of 64. */
 #define ML_BY_RUN(run, LOOP)                 \
     do {                                     \
         if ((run) > 512) LOOP(ML_MOVE_ANY)   \

@@ -18,14 +18,15 @@ typedef struct ml_string {
     int64_t bytes;
 } ml_string;
 
-/* Eval. The strings of input `i`; ML_KERNEL_ERROR where it has not one for each element. */
+/* Eval. Opens the strings of input `i`; ML_KERNEL_ERROR if their number differs from the number of
+ * elements. */
 ml_status ml_open_strings(const ml_call *c, int i, ml_strings *strings);
-/* String `index` (of 0 .. count - 1); ML_KERNEL_ERROR where its offsets lead out of the tensor. */
+/* String `index` (of 0 .. count - 1); ML_KERNEL_ERROR if its offsets are outside the tensor. */
 ml_status ml_string_at(const ml_call *c, const ml_strings *strings, int64_t index, ml_string *out);
-/* Makes output `output` of `count` strings of input `input`: one pass for their lengths, one for
- * their characters. */
+/* Makes output `output` from `count` strings of input `input`, which `pick` chooses: one pass for
+ * their lengths, one for their characters. */
 ml_status ml_pick_strings(const ml_call *c, int input, int output, int64_t count, ml_pick *pick);
-/* All of them, in their order. */
+/* The same for all strings, in order. */
 ml_status ml_copy_strings(const ml_call *c, int input, int output);
 
 #endif

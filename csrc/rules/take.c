@@ -1,4 +1,4 @@
-/* take.c -- slices that indices name, copied one after the other. */
+/* take.c -- copies slices chosen by indices, one after the other. */
 #include "rules/take.h"
 
 #include "rules/nest.h"
@@ -16,7 +16,8 @@ ml_status ml_prepare_take(const ml_call *c, int32_t batch, int32_t end, int32_t 
                        batch, axis, indices->rank);
     for (int32_t d = 0; d < batch; d++)
         if (x->dims[d] != indices->dims[d])
-            return ml_fail(c, ML_SHAPE_ERROR, "dimension %d is %d of the input, %d of indices", d,
+            return ml_fail(c, ML_SHAPE_ERROR,
+                           "batch dimension %d is %d in the input, %d in the indices", d,
                            x->dims[d], indices->dims[d]);
     ml_status status = ml_append_dims(c, &y, x, 0, axis);
     if (status == ML_OK) status = ml_append_dims(c, &y, indices, batch, end);
@@ -32,7 +33,7 @@ ml_status ml_prepare_take(const ml_call *c, int32_t batch, int32_t end, int32_t 
     return ml_set_output(c, 0, &y);
 }
 
-/* The slices that indices name from number `first` on, counted over the axes that are named. */
+/* The numbers of the slices for indices from number `first` on, counted over the indexed axes. */
 static ml_status read_slices(const ml_call *c, int64_t first, int64_t n, int64_t *slices) {
     const ml_take *t = c->blob;
     const int32_t *dims = ml_in_tensor(c, 0)->shape.dims + t->axis;
@@ -57,7 +58,7 @@ static ml_status taken_index(const ml_call *c, int64_t k, int64_t *index) {
     return status;
 }
 
-/* Slices first .. end - 1 of the output. */
+/* Copies slices first .. end - 1 of the output. */
 static ml_status some_slices(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                              void *args) {
     const ml_take *t = c->blob;

@@ -1,4 +1,4 @@
-/* values.c -- integers read from tensors: axes, shapes, indices. */
+/* values.c -- reads integers from tensors: axes, shapes, indices. */
 #include "rules/values.h"
 
 bool ml_read_index(const ml_tensor *tensor, const void *value, int64_t index, int64_t *out) {
@@ -63,8 +63,8 @@ int64_t ml_elements_of(const ml_shape *shape, int32_t first, int32_t end) {
     return ml_elements(&some);
 }
 
-/* Widens `count` integers; the largest of them taken as unsigned, so that one comparison finds what
- * is negative too. */
+/* Widens `count` integers, and finds the largest one as unsigned, so that one comparison also finds
+ * negative ones. */
 #define WIDEN(type)                                                          \
     static uint64_t widen_##type(const void *from, int64_t count, int64_t *to) { \
         const type *x = from;                                                \

@@ -1,7 +1,8 @@
 /* weighted.c -- multipliers and limits of operators that multiply with weights. */
 #include "rules/weighted.h"
 
-/* A zero point of operand `i`; of bytes it must be one itself, for padding is made of it. */
+/* The zero point of operand `i`. For bytes it must be in their range, because padding consists of
+ * it. */
 static bool zero_point(const ml_call *c, int i, bool symmetric, int32_t *zero) {
     const ml_quantization *q = ml_input_quantization(c, i);
     int64_t found = 0;
@@ -44,7 +45,7 @@ static bool check_weights(const ml_call *c, const ml_weighted_rule *rule, int32_
     return false;
 }
 
-/* Hands out arrays after an ml_weighted; counts alone where there is no memory yet. */
+/* Hands out arrays after an ml_weighted; without memory it only counts. */
 typedef struct room {
     char *base;
     int64_t used;
@@ -90,13 +91,13 @@ int32_t ml_limit_of(const int32_t *start, int64_t n, int64_t k) {
     return limit <= ML_LIMIT_WIDE ? (int32_t)limit : 0;
 }
 
-/* Of constant weights and a constant bias, or none. */
+/* The limit of sums, if weights are constant, and the bias is constant or absent. */
 static int32_t limit_of(const ml_call *c, const ml_weighted_rule *rule, int64_t outputs) {
     const int64_t elements = ml_elements(&ml_input(c, 1)->shape);
     const void *bias = ml_value(c, 2);
     if (rule->sums == 0 || outputs <= 0 || elements <= 0 || !ml_value(c, 1) ||
         elements / outputs > INT32_MAX)
-        return 0; /* without outputs prepare refuses the weights' rank */
+        return 0; /* prepare refuses the weights' rank */
     if (ml_input(c, 2) &&
         (!bias || ml_input(c, 2)->type != ML_S32 || ml_elements(&ml_input(c, 2)->shape) != outputs))
         return 0;
@@ -140,7 +141,7 @@ ml_status ml_check_weighted(const ml_call *c, const ml_weighted *w, int32_t outp
                        (long long)ml_elements(&bias->shape), outputs);
     if (w && w->outputs != outputs)
         return ml_fail(c, ML_SHAPE_ERROR,
-                       "weights of %d outputs, made for a file's of %d, cannot be requantized",
+                       "the weights have %d outputs, their quantization in the file is for %d",
                        outputs, w->outputs);
     return ML_OK;
 }

@@ -1,5 +1,5 @@
-/* weighted.h -- what operators share that multiply their input (0) with weights (1) and add a bias
- * (2): what quantization makes of a node. */
+/* weighted.h -- quantization of operators that multiply input 0 with weights (input 1) and add a
+ * bias (input 2). */
 #ifndef ML_RULES_WEIGHTED_H
 #define ML_RULES_WEIGHTED_H
 
@@ -7,53 +7,52 @@
 #include "rules/quantized.h"
 #include "simd/simd.h"
 
-/* What an output's sum is multiplied with: scale_x * scale_w / scale_y, one per output. */
+/* The form of the multiplier of an output's sum, scale_x * scale_w / scale_y, one per output. */
 typedef enum ml_multiplier {
     ML_MULTIPLIER_FIXED, /* as mantissa and shift, from a quotient in double */
-    /* The same, scale_x * scale_w rounded to float: TFLite's uint8 convolutions. */
+    /* The same, but scale_x * scale_w is rounded to float, as in TFLite's uint8 convolutions. */
     ML_MULTIPLIER_SINGLE,
     ML_MULTIPLIER_DOUBLE, /* as a double */
-    ML_MULTIPLIER_SCALE /* scale_w alone, a float: the input is quantized at run time */
+    ML_MULTIPLIER_SCALE /* scale_w only, a float: the input is quantized at run time */
 } ml_multiplier;
 
 typedef struct ml_weighted_rule {
     ml_multiplier multiplier;
-    int32_t axis; /* of the weights: along it lie the outputs */
+    int32_t axis; /* the axis of the weights that counts outputs */
     bool symmetric_weights; /* their zero points must be 0 */
     bool symmetric; /* all zero points must be 0 */
-    /* Of all of an output's products that meet where its bias is added, for `limit`; 0: none is
-     * wanted. */
+    /* The number of products in an output's sum, to compute `limit`; 0: no limit is needed. */
     int32_t sums;
 } ml_weighted_rule;
 
-/* What derive makes of it; the arrays have `outputs` elements and lie after it. */
+/* The derived block; its arrays have `outputs` elements and lie after it. */
 typedef struct ml_weighted {
-    int32_t outputs; /* of the file's weights */
+    int32_t outputs; /* of the weights in the file */
     int32_t x_zero;
-    int32_t w_zero; /* 128 less than the file's for u8, whose weights are packed as s8 */
+    int32_t w_zero; /* zero point; for u8, minus 128, because weights are packed as s8 */
     int32_t y_zero;
     int32_t low;
     int32_t high;
-    int32_t limit; /* ml_limit_of the sums, bias included; 0: not known */
+    int32_t limit; /* ml_limit_of the sums, with bias; 0: unknown */
     const int32_t *mantissas; /* FIXED, SINGLE */
     const int32_t *shifts;
     const double *reals; /* DOUBLE */
     const float *scales; /* SCALE */
 } ml_weighted;
 
-/* What weights (input 1) are: u8 is another name for s8 where the input is of floats. */
+/* The type of the weights (input 1). If the input is float, u8 means s8. */
 int32_t ml_weights_type(const ml_call *c);
-/* A derive: bytes, or negative with a refusal of the quantization. What outputs are clamped to is
- * given as reals. */
+/* A derive: returns the bytes, or a negative number after a refusal of the quantization. The limits
+ * of outputs are given as reals. */
 int64_t ml_derive_weighted(const ml_call *c, void *to, const ml_weighted_rule *rule, float minimum,
                            float maximum);
 
-/* What sums of k products that begin with `start` (of n outputs; NULL: 0) are below, as requantize
- * has it: a byte and a weight are 255 at most from their zero points. */
+/* A limit for requantize, above the size of sums of k products that begin with `start` (one per
+ * output, n; NULL: 0). Bytes and weights differ from their zero points by at most 255. */
 int32_t ml_limit_of(const int32_t *start, int64_t n, int64_t k);
 
-/* Prepare: whether a bias, if there is one, has a value for each output, and the arrays of `w`, if
- * there are any, too. */
+/* Prepare: checks that the bias, if any, and the arrays of `w`, if any, have one value per
+ * output. */
 ml_status ml_check_weighted(const ml_call *c, const ml_weighted *w, int32_t outputs);
 
 #endif

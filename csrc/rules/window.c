@@ -1,4 +1,4 @@
-/* window.c -- shapes of sliding windows, and windows gathered into the rows of a matrix. */
+/* window.c -- computes shapes of sliding windows, and gathers windows into the rows of a matrix. */
 #include "rules/window.h"
 
 #include "rules/bytes.h"
@@ -26,7 +26,7 @@ ml_status ml_window_prepare_axis(const ml_call *c, ml_window_axis *axis, const c
     return ML_OK;
 }
 
-/* One that slides over the input and the zeros around it, whose sum PAD has checked. */
+/* An axis that slides over the input and the zeros around it; PAD has checked the sum. */
 static ml_status prepare_padded_axis(const ml_call *c, ml_window_axis *axis, const char *name,
                                      int32_t in, bool same, const int32_t pads[2]) {
     ml_status status = ml_window_prepare_axis(c, axis, name, pads[0] + in + pads[1], same);
@@ -77,13 +77,13 @@ ml_status ml_window_prepare_filter(const ml_call *c, ml_window *window,
 
 typedef struct gather_kind gather_kind;
 
-/* What gathering does with `count` elements: `outside` where `from` is NULL. */
+/* How gathering copies `count` elements; from NULL it writes `outside`. */
 typedef void copy_fn(void *to, const void *from, int64_t count, const gather_kind *kind);
 
 struct gather_kind {
     copy_fn *copy;
     int64_t from_bytes; /* per element of the input */
-    int64_t to_bytes;   /* per element of a row */
+    int64_t to_bytes; /* per element of a row */
     int32_t type;
     int32_t outside;
     int64_t plane;
@@ -100,8 +100,8 @@ static void copy_bytes(void *to, const void *from, int64_t count, const gather_k
     else ml_outside_bytes(kind->type, kind->outside, count, kind->plane, to);
 }
 
-/* One line of one window: `width` taps from `line`, the input's line at the first channel wanted
- * (NULL: outside). */
+/* Gathers one line of one window: `width` taps from `line`, which is the input's line at the first
+ * channel (NULL: outside). */
 static inline void gather_line(const ml_window *w, const gather_kind *kind, const char *line,
                                ml_taps taps, int64_t depth, char *to) {
     int64_t step = depth * kind->to_bytes, pixel = w->channels * kind->from_bytes;

@@ -5,8 +5,8 @@
 
 #include "kernel.h"
 
-/* The options of a filter's window; zeros around its input, of a PAD that has become a part of
- * it. */
+/* The options of a filter's window; and the zeros around its input, of a PAD that was fused into
+ * the node. */
 #define ML_WINDOW_FIELDS(X, S) \
     X(S, i32, same, ML_SAME_PADDING)                             \
     X(S, i32, stride_h, ML_POSITIVE("stride_h"))                 \
@@ -19,7 +19,7 @@ ML_GROUP(ml_window_params, ML_WINDOW_FIELDS)
 #define ML_C_window ml_window_params
 #define ML_ROW_window(params, member) ML_WINDOW_FIELDS(ML_GROUP_ROW, (params, member))
 
-/* How custom operators' structs of options spell paddings: TfLitePadding. */
+/* The codes of paddings in option structs of custom operators: TfLitePadding. */
 enum { ML_CUSTOM_SAME = 1, ML_CUSTOM_VALID = 2 };
 
 /* Positions are counted in int64_t: no product of a stride, a dilation and a position overflows. */
@@ -39,8 +39,8 @@ typedef struct ml_window {
     int32_t channels; /* of the input */
 } ml_window;
 
-/* The taps of one window that lie inside the input: first <= tap < end; tap t reads start + t *
- * dilation. */
+/* The taps of a window that lie inside the input, first <= tap < end. Tap t reads the element at
+ * start + t * dilation. */
 typedef struct ml_taps {
     int64_t first;
     int64_t end;
@@ -49,10 +49,10 @@ typedef struct ml_taps {
 
 /* Fills in, out, before of both axes from input 0's shape and TFLite's padding rule
  * (ComputeOutSize, ComputePadding): SAME: out = ceil(in / stride), half of the padding, rounded
- * down, comes first; VALID: only whole windows (none at all if less than a stride is missing;
- * refused if more is). The caller has set size, stride, dilation > 0. */
+ * down, comes first; VALID: only whole windows (if the input is too small by less than a stride,
+ * there is no output; if by more, it is refused). The caller has set size, stride, dilation > 0. */
 ml_status ml_window_prepare(const ml_call *c, ml_window *window, bool same);
-/* Of one axis alone, over `in` elements; `name` is the axis's in errors. */
+/* The same for one axis, over `in` elements; `name` names the axis in errors. */
 ml_status ml_window_prepare_axis(const ml_call *c, ml_window_axis *axis, const char *name,
                                  int32_t in, bool same);
 /* The same for the window of input 1, a filter of rank 4 with height and width in the middle;
@@ -61,16 +61,15 @@ ml_status ml_window_prepare_filter(const ml_call *c, ml_window *window,
                                    const ml_window_params *params, const char *layout);
 
 static inline int64_t ml_window_pixels(const ml_window *w) {
-    return (int64_t)w->batches * w->y.out *
-           w->x.out; /* an output's elements were counted: it fits */
+    return (int64_t)w->batches * w->y.out * w->x.out; /* fits: the output's elements were counted */
 }
 
 /* Writes the windows of output pixels first .. first + count - 1 as rows of height * width * depth
- * elements to `rows`; `depth` channels from `channel` on. Outside the input stand zeros. */
+ * elements to `rows`; `depth` channels from `channel` on. Taps outside the input are zeros. */
 void ml_window_gather_f32(const ml_window *window, const float *x, int64_t channel, int64_t depth,
                           int64_t first, int64_t count, float *rows);
-/* The same for integers (s8, u8, s16), as ml_to_bytes makes bytes of them, with the byte `outside`
- * outside. */
+/* The same for integers (s8, u8, s16), as the bytes of ml_to_bytes; taps outside the input are
+ * `outside`. */
 void ml_window_gather_bytes(const ml_window *window, int32_t type, const void *x, int64_t channel,
                             int64_t depth, int64_t first, int64_t count, int32_t outside,
                             int64_t plane, uint8_t *rows);
@@ -84,8 +83,8 @@ static inline ml_taps ml_window_taps(const ml_window_axis *axis, int64_t out) {
     return taps;
 }
 
-/* Neighbouring outputs whose windows have all the same taps: all that lie inside the input, or one
- * alone at an edge. */
+/* Neighbouring outputs whose windows have the same taps: all windows that lie inside the input, or
+ * a single one at an edge. */
 typedef struct ml_window_run {
     int64_t end; /* after the last output */
     ml_taps taps; /* of the first one */

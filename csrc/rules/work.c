@@ -42,13 +42,13 @@ typedef struct runs {
     uint8_t *to;
     const uint8_t *from;
     int64_t run;
-    int64_t piece; /* bytes of a run that are moved at a time */
+    int64_t piece; /* bytes of a run that are copied at a time */
     int64_t pieces; /* of a run */
     ml_turns outer;
     ml_turns inner;
 } runs;
 
-/* Pieces of runs, or whole ones: those of one outer turn together. */
+/* Copies pieces of runs, or whole runs: those of one outer iteration together. */
 static ml_status move_some(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                            void *args) {
     const runs *r = args;
@@ -79,7 +79,7 @@ ml_status ml_move_runs(const ml_call *c, void *to, const void *from, int64_t run
     return ml_parallel(c, count * pieces, grain, move_some, &r);
 }
 
-/* Bytes first .. end - 1 after the first `element`, which comes again and again. */
+/* Writes bytes first .. end - 1 after the first `element` bytes, which are repeated. */
 static ml_status repeat_some(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                              void *args) {
     const copy_job *m = args;

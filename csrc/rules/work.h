@@ -1,30 +1,30 @@
-/* work.h -- how much of a node's work is a block: long enough to be worth a thread's while, short
- * enough that a run which is cancelled between two of them stops at once. What is less than a block
- * never leaves the caller. */
+/* work.h -- how much of a node's work is a block: long enough to be worth handing to a thread,
+ * short enough that a run, which is cancelled between blocks, stops at once. Work of less than a
+ * block stays on the caller's thread. */
 #ifndef ML_RULES_WORK_H
 #define ML_RULES_WORK_H
 
 #include "rules/runs.h"
 
 enum {
-    ML_BLOCK_ELEMENTS = 1 << 15, /* of a function of each element, of whatever kind */
+    ML_BLOCK_ELEMENTS = 1 << 15, /* of any function of each element */
     ML_BLOCK_BYTES = 1 << 16, /* of a copy */
-    /* Of multiplications of floats: a block of few takes 1 to 2 us, ten times what sharing it
-     * costs, one of many 10. */
+    /* Multiplications of floats. A block of the least number takes 1 to 2 us, ten times the cost of
+     * sharing it; one of the larger number takes 10. */
     ML_LEAST_PRODUCTS = 1 << 17,
     ML_MOST_PRODUCTS = 1 << 20,
-    ML_ENOUGH_BLOCKS = 16, /* are not worth more of less than many products */
-    ML_FINE_GRAIN = 32 /* items of a block: of more, what is left over at the end does not matter */
+    ML_ENOUGH_BLOCKS = 16, /* more blocks are not worth having fewer products in each */
+    ML_FINE_GRAIN = 32 /* items per block: with more, an uneven rest does not matter */
 };
 
-/* How many items, of `elements` each, make a block; at least one. */
+/* The number of items of `elements` elements each that make a block; at least one. */
 static inline int64_t ml_items_of_block(int64_t elements) {
     return elements < ML_BLOCK_ELEMENTS ? ML_BLOCK_ELEMENTS / (elements > 0 ? elements : 1) : 1;
 }
 
-/* At most `grain` items (>= 1) a block, so that blocks, if they are few, are of equal size and two
- * threads have as many. Where the grain is of whole lines of the cache, or of pairs, so are the
- * blocks. */
+/* A number of items per block, at most `grain` (>= 1), so that a few blocks have equal sizes and
+ * two threads get the same number. If the grain is a multiple of 64 (a cache line) or of 2, so is
+ * the result. */
 static inline int64_t ml_even_grain(int64_t items, int64_t grain) {
     int64_t blocks = items > grain ? (items - 1) / grain + 1 : 1;
     if (blocks == 1 || blocks > ML_ENOUGH_BLOCKS) return grain;
@@ -33,8 +33,8 @@ static inline int64_t ml_even_grain(int64_t items, int64_t grain) {
     return ml_min_s64(grain, ((items - 1) / blocks / unit + 1) * unit);
 }
 
-/* `body` over items of `elements` each: at once on the caller where all of them make no more than a
- * block. */
+/* Runs `body` over items of `elements` elements each; if they make no more than one block, directly
+ * on the caller's thread. */
 static inline ml_status ml_in_blocks(const ml_call *c, int64_t items, int64_t elements,
                                      ml_body body, void *args) {
     const int64_t grain = ml_items_of_block(elements);
@@ -42,14 +42,14 @@ static inline ml_status ml_in_blocks(const ml_call *c, int64_t items, int64_t el
     return ml_parallel(c, items, ml_even_grain(items, grain), body, args);
 }
 
-/* Items of the busier one of two threads. */
+/* The number of items that the busier of two threads gets. */
 static inline int64_t ml_items_of_busier(int64_t items, int64_t grain) {
     return ml_min_s64(items, (items + 2 * grain - 1) / (2 * grain) * grain);
 }
 
-/* How many of `items`, each of which costs as much as so many multiplications of floats, make a
- * block: blocks of equal size, of a number that a few threads can share evenly. All of them, where
- * that is not worth two blocks. */
+/* The number of items that make a block, if each of `items` costs as much as `cost` multiplications
+ * of floats: blocks of equal size, as many as a few threads can share evenly. All items, if they
+ * are not worth two blocks. */
 static inline int64_t ml_work_grain(int64_t items, int64_t cost) {
     const double all = (double)items * (double)cost;
     if (all < 1.5 * ML_LEAST_PRODUCTS) return items > 0 ? items : 1;
@@ -67,16 +67,16 @@ static inline int64_t ml_work_grain(int64_t items, int64_t cost) {
     return best;
 }
 
-/* For loops that cannot be cut: looks whether the run goes on each time `*work`, to which `more` is
- * added, has reached a block. */
+/* For loops that cannot be cut into blocks: adds `more` to `*work`, and each time that reaches a
+ * block, checks whether the run was stopped. */
 static inline ml_status ml_count_work(const ml_call *c, int64_t more, int64_t *work) {
     if ((*work += more) < ML_BLOCK_ELEMENTS) return ML_OK;
     *work = 0;
     return ml_poll(c);
 }
 
-/* In blocks: memcpy; and `bytes`, a multiple of `element`, of copies of one (of 1, 2, 4, 8 or 16
- * bytes). */
+/* In blocks: memcpy; and filling `bytes` bytes, a multiple of `element`, with copies of one element
+ * (of 1, 2, 4, 8 or 16 bytes). */
 ml_status ml_copy_bytes(const ml_call *c, void *to, const void *from, int64_t bytes);
 ml_status ml_fill_bytes(const ml_call *c, void *to, int64_t bytes, const void *one,
                         int64_t element);

@@ -1,14 +1,14 @@
-/* debug.c -- what debug builds (ML_DEBUG) do around each node: what it leaves dead is overwritten,
- * so that a lifetime or a sharing that is wrong shows, and what lies after its outputs and scratch
- * has to stay as it was. */
+/* debug.c -- checks that debug builds (ML_DEBUG) make around each node. Tensors that are dead after
+ * it are overwritten, so that wrong lifetimes or wrong sharing show. The bytes after its outputs
+ * and its scratch must not change. */
 #ifdef ML_DEBUG
 #include "run/debug.h"
 
 enum { DEAD = 0xA5, GUARD = 0x5A };
 
-/* From the end of `bytes` at `data` to the next multiple of the alignment: it belongs to nobody
- * else, unless the file's own plan packs tensors closer. After scratch, which is whole blocks,
- * stands one more for this. */
+/* From the end of `bytes` at `data` to the next multiple of the alignment: these bytes belong to
+ * nothing else, unless the memory plan of the file packs tensors closer. Scratch consists of whole
+ * blocks, and gets one more for this. */
 static ml_guard guard(void *data, int64_t bytes, int32_t output) {
     uint8_t *end = data && bytes > 0 ? (uint8_t *)data + bytes : NULL;
     return (ml_guard){end, end ? ml_round_up(bytes, ML_ALIGNMENT) - bytes : 0, output};

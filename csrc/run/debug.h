@@ -1,4 +1,4 @@
-/* debug.h -- what debug builds (ML_DEBUG) do around each node; nothing in others. */
+/* debug.h -- checks that debug builds (ML_DEBUG) make around each node; other builds make none. */
 #ifndef ML_RUN_DEBUG_H
 #define ML_RUN_DEBUG_H
 

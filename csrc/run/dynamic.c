@@ -1,16 +1,16 @@
-/* dynamic.c -- shapes that depend on values: what happens when such a node is reached.
+/* dynamic.c -- prepares nodes during a run, if their shapes depend on values or have changed.
  *
- * A node is unsettled when it is open (its shapes depend on values, so every run asks its prepare
- * again) or stale (a shape it reads is not the one it was prepared for). Its step then points here
- * instead of at its eval. When the run reaches it, all that it reads is there; it is prepared once,
- * and only readers of outputs whose shape really differs become stale in turn. So a run that
- * changes nothing prepares the open nodes alone, and one that changes k nodes costs in k: nothing
- * is swept.
+ * A node is unsettled if it is open (its shapes depend on values, so every run calls its prepare
+ * again) or stale (a shape that it reads is not the one it was prepared for). Then its step points
+ * here instead of at its eval. When the run reaches it, everything it reads has been computed. It
+ * is prepared once, and only readers of outputs whose shape has really changed become stale. So a
+ * run that changes nothing prepares only the open nodes, and the cost of a run that changes k nodes
+ * is proportional to k.
  *
  * Invariant: a step points at its eval only while the node is prepared for the shapes in the rows.
- * Readers are marked in the very moment a row gets another shape (ml_set_output), so a run that
- * fails half-way leaves nothing to mend: what was not prepared is still stale when the next run
- * comes by. */
+ * Readers are marked at the moment a row gets another shape (ml_set_output). So nothing has to be
+ * repaired after a run that fails half-way: nodes that were not prepared are still stale in the
+ * next run. */
 #include <stdlib.h>
 
 #include "run/run.h"
@@ -35,7 +35,7 @@ static reached where(const ml_call *call) {
                      .frame = fe->frame};
 }
 
-/* The step of the node, for writing: calls are handed round as const. */
+/* The node's step, for writing. (Calls are passed as const.) */
 static ml_step *step_of(const reached *at, const ml_call *c) {
     const ml_residence *r = at->residence;
     return &r->steps[r->learnt->steps[at->place->node_base + (int32_t)c->node]];
@@ -45,10 +45,10 @@ static ml_tensor *output_row(const ml_call *c, int32_t i) {
     return &c->env->tensors[c->env->slots[c->inputs[c->n_inputs + i]]];
 }
 
-/* Costs in the number of readers. Constants have none to mark, folded nodes no step. A reader that
- * is stale already has its step pointed here. Readers stand after the node that is running, so
- * none that runs is changed under itself; in the frames of subgraphs it is the calling node that
- * gives inputs their shapes, before it runs them. */
+/* The cost is proportional to the number of readers. Folded nodes have no step; the step of a stale
+ * reader points here already. Readers come after the running node, so its own step does not change.
+ * In the frame of a subgraph the calling node sets the shapes of inputs before it runs the
+ * frame. */
 void ml_mark_readers(ml_residence *r, const ml_subgraph *sub, const ml_frame *place, int32_t slot) {
     ml_node_plan *rows = r->rows->nodes + place->node_base;
     const int32_t *steps = r->learnt->steps + place->node_base;
@@ -62,7 +62,7 @@ void ml_mark_readers(ml_residence *r, const ml_subgraph *sub, const ml_frame *pl
 
 /* Places --------------------------------------------------------------------------------------- */
 
-/* The input in whose place placement has put output `i`, -1 if in none. */
+/* The input whose place placement has given to output `i`; -1 if none. */
 static int32_t shares_with(const reached *at, const ml_call *c, int32_t i) {
     const ml_tensor *t = output_row(c, i);
     if (i > 0 || t->root == c->inputs[c->n_inputs]) return -1;
@@ -76,7 +76,7 @@ static int32_t shares_with(const reached *at, const ml_call *c, int32_t i) {
     return -1;
 }
 
-/* An output that lies elsewhere than before. Those that share its place have to follow, so its
+/* The output lies elsewhere than before. Tensors that share its place have to follow, so its
  * readers are prepared again. */
 static void moved(const reached *at, const ml_call *c, int32_t i) {
     ml_mark_readers(at->residence, c->env->engine->sub, at->place,
@@ -84,8 +84,8 @@ static void moved(const reached *at, const ml_call *c, int32_t i) {
     at->state->run_changed = true;
 }
 
-/* Puts an output where input `k` lies: a view always, what is computed in place if it has as many
- * bytes, for then it has room. */
+/* Puts an output where input `k` lies: a view always; an output computed in place only if it has as
+ * many bytes as the input, so that it fits. */
 static bool follow(const reached *at, const ml_call *c, int32_t i, int32_t k) {
     const ml_tensor *input = ml_input(c, k);
     ml_tensor *t = output_row(c, i);
@@ -101,10 +101,9 @@ static bool follow(const reached *at, const ml_call *c, int32_t i, int32_t k) {
     return true;
 }
 
-/* Points an output at memory that holds its bytes. Needs are noted whatever becomes of it: also a
- * shape that fitted says what is still needed. What placement has put where an input lies follows
- * it, grown or not. If it cannot be computed in place any more, for it has other bytes than the
- * input now, it must not stay there. */
+/* Points an output at memory that has room for it. How much it needs is always stored, even if it
+ * fits, to know what is still needed. An output that was placed where an input lies follows that
+ * input. If their sizes differ now, it cannot be computed in place and must not stay there. */
 static ml_status place_output(const reached *at, const ml_call *c, int32_t i) {
     ml_residence *r = at->residence;
     int32_t number = c->inputs[c->n_inputs + i];
@@ -125,17 +124,17 @@ static ml_status place_output(const reached *at, const ml_call *c, int32_t i) {
             t->bytes > INT64_MAX / 4 ? t->bytes : ml_need_room(&at->state->needs[slot], t->bytes);
         ml_status status = ml_grow(at->state, r, at->frame, number, room, &t->offset);
         if (status != ML_OK) return status;
-        r->learnt->capacities[slot] = ml_round_up(room, ML_ALIGNMENT); /* as its record has it */
+        r->learnt->capacities[slot] = ml_round_up(room, ML_ALIGNMENT); /* as in its record */
         moved(at, c, i);
     }
     uint8_t *region = r->frames[at->frame].region;
-    /* Nothing is written where nothing is. */
+    /* Tensors of 0 bytes may point anywhere, since nothing is written there. */
     ml_point_output(c, i, t->offset >= 0 && region ? region + t->offset : at->state->work);
     return ML_OK;
 }
 
-/* Scratch that comes to want more than the work block moves into the region like a tensor that
- * grew, and stays there until the next placement, even if later runs want less. */
+/* Scratch that becomes larger than the work block moves into the region, like a tensor that grew.
+ * It stays there until the next placement, even if later runs need less. */
 static ml_status place_scratch(const reached *at, const ml_call *c) {
     ml_residence *r = at->residence;
     int64_t number = at->place->node_base + c->node, needs = ml_scratch_bytes(at->row);
@@ -150,7 +149,7 @@ static ml_status place_scratch(const reached *at, const ml_call *c) {
         r->learnt->scratch[number] = needs;
     }
     if (at->node->n_children > 0)
-        return ML_OK; /* theirs never grows in mid-run: frames that outgrow it move out */
+        return ML_OK; /* their room never grows during a run: frames that outgrow it move out */
     uint8_t *region = r->frames[at->frame].region;
     step_of(at, c)->call.scratch =
         at->row->scratch_block >= 0 ? region + ml_scratch_offset(at->row) : at->state->work;
@@ -159,8 +158,7 @@ static ml_status place_scratch(const reached *at, const ml_call *c) {
 
 /* Settling ------------------------------------------------------------------------------------- */
 
-/* Outputs that are not shaped yet are the business of an eval that sets shapes: it settles when it
- * has. */
+/* Outputs without a shape are left to an eval that sets shapes: it settles them once it has. */
 static ml_status place_outputs(const reached *at, const ml_call *c) {
     ml_status status = ML_OK;
     for (int32_t i = 0; i < c->n_outputs && status == ML_OK; i++)
@@ -168,7 +166,7 @@ static ml_status place_outputs(const reached *at, const ml_call *c) {
     return status;
 }
 
-/* After an eval that should have set shapes. */
+/* Checks that an eval which sets shapes has set all of them. */
 static ml_status check_shaped(const ml_call *c) {
     for (int32_t i = 0; i < c->n_outputs; i++)
         if (!output_row(c, i)->shaped)
@@ -176,9 +174,10 @@ static ml_status check_shaped(const ml_call *c) {
     return ML_OK;
 }
 
-/* Prepares a node that was never known to depend on values: first without them, to learn whether it
- * does. From then on it is open, and asked with its values whenever it is reached. Nodes of the
- * engine always are, but for those whose shapes are settled. */
+/* Prepares a node of which it is unknown whether its shapes depend on values: first without values,
+ * to find out. If they do, the node is open from then on, and is prepared with its values whenever
+ * it is reached. Control-flow nodes are always prepared with values, unless their shapes are
+ * settled. */
 static ml_status prepare_closed(const reached *at, const ml_call *c, ml_wish *wish) {
     ml_engine *engine = &at->state->engine;
     int32_t flags = at->node->kernel->flags;
@@ -194,9 +193,9 @@ static ml_status prepare_closed(const reached *at, const ml_call *c, ml_wish *wi
     return at->row->open ? ml_prepare_call(engine, c, at->row, wish) : status;
 }
 
-/* Prepares the node of a call for what it reads now, and finds places for what it asks for. Where
- * shapes stay open with all values at hand, eval sets them, and that only kernels do which say so.
- * A failure leaves the node stale or open, as it was. */
+/* Prepares the node for the shapes it reads now, and finds places for its outputs and scratch. If
+ * shapes stay open although all values are known, eval has to set them, which only kernels with the
+ * flag for it do. After a failure the node is stale or open as before. */
 static ml_status prepare_again(const reached *at, const ml_call *c, ml_wish *wish) {
     ml_status status = at->row->open ? ml_prepare_call(&at->state->engine, c, at->row, wish)
                                      : prepare_closed(at, c, wish);
@@ -207,7 +206,7 @@ static ml_status prepare_again(const reached *at, const ml_call *c, ml_wish *wis
         !ml_interpreter_pool(at->state->interpreter, at->residence->rows->worker_bytes,
                              &at->state->error))
         return ML_ARENA_ERROR;
-    /* Where it has no scratch, and none was planned, it has the work block. */
+    /* A node without scratch, for which none was planned, keeps the work block. */
     if (at->row->scratch_blocks > 0 || at->node->n_children > 0 || at->row->scratch_block >= 0)
         status = place_scratch(at, c);
     return status == ML_OK && !wish->open ? place_outputs(at, c) : status;
@@ -220,8 +219,8 @@ static bool is_view(const reached *at, const ml_call *c) {
            output_row(c, 0)->storage == ML_STORAGE_ARENA;
 }
 
-/* Open nodes keep their step pointed here and so are asked in every run. The others get their eval
- * back; it stays until a shape that they read differs. */
+/* The steps of open nodes keep pointing here, so that each run prepares them. The steps of other
+ * nodes point at their eval again, until a shape that they read changes. */
 ml_status ml_run_unsettled(const ml_call *call) {
     reached at = where(call);
     ml_wish wish;
@@ -241,7 +240,7 @@ ml_status ml_run_unsettled(const ml_call *call) {
     return status == ML_OK && wish.open ? check_shaped(call) : status;
 }
 
-/* For a plan without dynamic tensors all places are given. */
+/* In a plan without dynamic tensors all outputs have their places already. */
 ml_status ml_settle_outputs(const ml_call *call) {
     reached at = where(call);
     return at.residence && at.residence->learnt ? place_outputs(&at, call) : ML_OK;

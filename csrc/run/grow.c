@@ -1,16 +1,16 @@
-/* grow.c -- what outgrew its place in mid-run is placed alone, where it meets nothing that is live
- * with it.
+/* grow.c -- gives a tensor or scratch that has outgrown its place during a run a new one, where it
+ * overlaps nothing that is live at the same time.
  *
- * Everything that was planned stays where it is. After it lies a heap of the frame's own: records
- * that runs placed alone, each with its first and last node. A new one takes the lowest gap there
- * among those whose lives cross its own. So it cannot meet what was planned (that ends where the
- * heap begins), nor anything else that grew. The place it leaves stays empty.
+ * Everything that was planned stays where it is. After it, each frame has a heap: records that runs
+ * have placed one by one, each with its first and last node. A new record takes the lowest gap
+ * there among records whose lifetimes overlap its own. So it cannot overlap planned records (they
+ * end where the heap begins), nor others in the heap. Its old place stays unused.
  *
- * A list holds the live records first, by offset, then the dead: [0, live) may still meet what is
- * placed, [live, count) died before the node reached. Runs walk a frame in order, so only few are
- * looked at; a frame that is run again starts with all of them live, since places last from run to
- * run. When the heap makes the region much larger than its bound, the next run starts with a
- * placement anew, and lists are empty again. */
+ * A list has the live records first, by offset: [0, live) may still overlap a new record. Those in
+ * [live, count) were dead before the current node. Runs go through a frame in order, so only few
+ * records are looked at. When a frame is run again, all records are live again, because places are
+ * kept from run to run. If the heap makes the region much larger than its lower bound, the next run
+ * first places everything anew, and lists are empty again. */
 #include <stdlib.h>
 
 #include "run/run.h"
@@ -20,8 +20,8 @@ static int by_offset(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Moves records that died before `node` after the live ones; none of them can meet what is placed
- * from here on. */
+/* Moves records that are dead before `node` after the live ones; nothing that is placed from here
+ * on can overlap them. */
 static void retire(ml_alone_list *list, int32_t node) {
     if (list->live < 0) {
         list->live = list->count;
@@ -32,7 +32,7 @@ static void retire(ml_alone_list *list, int32_t node) {
     for (int32_t i = 0; i < list->live; i++) {
         if (list->records[i].last < node) continue;
         ml_alone alive = list->records[i];
-        list->records[i] = list->records[kept]; /* it is dead, or itself */
+        list->records[i] = list->records[kept]; /* a dead record, or itself */
         list->records[kept++] = alive;
     }
     list->live = kept;
@@ -42,8 +42,8 @@ static void move_records(ml_alone *to, const ml_alone *from, int32_t count) {
     if (count > 0) memmove(to, from, (size_t)count * sizeof *to);
 }
 
-/* Takes the record's former place off the list: it moves. Nothing is copied from there, for outputs
- * are placed before they are written. */
+/* Removes the record, which gets a new place, from the list. Nothing is copied, because outputs are
+ * placed before they are written. */
 static void forget(ml_alone_list *list, int32_t id) {
     for (int32_t i = 0; i < list->count; i++) {
         if (list->records[i].id != id) continue;
@@ -63,8 +63,8 @@ bool ml_has_place(const ml_alone_list *list, int32_t id, int64_t offset) {
     return false;
 }
 
-/* The lowest offset after what was planned at which `size` bytes of `id` meet no other live record
- * whose life crosses [first, last]. */
+/* The lowest offset after everything planned at which `size` bytes of `id` overlap no other live
+ * record whose lifetime overlaps [first, last]. */
 static int64_t find_gap(const ml_alone_list *list, int32_t id, int64_t size, int32_t first,
                         int32_t last) {
     int64_t at = list->planned;
@@ -91,13 +91,14 @@ static ml_status make_room(ml_alone_list *list, ml_error *error) {
 static void add_record(ml_alone_list *list, ml_alone record) {
     int32_t i = list->live;
     while (i > 0 && list->records[i - 1].offset > record.offset) i--;
-    list->records[list->count++] = list->records[list->live]; /* the first dead one makes way */
+    list->records[list->count++] = list->records[list->live]; /* the first dead record makes
+                                                                * room */
     move_records(list->records + i + 1, list->records + i, list->live++ - i);
     list->records[i] = record;
 }
 
-/* A child frame that outgrew its caller's scratch moves into memory of its own, with all that lies
- * in it. */
+/* Moves a child frame that has outgrown its caller's scratch, with everything in it, into memory of
+ * its own. */
 static ml_status spill(ml_state *s, ml_residence *r, int32_t frame, int64_t had, int64_t needs) {
     ml_arena *arena = &s->spills[frame];
     const uint8_t *from = r->frames[frame].region;
@@ -118,9 +119,8 @@ static ml_status spill(ml_state *s, ml_residence *r, int32_t frame, int64_t had,
     return ML_OK;
 }
 
-/* Gives a frame that needs more than it has more memory, keeping what is live. A frame below has
- * the room that placement gave it in its caller's scratch, and must not go beyond, for there begins
- * what is the caller's. */
+/* Gives a frame more memory if it needs more, and keeps what is live. A child frame has only the
+ * room that was planned in its caller's scratch; memory after that belongs to the caller. */
 static ml_status enlarge(ml_state *s, ml_residence *r, int32_t frame, int64_t needs) {
     int64_t had = r->rows->frames[frame].region_bytes;
     if (frame > 0) {
@@ -144,8 +144,8 @@ static ml_status enlarge(ml_state *s, ml_residence *r, int32_t frame, int64_t ne
     return ML_OK;
 }
 
-/* Pinned is refused even if the arena would stay where it is: whoever holds a view of this tensor
- * would be left with its old place. */
+/* Refused while views are held, even if the arena would stay where it is: a view of this tensor
+ * would show its old place. */
 ml_status ml_grow(ml_state *s, ml_residence *r, int32_t frame, int32_t id, int64_t bytes,
                   int64_t *offset) {
     const ml_frame *f = &s->graph->frames[frame];
@@ -160,7 +160,7 @@ ml_status ml_grow(ml_state *s, ml_residence *r, int32_t frame, int32_t id, int64
     bool tensor = id < sub->io.n_tensors;
     int32_t first = tensor ? 0 : id - sub->io.n_tensors, last = first;
     if (tensor) {
-        /* Outputs are placed when their node is reached; carried values come first. */
+        /* Outputs are placed when their node is reached; carried values are placed before. */
         first = r->learnt->first[f->slot_base + sub->slots[id]];
         last = r->learnt->last[f->slot_base + sub->slots[id]];
     }
@@ -169,8 +169,8 @@ ml_status ml_grow(ml_state *s, ml_residence *r, int32_t frame, int32_t id, int64
     int64_t at = find_gap(list, id, size, first, last);
     if (__builtin_add_overflow(at, size, &end))
         return ml_error_memory(&s->error, "the arena", bytes, s->arena.capacity);
-    /* The former place is given up only here, where memory is no longer refused: until then the row
-     * names it. */
+    /* The old place is given up only here, after the last step that can fail: until then the row
+     * refers to it. */
     ml_status status = make_room(list, &s->error);
     if (status == ML_OK) status = enlarge(s, r, frame, end);
     if (status != ML_OK) return status;

@@ -1,13 +1,14 @@
 /* loop.c -- the one loop that runs nodes, and what stops it.
  *
- * A step has everything its node needs: the loop decides nothing, looks nothing up and resolves
- * nothing. What is special about a node (numpy, weights that are packed first, shapes that are not
- * settled) is another function in its step.
+ * A step has everything that its node needs: the loop decides nothing, looks nothing up and
+ * resolves nothing. Nodes that need something special (numpy, weights to be packed first, unsettled
+ * shapes) have another function in their step.
  *
- * Where it can be stopped: before each step, before each turn of a loop, before each block of
- * parallel work. The cancel flag is read each time, for that costs a load. The clock costs more, so
- * it is looked at when enough work has gone by, counted in ticks, and Python is asked for signals
- * when 50 ms have. A block is always enough: it may take milliseconds. */
+ * A run can be stopped before each step, before each iteration of a loop, and before each block of
+ * parallel work. The cancel flag is read each time, which costs one load. Reading the clock costs
+ * more, so that is done after a certain amount of work, counted in ticks, and before every block,
+ * since a block may take milliseconds. When 50 ms have passed, Python is asked to handle
+ * signals. */
 #include "os/os.h"
 #include "run/debug.h"
 #include "run/run.h"
@@ -16,8 +17,8 @@ static const int64_t poll_every_ns = 50 * 1000 * 1000;
 
 /* Interruption --------------------------------------------------------------------------------- */
 
-/* The first look of a run starts the 50 ms: a run that is shorter never enters Python. One that is
- * done before there is enough work for a look asks for no time either. */
+/* The first reading in a run starts the 50 ms, so a shorter run never calls Python. A run too small
+ * for one reading never reads the clock. */
 static ml_status look_at_clock(ml_state *s) {
     s->ticks = ML_TICKS_PER_LOOK;
     int64_t now = ml_os_recently();
@@ -38,7 +39,8 @@ ml_status ml_poll_state(void *owner) { return ml_check_interrupt(owner, ML_TICKS
 
 /* The loop ------------------------------------------------------------------------------------- */
 
-/* Adds what a node took since `from`, what of it is `shared`, and one time more that it ran. */
+/* Adds the time of a node since `from`, how much of it is `shared`, and one to its number of
+ * runs. */
 static void note_time(ml_state *s, int32_t frame, const ml_step *step, int64_t from,
                       ml_work_time shared) {
     ml_node_time *time = &s->times[s->graph->frames[frame].node_base + step->call.node];
@@ -48,10 +50,9 @@ static void note_time(ml_state *s, int32_t frame, const ml_step *step, int64_t f
     time->blocks += s->shared.blocks - shared.blocks;
 }
 
-/* Frames of subgraphs come here from within an eval of the frame above. Steps may be changed while
- * the loop runs over them, those after it by ml_mark_readers, the one under way by
- * ml_run_unsettled; their number stays. Made twice, so that a run that is not timed pays for no
- * clock. */
+/* Runs of subgraphs get here from within an eval of the calling frame. Steps may change during the
+ * loop: later ones by ml_mark_readers, the current one by ml_run_unsettled. Their number does not.
+ * Compiled twice, so that runs that are not timed do not pay for the clock. */
 static inline ml_status run_steps(ml_state *s, ml_residence *r, int32_t frame, bool timed) {
     const ml_frame_now *now = &r->frames[frame];
     const ml_step *step = r->steps + now->first_step, *end = step + now->n_steps;
@@ -81,7 +82,7 @@ ml_status ml_run_frame(ml_state *s, ml_residence *r, int32_t frame) {
     return s->times ? run_steps(s, r, frame, true) : run_steps(s, r, frame, false);
 }
 
-/* In each run: weights that are computed may differ. */
+/* Packs in each run, because computed weights may differ. */
 static ml_status run_packing(const ml_call *call) {
     const struct ml_frame_engine *fe = call->env->engine;
     const ml_graph *g = fe->engine->graph;
@@ -94,13 +95,13 @@ static ml_status run_packing(const ml_call *call) {
     return node->typed->eval(&packed);
 }
 
-/* A view has a step where runs may change shapes, and only there. */
+/* Views have a step only if runs may change shapes. There is nothing to compute. */
 static ml_status run_view(const ml_call *call) {
     (void)call;
     return ML_OK;
 }
 
-/* The exception waits in Python, by thread; the text is for the case that there is none. */
+/* Python keeps the exception, per thread; this text is used only if there is none. */
 static ml_status run_python(const ml_call *call) {
     ml_state *s = call->env->engine->engine->state;
     ml_status status = (ml_status)s->hooks.eval(s->hooks.owner, call);
@@ -109,7 +110,7 @@ static ml_status run_python(const ml_call *call) {
     return status;
 }
 
-/* A reference in numpy takes the place of an eval that C does not have for these types. */
+/* If C has no eval for these types, the numpy reference runs. */
 ml_eval_fn ml_eval_of(const ml_node *node, const ml_node_plan *row) {
     if (row->status == ML_NODE_IS_VIEW || row->status == ML_NODE_IS_FUSED) return run_view;
     if (!node->typed) return run_python;

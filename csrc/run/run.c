@@ -1,4 +1,4 @@
-/* run.c -- running the plan in force: what is done before the first node and after the last. */
+/* run.c -- runs the plan in use: everything before the first node and after the last. */
 #include "run/run.h"
 
 #include <stdlib.h>
@@ -15,9 +15,9 @@ ml_status ml_state_new(ml_graph *graph, ml_interpreter *interpreter, const char 
     return ml_state_make(graph, interpreter, &all, state, error);
 }
 
-/* The bytes of all graph inputs in the arena, one after the other, copied out into `saved` or back
- * in; returns their sum. Inputs are what has a value between a set_tensor and a run; everything
- * else in the arena is computed again. */
+/* Copies the bytes of all graph inputs in the arena, one after the other, out to `saved` or back;
+ * returns their sum. Between set_tensor and a run only inputs have values to keep; everything else
+ * in the arena is computed again. */
 static int64_t move_inputs(const ml_state *s, const ml_residence *r, uint8_t *saved, bool out) {
     const ml_subgraph *sub = ml_frame_subgraph(s->graph, 0);
     int64_t at = 0;
@@ -34,9 +34,9 @@ static int64_t move_inputs(const ml_state *s, const ml_residence *r, uint8_t *sa
     return at;
 }
 
-/* A run left the arena well above its bound: lays it out anew with what was learnt, keeping inputs
- * and variables. Failing is no failure: the old places hold. At the start of a run, not at the end
- * of the one that grew: its outputs have yet to be read. */
+/* If a run has left the arena well above its bound, places everything anew with what was learnt,
+ * and keeps inputs and variables. If that fails, the old places stay, and the run goes on. Done at
+ * the start of a run, not at the end of the run that grew, whose outputs have yet to be read. */
 static void place_anew(ml_state *s, ml_residence *r) {
     const ml_frame_plan *row = &r->rows->frames[0];
     bool spilled = false;
@@ -56,7 +56,7 @@ static void place_anew(ml_state *s, ml_residence *r) {
     free(inputs);
 }
 
-/* All nodes, on the threads that make it fastest. */
+/* Runs all nodes, on the caller's thread or on all, whichever is faster. */
 static ml_status run_nodes(ml_state *s, ml_residence *r) {
     ml_pool *pool = s->interpreter->pool;
     if (!pool || ml_pool_threads(pool) == 1) return ml_run_frame(s, r, 0);
@@ -70,7 +70,7 @@ static ml_status run_nodes(ml_state *s, ml_residence *r) {
     return status;
 }
 
-/* The state's error is empty whenever no run is under way: calls in the steps point at it. */
+/* Calls in steps point at the state's error, which is empty before and after each run. */
 static uintptr_t run(ml_state *s, ml_node_time *times, const ml_cancel *cancel) {
     ml_status status = ml_enter(s->interpreter);
     if (status != ML_OK) return ml_busy_error();

@@ -1,13 +1,14 @@
-/* run_core.c -- the core as kernels see it in a run.
+/* run_core.c -- the core's functions for kernels in a run.
  *
- * graph/planning_core.c is the core before any run. Kernels do not ask which of the two it is. */
+ * graph/planning_core.c has those for planning. Kernels need not know which of the two they
+ * have. */
 #include "os/os.h"
 #include "run/run.h"
 
-/* The only writer of shapes of computed tensors. A shape that is the same changes nothing and tells
- * nobody, which is what makes steady runs cheap; another one marks the readers at once, so that
- * rows and marks are never apart. Rows of a plan without dynamic tensors are shared by everyone who
- * uses the plan: there another shape is a kernel's or a reference's mistake. */
+/* Only this function writes shapes of computed tensors in a run. If the shape is the same, nothing
+ * happens, which makes steady runs cheap. A new shape marks the readers at once, so rows and marks
+ * always agree. Rows of a plan without dynamic tensors are shared by all its users; there a new
+ * shape is a mistake of the kernel or the reference. */
 static ml_status set_output(const ml_call *c, int i, const ml_shape *shape) {
     const struct ml_frame_engine *fe = c->env->engine;
     ml_tensor *t = ml_core_output(c, i);
@@ -15,10 +16,10 @@ static ml_status set_output(const ml_call *c, int i, const ml_shape *shape) {
     int64_t elements = t ? ml_core_elements(t, shape) : -1;
     if (elements < 0) return ml_core_refuse_shape(c, i, shape);
     ml_residence *r = fe->engine->residence;
-    if (!r->learnt) { /* the plan's rows, which runs do not write */
+    if (!r->learnt) { /* these are the plan's rows, which runs must not write */
         char before[96], now[96];
-        return ml_fail(c, ML_KERNEL_ERROR, "output %d came with shape %s, its prepare set %s", i,
-                       ml_shape_text(shape, now), ml_shape_text(&t->shape, before));
+        return ml_fail(c, ML_KERNEL_ERROR, "output %d was given shape %s, but prepare has set %s",
+                       i, ml_shape_text(shape, now), ml_shape_text(&t->shape, before));
     }
     ml_core_give_shape(t, shape, elements);
     ml_mark_readers(r, fe->sub, fe->place, c->env->slots[c->inputs[c->n_inputs + i]]);
@@ -28,21 +29,20 @@ static ml_status set_output(const ml_call *c, int i, const ml_shape *shape) {
 
 static ml_status settle(const ml_call *c) { return ml_settle_outputs(c); }
 
-/* The block of a tensor of no fixed size; NULL for all others. */
+/* The block of a tensor of variable size; NULL for other tensors. */
 static ml_block *heap_of(const ml_call *c, int32_t tensor) {
     const struct ml_frame_engine *fe = c->env->engine;
     return ml_heap_block(fe->engine->state, fe->engine->residence, fe->frame, tensor);
 }
 
-/* Strings are settled by this alone: their shape says how many there are, and nothing of their
- * bytes. */
+/* For strings only this gives the size: their shape tells their number, not their bytes. */
 static ml_status set_bytes(const ml_call *c, int i, int64_t bytes) {
     int32_t tensor = i >= 0 && i < c->n_outputs ? c->inputs[c->n_inputs + i] : -1;
     ml_block *block = heap_of(c, tensor);
     if (!block)
         return ml_fail(c, ML_KERNEL_ERROR, "output %d does not hold values of variable size", i);
     if (bytes < 0)
-        return ml_fail(c, ML_KERNEL_ERROR, "output %d asks for %lld bytes", i, (long long)bytes);
+        return ml_fail(c, ML_KERNEL_ERROR, "output %d was given %lld bytes", i, (long long)bytes);
     ml_status status = ml_block_reserve(&c->env->engine->engine->state->interpreter->account, block,
                                         bytes, c->env->error);
     if (status != ML_OK) return status;
@@ -58,7 +58,8 @@ static int64_t bytes_of(const ml_call *c, int32_t tensor) {
     return block ? block->bytes : tensor < 0 ? 0 : ml_tensor_of(c, tensor)->bytes;
 }
 
-/* A block of a pool's work: the body sees the call with an error of its worker's own. */
+/* The arguments of a block on a pool thread: the body gets a call whose error belongs to its
+ * worker. */
 typedef struct relayed {
     ml_pool *pool;
     ml_body body;
@@ -67,7 +68,7 @@ typedef struct relayed {
 
 static ml_status poll(const ml_call *c) { return ml_poll_state(c->env->engine->engine->state); }
 
-/* Python's signals are for the caller's thread. */
+/* Workers do not handle Python's signals; the caller's thread does. */
 static ml_status poll_in_worker(const ml_call *c) {
     const ml_state *s = c->env->engine->engine->state;
     return ml_is_cancelled(&s->interpreter->cancel) ? ml_cancelled_error(c->env->error) : ML_OK;
@@ -75,8 +76,8 @@ static ml_status poll_in_worker(const ml_call *c) {
 
 static const ml_core worker_core;
 
-/* Workers may fail at the same time, and the state has one error; the pool picks the first
- * block's. */
+/* Workers may fail at the same time, so each has its own error; the pool picks that of the first
+ * block. */
 static ml_status relay(const void *call, int64_t first, int64_t end, int32_t worker, void *args) {
     const relayed *r = args;
     ml_call c = *(const ml_call *)call;
@@ -87,9 +88,9 @@ static ml_status relay(const void *call, int64_t first, int64_t end, int32_t wor
     return r->body(&c, first, end, worker, r->args);
 }
 
-/* With one thread, one block, or in a run that stays alone, the loop is here: no pool, the same
- * blocks in the same order, so the same bits. Its polls are between blocks too, but for the first,
- * before which the loop over nodes has polled. */
+/* With one thread, with one block, or in a run on the caller's thread only, the loop over blocks is
+ * here, without the pool: the same blocks in the same order, so the results have the same bits. It
+ * polls between blocks, but not before the first, because the loop over nodes has just polled. */
 static ml_status run_blocks(const ml_call *c, int64_t items, int64_t grain, ml_body body,
                             void *args) {
     ml_state *s = c->env->engine->engine->state;
@@ -124,8 +125,8 @@ static void *worker_scratch(const ml_call *c, int32_t worker) {
     return s->interpreter->pool ? ml_pool_scratch(s->interpreter->pool, worker) : NULL;
 }
 
-/* Zeroed with the variables; a frame has its own, so two loops that share a body do not share what
- * its kernels keep. */
+/* Set to zero together with the variables. Each frame has its own memory, so two loops that share a
+ * body do not share it. */
 static void *memory(const ml_call *c) {
     const struct ml_frame_engine *fe = c->env->engine;
     const ml_graph *g = fe->engine->graph;

@@ -1,14 +1,15 @@
-/* sharing.c -- short runs of a plan are tried with the other threads and without. */
+/* sharing.c -- times short runs of a plan with the other threads and without, and picks the
+ * faster. */
 #include "run/sharing.h"
 
 enum {
-    TRIES = 4, /* of either way, of which the fastest counts: others work on the machine, too */
-    AGAIN = 4096, /* runs after which they are tried anew: threads may have moved */
-    LONG_NS = 1000000 /* longer ones gain from any thread, and a try would be felt */
+    TRIES = 4, /* of each kind; the fastest counts, since other programs disturb */
+    AGAIN = 4096, /* runs after which tries are repeated: threads may have moved */
+    LONG_NS = 1000000 /* longer runs gain from any thread, and tries would cost too much */
 };
 
-/* The first run touches memory and wakes threads, so it is not measured; then come those with the
- * other threads, which so stay awake, then those without. */
+/* The first run touches memory and wakes threads, so it is not timed. Then come tries with the
+ * other threads, which are awake, then tries without. */
 bool ml_sharing_is_measured(const ml_sharing *s) { return s->turn >= 1 && s->turn <= 2 * TRIES; }
 
 bool ml_sharing_alone(const ml_sharing *s) {

@@ -1,5 +1,5 @@
-/* cpu.c -- asks the processor by CPUID, and what the system saves at a change of threads by XGETBV;
- * on aarch64 the system. */
+/* cpu.c -- finds out the features of the processor by CPUID, and which registers the system saves
+ * when it switches threads by XGETBV; on aarch64 it asks the system. */
 #include "cpu.h"
 #include "os/os.h"
 
@@ -10,7 +10,7 @@
 
 /* Bits of XCR0. */
 enum { SAVES_YMM = 0x06, SAVES_ZMM = 0xE6, SAVES_TILES = 0x60000 };
-/* Bits of edx in leaf 7, which older compilers' cpuid.h has no names for. */
+/* Bits of edx in leaf 7 that have no names in cpuid.h of older compilers. */
 enum { AMX_TILE = 1 << 24, AMX_INT8 = 1 << 25 };
 
 static uint32_t saved_registers(void) {

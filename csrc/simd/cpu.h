@@ -1,22 +1,23 @@
-/* cpu.h -- what the processor can do, and what the system saves for its threads. */
+/* cpu.h -- the features of the processor whose registers the system saves for threads. */
 #ifndef ML_CPU_H
 #define ML_CPU_H
 
 #include <stdbool.h>
 
-/* By level. */
+/* The features that levels need. */
 typedef struct ml_cpu {
     bool scalar; /* always */
     bool sse2;
     bool avx2;   /* with fma and f16c, and the system saves ymm registers */
     bool avx_vnni;
     bool avx512; /* f, bw, vl, dq, vnni, vbmi, and the system saves zmm registers */
-    bool amx; /* tile and int8, beside avx512; the system can save tiles, and is yet to be asked */
+    bool amx; /* tile and int8, besides avx512; the system can save tiles, and has yet to be
+               * asked */
     bool neon;
     bool neon_dot; /* SDOT and UDOT */
 } ml_cpu;
 
-/* Asks the processor: some microseconds in a virtual machine. */
+/* Asks the processor. Takes some microseconds in a virtual machine. */
 ml_cpu ml_cpu_probe(void);
 
 #endif

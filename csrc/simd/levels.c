@@ -1,4 +1,4 @@
-/* levels.c -- the table of each level, and which one serves. */
+/* levels.c -- the tables of all levels, and the choice of one. */
 #include <stdio.h>
 #include <string.h>
 
@@ -29,10 +29,11 @@ static const ml_simd *named(const char *name, const ml_simd *const *levels, int 
     return NULL;
 }
 
-/* Whether the system has to be asked for the level's registers. */
+/* Whether the system has to permit the use of the level's registers. */
 static bool needs_permission(const ml_simd *level) { return strcmp(level->level, "amx") == 0; }
 
-/* The levels that this machine has without asking anyone, ascending; returns how many. */
+/* The levels that this machine has without permission from the system, ascending; returns how
+ * many. */
 static int available(const ml_simd *levels[LEVELS]) {
     const ml_cpu cpu = ml_cpu_probe();
 #define LEVEL(name, of_matmul_f32, of_depthwise_s8, variants) cpu.name,
@@ -45,10 +46,10 @@ static int available(const ml_simd *levels[LEVELS]) {
     return count;
 }
 
-/* Adds the level whose registers the system gives to those who ask; returns how many there are.
+/* Adds the level that needs permission, if the system gives it; returns how many levels there are.
  *
- * Its code has met emulated tiles only. So it has to agree with the level below on this machine
- * before it serves: speed may be lost where it was never tried, results may not. */
+ * Its code has run on emulated tiles only. So before it is used, its results on this machine have
+ * to agree with those of the level below. Its speed is untested, but results cannot be wrong. */
 static int add_permitted(const ml_simd *levels[LEVELS], int count) {
     const ml_simd *permitted = &tables[LEVELS - 1], *below = levels[count - 1];
     if (needs_permission(permitted) && ml_cpu_probe().amx && ml_os_has(ML_OS_TILES) &&

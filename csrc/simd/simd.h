@@ -1,4 +1,5 @@
-/* simd.h -- the primitives, for those who call them. */
+/* simd.h -- the primitives, for their callers: function types, panel sizes, sizes of packed
+ * weights. */
 #ifndef ML_SIMD_H
 #define ML_SIMD_H
 
@@ -12,8 +13,8 @@
 #include "simd/primitives.def"
 #undef PRIMITIVE
 
-/* Columns in a panel and rows in a tile of each matmul_f32; lines in a group of each depthwise_s8:
- * a level has those of the variant that serves it. */
+/* Columns in a panel and rows in a tile of each matmul_f32; lines in a group of each depthwise_s8.
+ * A level has those of the variant that it uses. */
 enum {
     ML_PANEL_F32_scalar = 1,
     ML_ROWS_F32_scalar = 1,
@@ -41,26 +42,26 @@ static inline int64_t ml_packed_f32(const ml_simd *simd, int64_t n, int64_t k) {
     return (n + panel - 1) / panel * panel * k;
 }
 
-/* Panels of packed bytes: so many outputs, the last panel a multiple of ML_PART_S8. */
+/* Outputs in a panel of packed bytes; the last panel has a multiple of ML_PART_S8. */
 enum { ML_PANEL_S8 = 64, ML_PART_S8 = 16 };
 /* Rows of matmul_s8's largest tile: blocks of rows should be multiples of it. */
 enum { ML_ROWS_S8 = 14 };
 
-/* Outputs in the panel that begins with output `first` of n. */
+/* The number of outputs in the panel that begins with output `first` of n. */
 static inline int64_t ml_width_s8(int64_t n, int64_t first) {
     int64_t left = (n - first + ML_PART_S8 - 1) / ML_PART_S8 * ML_PART_S8;
     return left < ML_PANEL_S8 ? left : ML_PANEL_S8;
 }
 
-/* Bytes of weights (n, pieces * k) packed; where n is whole panels, also of the first n outputs of
- * more. */
+/* Bytes of packed weights (n, pieces * k); if n is whole panels, also of the first n of more
+ * outputs. */
 static inline int64_t ml_packed_s8(int64_t n, int64_t pieces, int64_t k) {
     return (n + ML_PART_S8 - 1) / ML_PART_S8 * ML_PART_S8 * pieces * ((k + 3) / 4 * 4);
 }
 
-/* Limits of requantize that are worth knowing of: biases of channels that always give the same are
- * 2^30, so that sums go a little beyond. There a shift by 31 has room for half of what it takes out
- * above mantissas of so much at most. */
+/* Limits of requantize that allow faster code. Channels with a constant output have biases of 2^30,
+ * so sums may go a little beyond that. Then a shift by 31 has room for rounding if mantissas are at
+ * most ML_LIMIT_WIDE. */
 enum { ML_LIMIT = 1 << 30, ML_LIMIT_WIDE = 5 << 28 };
 static inline int32_t ml_most_mantissa(int32_t limit) {
     return limit <= ML_LIMIT ? INT32_MAX
@@ -70,11 +71,11 @@ static inline int32_t ml_most_mantissa(int32_t limit) {
 /* Bits by which add_s16 shifts its operands. */
 enum { ML_LEFT_S16 = 15 };
 
-/* Whether matmul_s8 and product_s8 of two levels give the same bits for a small product that wants
- * all kinds of tails: microseconds. */
+/* Whether matmul_s8 and product_s8 of two levels give the same bits for a small product with
+ * incomplete rows, panels and groups. Takes microseconds. */
 bool ml_simd_agrees(const ml_simd *one, const ml_simd *other);
 
-/* What softmax_s8 makes of the sum of a row. */
+/* The factor that softmax_s8 derives from the sum of a row. */
 typedef struct ml_softmax_scale {
     int32_t reciprocal; /* in Q0.31 */
     int32_t shift;

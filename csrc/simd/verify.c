@@ -3,7 +3,8 @@
 
 #include "simd/simd.h"
 
-/* Odd everywhere: two tiles of rows, a whole panel and a part, pieces that end within a group. */
+/* Sizes that leave incomplete parts: two tiles of rows, a whole panel and a part, pieces that end
+ * within a group. */
 enum {
     ROWS = 19,
     OUTPUTS = 70,

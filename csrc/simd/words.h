@@ -1,5 +1,5 @@
-/* words.h -- the words in which a loop is written once for all levels: portable/ is written in
- * them, words/<level>.h says what each word is at that level. The build names that header ML_WORDS.
+/* words.h -- the words in which a loop is written once for all levels. portable/ uses them, and
+ * words/<level>.h defines them for a level. The build names that header ML_WORDS.
  *
  * Vectors of LANES floats, VECTOR
  *   LOAD(p)  STORE(p, v)          LANES neighbours at p, which need not be aligned
@@ -62,7 +62,7 @@
 #include ML_WORDS
 #include "simd/variants.h"
 
-/* The last bit of a whole number of less than 2^22, as a sign. */
+/* The last bit of a whole number below 2^22 in size, as a sign. */
 static inline VECTOR ODD_SIGN(VECTOR n) {
     return OF_BITS(SHIFT_LEFT_S32(BITS_OF(ADD(n, SPLAT(12582912.0f))), 31));
 }
@@ -84,7 +84,7 @@ static inline VECTOR CEIL(VECTOR a) {
     const VECTOR near = ROUND(a);
     return XOR(ABS(ADD(near, STEP_UP(near, a))), SIGN(a));
 }
-/* The same below 2^22 in size. */
+/* ROUND for numbers below 2^22 in size. */
 #define NEAREST(a) SUB(ADD(a, SPLAT(12582912.0f)), SPLAT(12582912.0f))
 #endif
 
@@ -92,7 +92,7 @@ static inline VECTOR CEIL(VECTOR a) {
 static inline VECTOR POWER_OF_2(VECTOR_S32 n) {
     return OF_BITS(SHIFT_LEFT_S32(ADD_S32(n, SPLAT_S32(127)), 23));
 }
-/* v * 2^n, rounded once, of whole n. */
+/* v * 2^n, rounded once, for whole n. */
 static inline VECTOR SCALE(VECTOR v, VECTOR n) {
     const VECTOR_S32 power = NEAREST_S32(n), half = SHIFT_RIGHT_S32(power, 1);
     return MUL(MUL(v, POWER_OF_2(half)), POWER_OF_2(SUB_S32(power, half)));
@@ -104,7 +104,7 @@ static inline VECTOR SCALE(VECTOR v, VECTOR n) {
 #endif
 
 #ifndef SPLIT_IS_TOTAL
-/* v = m * 2^e of a positive normal number, sqrt(1/2) <= m < sqrt(2). */
+/* v = m * 2^e for a positive normal v, sqrt(1/2) <= m < sqrt(2). */
 static inline VECTOR_S32 MOVED_BITS(VECTOR v) {
     return ADD_S32(BITS_OF(v), SPLAT_S32(0x3F800000 - 0x3F3504F3));
 }
@@ -116,8 +116,7 @@ static inline VECTOR MANTISSA(VECTOR v) {
     return OF_BITS(ADD_S32(fraction, SPLAT_S32(0x3F3504F3)));
 }
 
-/* x = m * 2^e of a positive number, sqrt(1/2) <= m < sqrt(2); of others what comes out is
- * replaced. */
+/* x = m * 2^e for positive x, sqrt(1/2) <= m < sqrt(2); results for other x are replaced later. */
 #define SPLIT_IS_TOTAL 0
 static inline void SPLIT(VECTOR x, VECTOR *m, VECTOR *e) {
     const MASK tiny = LESS(x, SPLAT(1.17549435e-38f));

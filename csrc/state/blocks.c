@@ -1,9 +1,9 @@
 /* blocks.c -- memory outside the arena that grows as needed and keeps its room between runs.
  *
- * For values whose size no plan can know, and that outlive a node, an iteration or a run: resource
- * variables, carries that change their shape, strings. A block belongs to one tensor or variable
- * and is never shared, so whoever sets it need not ask who reads it. Its room never shrinks: in a
- * steady state nothing is allocated. */
+ * Blocks hold values whose size no plan can know, and that outlive a node, an iteration or a run:
+ * resource variables, carried values that change their shape, strings. A block belongs to one
+ * tensor or variable and is never shared, so it can be set without regard to readers. Runs never
+ * shrink its room, so in a steady state nothing is allocated. */
 #include <stdlib.h>
 
 #include "os/os.h"
@@ -22,7 +22,7 @@ void ml_blocks_free(ml_account *account, ml_block *blocks, int64_t count) {
 
 ml_status ml_block_reserve(ml_account *account, ml_block *b, int64_t bytes, ml_error *error) {
     if (bytes <= b->capacity && b->data) return ML_OK;
-    /* Half as much again, so that what grows step by step is moved seldom. */
+    /* One and a half times the room, so that values that grow step by step are moved seldom. */
     int64_t wanted =
         bytes < INT64_MAX / 2 - 128 ? ml_round_up(bytes + (b->data ? bytes / 2 : 0) + 1, 64) : -1;
     int64_t more = wanted < 0 ? 0 : wanted - b->capacity;
@@ -39,7 +39,7 @@ ml_status ml_block_reserve(ml_account *account, ml_block *b, int64_t bytes, ml_e
     return ML_OK;
 }
 
-/* A refusal leaves the block's value as it was; `data` may be the block's own. */
+/* After a refusal the block has its old value. `data` may be the block's own data. */
 ml_status ml_block_set(ml_account *account, ml_block *b, const ml_shape *shape, int32_t type,
                        const void *data, int64_t bytes, ml_error *error) {
     ml_status status = ml_block_reserve(account, b, bytes, error);

@@ -1,13 +1,13 @@
-/* bound.c -- checks the caller's buffers that take the place of tensors of the main subgraph.
+/* bound.c -- checks the buffers that callers have bound to tensors of the main subgraph.
  *
- * A bound tensor is no part of the arena and shares with no other, so no node writes into it but
- * the one that computes it. Buffers may overlap each other where their tensors are never live at
- * once. One buffer may be the last input of a node and its output, where the node may write over
- * that input: so a cache stays where it is.
+ * A bound tensor is not in the arena and shares no place, so only the node that computes it writes
+ * to it. Buffers may overlap if their tensors are never live at the same time. One buffer may be
+ * bound to both an input of a node and its output, if the node is the last reader of the input and
+ * may overwrite it: so a cache can be updated where it is.
  *
- * The plan depends on which tensors are bound, not on their buffers, so these are checked whenever
- * a residence is put in force, with other buffers too. Shapes that a run brings are checked by the
- * run, in bytes alone: overlaps were ruled out for all of a dynamic tensor's buffer. */
+ * The plan depends on which tensors are bound, not on their buffers, so buffers are checked
+ * whenever a residence is put into use, or other buffers are bound. When a run changes a shape, it
+ * checks only the size: overlaps have been checked for the whole buffer of a dynamic tensor. */
 #include <stdio.h>
 
 #include "state/state.h"
@@ -39,7 +39,7 @@ ml_status ml_bound_check_bytes(const ml_state *s, const ml_residence *r, int32_t
     return ML_OK;
 }
 
-/* Bytes a tensor may take in its buffer: all of it, as long as its shape is not settled. */
+/* Bytes that a tensor may take in its buffer: the whole buffer, if runs may change its shape. */
 static int64_t extent(const ml_binding *b, const ml_tensor *t) {
     return t->dynamic ? b->bytes : t->bytes;
 }
@@ -51,7 +51,7 @@ static bool overlap(const ml_binding *a, int64_t a_bytes, const ml_binding *b, i
            b_bytes > 0;
 }
 
-/* " at node 12", by the file's number; nothing for a graph without nodes. */
+/* " at node 12", with the number in the file; empty for a graph without nodes. */
 static const char *at_node(const ml_plan *plan, int32_t position, char text[32]) {
     const ml_subgraph *sub = ml_frame_subgraph(plan->graph, 0);
     text[0] = 0;
@@ -60,8 +60,8 @@ static const char *at_node(const ml_plan *plan, int32_t position, char text[32])
     return text;
 }
 
-/* Whether the node that computes `b` is the last that reads `a`, and may write over it: then one
- * buffer may be both. */
+/* Whether the node that computes `b` is the last reader of `a` and may overwrite it. Then one
+ * buffer may be bound to both. */
 static bool updates(const ml_plan *plan, const ml_bound_life *a, const ml_bound_life *b) {
     const ml_subgraph *sub = ml_frame_subgraph(plan->graph, 0);
     if (a->last != b->first || b->first < 0 || b->first >= sub->io.n_nodes) return false;
@@ -98,8 +98,8 @@ static ml_status check_pair(const ml_plan *plan, const ml_rows *rows, const ml_b
     return at_tensors(plan, error, a->tensor, b->tensor);
 }
 
-/* A tensor whose value turned out to be known was folded, and has left its buffer: that only the
- * plan can say. */
+/* A bound tensor whose value turned out to be known was folded, and no longer lies in its buffer;
+ * only the plan tells that. */
 ml_status ml_bound_check(const ml_plan *plan, const ml_rows *rows, const ml_binding *bound,
                          int32_t n_bound, ml_error *error) {
     for (int32_t i = 0; i < n_bound; i++)

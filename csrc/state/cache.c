@@ -1,10 +1,9 @@
-/* cache.c -- residences by the key of their plan: found by hash, bounded in bytes, the longest
- * unused leave first.
+/* cache.c -- the cache of residences by the key of their plan: found by hash, limited in bytes, the
+ * least recently used dropped first.
  *
- * The residence in force is in the cache like any other, so that going back to it is going
- * anywhere. It counts towards the bound but never leaves, and neither does anything while it is the
- * only one: a bound of 0 keeps just that one. Plans that somebody holds live on without their
- * residence. */
+ * The residence in use is in the cache like any other, so returning to it is no special case. It
+ * counts towards the limit but is never dropped: with a limit of 0 it is the only one. Plans that
+ * somebody holds live on without their residence. */
 #include <stdlib.h>
 
 #include "state/state.h"
@@ -13,15 +12,14 @@ static ml_residence **bucket_of(const ml_state *s, uint32_t hash) {
     return &s->buckets[hash % (uint32_t)s->n_buckets];
 }
 
-/* Keys are compared in full: a hash that two sizes share does no harm. */
+/* Keys are compared in full, so equal hashes of two sizes do no harm. */
 ml_residence *ml_cache_find(ml_state *s, const ml_plan_request *request) {
     for (ml_residence *r = *bucket_of(s, request->hash); r; r = r->next)
         if (ml_plan_has_key(r->plan, request)) return r;
     return NULL;
 }
 
-/* All stand in the order of their last use; those that take turns have the neighbours that come
- * next. */
+/* Puts the residence last in the list, which is in the order of last use. */
 static void put_last(ml_state *s, ml_residence *r) {
     r->older = s->newest;
     r->newer = NULL;
@@ -46,8 +44,8 @@ static void put_in_bucket(ml_state *s, ml_residence *r) {
     *bucket = r;
 }
 
-/* As many buckets as residences, so that one is found in O(1); without memory for them buckets grow
- * long instead. */
+/* Keeps at least as many buckets as residences, so that one is found in O(1). Without memory for
+ * more, buckets just become longer. */
 static void add_buckets(ml_state *s) {
     ml_residence **more = calloc(2 * (size_t)s->n_buckets, sizeof *more);
     if (!more) return;
@@ -89,10 +87,11 @@ void ml_cache_drop_all_but(ml_state *s, const ml_residence *kept) {
     }
 }
 
-/* Never the residence in force, whose tensors would move under their values; it gets its chance
- * when it comes back. A dynamic one is placed anew after runs, and its bound is not the plan's. The
- * better plan is a new plan, for somebody may hold the old one; its folded values are the old
- * one's, which it keeps alive. Any failure, memory included, leaves things as they were. */
+/* The residence in use is not improved, because its tensors would move away from their values; that
+ * happens when its shapes come back. Nor is a dynamic one: it is placed anew after runs, and its
+ * bound differs from the plan's. The better plan is a new plan, because somebody may hold the old
+ * one. It shares the folded values of the old one and keeps it alive. After any failure nothing has
+ * changed. */
 ml_residence *ml_cache_improve(ml_state *s, ml_residence *r) {
     ml_plan *plan = r->plan, *better;
     if (r->improved || r == s->now || r->learnt ||

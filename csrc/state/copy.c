@@ -1,11 +1,12 @@
-/* copy.c -- values in and out of tensors, and where they lie, safe against runs, resizes and trims
- * of other threads.
+/* copy.c -- copies values into and out of tensors, and tells where tensors lie; safe against runs,
+ * resizes and trims on other threads.
  *
- * Everything here takes the turn of a copy, so that no call changes anything meanwhile, and gives
- * it back before it returns. A copy is two steps in Python: ask for the place, make an array of
- * that shape, copy. In between another thread may have put another size in force, so the second
- * step names the generation it was told in the first; C refuses a copy for another one and Python
- * asks again. Nothing here makes a pointer last: views are kept valid by pins. */
+ * All functions here take the turn of a copy, so that no call changes anything meanwhile, and give
+ * it back before they return. Python copies in two steps: it asks for the place (and makes an array
+ * of that shape), then it copies. In between another thread may have put another size into use. So
+ * the second step passes the generation that the first one returned; if that has changed, C refuses
+ * the copy, and Python asks again. Pointers are valid only during the turn; pins keep views
+ * valid. */
 #include <stdlib.h>
 
 #include "state/state.h"
@@ -14,8 +15,8 @@ static bool has_tensor(const ml_state *s, int32_t tensor) {
     return tensor >= 0 && tensor < ml_frame_subgraph(s->graph, 0)->io.n_tensors;
 }
 
-/* Whether the bytes that a tensor's row speaks of are there: a run that failed may have shaped it
- * without giving it room. The capacity tells, for it is raised only after a place was found. */
+/* Whether a tensor has room for the bytes in its row: a run that failed may have set its shape
+ * without giving it room. The capacity tells, because it is raised only after a place was found. */
 static bool has_room(const ml_state *s, int32_t tensor, const ml_tensor *t) {
     const ml_residence *r = s->now;
     if (t->storage != ML_STORAGE_ARENA || !r->learnt || !t->dynamic) return true;
@@ -23,7 +24,7 @@ static bool has_room(const ml_state *s, int32_t tensor, const ml_tensor *t) {
     return t->bytes <= r->learnt->capacities[s->graph->frames[0].slot_base + sub->slots[tensor]];
 }
 
-/* The tensor's bytes now; NULL when it has none. */
+/* The current address of the tensor's bytes; NULL if it has none. */
 static void *find_bytes(const ml_state *s, int32_t tensor, int64_t *bytes) {
     const ml_tensor *t = ml_row_of(s->graph, s->now->rows, 0, tensor);
     *bytes = t->bytes;
@@ -37,18 +38,18 @@ static void *find_bytes(const ml_state *s, int32_t tensor, int64_t *bytes) {
                                                                : ml_now_data(s->now, 0)[tensor];
 }
 
-/* Runs may change its shape or its place; all others stay where they are as long as the layout
- * does. */
+/* Whether runs may change its shape or place. Other tensors stay where they are until the layout
+ * number changes. */
 static bool runs_move(const ml_tensor *t) { return t->dynamic || t->storage == ML_STORAGE_HEAP; }
 
-/* The number that changes with a tensor's shape or place. */
+/* The number (layout or generation) that changes with a tensor's shape or place. */
 static uint64_t number_of(const ml_state *s, const ml_tensor *t) {
     return atomic_load_explicit(&s->changes[runs_move(t) ? ML_GENERATION : ML_LAYOUT],
                                 memory_order_relaxed);
 }
 
-/* Answers for tensors without memory as well: reports ask about all of them. What has to stay where
- * it is has to be pinned first. */
+/* Tensors without memory are allowed, because reports ask about all tensors. A caller that keeps
+ * the address has to pin the state first. */
 ml_status ml_state_place(ml_state *s, int32_t tensor, ml_place_now *place, ml_error *error) {
     ml_status status = ml_enter_copy(s->interpreter);
     if (status != ML_OK) return status;
@@ -68,7 +69,8 @@ ml_status ml_state_place(ml_state *s, int32_t tensor, ml_place_now *place, ml_er
     return status;
 }
 
-/* Finds the bytes for a copy; NULL and a status when they are not what the caller thinks. */
+/* Finds the bytes for a copy; NULL and a status if size or generation differ from what the caller
+ * expects. */
 static void *find_for_copy(ml_state *s, int32_t tensor, uint64_t generation, int64_t bytes,
                            ml_status *status) {
     *status = ml_enter_copy(s->interpreter);
@@ -93,8 +95,8 @@ ml_status ml_state_read(ml_state *s, int32_t tensor, uint64_t generation, void *
     return ML_OK;
 }
 
-/* memmove: the source may be a view of the very tensor. Constants lie in the mapped file, folded
- * values belong to a plan that others share. */
+/* memmove, because the source may be a view of the same tensor. Constants and folded values are
+ * refused: constants lie in the mapped file, folded values belong to a plan that others share. */
 ml_status ml_state_write(ml_state *s, int32_t tensor, uint64_t generation, const void *from,
                          int64_t bytes) {
     ml_status status;
@@ -109,12 +111,12 @@ ml_status ml_state_write(ml_state *s, int32_t tensor, uint64_t generation, const
 
 /* Overwriting ---------------------------------------------------------------------------------- */
 
-/* Whether an intermediate tensor still has its own bytes is no state that runs keep: it follows
- * from the plan, and is worked out when somebody asks. Two ways lead to an end: another record took
- * the place after the last reader, or a node computed in place.
+/* Runs do not store whether an intermediate tensor still has its own bytes: it follows from the
+ * plan, and is found out on request. A tensor is overwritten either by another record that gets its
+ * place after its last reader, or by a node that computes in place.
  *
- * The first record, in the order of the run, that took bytes of [offset, end) after node `last`; -1
- * if none did. */
+ * This is the first record, in the order of the run, that takes bytes of [offset, end) after node
+ * `last`; -1 if none does. */
 static int32_t find_overwriter(const ml_record *records, int32_t count, int64_t offset, int64_t end,
                                int32_t last) {
     int32_t found = -1;
@@ -126,8 +128,8 @@ static int32_t find_overwriter(const ml_record *records, int32_t count, int64_t 
     return found;
 }
 
-/* Whether a tensor that was to be computed in place, and got a place of its own in a run, lies over
- * `t`: records do not say. */
+/* Whether a tensor that was planned in place, but got a place of its own in a run, now overlaps
+ * `t`. Records do not tell that. */
 static bool strayed_into(const ml_tensor *out, const ml_tensor *t, int32_t number) {
     return out->dynamic && out->root != number && out->bytes > 0 && out->offset >= 0 &&
            out->offset < t->offset + t->bytes && t->offset < out->offset + out->bytes;
@@ -172,7 +174,7 @@ ml_status ml_state_overwriter(ml_state *s, int32_t tensor, int32_t *node, ml_err
     if (status != ML_OK) return status;
     bool ran = s->now && s->now->ran;
     ml_leave(s->interpreter);
-    if (!ran) return ML_OK; /* all is as it was when it was allocated */
+    if (!ran) return ML_OK; /* nothing was computed yet */
     status = ml_state_memory(s, &plan, error);
     if (status != ML_OK || !plan) return status;
     const ml_tensor *t = ml_plan_tensor(plan, 0, tensor);
@@ -189,7 +191,7 @@ ml_status ml_state_overwriter(ml_state *s, int32_t tensor, int32_t *node, ml_err
         int32_t found = find_overwriter(records, count, t->offset, t->offset + t->bytes, last);
         int32_t position = heir >= 0 ? heir : found >= 0 ? records[found].first : -1;
         if (position < 0 && ml_debug_build())
-            position = last; /* what dies is overwritten at once */
+            position = last; /* debug builds overwrite dead tensors at once */
         if (position >= 0 && position < sub->io.n_nodes) *node = sub->nodes[position].index;
         free(records);
     }
@@ -209,8 +211,8 @@ ml_status ml_state_plan(ml_state *s, ml_plan **plan, ml_error *error) {
     return ML_OK;
 }
 
-/* Holding the plan is enough where runs write nothing. Else rows are copied under the turn: what is
- * printed is one moment. */
+/* If runs change no rows, it is enough to hold the plan. Else rows are copied in a turn, so that
+ * the copy shows one moment. */
 ml_status ml_state_memory(ml_state *s, ml_plan **plan, ml_error *error) {
     *plan = NULL;
     ml_status status = ml_enter_copy(s->interpreter);

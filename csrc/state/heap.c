@@ -1,9 +1,8 @@
-/* heap.c -- values of no fixed size (strings): blocks of the state's, one per tensor, which keep
+/* heap.c -- values of variable size (strings): blocks of the state, one per tensor, which keep
  * their room between runs.
  *
- * What a run computes has a value once its node has set one. Inputs and variables have one from the
- * start, as many empty strings as they have elements, so that no node reads a value that is not
- * there. */
+ * A computed tensor has a value once its node has set one. Inputs and variables have a value from
+ * the start (as many empty strings as elements), so that no node reads a missing value. */
 #include <stdlib.h>
 
 #include "core/strings.h"
@@ -26,14 +25,14 @@ static bool is_variable(const ml_subgraph *sub, int32_t tensor) {
     return (sub->tensors[tensor].flags & ML_TENSOR_VARIABLE) != 0;
 }
 
-/* Whether the tensor of the main subgraph is there before any node has run. */
+/* Whether the tensor of the main subgraph has a value before any node has run. */
 static bool is_given(const ml_subgraph *sub, int32_t tensor) {
     for (int32_t i = 0; i < sub->io.n_inputs; i++)
         if (sub->io.inputs[i] == tensor) return true;
     return is_variable(sub, tensor);
 }
 
-/* Empty strings, in a block that has the room. */
+/* Fills a block, which has room for them, with empty strings. */
 static void fill_empty(ml_block *b, const ml_shape *shape) {
     int64_t count = ml_elements(shape), head = ml_strings_head(count);
     ml_set_string_word(b->data, 0, count);
@@ -53,7 +52,7 @@ static ml_status make_empty(ml_account *account, ml_block *b, const ml_shape *sh
     return status;
 }
 
-/* By slot of the main subgraph: whether its block has to be another one for the residence. */
+/* Whether a slot of the main subgraph needs a new block for the residence. */
 static bool wants_block(const ml_state *s, const ml_residence *r, int32_t slot) {
     const ml_subgraph *sub = ml_frame_subgraph(s->graph, 0);
     const ml_tensor *t = &r->rows->tensors[slot];
@@ -131,7 +130,7 @@ void ml_heap_trim(ml_state *s) {
     int32_t main_slots = ml_frame_subgraph(s->graph, 0)->n_slots;
     ml_account *account = &s->interpreter->account;
     for (int32_t slot = 0; s->heap && slot < s->graph->total_slots; slot++) {
-        if (slot >= main_slots) s->heap[slot].assigned = false; /* computed anew in each run */
+        if (slot >= main_slots) s->heap[slot].assigned = false; /* computed again in each run */
         ml_block_fit(account, &s->heap[slot]);
     }
     ml_blocks_free(account, s->carries, 2 * (int64_t)s->graph->total_slots);

@@ -1,13 +1,14 @@
-/* interpreter.c -- what the states of one interpreter share: whose turn it is, resources, what
- * CALL_ONCE has run.
+/* interpreter.c -- what the states of one interpreter share: the turn, resources, and which
+ * subgraphs CALL_ONCE has run.
  *
- * The turn is the one lock of an interpreter. It is not a mutex: whoever comes while a call has it
- * is refused instead of kept waiting, so that a function which a run calls cannot wait for that
- * very run, and a program that shares an interpreter among threads hears of it.
+ * The turn is the one lock of an interpreter. It is not a mutex: while a call has it, other calls
+ * are refused instead of waiting. So a function that is called by a run cannot wait for that same
+ * run, and a program that shares an interpreter among threads gets an error.
  *
- * Everything of an interpreter and its states may be read and written in a call's turn; in a copy's
- * it is read, and bytes of tensors are written. No turn is needed for cancel, the sequence and
- * pins, which are atomic, nor for the generation, which is compared again in a turn. */
+ * With the turn of a call, everything in an interpreter and its states may be read and written.
+ * With the turn of a copy, everything may be read, and bytes of tensors written. Cancel, the
+ * sequence and pins need no turn, because they are atomic; nor does the generation, which is
+ * compared again in a turn. */
 #include <stdlib.h>
 
 #include "os/os.h"
@@ -46,8 +47,8 @@ void ml_interpreter_free(ml_interpreter *p) {
     free(p);
 }
 
-/* Copies are short, so whoever may run next waits for one by giving up its time slice; nobody ever
- * waits for a call. */
+/* Copies are short, so others wait for one by yielding their time slice. Nobody waits for a
+ * call. */
 static ml_status take_turn(ml_interpreter *p, int turn) {
     for (;;) {
         int found = ML_TURN_FREE;
@@ -67,7 +68,7 @@ ml_status ml_enter(ml_interpreter *p) {
 
 ml_status ml_enter_copy(ml_interpreter *p) { return take_turn(p, ML_TURN_COPY); }
 void ml_leave(ml_interpreter *p) {
-    /* A copy's turn leaves the sequence alone; in a call's it is odd. */
+    /* The sequence is odd in the turn of a call; the turn of a copy does not change it. */
     if (atomic_load_explicit(&p->sequence, memory_order_relaxed) & 1)
         atomic_fetch_add_explicit(&p->sequence, 1, memory_order_acq_rel);
     atomic_store_explicit(&p->turn, ML_TURN_FREE, memory_order_release);
@@ -77,11 +78,11 @@ const uint64_t *ml_interpreter_sequence(const ml_interpreter *p) {
     return (const uint64_t *)(const void *)&p->sequence;
 }
 
-/* No turn: it has to work while a run goes on. The next run begins by clearing it, so one that
- * comes late is lost, not late. */
+/* Takes no turn, because it has to work during a run. Each run begins by clearing the flag, so a
+ * cancel that comes after the end of a run has no effect. */
 void ml_interpreter_cancel(ml_interpreter *p) { atomic_store(&p->cancel.own, 1); }
 
-/* Blocks keep their room. */
+/* Values are forgotten; blocks keep their room. */
 ml_status ml_interpreter_reset_resources(ml_interpreter *p) {
     ml_status status = ml_enter(p);
     if (status != ML_OK) return status;
@@ -91,7 +92,7 @@ ml_status ml_interpreter_reset_resources(ml_interpreter *p) {
     return ML_OK;
 }
 
-/* Where there is no pool yet, the next plan put in force makes one of the right size. */
+/* If there is no pool yet, the next plan put into use makes one of the right size. */
 ml_status ml_interpreter_set_threads(ml_interpreter *p, int32_t threads) {
     ml_status status = ml_enter(p);
     if (status != ML_OK) return status;
@@ -118,7 +119,7 @@ ml_pool *ml_interpreter_pool(ml_interpreter *p, int64_t worker_bytes, ml_error *
     return status == ML_OK ? p->pool : NULL;
 }
 
-/* What an interpreter keeps from run to run, for copies and pickles of it. */
+/* Reads and sets what an interpreter keeps from run to run, for its copies and pickles. */
 
 ml_status ml_interpreter_resource(ml_interpreter *p, int32_t number, ml_resource *found, void *to,
                                   int64_t room) {

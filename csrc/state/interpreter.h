@@ -1,5 +1,5 @@
-/* interpreter.h -- ml_interpreter: what the states of all signatures share; blocks of memory beside
- * their arenas. */
+/* interpreter.h -- ml_interpreter: what the states of all signatures share; and blocks of memory
+ * outside their arenas. */
 #ifndef ML_STATE_INTERPRETER_H
 #define ML_STATE_INTERPRETER_H
 
@@ -10,8 +10,8 @@
 #include "memory/account.h"
 #include "threads/pool.h"
 
-/* A block outside the arena: resource variables, carries of loops whose shapes change, values of no
- * fixed size. It keeps its room from run to run. */
+/* A block of memory outside the arena, for a resource variable, a carried value of a loop whose
+ * shapes change, or a value of variable size. It keeps its room from run to run. */
 typedef struct ml_block {
     void *data;
     int64_t capacity;
@@ -21,7 +21,7 @@ typedef struct ml_block {
     bool assigned;
 } ml_block;
 
-/* Whose turn it is: nobody's, a copy's in or out of a tensor, or a call's that changes things. */
+/* Who has the turn: nobody, a copy into or out of a tensor, or a call that changes something. */
 enum { ML_TURN_FREE = 0, ML_TURN_COPY = 1, ML_TURN_CALL = 2 };
 
 struct ml_interpreter {
@@ -34,9 +34,9 @@ struct ml_interpreter {
     int32_t threads;
     ml_block *resources;
     bool *called_once; /* by subgraph */
-    ml_account account; /* of all memory that tensors take, and the scratch of workers */
-    int64_t max_iterations; /* of a WHILE; 0 = any */
-    /* Made by the first plan that asks for workers' scratch, or by the second thread. */
+    ml_account account; /* memory of tensors, and scratch of workers */
+    int64_t max_iterations; /* of a WHILE; 0 = no limit */
+    /* Made when a plan first needs scratch for workers, or when there is a second thread. */
     ml_pool *pool;
 };
 
@@ -47,15 +47,16 @@ ml_status ml_enter(ml_interpreter *interpreter);
 ml_status ml_enter_copy(ml_interpreter *interpreter);
 void ml_leave(ml_interpreter *interpreter);
 
-/* The pool, with scratch for `worker_bytes` a worker; NULL, and the error, without memory. */
+/* The pool, with `worker_bytes` of scratch per worker; without memory NULL, and the error is
+ * set. */
 ml_pool *ml_interpreter_pool(ml_interpreter *interpreter, int64_t worker_bytes, ml_error *error);
 
-/* blocks.c, counted in the account of the block's interpreter: makes room for `bytes`, dropping the
- * content. */
+/* blocks.c: makes room for `bytes` and drops the content; counted in `account`, that of the
+ * interpreter. */
 ml_status ml_block_reserve(ml_account *account, ml_block *block, int64_t bytes, ml_error *error);
 ml_status ml_block_set(ml_account *account, ml_block *block, const ml_shape *shape, int32_t type,
                        const void *data, int64_t bytes, ml_error *error);
-/* Leaves a block the room of its value, none without one. */
+/* Shrinks a block to the size of its value, or to nothing if it has none. */
 void ml_block_fit(ml_account *account, ml_block *block);
 void ml_block_free(ml_account *account, ml_block *block);
 int64_t ml_blocks_bytes(const ml_block *blocks, int64_t count);

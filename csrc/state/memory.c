@@ -1,13 +1,13 @@
-/* memory.c -- taking memory: all that a residence needs is obtained, then swapped in; a refusal
- * changes nothing.
+/* memory.c -- takes memory for a residence: first obtains everything, then puts it into use; a
+ * refusal changes nothing.
  *
- * The order makes it so. What is replaced (variables, the work block) is allocated beside what
- * there is; the pool and its scratch may be left larger than the plan in force needs, which does no
- * harm; the arena comes last, for it grows in place and either does or does not. After that nothing
- * can fail. The caller then resolves: pointers may have become stale.
+ * The order ensures that. Memory that is replaced (variables, the work block) is allocated beside
+ * the old one. The pool and its scratch may end up larger than the plan in use needs, which does no
+ * harm. The arena comes last, because it grows in place. After that nothing can fail. The caller
+ * then resolves, because pointers may be invalid.
  *
- * The arena never shrinks but by trim and release, so going back and forth between sizes takes no
- * memory at all. */
+ * The arena shrinks only by trims (see ml_next_trim_window) and by release, so switching between
+ * sizes takes no memory. */
 #include <stdlib.h>
 
 #include "os/os.h"
@@ -31,8 +31,9 @@ void ml_arena_needed(ml_state *s, int64_t bytes, int64_t had) {
     s->trim.gave = false;
 }
 
-/* Only where addresses are reserved: there nothing moves, and pages come back at a touch. Views
- * need no care: while one is held the plan in force stays, and of that nothing goes. */
+/* Done only if addresses are reserved: then nothing moves, and pages come back when they are
+ * touched. Views stay valid: while there are any the plan in use stays, and its memory is not given
+ * back. */
 void ml_next_trim_window(ml_state *s) {
     ml_trim_window *trim = &s->trim;
     int64_t needed = ml_max_s64(trim->most, trim->before), spare = s->arena.capacity - needed;
@@ -47,8 +48,8 @@ void ml_next_trim_window(ml_state *s) {
     trim->gave = true;
 }
 
-/* With a view held the arena does not grow even where it would not move: what is refused does not
- * depend on the system. No bytes are kept: what is about to be put in force has no values yet. */
+/* While a view is held the arena does not grow, even if it would not move: so refusals do not
+ * depend on the system. No bytes are kept, because the new residence has no values yet. */
 ml_status ml_acquire(ml_state *s, const ml_residence *r, ml_error *error) {
     int64_t needs = r->rows->frames[0].region_bytes, variables = r->rows->persistent_bytes;
     if (s->pinned && needs > s->arena.capacity) return refuse_view(s, needs, error);

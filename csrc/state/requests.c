@@ -1,8 +1,8 @@
-/* requests.c -- the shapes that callers request: noted one by one, put in force together, taken
- * back together.
+/* requests.c -- the shapes that callers request: noted one by one, put into use or withdrawn
+ * together.
  *
- * A plan's key names the shapes that differ from the file's, by ascending tensor, so that a size
- * has one spelling. The key is made from these rows when a plan is needed.
+ * A plan's key names the shapes that differ from the file's, by ascending tensor, so every size has
+ * exactly one key. It is made from these rows when a plan is needed.
  *
  * A request takes no turn, since threads may make one while others run. It is noted under a lock of
  * a few instructions; requests that come while a plan is being made are kept apart from those that
@@ -21,7 +21,7 @@ static const ml_shape *file_shape(const ml_state *s, int32_t tensor) {
     return &ml_frame_subgraph(s->graph, 0)->tensors[tensor].shape;
 }
 
-/* Where the tensor's row is, or belongs. */
+/* The index of the tensor's row, or of where it would be inserted. */
 static int32_t find(const ml_requests *a, int32_t tensor) {
     int32_t low = 0, high = a->count;
     while (low < high) {
@@ -43,7 +43,7 @@ static bool read_shape(const ml_state *s, int32_t tensor, const void *dims, int3
     return sub->slots[tensor] >= 0 || ml_same_shape(shape, file_shape(s, tensor));
 }
 
-/* What is asked for a first time, and is the file's, changes nothing. */
+/* A first request for the shape in the file changes nothing. */
 static ml_request_answer note(ml_requests *a, int32_t tensor, const ml_shape *shape, bool file) {
     int32_t at = find(a, tensor);
     if (at < a->count && a->rows[at].tensor == tensor) {
@@ -92,8 +92,8 @@ static int32_t write_row(int32_t *spec, int32_t tensor, const int32_t *dims, int
     return 2 + rank;
 }
 
-/* Both lists ascend; where both name a tensor, the second holds. Shapes that are the file's are
- * left out. */
+/* Merges two lists in ascending order; if both have a tensor, the second one counts. Shapes equal
+ * to the file's are left out. */
 static int32_t merge(const ml_state *s, const int32_t *rows, int32_t words, int32_t *spec) {
     const ml_requests *a = &s->requests;
     int32_t count = 0, at = 0;
@@ -127,8 +127,7 @@ static ml_status check_rows(const ml_state *s, const int32_t *rows, int32_t word
     return ML_OK;
 }
 
-/* In the turn; rows that are asked for while memory is taken do not matter any more to this
- * plan. */
+/* Called in the turn. Requests that come later, while memory is taken, do not concern this plan. */
 ml_status ml_requests_spec(ml_state *s, const int32_t *rows, int32_t words, bool *resized,
                            ml_error *error) {
     ml_requests *a = &s->requests;

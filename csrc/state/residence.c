@@ -1,18 +1,17 @@
 /* residence.c -- a plan in a state's memory: its tables of pointers and steps, and what runs learn
- * beyond it.
+ * about it.
  *
- * Without dynamic tensors a residence reads the plan's own rows, and runs write nothing but values.
- * With them it has a copy of the rows, which runs keep true (run/dynamic.c), and `learnt`: what
- * placement gave each tensor, and when it lives. Then
+ * Without dynamic tensors, a residence reads the rows of the plan, and runs write only values. With
+ * dynamic tensors it has a copy of the rows, which runs keep up to date (run/dynamic.c), and
+ * `learnt`: the capacity and the lifetime of each tensor. Then
  *
- *   - offsets of rows are the residence's, placed with capacities; the plan's own offsets serve
- *     nobody;
+ *   - offsets in its rows were placed with capacities; the offsets in the plan are not used;
  *   - `capacities[slot]` bytes lie at a tensor's offset, whatever its shape is now; 0 where it has
  *     no place;
- *   - shapes, blobs, `open` and `stale` outlive a placement anew: they are knowledge, not places.
+ *   - placing it anew changes places, but not shapes, blobs, `open` and `stale`.
  *
- * What a tensor needed is noted in the state, not here, so that a size never seen before starts
- * with what other sizes took. */
+ * How much a tensor needed is stored in the state, not here, so that a new size starts with what
+ * other sizes took. */
 #include <stdlib.h>
 
 #include "state/state.h"
@@ -72,8 +71,8 @@ void ml_residence_copy_tables(ml_residence *to, const ml_residence *from) {
            (size_t)((uint8_t *)(to->steps + steps) - (uint8_t *)(to->frames + g->n_frames)));
 }
 
-/* Two blocks at most, of the sizes that the plan's steps and the graph's counts say: no run can
- * need more. */
+/* At most two blocks. The plan's steps and the graph's counts give their sizes: no run can need
+ * more. */
 static ml_status allocate(ml_plan *plan, ml_residence **residence, ml_error *error) {
     const ml_graph *g = plan->graph;
     size_t steps = 0;
@@ -88,7 +87,7 @@ static ml_status allocate(ml_plan *plan, ml_residence **residence, ml_error *err
         r->frames[frame].first_step = first;
         r->frames[frame].n_steps = (uint32_t)count_steps(plan, frame) & INT32_MAX;
         first += (int32_t)r->frames[frame].n_steps;
-        ml_now_data(r, frame)[-1] = NULL; /* all else is resolved before anybody looks */
+        ml_now_data(r, frame)[-1] = NULL; /* all others are resolved before use */
     }
     if (!plan->dynamic) return ML_OK;
     r->learnt = new_learnt(g);
@@ -97,10 +96,10 @@ static ml_status allocate(ml_plan *plan, ml_residence **residence, ml_error *err
     return ML_OK;
 }
 
-/* Notes what the planner gave each record of a frame, and how long it lives: a class that shares
- * memory has one record, so each of its tensors gets the capacity and the life of the root: all of
- * the block that the next record keeps off. Whatever lay alone has a place among the others now,
- * and frames that had moved out are back in their callers' scratch. */
+/* Stores the capacity and the lifetime of each record of a frame. Tensors that share memory have
+ * one record, so each gets the capacity and the lifetime of the root, up to the next multiple of
+ * the alignment. Records that had been placed on their own now have a planned place, and frames
+ * that had moved out are back in their callers' scratch. */
 static ml_status note_placed(void *context, int32_t frame, ml_planner *planner) {
     ml_residence *r = context;
     const ml_graph *g = r->plan->graph;
@@ -109,7 +108,7 @@ static ml_status note_placed(void *context, int32_t frame, ml_planner *planner) 
     const int64_t *bytes = ml_planner_bytes(planner);
     const int32_t *roots = ml_planner_roots(planner), *last = ml_planner_last_nodes(planner);
     bool packed =
-        frame == 0 && sub->planned_offline; /* the file's plan may align its tensors less */
+        frame == 0 && sub->planned_offline; /* the plan in the file may align tensors less */
     for (int32_t slot = 0; slot < sub->n_slots; slot++) {
         int32_t root = roots[sub->numbers[slot]];
         bool placed = ml_planner_offsets(planner)[root] >= 0;
@@ -132,7 +131,7 @@ static ml_status note_placed(void *context, int32_t frame, ml_planner *planner) 
     return ML_OK;
 }
 
-/* By the first residence that needs them: models without dynamic tensors pay nothing. */
+/* Made by the first residence that needs them, so models without dynamic tensors pay nothing. */
 static ml_status make_needs(ml_state *s, ml_error *error) {
     if (s->needs) return ML_OK;
     ml_need *needs =
@@ -145,7 +144,8 @@ static ml_status make_needs(ml_state *s, ml_error *error) {
     return ML_OK;
 }
 
-/* Capacities go in as what was needed so far, and come out, by note_placed, as what was given. */
+/* On entry, capacities are the bytes needed so far; note_placed replaces them with the bytes
+ * planned. */
 static ml_status place(ml_state *s, ml_residence *r, ml_error *error) {
     const ml_graph *g = r->plan->graph;
     ml_learnt *l = r->learnt;
@@ -164,8 +164,8 @@ static ml_status place(ml_state *s, ml_residence *r, ml_error *error) {
     return ml_place_frames(&placing, note_placed, r, error);
 }
 
-/* A residence of the plan whose rows, if runs write them, start as a copy of `rows`. The plan stays
- * the caller's on failure. */
+/* Makes a residence of the plan. If runs write its rows, they start as a copy of `rows`. On failure
+ * the caller keeps the plan. */
 static ml_status make(ml_state *s, ml_plan *plan, const ml_rows *rows, ml_residence **residence,
                       ml_error *error) {
     ml_status status = allocate(plan, residence, error);
@@ -186,8 +186,8 @@ ml_status ml_residence_new(ml_state *s, ml_plan *plan, ml_residence **residence,
     return make(s, plan, &plan->rows, residence, error);
 }
 
-/* What was learnt is made anew beside the old, then swapped in: that both exist for a moment is the
- * price of a failure that changes nothing. */
+/* The new `learnt` is made beside the old one and then swapped in, so that a failure changes
+ * nothing. */
 bool ml_residence_renew(ml_state *s, ml_residence *r) {
     ml_error quiet = ML_NO_ERROR;
     ml_residence *fresh;

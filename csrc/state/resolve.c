@@ -1,17 +1,18 @@
-/* resolve.c -- resolving a residence: the table of pointers, and the steps that a run goes through.
+/* resolve.c -- resolves a residence: fills its table of pointers, and the steps that runs go
+ * through.
  *
- * Offsets become pointers here and nowhere else (but for what runs place themselves), once for each
- * time that arena or variables moved. A run resolves nothing, and a size that comes back finds its
- * tables as it left them, if memory lies where it did.
+ * Offsets become pointers only here (except for places that runs give), once each time the arena or
+ * the variables have moved. A run resolves nothing, and if memory has not moved, a size that comes
+ * back uses its tables as they are.
  *
- * Buffers of the caller and blocks of strings change without the residence: their pointers are put
- * in whenever it is put in force (ml_resolve_outside_arena). Those of a subgraph's operands are put
- * in by the node that calls it, in each run. */
+ * Bound buffers and blocks of strings may change independently, so their pointers are set whenever
+ * the residence is put into use (ml_resolve_outside_arena). Pointers to a subgraph's operands are
+ * set in each run by the node that calls it. */
 #include <stdlib.h>
 
 #include "state/state.h"
 
-/* Where tensors of no bytes point: never read, never written. */
+/* The address of tensors without bytes; never read, never written. */
 static uint8_t nothing[64];
 
 void ml_resolve_outside_arena(ml_state *s, ml_residence *r) {
@@ -27,9 +28,9 @@ void ml_resolve_outside_arena(ml_state *s, ml_residence *r) {
     }
 }
 
-/* A tensor without bytes points at something, for kernels hand pointers to memcpy, which wants one
- * even for nothing. One with bytes and no place points nowhere: a run gives it one before anybody
- * looks. */
+/* A tensor without bytes gets a valid pointer too, because kernels pass pointers to memcpy, which
+ * requires one even for 0 bytes. A tensor with bytes but without a place gets NULL; a run gives it
+ * a place before it is used. */
 static void resolve_slots(ml_state *s, ml_residence *r, int32_t frame) {
     const ml_frame *f = &s->graph->frames[frame];
     const ml_subgraph *sub = &s->graph->subgraphs[f->subgraph];
@@ -64,7 +65,7 @@ static void resolve_constants(ml_state *s, ml_residence *r, int32_t frame) {
 
 static void resolve_frame(ml_state *s, ml_residence *r, const ml_residence *like, int32_t frame);
 
-/* Frames of a node's subgraphs lie in front of its own scratch, or in memory of their own. */
+/* Frames of a node's subgraphs lie before its own scratch, or in memory of their own. */
 static void resolve_children(ml_state *s, ml_residence *r, const ml_residence *like, int32_t frame,
                              int32_t n, uint8_t *room) {
     for (int32_t k = 0; k < ml_frame_subgraph(s->graph, frame)->nodes[n].n_children; k++) {
@@ -74,8 +75,8 @@ static void resolve_children(ml_state *s, ml_residence *r, const ml_residence *l
     }
 }
 
-/* There may be no region, while memory is released: pointers into it are NULL, and the state
- * refuses to run. */
+/* While memory is released there is no region: pointers into it are NULL, and the state refuses to
+ * run. */
 static void resolve_step(ml_state *s, ml_residence *r, const ml_residence *like, int32_t frame,
                          int32_t n, ml_step *to) {
     const ml_frame *f = &s->graph->frames[frame];
@@ -93,8 +94,8 @@ static void resolve_step(ml_state *s, ml_residence *r, const ml_residence *like,
     to->call.ticks = row->ticks;
 }
 
-/* A step of another size differs in little: its blob and ticks, and where scratch and packed
- * weights lie. */
+/* Steps of two sizes differ only in blob, ticks, and the addresses of scratch and packed
+ * weights. */
 static bool settle_like(const ml_state *s, const ml_node *node, const ml_node_plan *row,
                         ptrdiff_t further, ml_step *step) {
     if (node->n_children > 0 || node->pack_start >= 0 || row->scratch_block >= 0 ||
@@ -105,8 +106,8 @@ static bool settle_like(const ml_state *s, const ml_node *node, const ml_node_pl
     return true;
 }
 
-/* Steps stand without gaps, so that the loop tests nothing; where runs change steps, nodes know
- * which one is theirs. With `like` they are a copy of that residence's. */
+/* Steps have no gaps, so the loop needs no tests. If runs change steps, `learnt` has the step of
+ * each node. With `like`, steps are copied from that residence. */
 static void resolve_frame(ml_state *s, ml_residence *r, const ml_residence *like, int32_t frame) {
     const ml_frame *f = &s->graph->frames[frame];
     const ml_subgraph *sub = &s->graph->subgraphs[f->subgraph];
@@ -124,8 +125,8 @@ static void resolve_frame(ml_state *s, ml_residence *r, const ml_residence *like
     }
 }
 
-/* Calls point at the state's environments, of which each residence brings its own rows and
- * pointers. */
+/* Calls point at the state's environments; entering a residence sets the rows and pointers
+ * there. */
 void ml_enter_residence(ml_state *s, ml_residence *r) {
     s->engine.rows = r->rows;
     s->engine.residence = r;
@@ -136,8 +137,8 @@ void ml_enter_residence(ml_state *s, ml_residence *r) {
     }
 }
 
-/* Where addresses are reserved neither arena nor spills ever move; else another residence may have
- * made them. */
+/* If addresses are reserved, neither arena nor spills ever move; else another residence may have
+ * moved them. */
 bool ml_stands(const ml_state *s, const ml_residence *r) {
     bool stands =
         r->resolved && r->frames[0].region == s->arena.base && r->at_persistent == s->persistent;
@@ -146,7 +147,7 @@ bool ml_stands(const ml_state *s, const ml_residence *r) {
     return stands;
 }
 
-/* Whether the same nodes have steps in both residences, of the same kind; their plans have no
+/* Whether the same nodes have steps, of the same kind, in both residences. Their plans have no
  * dynamic tensors. */
 static bool have_same_steps(const ml_residence *r, const ml_residence *like) {
     if (!like || like == r || !like->resolved || r->learnt || like->learnt) return false;
@@ -167,14 +168,14 @@ void ml_resolve(ml_state *s, ml_residence *r, const ml_residence *like) {
     s->counters.resolves++;
 }
 
-/* For growth in mid-run: values have moved with their bytes, so pointers into them move by the same
- * distance; resolving would forget what carries and branches have put in. Anything that points
- * elsewhere stays. */
+/* Used when memory grows during a run. Values have moved together with the memory, so pointers into
+ * it move by the same distance, and other pointers stay. (Resolving would lose the pointers that
+ * loops and branches have set.) */
 void ml_relocate(ml_state *s, ml_residence *r, int32_t frame, const uint8_t *from, int64_t bytes,
                  uint8_t *to) {
     const ml_graph *g = s->graph;
     uintptr_t start = (uintptr_t)from, end = start + (uintptr_t)bytes;
-    int32_t below = frame + 1; /* frames are numbered callers first: those below follow */
+    int32_t below = frame + 1; /* frames are numbered callers first, so child frames follow */
     while (below < g->n_frames && g->frames[below].parent >= frame) below++;
 #define MOVED(p) ((uintptr_t)(p) >= start && (uintptr_t)(p) < end ? to + ((uintptr_t)(p) - start) : (uint8_t *)(p))
     for (int32_t f = frame; f < below; f++) {

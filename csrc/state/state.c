@@ -1,12 +1,12 @@
-/* state.c -- ml_state: putting plans in force, one at a time.
+/* state.c -- ml_state: puts plans into use, one at a time.
  *
- * Putting in force is a transaction. What can fail comes first and touches nothing in use: find or
- * make the residence, check the buffers, take memory. Then, without a way to fail: buffers, the
- * order of the cache, pointers, variables.
+ * That is a transaction. First comes everything that can fail, without changing anything in use:
+ * find or make the residence, check the buffers, take memory. Then comes what cannot fail: buffers,
+ * the order of the cache, pointers, variables.
  *
- * The generation belongs to the residence in force: a number that no other moment of this state had
- * with other pointers or shapes. It comes back with the residence, so what Python has learnt of
- * places under a number stays true. */
+ * The generation belongs to the residence in use. The state never gives the same number to other
+ * pointers or shapes. It comes back with the residence, so what Python has stored about places
+ * under a number stays valid. */
 #include "state/state.h"
 
 #include <stdlib.h>
@@ -41,7 +41,8 @@ static bool allocate_tables(ml_state *s, const ml_graph *g) {
            (g->memory_bytes == 0 || s->node_memory);
 }
 
-/* What the calls of all residences share. Errors of runs go to the state's. */
+/* Sets up the environments that the calls of all residences share. Errors of runs are written to
+ * the state's error. */
 static void enter_graph(ml_state *s) {
     s->engine = (ml_engine){.graph = s->graph,
                             .core = s->runner->core,
@@ -124,7 +125,7 @@ void ml_state_free(ml_state *s) {
 
 /* Errors --------------------------------------------------------------------------------------- */
 
-/* For when there is no memory for an error, and when another call is running. */
+/* Constant errors: for no memory for an error, and for a call that comes during another one. */
 static const ml_error no_memory = {.status = ML_ARENA_ERROR,
                                    .subgraph = -1,
                                    .node = -1,
@@ -135,7 +136,7 @@ void ml_error_free(ml_error *error) {
     if (error != &busy && error != &no_memory) free(error);
 }
 
-/* The error of a run that failed becomes the caller's. */
+/* Moves the error of a failed run to the caller. */
 uintptr_t ml_state_give_error(ml_state *s, ml_status status) {
     ml_error *error = malloc(sizeof *error);
     if (error) *error = s->error;
@@ -148,7 +149,7 @@ uintptr_t ml_busy_error(void) { return (uintptr_t)&busy; }
 
 /* Preparing ------------------------------------------------------------------------------------ */
 
-/* Strategy and options are the state's for life, so no key has to name them. */
+/* Strategy and options never change in a state, so keys do not contain them. */
 static ml_plan_request request_of(ml_state *s, const ml_binding *bound, int32_t n_bound) {
     return (ml_plan_request){.graph = s->graph,
                              .strategy = s->strategy,
@@ -165,7 +166,7 @@ static ml_plan_request request_of(ml_state *s, const ml_binding *bound, int32_t 
                              .planners = s->planners};
 }
 
-/* The residence with this key, from the cache or made; *made says which. */
+/* Gives the residence with this key, from the cache or new; *made says which. */
 static ml_status find_or_make(ml_state *s, const ml_plan_request *request, ml_residence **r,
                               bool *made, ml_error *error) {
     *r = ml_cache_find(s, request);
@@ -182,9 +183,9 @@ static ml_status find_or_make(ml_state *s, const ml_plan_request *request, ml_re
     return status;
 }
 
-/* With the same residence, and nobody having asked for shapes, nothing but pointers to buffers
- * changes: values and variables stay. In any other case tensors are allocated anew in LiteRT's
- * sense, and variables start from zero, also when shapes came back to what they were. */
+/* If the residence is the same and no shapes were requested, only pointers to buffers change;
+ * values and variables stay. Otherwise tensors are allocated anew in LiteRT's sense, and variables
+ * start from zero, even if the shapes are the same as before. */
 static void put_in_force(ml_state *s, ml_residence *r, bool rebinds, bool resized,
                          ml_block *fresh) {
     bool stood = ml_stands(s, r), only_buffers = !resized && s->now == r;
@@ -208,12 +209,13 @@ static void put_in_force(ml_state *s, ml_residence *r, bool rebinds, bool resize
     ml_begin_variables(s, r);
 }
 
-/* By bytes, padding included: Python writes all of them. */
+/* Compares bytes, including padding, all of which Python writes. */
 static bool differ(const ml_binding *a, int32_t count_a, const ml_binding *b, int32_t count_b) {
     return count_a != count_b || (count_a > 0 && memcmp(a, b, (size_t)count_a * sizeof *a) != 0);
 }
 
-/* Everything that can fail comes first; then the old bindings go and the residence is in force. */
+/* Everything that can fail comes first; then the old bindings are dropped and the residence is put
+ * into use. */
 static ml_status prepare(ml_state *s, const ml_plan_request *request, ml_binding *copy,
                          bool resized, ml_error *error) {
     ml_residence *r;
@@ -244,8 +246,8 @@ static ml_status prepare(ml_state *s, const ml_plan_request *request, ml_binding
     return ML_OK;
 }
 
-/* A call's turn, though nothing changes: it packs weights and asks shape functions of custom
- * operators. Its work is not counted. */
+/* Takes the turn of a call although nothing changes, because it may pack weights and call shape
+ * functions of custom operators. Counters do not count it. */
 ml_status ml_state_plan_for(ml_state *s, const int32_t *rows, int32_t words, ml_plan **plan,
                             ml_error *error) {
     static const int32_t none[1] = {0};
@@ -308,8 +310,8 @@ static ml_status refuse_views(const ml_state *s, ml_error *error) {
                         "the arena cannot be given back while a view of it is held: drop the view");
 }
 
-/* The plan in force goes on as it is, with its arena up to its end. Blocks keep their room, and so
- * do frames that have moved out. */
+/* The plan in use and its part of the arena stay. Blocks keep their room, and so do frames that
+ * have moved out. */
 ml_status ml_state_trim(ml_state *s, ml_error *error) {
     ml_status status = ml_enter(s->interpreter);
     if (status != ML_OK) return status;
@@ -327,8 +329,8 @@ ml_status ml_state_trim(ml_state *s, ml_error *error) {
     return status;
 }
 
-/* Where addresses are reserved only pages go: copies that take no turn (see
- * ml_interpreter_sequence) may still look there. */
+/* If addresses are reserved, only pages are given back: copies that take no turn (see
+ * ml_interpreter_sequence) may still read there. */
 ml_status ml_state_release_memory(ml_state *s, ml_error *error) {
     ml_status status = ml_enter(s->interpreter);
     if (status != ML_OK) return status;
@@ -355,8 +357,8 @@ ml_status ml_state_acquire_memory(ml_state *s, ml_error *error) {
     return status;
 }
 
-/* What kernels keep from run to run is state of the model like its variables. Resources are not:
- * ml_interpreter_reset_resources. */
+/* Memory that kernels keep from run to run is state of the model, like its variables, and is reset
+ * too. Resources are not (see ml_interpreter_reset_resources). */
 ml_status ml_state_reset_variables(ml_state *s, ml_error *error) {
     ml_status status = ml_enter(s->interpreter);
     if (status != ML_OK) return status;

@@ -1,11 +1,11 @@
-/* float_mode.h -- how this thread rounds and whether it flushes subnormal numbers: a worker does as
- * its caller. */
+/* float_mode.h -- the rounding mode of a thread, and whether it flushes subnormal numbers; workers
+ * copy both from their caller. */
 #ifndef ML_THREADS_FLOAT_MODE_H
 #define ML_THREADS_FLOAT_MODE_H
 
 #include <stdint.h>
 
-/* Bits of MXCSR that are modes, without those that say what has happened; FPCR has modes alone. */
+/* The mode bits of MXCSR, without its status bits; FPCR has only modes. */
 static inline uint32_t ml_float_mode(void) {
 #if defined(__x86_64__)
     return __builtin_ia32_stmxcsr() & ~0x3Fu;

@@ -1,5 +1,5 @@
-/* pool.c -- the threads of one interpreter: starting and ending them, running their blocks,
- * waiting. share.c has how blocks are shared. */
+/* pool.c -- the threads of one interpreter: starts and ends them, runs blocks on them, waits for
+ * them. How blocks are shared is in share.c. */
 #include "threads/pool.h"
 
 #include <stdlib.h>
@@ -15,10 +15,10 @@ enum { SPINS = 4000 /* 50 to 100 us */, PATIENCE = 600 /* about the longest bloc
 typedef struct pool_worker {
     alignas(ML_CACHE_LINE) ml_pool *pool;
     int32_t number;
-    ml_status status; /* of the first block that failed here in the work under way */
+    ml_status status; /* of the first block that failed on this worker, in the current work */
     int64_t failed; /* that block */
     ml_error failure; /* its error */
-    ml_error error; /* where bodies write */
+    ml_error error; /* bodies write their errors here */
     ml_os_thread thread;
 } pool_worker;
 
@@ -30,26 +30,26 @@ typedef struct pool_work {
     const void *call;
     void *args;
     const ml_cancel_flags *cancel;
-    uint32_t float_mode; /* the caller's rounding and flushing of denormals */
+    uint32_t float_mode; /* the caller's rounding and flushing of subnormals */
 } pool_work;
 
 struct ml_pool {
     ml_share share;
     alignas(ML_CACHE_LINE) atomic_int sleepers;
     atomic_int caller_sleeps;
-    atomic_int ending; /* workers end */
-    ml_bell work_bell; /* there is work, or the end */
-    ml_bell finish_bell; /* all blocks are finished */
+    atomic_int ending; /* tells workers to end */
+    ml_bell work_bell; /* rung when there is work, or at the end */
+    ml_bell finish_bell; /* rung when all blocks are finished */
     alignas(ML_CACHE_LINE) pool_work work;
     ml_watch watch;
-    pool_worker *workers; /* `threads`, the caller's first */
-    ml_range *ranges; /* the share's */
-    uint8_t *scratch; /* `scratch_bytes` a worker */
+    pool_worker *workers; /* `threads` workers; the caller is the first */
+    ml_range *ranges; /* the ranges of `share` */
+    uint8_t *scratch; /* `scratch_bytes` per worker */
     int64_t scratch_bytes;
     int32_t threads;
-    int32_t started; /* workers that run, beside the caller */
-    bool may_start; /* not when the system refused in this run */
-    int64_t process; /* where the workers are */
+    int32_t started; /* running workers, without the caller */
+    bool may_start; /* false if the system refused a thread in this run */
+    int64_t process; /* the process in which workers were started */
 };
 
 static inline void pause_briefly(void) {
@@ -69,7 +69,8 @@ static ml_status run_body(const pool_work *work, int64_t block, pool_worker *wor
                       worker->number, work->args);
 }
 
-/* A worker may fail again, in an earlier block of another's range. */
+/* Stores the failure if it is the first: a worker may fail again, in an earlier block of another
+ * range. */
 static void note_failure(pool_worker *worker, int64_t block, ml_status status) {
     if (worker->status == ML_OK || block < worker->failed) {
         worker->status = status;
@@ -90,7 +91,7 @@ static void finish(ml_pool *pool, int64_t blocks) {
         ml_bell_ring(&pool->finish_bell, 1);
 }
 
-/* Range number `i`, as a worker comes by: its own first. */
+/* The range that a worker visits as number `i`; its own is number 0. */
 static int32_t range_of(const ml_pool *pool, const pool_worker *worker, int32_t i) {
     const int32_t range = worker->number + i;
     return range < pool->threads ? range : range - pool->threads;
@@ -99,7 +100,7 @@ static int32_t range_of(const ml_pool *pool, const pool_worker *worker, int32_t 
 /* Workers ------------------------------------------------------------------------------------ */
 
 static void help(ml_pool *pool, pool_worker *worker) {
-    __builtin_prefetch(&pool->work); /* comes while a block is taken */
+    __builtin_prefetch(&pool->work); /* loaded while a block is taken */
     for (int32_t i = 0; i < pool->threads; i++) {
         const int32_t range = range_of(pool, worker, i);
         int64_t block, finished = 0;
@@ -115,9 +116,9 @@ static bool has_news(ml_pool *pool, uint32_t opened) {
     return atomic_load(&pool->share.opened) != opened || atomic_load(&pool->ending);
 }
 
-/* Until there is work that was not `opened` yet, or the end: watches for a while, then sleeps. Also
- * after a run: waking costs 20 to 50 us, which is half of a short run, so that those that follow
- * one another should find the workers awake; watching costs no more than that. */
+/* Waits until there is work newer than `opened`, or the end: spins for a while, then sleeps. It
+ * spins after a run too: waking a thread costs 20 to 50 us, half of a short run, so runs in quick
+ * succession should find the workers awake. Spinning costs no more than waking. */
 static void await_work(ml_pool *pool, uint32_t opened) {
     for (int i = 0; i < SPINS; i++) {
         if (has_news(pool, opened)) return;
@@ -160,7 +161,7 @@ static void make_idle(ml_pool *pool) {
     pool->may_start = true;
 }
 
-/* Whether workers were started in a process of which this one is a fork: they are not here. */
+/* Whether this process is a fork of the one that started the workers, and so has none. */
 static bool lost_workers(const ml_pool *pool) {
     return pool->started > 0 && pool->process != ml_os_process();
 }
@@ -184,7 +185,7 @@ static int64_t rounded(int64_t bytes) {
     return (bytes + ML_CACHE_LINE - 1) / ML_CACHE_LINE * ML_CACHE_LINE;
 }
 
-/* `count` pieces of memory of `bytes` each; NULL when there is not so much. */
+/* `count` aligned pieces of memory of `bytes` each; NULL without memory. */
 static void *aligned(int64_t bytes, int32_t count) {
     int64_t total;
     if (bytes > INT64_MAX - ML_CACHE_LINE || __builtin_mul_overflow(rounded(bytes), count, &total))
@@ -192,7 +193,7 @@ static void *aligned(int64_t bytes, int32_t count) {
     return ml_os_allocate(total);
 }
 
-/* Puts so many workers and so much scratch in place of what there is. */
+/* Replaces workers and scratch by `threads` workers with `bytes` of scratch each. */
 static ml_status furnish(ml_pool *pool, int32_t threads, int64_t bytes, ml_error *error) {
     pool_worker *workers = aligned(sizeof *workers, threads);
     ml_range *ranges = aligned(sizeof *ranges, threads);
@@ -280,7 +281,7 @@ void ml_pool_leave_run(ml_pool *pool) { pool->watch = (ml_watch){.cancel = NULL}
 
 /* Parallel work ------------------------------------------------------------------------------ */
 
-/* Whether all blocks are finished within so many looks. */
+/* Whether all blocks are finished within `spins` looks. */
 static bool finishes_within(ml_pool *pool, int spins) {
     for (int i = 0; i < spins; i++) {
         if (ml_share_is_finished(&pool->share)) return true;
@@ -289,7 +290,7 @@ static bool finishes_within(ml_pool *pool, int spins) {
     return false;
 }
 
-/* Until all blocks that were taken are finished; false when they never will be. */
+/* Waits until all blocks that were taken are finished; false if they never will be. */
 static bool await_finish(ml_pool *pool) {
     if (finishes_within(pool, SPINS)) return true;
     bool lost = false;
@@ -308,7 +309,7 @@ static void clear_failures(ml_pool *pool) {
     for (int32_t i = 0; i < pool->threads; i++) clear_failure(&pool->workers[i]);
 }
 
-/* Status and error of the first block that failed, if any did; the pool is as new. */
+/* Returns status and error of the first block that failed, if any, and clears them in the pool. */
 static ml_status first_failure(ml_pool *pool, ml_error *error) {
     const pool_worker *first = NULL;
     for (int32_t i = 0; i <= pool->started; i++) {
@@ -322,8 +323,8 @@ static ml_status first_failure(ml_pool *pool, ml_error *error) {
     return status;
 }
 
-/* The caller's part: blocks of all ranges, and a poll between them; `all`: also those that are left
- * to their owners. */
+/* Runs the caller's part: takes blocks of all ranges, and polls between them. `all`: also blocks
+ * that are left to their owners. */
 static ml_status work_along(ml_pool *pool, bool all) {
     ml_status polled = ML_OK;
     int64_t block, finished = 0;
@@ -340,8 +341,7 @@ static ml_status work_along(ml_pool *pool, bool all) {
     return polled;
 }
 
-/* Opens the work that stands in the pool to all workers, and wakes so many as it needs beside those
- * that watch. */
+/* Opens the pool's work to all workers, and wakes as many as are needed besides those that spin. */
 static void open_work(ml_pool *pool) {
     const int64_t blocks = pool->work.blocks;
     if (pool->may_start && pool->started < pool->threads - 1) start_workers(pool);

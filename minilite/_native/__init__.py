@@ -1,1 +1,1 @@
-"""The seam between Python and C: the only package that uses ffi and lib. Statuses become exceptions here."""
+"""The seam between Python and C: the only package that uses ffi and lib. It turns statuses into exceptions."""

@@ -1,4 +1,4 @@
-"""Which tensors to bind to the caller's memory so that the arena shrinks."""
+"""Advises which tensors to bind to the caller's memory so that the arena shrinks."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -7,7 +7,7 @@ _MOST_STEPS = 8
 
 
 class Outlook(NamedTuple):
-    """An arena that was planned without some tensors: its bytes, its lower bound, at how many nodes that many are
+    """An arena planned without some tensors: its bytes, its lower bound, and at how many nodes that many bytes are
     live."""
 
     arena_bytes: int
@@ -24,7 +24,7 @@ class BindAdvice(NamedTuple):
 
 
 def _candidates(plan: Any, taken: Sequence[int]) -> list[tuple[int, ...]]:
-    """Tensors in the arena, each alone; and all that share one place, together."""
+    """The tensors in the arena, one by one, and all tensors that share one place together."""
     states = [(t, plan.tensor(t)) for t in range(plan.n_tensors)]
     arena = {t: s.root for t, s in states if s.storage == "arena" and s.bytes > 0 and s.offset >= 0 and t not in taken}
     classes: dict[int, list[int]] = {}

@@ -1,4 +1,4 @@
-"""A node that Python computes: arrays over its tensors, and the shapes of its outputs."""
+"""Call: what a node that runs in Python gets from C: arrays over its tensors, and a way to set output shapes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Shape = tuple[int, ...]
 
 
 class Call:
-    """A node under way, as a hook sees it: arrays over its tensors, and a way to give outputs their shapes."""
+    """A running node, as a hook sees it: arrays over its tensors, and a way to set the shapes of its outputs."""
 
     __slots__ = ("_call", "handler")
 
@@ -32,7 +32,7 @@ class Call:
         return array
 
     def input_array(self, position: int, dtype: Any, *, writable: bool = False) -> Array:
-        """A view of input `position`, None when it is absent. Only variables may be written."""
+        """A view of input `position`, None if it is absent. Only variables may be written."""
         operand = lib.ml_call_operand(self._call, position)
         return self._array(operand, dtype, writable=writable) if operand.tensor else None
 
@@ -46,12 +46,12 @@ class Call:
         return self._array(lib.ml_call_output(self._call, position), dtype, writable=True)
 
     def input_bytes(self, position: int) -> bytes:
-        """A copy of the bytes of input `position`, packed or strings as they may be."""
+        """A copy of the raw bytes of input `position`, also of packed elements or strings."""
         operand = lib.ml_call_operand(self._call, position)
         return bytes(ffi.buffer(operand.data, operand.bytes)) if operand.bytes else b""
 
     def write_bytes(self, position: int, data: bytes, *, sized: bool) -> int:
-        """Fills output `position`, which takes as many bytes where it has no fixed size (`sized` is false); returns a
+        """Fills output `position`; if its type has no fixed size (`sized` is false), sets its size first. Returns a
         status."""
         status = 0 if sized else int(lib.ml_call_set_bytes(self._call, position, len(data)))
         if not status and data:
@@ -59,16 +59,18 @@ class Call:
         return status
 
     def output_shape(self, position: int) -> Shape | None:
-        """The shape of output `position`, None while it is not known."""
+        """The shape of output `position`, None while it is unknown."""
         entry = lib.ml_call_output(self._call, position).tensor
         return tuple(entry.shape.dims[0 : entry.shape.rank]) if entry.shaped else None
 
     def close(self) -> None:
-        """Lets go of C's struct, which ends with the hook; a traceback may keep this object longer."""
+        """Drops the reference to C's struct, which is valid only during the hook; a traceback may keep this object
+        longer."""
         self._call = None
 
     def set_output_shapes(self, shapes: Sequence[Shape]) -> int:
-        """Gives every output its shape and settles their places; a status other than 0 is to be returned at once."""
+        """Sets the shapes of all outputs, and gives them places. The caller has to return a status other than 0 at
+        once."""
         for position, shape in enumerate(shapes):
             packed = ffi.new("ml_shape *")
             write_shape(packed, shape)

@@ -11,11 +11,11 @@ from minilite.errors import ArenaError
 class Cancel:
     """A token that ends every run it is given to: ``interpreter.invoke(cancel=token)``.
 
-    A run that begins after `cancel` was called ends before its first node; one that is under way ends at its next node
-    or block of work. Either raises KernelError. A token stays set, and may be given to any number of runs, at the same
-    time too. Any thread may call it, a signal handler as well.
+    A run that begins after `cancel` was called ends before its first node; a run in progress ends at its next node or
+    block of work. Either raises KernelError. A token stays set, and may be given to any number of runs, also at the
+    same time. Any thread, and any signal handler, may call `cancel`.
 
-    Raises: ArenaError without memory.
+    Raises: ArenaError if memory is short.
     """
 
     def __init__(self) -> None:

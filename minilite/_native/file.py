@@ -1,4 +1,4 @@
-"""Owning an ml_file: the verified rows of a .tflite file, and the file's bytes that they point into."""
+"""File: owns an ml_file, the verified rows of a .tflite file, and the bytes of the file that rows point to."""
 
 from __future__ import annotations
 
@@ -22,39 +22,39 @@ _VARIABLE: int = lib.ML_ROW_VARIABLE
 _HAS_RANK: int = lib.ML_ROW_HAS_RANK
 _BLOCKWISE: int = lib.ML_ROW_BLOCKWISE
 VALUE_BYTES: int = ffi.sizeof("ml_slot_value")
-"""What the value of a slot takes: 8 bytes of number or position, 8 of elements."""
-# Whole rows are unpacked at once: cffi takes its time for each field.
+"""Bytes of the value of a slot: 8 for a number or position, 8 for the count of elements."""
+# Whole rows are unpacked at once, because cffi is slow for single fields.
 _FILE = struct.Struct("@56x2q6i8x")
 _OPERATOR = struct.Struct("@4i16x")
 _SUBGRAPH = struct.Struct("@32x2q4i")
 _TENSOR = struct.Struct("@PqqqqPPPP4iq8i")
 _NODE = struct.Struct("@PPPPqq8i")
-# Tuples, not classes: one is made for every tensor and node that is looked at.
+# Tuples, not classes, because one is made for every tensor and node that is looked at.
 TensorRow = tuple[str, int, Ints, "Ints | None", Any, int, int, "tuple[Any, ...] | None", bool, int, bool]
-"""Name, type, shape, signature; data, where in them the values begin, and their bytes; quantization, whether a
-variable, position of the SparsityParameters (0: dense), whether ranked. The data are the file's or a copy's, None if
-computed; the quantization is scales, zero points, dimension, block size, tensor of scales, tensor of zero points, None
-if there is none."""
+"""Name, type, shape, signature; data, the offset of the values in it, and their bytes; quantization; whether it is a
+variable; position of the SparsityParameters (0: dense); whether the rank is known. The data are those of the file or a
+copy, None if computed; the quantization is scales, zero points, dimension, block size, tensor of scales, tensor of zero
+points, or None."""
 NodeRow = tuple[int, str, int, Ints, Ints, bytes, bool, bytes, Ints]
-"""Operator code, name of a custom one, version, inputs, outputs; options, VALUE_BYTES a slot; whether custom, custom
-options, intermediates."""
+"""Operator code, name of a custom operator, version, inputs, outputs; options, VALUE_BYTES per slot; whether custom,
+custom options, intermediates."""
 
 
 IDENTIFIER = b"TFL3"
-"""Bytes 4 to 7 of a file, as _schema.py has them."""
+"""Bytes 4 to 7 of a file, the same as in _schema.py."""
 MOST_READ = 4 << 30
-"""Bytes that are read of a file; of a larger one the model has to be mapped."""
+"""The largest file, in bytes, that is read; larger ones have to be mapped."""
 _SMALL = 1 << 16
-"""Bytes up to which reading a file takes less time than mapping it, touching its pages and unmapping it."""
+"""Up to this many bytes, reading a file takes less time than mapping it, touching its pages and unmapping it."""
 _PIECE = 1 << 20
-"""Bytes that are read at once: between two pieces signals are served."""
+"""Bytes that are read at once: signals are handled between two pieces."""
 
 
 def map_file(path: str | os.PathLike[str]) -> memoryview | bytes:
-    """A file's bytes, read-only. The mapping goes with the last view of it; no descriptor stays open.
+    """A file's bytes, read-only. The mapping ends with the last view of it; no descriptor stays open.
 
-    Small files, and what cannot be mapped, such as a pipe, are read, as `read_file` does. Raises: OSError, ValueError
-    for a path with a null byte, ModelFormatError.
+    Small files, and files that cannot be mapped, such as pipes, are read, as by `read_file`. Raises: OSError,
+    ValueError for a path with a null byte, ModelFormatError.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -66,7 +66,7 @@ def map_file(path: str | os.PathLike[str]) -> memoryview | bytes:
 
 
 def read_file(path: str | os.PathLike[str]) -> memoryview | bytes:
-    """A file's bytes, copied. Of one that does not begin as a model only the beginning is read, or the file is mapped.
+    """A copy of a file's bytes. If the file does not begin like a model, only its beginning is read, or it is mapped.
 
     Raises: OSError, ValueError for a path with a null byte, ModelFormatError for more than MOST_READ bytes.
     """
@@ -78,24 +78,24 @@ def read_file(path: str | os.PathLike[str]) -> memoryview | bytes:
 
 
 def _mapped(descriptor: int, size: int) -> memoryview | None:
-    """A file's mapping; None for small ones, and where there can be none."""
+    """A mapping of the file; None for small files, and for files that cannot be mapped."""
     pointer = lib.ml_os_map_file(descriptor, size) if size > _SMALL else None
     if not pointer:
         return None
-    unmap = lib.ml_os_unmap_file  # bound here: when the interpreter exits, modules go before objects
+    unmap = lib.ml_os_unmap_file  # bound here, because modules are freed before objects when Python exits
     return memoryview(ffi.buffer(ffi.gc(pointer, lambda mapped: unmap(mapped, size)), size)).toreadonly()
 
 
 def _read(descriptor: int, size: int) -> memoryview | bytes:
-    """The bytes of a file that says it has `size` of them, 0 where it does not say."""
+    """The bytes of a file whose reported size is `size` (0 if unknown)."""
     found = os.read(descriptor, min(size, _SMALL) + 1)
     if len(found) == size != 0:
         return found
-    data = bytearray(found)  # the file is larger, has changed meanwhile, or does not say its size
+    data = bytearray(found)  # the file is larger, has changed meanwhile, or does not report its size
     while len(data) < 8 and (piece := os.read(descriptor, _SMALL)):
         data += piece
     if data[4:8] != IDENTIFIER:
-        return _mapped(descriptor, size) or bytes(data)  # for the error, which says what it looks like
+        return _mapped(descriptor, size) or bytes(data)  # for the error, which describes the content
     while size <= MOST_READ and (piece := os.read(descriptor, _PIECE)):
         data += piece
         size = max(size, len(data))
@@ -122,10 +122,10 @@ class Store:
 
 
 class File:
-    """A verified file. `data` are its bytes, `rows` the ml_file, for those who read rows without making objects.
+    """A verified file. `data` are its bytes; `rows` is the ml_file, for code that reads rows without making objects.
 
-    What `rows` leads to (``rows.subgraphs[0].tensors[7].shape``, say) lives as long as the File, and does not keep it
-    alive.
+    Everything reached from `rows` (``rows.subgraphs[0].tensors[7].shape``, say) is valid as long as the File lives, and
+    does not keep it alive.
     """
 
     __slots__ = (
@@ -163,7 +163,7 @@ class File:
 
     @property
     def store(self) -> Store:
-        """Weights packed from this file's constants, for all that run it."""
+        """The store of weights packed from this file's constants, shared by all that run it."""
         if self._store is None:
             self._store = Store()
         return self._store
@@ -178,7 +178,7 @@ class File:
         return self.text_at(span.at, span.bytes)
 
     def text_at(self, at: int, size: int) -> str:
-        """The same, by position and bytes."""
+        """The same, by position and length."""
         return str(self._view[at : at + size], "utf-8", "replace") if size else ""
 
     def operators(self) -> list[tuple[int, int, int, int]]:
@@ -189,7 +189,7 @@ class File:
         return list(_OPERATOR.iter_unpack(ffi.buffer(self.rows.operators, count * _OPERATOR.size)))
 
     def span(self, at: int, size: int) -> bytes:
-        """A copy of bytes of the file."""
+        """A copy of some bytes of the file."""
         return bytes(self._view[at : at + size])
 
     def signature(self, number: int) -> tuple[str, list[tuple[str, int]], list[tuple[str, int]], int]:
@@ -202,7 +202,7 @@ class File:
         return self.text(row.key), inputs, outputs, row.subgraph
 
     def has_metadata(self, name: str) -> bool:
-        """Whether there is metadata of that name."""
+        """Whether the file has metadata of that name."""
         return self.n_metadata > 0 and bool(lib.ml_file_has_metadata(self.rows, name.encode()))
 
     def metadata(self) -> list[tuple[str, bytes]]:
@@ -223,7 +223,7 @@ class File:
 
 
 class SubgraphRows:
-    """The rows of a subgraph, as plain values one by one."""
+    """The rows of a subgraph, read one by one as plain values."""
 
     __slots__ = (
         "_file",

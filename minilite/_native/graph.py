@@ -1,4 +1,4 @@
-"""What is made once per model: its lowering (ml_lowering), ml_graph, ml_store."""
+"""Lowering and Graph: own what is made once per model, an ml_lowering and an ml_graph."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NONE = ffi.NULL
 
 
 def choose_level(mask: str | None) -> Any:
-    """The level named by `mask`, or the best there is. Raises: InputError for names of none that is there."""
+    """The level named by `mask`, or the highest one. Raises: InputError for a level that this machine does not have."""
     out, error = ffi.new("const ml_simd **"), fresh_error()
     if lib.ml_simd_choose(ffi.NULL if mask is None else mask.encode(), out, error):
         raise_error(error, None)
@@ -49,14 +49,14 @@ def _flagged(file: File, callers: Container[str]) -> Any:
 
 
 def _release(_lowering: Lowering, _bytes: Any) -> None:
-    """Called when the last view of a constant goes: the lowering went no earlier."""
+    """Called when the last view of a constant is freed; it has kept the lowering alive."""
 
 
 class Lowering:
     """Owns an ml_lowering. Its tensors may be changed until a graph is made of it."""
 
     def __init__(self, file: File, callers: Container[str] = (), *, reference: bool = False) -> None:
-        """`callers` are the names of custom operators that the caller runs, whatever rows there are for them."""
+        """`callers` are the names of custom operators that the caller runs, even if there are rows for them."""
         out, error = ffi.new("ml_lowering **"), fresh_error()
         if lib.ml_lowering_new(file.rows, _flagged(file, callers), reference, out, error):
             raise_error(error, None)
@@ -66,7 +66,8 @@ class Lowering:
         self._starts: list[tuple[int, int]] | None = None
 
     def run(self) -> bool:
-        """Lowers nodes until one needs the caller, or all are done: whether there is anything left to do or to say."""
+        """Lowers nodes until one needs the caller, or all are done. Returns whether something is left to do or to
+        report."""
         error = fresh_error()
         low = self.pointer
         if lib.ml_lowering_run(low, error):
@@ -75,12 +76,12 @@ class Lowering:
 
     @property
     def need(self) -> int:
-        """What the node at which lowering stands needs: NEEDS_NODE, NEEDS_DENSE, NEEDS_VALUES; 0: nothing."""
+        """What the node at which lowering stopped needs: NEEDS_NODE, NEEDS_DENSE, NEEDS_VALUES; 0: nothing."""
         return int(self.pointer.need)
 
     @property
     def place(self) -> tuple[int, int]:
-        """Subgraph and number of the node at which lowering stands."""
+        """Subgraph and number of the node at which lowering stopped."""
         return self.pointer.subgraph, self.pointer.node
 
     def put(
@@ -92,7 +93,7 @@ class Lowering:
         subgraphs: Sequence[int],
         keep: Iterable[Any],
     ) -> None:
-        """Says what the node at which lowering stands lowers to; `keep` holds what its parameters point to."""
+        """Gives the result for the node at which lowering stopped; `keep` holds what its parameters point to."""
         self._kept += keep
         numbers, error = ffi.new("int32_t[]", list(subgraphs) or 1), fresh_error()
         bytes_of = ffi.from_buffer(params) if params else ffi.NULL
@@ -100,18 +101,19 @@ class Lowering:
             raise_error(error, None)
 
     def skip(self) -> None:
-        """Leaves out the node at which lowering stands."""
+        """Leaves out the node at which lowering stopped."""
         lib.ml_lowering_skip(self.pointer)
 
     def refused(self) -> Iterator[tuple[int, int, str]]:
-        """Subgraph, number and reason of each node that C refused; the reason is empty where counts or types are."""
+        """Subgraph, number and reason of each node that C refused; the reason is empty if the number or the types of
+        operands are wrong."""
         for i in range(self.pointer.n_refused):
             error = self.pointer.refused[i]
             yield error.subgraph, error.node, ffi.string(error.text).decode(errors="replace")
 
     @property
     def resources(self) -> int:
-        """How many resources (variables and tables) rows in C have numbered."""
+        """The number of resources (variables and tables) that C has found."""
         return int(self.pointer.description.n_resources)
 
     @property
@@ -120,7 +122,7 @@ class Lowering:
         return bool(self.pointer.n_deep)
 
     def _start(self, subgraph: int) -> tuple[int, int]:
-        """The numbers of a subgraph's first tensor and first node, all subgraphs counted through."""
+        """The numbers of a subgraph's first tensor and first node, numbered on through all subgraphs."""
         if self._starts is None:
             self._starts, tensors, nodes = [], 0, 0
             for number in range(self.pointer.description.n_subgraphs):
@@ -130,7 +132,7 @@ class Lowering:
         return self._starts[subgraph]
 
     def place_of(self, handler: int) -> tuple[int, int]:
-        """Subgraph and number of the node that C calls by this number."""
+        """Subgraph and number of the node that has this number in C."""
         self._start(0)
         assert self._starts is not None
         subgraph = max(g for g, (_, first) in enumerate(self._starts) if first <= handler)
@@ -141,7 +143,7 @@ class Lowering:
         return self.pointer.tensors[self._start(subgraph)[0] + number]
 
     def widened(self, subgraph: int, number: int) -> Array:
-        """The values of a tensor of halves that are floats now, read-only; they keep the lowering alive."""
+        """The values of a float16 constant that was widened to float32, read-only; they keep the lowering alive."""
         tensor = self.tensor(subgraph, number)
         shape = tuple(tensor.shape.dims[0 : tensor.shape.rank])
         if not tensor.bytes:
@@ -151,8 +153,8 @@ class Lowering:
         return flat.reshape(shape)
 
     def set_constant(self, subgraph: int, number: int, value: Array) -> None:
-        """Makes a tensor a constant, of the shape and the bytes of the array, which is kept."""
-        if value.ndim > MAX_RANK:  # as its tensor's shape, which is refused
+        """Makes a tensor a constant with the shape and the bytes of the array, which is kept alive."""
+        if value.ndim > MAX_RANK:  # its tensor's shape is refused too
             return
         self._kept.append(value)
         tensor = self.tensor(subgraph, number)
@@ -163,7 +165,7 @@ class Lowering:
         tensor.flags &= ~(lib.ML_TENSOR_OF_FILE | lib.ML_TENSOR_SPARSE)
 
     def nodes(self, subgraph: int) -> list[Any]:
-        """The ml_node_def of every node that is left of a subgraph."""
+        """The ml_node_def of every node that is left in a subgraph."""
         description = self.pointer.description
         first = sum(description.subgraphs[number].n_nodes for number in range(subgraph))
         return [description.nodes[first + i] for i in range(description.subgraphs[subgraph].n_nodes)]
@@ -185,7 +187,7 @@ class Lowering:
 
 
 def _refusals(description: Any, names: Names) -> list[errors.MiniliteError]:
-    """The errors of all nodes that C refuses."""
+    """The errors of all nodes that C has refused."""
     nodes = sum(description.subgraphs[number].n_nodes for number in range(description.n_subgraphs))
     errors = fresh_errors(max(nodes, 1))
     lib.ml_graph_new(description, ffi.new("ml_graph **"), errors, len(errors))
@@ -193,7 +195,7 @@ def _refusals(description: Any, names: Names) -> list[errors.MiniliteError]:
 
 
 class Graph:
-    """Owns an ml_graph, and what it was made of: its constants lie there."""
+    """Owns an ml_graph, and keeps alive what it was made from, which holds its constants."""
 
     def __init__(
         self,
@@ -207,9 +209,9 @@ class Graph:
         *,
         fuses: bool = False,
     ) -> None:
-        """The graph whose main subgraph is `root`; `order` gives the positions of its nodes as they are to run.
+        """The graph whose main subgraph is `root`; `order` has the positions of its nodes in the order of execution.
 
-        `fuses` lets nodes become part of others, which hides the tensors between them.
+        `fuses` allows fusing nodes, which hides the tensors between them.
         """
         description = ffi.new("ml_graph_def *", lowering.pointer.description)
         description.store, description.simd = store.pointer, level

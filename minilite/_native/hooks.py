@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     Shape = tuple[int, ...]
 
     class Hooks(Protocol):
-        """What C asks of Python during prepare and run; a hook that returns non-zero has failed inside C."""
+        """Functions that C calls during prepare and run. A hook returns non-zero if a call into C has failed."""
 
         exceptions: dict[int, BaseException]
-        """What hooks raised, by thread: a call takes out its own."""
+        """Exceptions raised by hooks, by thread; each call takes its own out."""
 
         def eval(self, call: Call) -> int:
             """Computes a node."""
@@ -37,7 +37,7 @@ else:
 
 
 def _keep_exception(exception: BaseException | None, traceback: Any) -> None:
-    """cffi calls this with what a hook raised; the traceback begins in the hook's frame."""
+    """cffi calls this with the exception of a hook; the traceback begins in the hook's frame."""
     if exception is None:
         return
     frame = traceback.tb_frame.f_locals
@@ -48,7 +48,7 @@ def _keep_exception(exception: BaseException | None, traceback: Any) -> None:
 
 
 def _note(exception: BaseException, text: str) -> None:
-    """Says in which node it was raised, once; before Python 3.11 exceptions take no notes."""
+    """Adds a note that names the node, once; exceptions have notes since Python 3.11."""
     if hasattr(exception, "add_note") and text not in getattr(exception, "__notes__", ()):
         exception.add_note(text)
 
@@ -75,9 +75,9 @@ def ml_hook_shape(owner: Any, call: Any, outputs: Any) -> int:
 
 @ffi.def_extern(error=lib.ML_PYTHON_ERROR, onerror=lambda _t, value, tb: _keep_exception(value, tb))  # type: ignore[untyped-decorator]
 def ml_hook_poll(owner: Any) -> int:
-    # Entering Python is all it takes: a pending signal's handler runs here, and what it raises stops the run.
+    # Nothing to do: Python runs the handlers of pending signals here, and an exception of theirs stops the run.
     return 0 if owner else 1
 
 
 HOOKS: Any = ffi.new("ml_hooks *", {"eval": lib.ml_hook_eval, "shape": lib.ml_hook_shape, "poll": lib.ml_hook_poll})[0]
-"""The functions above, for an ml_state to call."""
+"""The functions above, for ml_states."""

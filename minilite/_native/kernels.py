@@ -1,4 +1,4 @@
-"""Kernels: their rows and their parameters."""
+"""Kernels: reads their rows, packs their parameters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def include_folder() -> str:
-    """The folder of the headers that came with the core."""
+    """The folder of the headers that are installed with the core."""
     from pathlib import Path  # it takes long to import
 
     from minilite import _core
@@ -24,7 +24,7 @@ def include_folder() -> str:
 
 
 class KernelInfo(NamedTuple):
-    """A kernel's row: where it lies, its parameters' names and their struct layout."""
+    """A kernel's row: its address, and the names and struct layout of its parameters."""
 
     pointer: Any
     address: int
@@ -48,7 +48,7 @@ def _describe(pointer: Any) -> KernelInfo:
 
 
 class OperatorRow(NamedTuple):
-    """What an operator takes, as its row in C says."""
+    """What an operator takes, from its row in C."""
 
     op: str
     custom: bool
@@ -56,7 +56,7 @@ class OperatorRow(NamedTuple):
     takes: str
     """The operands by name: "x axis? -> y"."""
     types: tuple[str, ...]
-    """Every combination of operand types that runs, spelled as in csrc/kernel.h."""
+    """Every combination of operand types that runs, in the notation of csrc/kernel.h."""
     kernel: str
     family: str
     """The stem of its files."""
@@ -68,11 +68,11 @@ class OperatorRow(NamedTuple):
     """The input whose type output 0 takes."""
     tflite_shares: bool
     folds: bool
-    """Of a constant input 0 the outputs are constants."""
+    """If input 0 is constant, the outputs become constants."""
     writes: tuple[int, ...]
-    """Inputs that are variable tensors, and written."""
+    """Inputs that are variable tensors and are written."""
     has_reference: bool
-    """There is a numpy reference."""
+    """The operator has a numpy reference."""
 
 
 def _inputs_of(mask: int) -> tuple[int, ...]:
@@ -85,7 +85,7 @@ def _text(pointer: Any) -> str:
 
 
 def _row(pointer: Any) -> OperatorRow | None:
-    """What a kernel's row says of its operator; None for kernels of no operator's."""
+    """The operator's row of a kernel; None for kernels that do not belong to an operator."""
     info, error = ffi.new("ml_kernel_info *"), fresh_error()
     if lib.ml_kernel_describe(pointer, info, error):
         raise_error(error, None)
@@ -111,7 +111,7 @@ def _row(pointer: Any) -> OperatorRow | None:
 
 
 def find_row(op: str) -> OperatorRow | None:
-    """The row of an operator, builtin or custom; None if there is none. Where there are several, the one of the latest
+    """The row of an operator, builtin or custom; None if there is none. If there are several, the one for the latest
     versions."""
     name = op.encode()
     for custom in (False, True):
@@ -145,7 +145,7 @@ def kernel_at(address: int) -> KernelInfo:
 
 
 def kernel_names() -> tuple[str, ...]:
-    """Every kernel that is built in."""
+    """The names of all built-in kernels."""
     names: list[str] = []
     while pointer := lib.ml_kernel_at(len(names)):
         names.append(_describe(pointer).name)
@@ -166,7 +166,7 @@ def _types(pointer: Any) -> tuple[tuple[str, bool], ...]:
 
 
 def match_kernel(kernel: KernelInfo, inputs: Sequence[int], outputs: Sequence[int]) -> int:
-    """The row of the kernel's table that takes these types (-1 = absent), -1 if none does."""
+    """The index of the row in the kernel's table that takes these types (-1 = absent); -1 if none does."""
     types = ffi.new("int32_t[]", [*inputs, *outputs] or 1)
     return int(lib.ml_kernel_match(kernel.pointer, types, len(inputs), len(outputs)))
 
@@ -190,7 +190,7 @@ def pack_params(kernel: KernelInfo, params: Mapping[str, Any], keep: list[Any]) 
 
 
 def level_names() -> tuple[str, ...]:
-    """The levels of instructions that this machine has in this build, ascending."""
+    """The levels of this build that this machine can run, ascending."""
     names: list[str] = []
     while simd := lib.ml_simd_at(len(names)):
         names.append(ffi.string(simd.level).decode())

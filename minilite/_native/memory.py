@@ -1,4 +1,4 @@
-"""Planning usage records by strategy: ml_memory_plan and what belongs to it."""
+"""Plans usage records by a strategy, through ml_memory_plan."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from minilite.errors import ArenaError
 
 UNPLACED: int = lib.ML_UNPLACED
 MAX_BYTES = (1 << 62) - 1
-"""Sizes that add up beyond it are refused: ML_STRATEGY_OVERFLOW."""
+"""The largest sum of sizes; above it planning is refused with ML_STRATEGY_OVERFLOW."""
 
 Row = tuple[int, int, int, int, int]
-"""A record as C takes it: size, offset (UNPLACED = to be placed), first node, last node, tensor."""
+"""A record in C's order: size, offset (UNPLACED = to be placed), first node, last node, tensor."""
 
 
 class Placement(NamedTuple):
-    """What a strategy made of a problem."""
+    """The plan that a strategy has made for a problem."""
 
     offsets: tuple[int, ...]
     arena_bytes: int
@@ -68,7 +68,7 @@ def plan_memory(
     max_nodes: int = 0,
     max_seconds: float = 0.0,
 ) -> Placement | Refused:
-    """Runs a strategy over checked records. Raises: ArenaError when planning itself finds no memory."""
+    """Runs a strategy over checked records. Raises: ArenaError if memory for planning itself is short."""
     problem, records = _problem(rows, alignment)
     problem.capacity, problem.max_nodes, problem.max_seconds = capacity, max_nodes, max_seconds
     status = lib.ml_memory_plan(strategy.encode(), problem)

@@ -1,4 +1,4 @@
-"""Reading an ml_plan: its tensors, nodes and memory."""
+"""Plan: reads an ml_plan: its tensors, nodes and memory."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class TensorState(NamedTuple):
 
 
 def _range(count: int) -> str:
-    """The numbers of so many things, for messages."""
+    """The numbers of `count` things, for messages."""
     return f"0 to {count - 1}" if count else "none"
 
 
 class Plan:
-    """Holds an ml_plan; keeps what it belongs to alive."""
+    """Holds an ml_plan, and keeps alive what it depends on."""
 
     def __init__(self, pointer: Any, owner: Any) -> None:
         self._pointer = ffi.gc(pointer, lib.ml_plan_free)
@@ -51,7 +51,7 @@ class Plan:
 
     @property
     def work_bytes(self) -> int:
-        """Bytes of the work block beside the arena that small scratch is taken from: at most 64 KiB."""
+        """Bytes of the work block, in which small scratch lies outside the arena: at most 64 KiB."""
         return int(lib.ml_plan_work_bytes(self._pointer))
 
     @property
@@ -104,7 +104,7 @@ class Plan:
             raise InputError(message)
 
     def tensor(self, index: int, frame: int = 0) -> TensorState:
-        """What the plan says of one tensor. Raises: InputError for a tensor or frame that is not there."""
+        """The state of a tensor in the plan. Raises: InputError if the tensor or the frame does not exist."""
         self._check_tensor(index, frame)
         t = lib.ml_plan_tensor(self._pointer, frame, index)
         shape = tuple(t.shape.dims[0 : t.shape.rank]) if t.shaped else None
@@ -117,18 +117,18 @@ class Plan:
         return self.tensor(index).shape
 
     def node_status(self, node: int, frame: int = 0) -> str:
-        """What becomes of the node at this position: waits, runs, folded, view, fused. Raises: InputError."""
+        """How the node at this position is run: waits, runs, folded, view, fused. Raises: InputError."""
         return self.node(node, frame)[1]
 
     def node(self, position: int, frame: int = 0) -> tuple[int, str]:
-        """The file's number of the node at this position, and what becomes of it. Raises: InputError."""
+        """The number, in the file, of the node at this position, and how it is run. Raises: InputError."""
         self._check_node(position, frame)
         index = ffi.new("int32_t *")
         status = lib.ml_plan_node(self._pointer, frame, position, index)
         return int(index[0]), NODE_STATUSES[status]
 
     def part_of(self, position: int, frame: int = 0) -> int | None:
-        """The file's number of the node that does the work of the one at this position too; None if it is its own.
+        """For a fused node: the number, in the file, of the node that does its work. None for other nodes.
 
         Raises: InputError.
         """
@@ -137,7 +137,7 @@ class Plan:
         return int(whole) if whole >= 0 else None
 
     def nodes(self, frame: int = 0) -> list[tuple[int, str]]:
-        """The file's number of every node of a frame, in the order they run, and what becomes of it. Raises:
+        """For every node of a frame, in the order of execution: its number in the file, and how it is run. Raises:
         InputError."""
         self._subgraph(frame)
         index = ffi.new("int32_t *")
@@ -147,8 +147,7 @@ class Plan:
         return found
 
     def kernel(self, position: int, frame: int = 0) -> tuple[str, str | None]:
-        """The kernel that runs a node, and the operand types of its row, None where numpy runs it. Raises:
-        InputError."""
+        """The kernel that runs a node, and the operand types of its row, None if numpy runs it. Raises: InputError."""
         self._check_node(position, frame)
         types = ffi.new("char const **")
         name = lib.ml_plan_kernel(self._pointer, frame, position, types)
@@ -156,7 +155,7 @@ class Plan:
 
     @property
     def level(self) -> str:
-        """The level of instructions that inner loops run at."""
+        """The name of the level whose primitives it uses."""
         return str(ffi.string(lib.ml_plan_level(self._pointer)).decode())
 
     def records(self, frame: int = 0) -> list[tuple[int, int, int, int, int]]:
@@ -174,7 +173,7 @@ class Plan:
         return [(r.tensor, r.size, r.first, r.last, r.offset) for r in records[0:room]]
 
     def without(self, tensors: Sequence[int]) -> Outlook:
-        """What the arena would be if these tensors of the main frame left it. Raises: InputError, ArenaError."""
+        """The arena as it would be without these tensors of the main frame. Raises: InputError, ArenaError."""
         for tensor in tensors:
             self._check_tensor(tensor, 0)
         error, outlook = fresh_error(), ffi.new("ml_outlook *")
@@ -184,10 +183,11 @@ class Plan:
         return Outlook(outlook.arena_bytes, outlook.lower_bound, outlook.peaks)
 
     def advise_bind(self) -> list[BindAdvice]:
-        """Which tensors, bound to buffers of the caller's, make the arena shrink: a few, one after the other.
+        """A few tensors that make the arena smaller if they are bound to buffers of the caller, in this order.
 
-        Greedy: each step takes the tensor (or all those that share one place) whose leaving lowers the most bytes live
-        at once, or the number of nodes at which so many are. It ends once the arena is smaller, as a new plan by the
-        same strategy shows; the list is empty when nothing helps, say because scratch memory alone makes the peak.
+        The choice is greedy: each step takes the tensor (or all tensors that share one place) that reduces the peak of
+        live bytes most, or else the number of nodes at the peak. It ends when the arena is smaller, which is checked by
+        a new plan with the same strategy. The list is empty if nothing helps, for example because scratch memory alone
+        makes the peak.
         """
         return advise_bind(self)

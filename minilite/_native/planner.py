@@ -1,4 +1,4 @@
-"""Python's owners of an ml_planner and an ml_arena."""
+"""Planner and Arena: own an ml_planner and an ml_arena."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Planner:
         return array
 
     def set_tensor(self, tensor: int, nbytes: int, place: int, *, pinned: bool = False) -> None:
-        """What Prepare knows of a tensor."""
+        """Sets what Prepare knows about a tensor."""
         lib.ml_planner_bytes(self._pointer)[tensor] = nbytes
         lib.ml_planner_places(self._pointer)[tensor] = place
         lib.ml_planner_pinned(self._pointer)[tensor] = pinned
@@ -81,11 +81,11 @@ class Planner:
         return int(lib.ml_planner_places(self._pointer)[tensor])
 
     def plan_allocations(self) -> None:
-        """Lifetimes and sharing."""
+        """Finds lifetimes and sharing."""
         lib.ml_planner_plan_allocations(self._pointer)
 
     def execute_allocations(self, first: int, last: int) -> None:
-        """Offsets of what nodes first..last (inclusive) allocate."""
+        """Finds offsets for the tensors that nodes first..last (inclusive) allocate."""
         error = ffi.new("ml_error *", {"node": -1})
         _check(lib.ml_planner_execute_allocations(self._pointer, first, last, error), error)
 
@@ -94,11 +94,11 @@ class Planner:
         lib.ml_planner_reset_allocations(self._pointer)
 
     def reset_allocations_after(self, node: int) -> None:
-        """Forgets the offsets of what is allocated after `node`."""
+        """Forgets the offsets of tensors allocated after `node`."""
         lib.ml_planner_reset_allocations_after(self._pointer, node)
 
     def deallocate_after(self, node: int) -> None:
-        """Marks what is allocated after `node`."""
+        """Marks tensors allocated after `node`."""
         lib.ml_planner_deallocate_after(self._pointer, node)
 
     def resolve_deallocations(self) -> None:
@@ -106,15 +106,15 @@ class Planner:
         lib.ml_planner_resolve_deallocations(self._pointer)
 
     def purge(self, node: int) -> None:
-        """Drops the records of tensors that are dead before `node`."""
+        """Drops the records of tensors whose last reader comes before `node`."""
         lib.ml_planner_purge(self._pointer, node)
 
     def offsets(self) -> list[int]:
-        """By tensor, temporaries of node n at n_tensors + n; -1 = not placed."""
+        """Offsets by tensor; temporaries of node n are at n_tensors + n; -1 = not placed."""
         return list(lib.ml_planner_offsets(self._pointer)[0 : self.count])
 
     def roots(self) -> list[int]:
-        """By tensor: whose memory it has."""
+        """By tensor: the tensor whose memory it shares, or itself."""
         return list(lib.ml_planner_roots(self._pointer)[0 : self.count])
 
     def lifetimes(self) -> list[tuple[int, int]]:
@@ -134,11 +134,12 @@ class Planner:
 
     @property
     def active(self) -> int:
-        """Records that the hot loop looks at."""
+        """The number of records that placing looks at."""
         return int(lib.ml_planner_active(self._pointer))
 
     def records(self) -> list[tuple[int, int, int, int, int]]:
-        """(tensor, size in bytes, first node, last node, offset) of everything placed that owns its memory."""
+        """(tensor, size in bytes, first node, last node, offset) of all placed tensors that do not share another's
+        memory."""
         room = lib.ml_planner_records(self._pointer, ffi.NULL, 0)
         records = ffi.new("ml_record[]", room or 1)
         lib.ml_planner_records(self._pointer, records, room)
@@ -152,7 +153,7 @@ class Arena:
         self._arena = ffi.gc(ffi.new("ml_arena *"), lib.ml_arena_release)
 
     def commit(self, nbytes: int, keep: int) -> bool:
-        """Makes room, keeping the first `keep` bytes; whether the base moved. Raises: ArenaError."""
+        """Makes room and keeps the first `keep` bytes; returns whether the base moved. Raises: ArenaError."""
         moves = self._arena.moves
         error = ffi.new("ml_error *", {"node": -1})
         _check(lib.ml_arena_commit(self._arena, nbytes, keep, error), error)
@@ -173,5 +174,5 @@ class Arena:
         return int(self._arena.capacity)
 
     def buffer(self, offset: int, nbytes: int) -> Any:
-        """A writable buffer over part of it; valid until the next commit that moves, or release."""
+        """A writable buffer over part of the arena; valid until a commit that moves it, or release."""
         return ffi.buffer(self._arena.base + offset, nbytes)

@@ -1,4 +1,4 @@
-"""An ml_error as a Python exception."""
+"""Turns an ml_error into a Python exception."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Names(Protocol):
-        """Who can name nodes and tensors for an error line."""
+        """An object that can name nodes and tensors for error messages."""
 
         def node_label(self, subgraph: int, node: int) -> tuple[str, str]:
             """The operator and the name of the first output of a node."""
@@ -40,11 +40,11 @@ _CLASSES: dict[int, type[errors.MiniliteError]] = {
 
 
 _MARKS = ("\x01", "\x02")
-"""What C's text has where it names the first and the second tensor of its error."""
+"""Placeholders, in texts from C, for the names of the first and the second tensor of the error."""
 
 
 def exception_of(error: Any, names: Names | None) -> errors.MiniliteError:
-    """The exception an ml_error stands for."""
+    """The exception for an ml_error."""
     kind = _CLASSES.get(error.status, errors.MiniliteError)
     text = ffi.string(error.text).decode(errors="replace")
     subgraph, node, numbers = error.subgraph, error.node, error.tensors[0 : error.n_tensors]
@@ -65,7 +65,7 @@ def exception_of(error: Any, names: Names | None) -> errors.MiniliteError:
 
 
 def exception_of_file(status: int, error: Any, size: int) -> Exception:
-    """The exception that an ml_file_error stands for."""
+    """The exception for an ml_file_error."""
     text = ffi.string(error.text).decode(errors="replace")
     if status != lib.ML_GRAPH_ERROR:
         return errors.ArenaError(text)

@@ -1,4 +1,4 @@
-"""The peak of one core, measured: multiply-adds of the widest inner loop, bytes copied."""
+"""Measures the peak rates of one core: multiply-adds of matrix products, bytes copied."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from minilite._native.graph import choose_level
 
 _TRIES = 15
 _ROWS, _K, _COLUMNS = 84, 256, 64
-"""A product whose operands stay in the first-level cache, and whose sides every tile divides."""
+"""Sizes of a matrix product whose operands fit the first-level cache, and which all tiles divide."""
 
 
 def best_seconds(work: Callable[[], None], times: int = 1) -> float:
-    """The least CPU time of one call, of some tries that make many."""
+    """The least CPU time of one call, over some tries of many calls each."""
     found = []
     for _ in range(_TRIES):
         started = time.thread_time_ns()
@@ -28,7 +28,7 @@ def best_seconds(work: Callable[[], None], times: int = 1) -> float:
 
 
 def float_rate(level: str) -> float:
-    """Multiply-adds of float32 a second, of the level's matrix product on operands in the first-level cache."""
+    """Multiply-adds of float32 per second, by the level's matrix product on operands in the first-level cache."""
     simd = choose_level(level)
     panel = simd.matmul_f32_panel
     columns = -(-_COLUMNS // panel) * panel
@@ -43,7 +43,7 @@ def float_rate(level: str) -> float:
 
 
 def byte_rate(level: str) -> float:
-    """Multiply-adds of bytes per second, of the level's matrix product on operands in the first-level cache."""
+    """Multiply-adds of bytes per second, by the level's matrix product on operands in the first-level cache."""
     simd = choose_level(level)
     arrays = [
         np.ones((_ROWS, _K), np.uint8),
@@ -62,8 +62,7 @@ def byte_rate(level: str) -> float:
 
 
 def copy_rate(nbytes: int) -> float:
-    """Bytes a second, read and written, of copies whose source and target together are so large: that many bytes stay
-    warm."""
+    """Bytes per second, read and written, of copies whose source and target have `nbytes` together."""
     half = max(nbytes // 2, 4096)
     source, target = np.ones(half, np.uint8), np.empty(half, np.uint8)
     return 2 * half / best_seconds(lambda: np.copyto(target, source), max(1, (1 << 21) // half))

@@ -1,4 +1,4 @@
-"""Owning an ml_interpreter and its ml_states: memory, plans in force, runs, values in and out."""
+"""Shared and State: own an ml_interpreter and its ml_states: memory, plans, runs, values in and out."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Kept: TypeAlias = "tuple[dict[int, tuple[Shape, int, bytes]], list[int]]"
 """Values of resources (shape, type, bytes) by number, and the subgraphs that CALL_ONCE has run."""
 _BINDING = struct.Struct("@Pqi4x")
 packed_dims = tuple(struct.Struct(f"@{rank}i").pack for rank in range(MAX_RANK + 1))
-"""By rank: dimensions as C takes them. Raises: struct.error for what is no int32."""
+"""By rank: packs dimensions for C. Raises: struct.error for values outside int32."""
 _COUNTERS = (
     "invokes", "plans", "plan_hits", "nodes_prepared", "capacity_misses", "replans", "arena_moves", "resolves",
     "rebinds", "plans_improved", "plans_evicted", "given_back", "bytes_copied", "page_faults",
@@ -40,7 +40,7 @@ _COUNTERS = (
 
 
 def debug_build() -> bool:
-    """Whether runs overwrite every tensor that dies (the core was built with ML_DEBUG)."""
+    """Whether runs overwrite every tensor after its last reader (the core was built with ML_DEBUG)."""
     return bool(lib.ml_debug_build())
 
 
@@ -48,7 +48,7 @@ BindingRows = tuple[Any, int]
 
 
 def binding_rows(bound: Sequence[tuple[int, int, int]]) -> BindingRows:
-    """Memory of the caller's that stands in for tensors, by (address, bytes, tensor), in C's form."""
+    """Buffers bound to tensors, given as (address, bytes, tensor), in C's form."""
     if not bound:
         return ffi.NULL, 0
     rows = ffi.new("ml_binding[]", len(bound))
@@ -57,8 +57,8 @@ def binding_rows(bound: Sequence[tuple[int, int, int]]) -> BindingRows:
 
 
 class Place:
-    """Where a tensor is now, and what array fits it: valid as long as the state's number is this one, of layouts or of
-    generations (`moves`)."""
+    """Where a tensor is now, and which array fits it. Valid as long as the state's layout number, or its generation if
+    `moves`, does not change."""
 
     __slots__ = (
         "address", "array_shape", "bytes", "dtype", "encoded", "generation", "layout", "moves", "settled", "shape",
@@ -74,29 +74,30 @@ class Place:
         self.storage: str = STORAGES[tensor.storage]
         self.bytes: int = now.bytes
         self.address: int = int(ffi.cast("uintptr_t", now.data))
-        """0: it has no memory."""
+        """0 = it has no memory."""
         self.layout: int = now.layout
-        """The number, of places that runs leave alone, at which it was looked up."""
+        """The layout number when it was looked up."""
         self.settled: bool = bool(now.settled)
-        """Runs change no shape at all, so they move nothing."""
+        """Runs change no shapes, so they move nothing."""
         self.moves: bool = bool(now.moves)
         """Runs may change this tensor's shape and place."""
         self.array_shape: Shape = ()
-        """Of the array that fits it: `shape`, but for sparse constants. engine/place.py fills in this and what
-        follows."""
+        """The shape of the array that fits it: `shape`, except for sparse constants. engine/place.py fills in this
+        field and those below."""
         self.dtype: Any = None
-        """Of the array that fits it."""
+        """The dtype of the array that fits it."""
         self.writable: bool = False
         self.encoded: int | None = None
-        """The type, where an array of values is not the tensor's bytes: strings, elements of less than a byte."""
+        """The type's code, if an array of values has other bytes than the tensor: strings, elements of less than a
+        byte."""
 
     def fits(self, array: Array) -> bool:
-        """Whether the array's values are of the tensor's type, in this machine's byte order, and of its shape."""
+        """Whether the array has the tensor's type, in this machine's byte order, and its shape."""
         return bool(array.dtype == self.dtype and array.shape == self.array_shape and array.dtype.isnative)
 
 
 def _numbers(address: Any, count: int) -> memoryview:
-    """C's numbers as Python reads them fastest; valid as long as what they are of."""
+    """Numbers in C's memory, in the form that Python reads fastest; valid as long as that memory."""
     return memoryview(ffi.buffer(address, 8 * count)).cast("Q")
 
 
@@ -104,7 +105,7 @@ class Shared:
     """Owns an ml_interpreter: what all signatures of one interpreter share."""
 
     def __init__(self, resources: int, subgraphs: int, max_bytes: int = 0, max_iterations: int = 0) -> None:
-        """Tensors may take `max_bytes` in all, a WHILE make `max_iterations`; 0 stands for any."""
+        """`max_bytes` limits all tensors together, `max_iterations` each WHILE; 0 = no limit."""
         pointer = lib.ml_interpreter_new(resources, subgraphs, max_bytes, max_iterations)
         if not pointer:
             message = f"no memory for {resources} resources"
@@ -114,16 +115,16 @@ class Shared:
         self.sequence: Any = _numbers(lib.ml_interpreter_sequence(self.pointer), 1)
 
     def cancel(self) -> None:
-        """Stops the run under way at its next node or block; any thread may call it."""
+        """Stops the current run at its next node or block; any thread may call it."""
         lib.ml_interpreter_cancel(self.pointer)
 
     def reset_resources(self) -> None:
-        """Forgets resource variables and what CALL_ONCE has run. Raises: StateError."""
+        """Forgets resource variables, and lets CALL_ONCE run again. Raises: StateError."""
         if lib.ml_interpreter_reset_resources(self.pointer):
             raise errors.StateError(BUSY)
 
     def kept(self) -> Kept:
-        """What it keeps from run to run. Raises: StateError."""
+        """Everything that it keeps from run to run. Raises: StateError."""
         found, done = ffi.new("ml_resource *"), ffi.new("int32_t *")
         resources: dict[int, tuple[Shape, int, bytes]] = {}
         for number in range(self._resources):
@@ -140,7 +141,7 @@ class Shared:
         return resources, called
 
     def keep(self, kept: Kept) -> None:
-        """Takes over what another one of the same model keeps. Raises: StateError, ArenaError."""
+        """Takes over what another one, of the same model, has kept. Raises: StateError, ArenaError."""
         resources, called = kept
         for number, (shape, kind, data) in resources.items():
             error = fresh_error()
@@ -157,7 +158,7 @@ class Shared:
             raise errors.StateError(BUSY)
 
     def set_threads(self, threads: int) -> None:
-        """How many threads runs may use, the caller's included. Raises: StateError."""
+        """Sets how many threads runs may use, the caller's included. Raises: StateError."""
         if lib.ml_interpreter_set_threads(self.pointer, threads):
             raise errors.StateError(BUSY)
 
@@ -183,8 +184,8 @@ class State:
         self.generations: Any = _numbers(lib.ml_state_generation(self.pointer), 2)
 
     def _fail(self, status: int, error: Any) -> None:
-        """Raises what a call left: the exception of a hook it called, else the error's class. The error is the call's
-        own."""
+        """Raises the exception of a failed call: that of a hook, else one for its ml_error, which belongs to this call
+        alone."""
         if status == lib.ML_BUSY:
             raise errors.StateError(BUSY)
         exception = self._hooks.exceptions.pop(get_ident(), None)
@@ -192,11 +193,11 @@ class State:
             try:
                 raise exception
             finally:
-                del exception  # its traceback has this frame: a cycle would keep all of the interpreter
+                del exception  # its traceback refers to this frame: the cycle would keep the whole interpreter alive
         raise_error(error, self._graph.names)
 
     def run(self) -> Callable[[], None]:
-        """The steady path: a function that runs the plan in force, one call into C."""
+        """A function that runs the plan in use by one call into C."""
         run, pointer, fail = lib.ml_state_run, self.pointer, self.check
 
         def invoke() -> None:
@@ -206,8 +207,8 @@ class State:
         return invoke
 
     def run_until(self, cancel: Cancel) -> None:
-        """Runs the plan in force, until the token is set. Raises: InputTypeError, KernelError."""
-        from minilite._native.cancel import Cancel  # whoever has one has imported it
+        """Runs the plan in use; ends early when the token is set. Raises: InputTypeError, KernelError."""
+        from minilite._native.cancel import Cancel  # already imported, if the argument is right
 
         if not isinstance(cancel, Cancel):
             message = f"cancel is of type {type(cancel).__name__}, must be a minilite.Cancel"
@@ -216,8 +217,8 @@ class State:
             self.check(failed)
 
     def run_timed(self, nodes: int, turns: Iterable[object]) -> list[tuple[int, int, int, int]]:
-        """Runs the plan in force once per turn. Gives every node's nanoseconds, times it ran, nanoseconds of work in
-        more than one block, and such blocks, frame by frame, by position."""
+        """Runs the plan in use once per turn. Returns for every node, frame by frame, by position: nanoseconds, number
+        of runs, nanoseconds of work in more than one block, and the number of such blocks."""
         times = ffi.new("ml_node_time[]", nodes or 1)
         for _ in turns:
             if failed := lib.ml_state_run_timed(self.pointer, times):
@@ -225,7 +226,7 @@ class State:
         return [(int(t.ns), int(t.runs), int(t.shared_ns), int(t.blocks)) for t in times[0:nodes]]
 
     def check(self, address: int) -> None:
-        """Raises what a call left."""
+        """Raises the error of a failed call."""
         error = ffi.gc(ffi.cast("ml_error *", address), lib.ml_error_free)
         self._fail(error.status, error)
 
@@ -235,26 +236,27 @@ class State:
             self._fail(status, error)
 
     def asking(self) -> tuple[Callable[[Any, int, bytes, int], int], Any]:
-        """A function that asks for a shape of a tensor, from the next `prepare` on: by number, `packed_dims` and rank;
-        and what it takes first. Two, for a resize is a microsecond, of which one function around another is a tenth.
+        """A function that requests a shape for a tensor from the next `prepare` on, and its first argument; further
+        arguments are number, `packed_dims` and rank. They are separate because a wrapper would cost a tenth of the
+        microsecond that a resize takes.
 
-        Its answer: 1 if it is another shape than was asked for last, 0 if it is the same, -1 if it cannot be, -2
+        It returns 1 if the shape differs from the one last requested, 0 if it is the same, -1 if it is refused, -2
         without memory.
         """
         return lib.ml_state_request, self.pointer
 
     def requested(self, tensor: int) -> Shape | None:
-        """The shape that was asked for since a plan was put in force."""
+        """The shape requested since the last successful prepare; else None."""
         shape = ffi.new("ml_shape *")
         return tuple(shape.dims[0 : shape.rank]) if lib.ml_state_requested(self.pointer, tensor, shape) else None
 
     def preparing(self, rows: BindingRows | None = None) -> tuple[Callable[[Any], int], Any]:
-        """A function that puts the plan for what was asked for in force, and memory of the caller's (`binding_rows`) in
-        the place of tensors: one call into C; and what it takes. Without rows memory that is in force stays so. Its
-        answer is for `check`.
+        """A function that puts the plan for the requested shapes into use, and binds buffers of the caller
+        (`binding_rows`), by one call into C; and its argument. Without rows, bound buffers stay. Its result is for
+        `check`.
 
-        The caller keeps that memory until it calls again without it and nothing is raised. Variable tensors are zeroed,
-        unless the plan stays and no shape was asked for.
+        The caller keeps those buffers alive until a later call without them succeeds. Variable tensors become zero,
+        unless the plan stays the same and no shape was requested.
         """
         return lib.ml_state_prepare, ffi.new("ml_preparation *", (self.pointer, *(rows or (ffi.NULL, -1))))
 
@@ -267,29 +269,29 @@ class State:
         return plans.Plan(out[0], self._graph)
 
     def plan_for(self, rows: Sequence[int]) -> plans.Plan:
-        """The plan for what was asked for, but for rows of [tensor, rank, dims...] by ascending tensor; not put in
-        force."""
+        """The plan for the requested shapes, without using it; rows of [tensor, rank, dims...] by ascending tensor take
+        precedence."""
         plan = self._plan(lib.ml_state_plan_for, ffi.new("int32_t[]", rows or 1), len(rows))
         assert plan is not None
         return plan
 
     @property
     def plan(self) -> plans.Plan | None:
-        """The plan in force."""
+        """The plan in use."""
         return self._plan(lib.ml_state_plan)
 
     @property
     def memory(self) -> plans.Plan | None:
-        """A copy of the residence in force: the plan with what runs have learnt."""
+        """A copy of the residence in use: the plan with what runs have learnt."""
         return self._plan(lib.ml_state_memory)
 
     def pin(self) -> None:
-        """Counts one more view of the arena: while there are any, memory neither moves nor goes, not even with the
+        """Adds a view of the arena. While there are views, memory neither moves nor is freed, not even with the
         state."""
         lib.ml_state_pin(self.pointer)
 
     def unpin(self, _: Any = None) -> None:
-        """Counts one view less."""
+        """Removes a view."""
         lib.ml_state_unpin(self.pointer)
 
     def buffer(self, place: Place) -> Any:
@@ -297,13 +299,13 @@ class State:
         return ffi.buffer(ffi.cast("char *", place.address), place.bytes)
 
     def pinned_buffer(self, place: Place) -> Any:
-        """A tensor's bytes as a buffer. It takes over a pin, and keeps the memory, for as long as it or an array over
-        it lives."""
+        """A tensor's bytes as a buffer. It takes over a pin: memory stays as long as the buffer, or an array over it,
+        lives."""
         memory = ffi.gc(ffi.cast("char *", place.address), self.unpin)
         return ffi.buffer(memory, place.bytes)
 
     def trim(self) -> None:
-        """Gives back memory that the plan in force does not need."""
+        """Gives back memory that the plan in use does not need."""
         self._call(lib.ml_state_trim)
 
     def release_memory(self) -> None:
@@ -311,20 +313,20 @@ class State:
         self._call(lib.ml_state_release_memory)
 
     def acquire_memory(self) -> None:
-        """Takes the arena again for the plan in force."""
+        """Takes the arena again for the plan in use."""
         self._call(lib.ml_state_acquire_memory)
 
     def reset_variables(self) -> None:
-        """Zeroes variable tensors."""
+        """Sets variable tensors to zero."""
         self._call(lib.ml_state_reset_variables)
 
     @property
     def generation(self) -> int:
-        """Changes whenever a pointer or a shape does."""
+        """A number that changes whenever a pointer or a shape changes."""
         return int(self.generations[1])
 
     def usage(self) -> usages.Usage:
-        """The bytes it takes now. Raises: StateError."""
+        """The bytes that it takes now. Raises: StateError."""
         return usages.usage_of(self._usage())
 
     def stays_mapped(self) -> bool:
@@ -338,7 +340,7 @@ class State:
         return u
 
     def counters(self) -> dict[str, int]:
-        """What was counted since the interpreter was made. Raises: StateError."""
+        """The counters since the interpreter was made. Raises: StateError."""
         c = ffi.new("ml_counters *")
         if lib.ml_state_get_counters(self.pointer, c):
             raise errors.StateError(BUSY)
@@ -353,13 +355,15 @@ class State:
         return Place(now)
 
     def overwriter(self, tensor: int) -> int:
-        """The file's number of the first node that writes over a tensor once it is dead; -1 if it stays whole."""
+        """The number, in the file, of the first node that overwrites a tensor after its last reader; -1 if none
+        does."""
         node = ffi.new("int32_t *")
         self._call(lib.ml_state_overwriter, tensor, node)
         return int(node[0])
 
     def read(self, tensor: int, place: Place, target: Array) -> bool:
-        """Copies a tensor's bytes into an array of as many; False if it is no longer at `place`. Raises: StateError."""
+        """Copies a tensor's bytes into an array of the same size; False if it is no longer at `place`. Raises:
+        StateError."""
         data = ffi.from_buffer(target, require_writable=True)
         status = lib.ml_state_read(self.pointer, tensor, place.generation, data, len(data))
         if status == lib.ML_BUSY:
@@ -367,7 +371,7 @@ class State:
         return not status
 
     def write(self, tensor: int, place: Place, source: Array) -> bool:
-        """Copies a C-contiguous array of as many bytes into a tensor; False if it is no longer at `place`. Raises:
+        """Copies a C-contiguous array of the same size into a tensor; False if it is no longer at `place`. Raises:
         StateError."""
         data = ffi.from_buffer(source)
         status = lib.ml_state_write(self.pointer, tensor, place.generation, data, len(data))
@@ -376,7 +380,7 @@ class State:
         return not status
 
     def write_heap(self, tensor: int, place: Place, value: Array) -> bool:
-        """Gives a tensor of no fixed size its bytes; False if it is no longer at `place`. Raises: StateError,
+        """Sets the bytes of a tensor of variable size; False if it is no longer at `place`. Raises: StateError,
         ArenaError."""
         error = fresh_error()
         data = ffi.from_buffer(value)

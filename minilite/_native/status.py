@@ -1,4 +1,4 @@
-"""Statuses and options of the C core, and errors for it to fill in."""
+"""Statuses and options of the C core, and empty errors for C to fill in."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ NODE_STATUSES = ("waits", "runs", "folded", "view", "fused")
 
 
 def raise_error(error: Any, names: Names | None) -> None:
-    """Raises the exception an ml_error stands for."""
+    """Raises the exception for an ml_error."""
     raise raised.exception_of(error, names)
 
 
@@ -45,10 +45,10 @@ _FRESH = ffi.new("ml_error *", {"node": -1, "subgraph": -1})[0]
 
 
 def fresh_error() -> Any:
-    """An ml_error that names no node yet."""
+    """An ml_error without coordinates."""
     return ffi.new("ml_error *", _FRESH)
 
 
 def fresh_errors(count: int) -> Any:
-    """So many of them."""
+    """An array of them."""
     return ffi.new("ml_error[]", [_FRESH] * count)

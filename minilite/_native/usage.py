@@ -7,30 +7,30 @@ class Usage(NamedTuple):
     """The bytes that one subgraph's tensors and plans take now; `total` adds up those of several."""
 
     arena_bytes: int = 0
-    """Of the plan in force, capacities of dynamic tensors included; 0 when none is."""
+    """Of the plan in use, with capacities of dynamic tensors; 0 if there is none."""
     bound_bytes: int = 0
-    """The most that are live at once, of the sizes it was placed for: what `arena_bytes` would be at best."""
+    """The most bytes live at once, for the sizes it was placed for: `arena_bytes` cannot be less."""
     arena_capacity: int = 0
-    """That the arena holds, in force or not."""
+    """Bytes that the arena holds, used or not."""
     resident_bytes: int = 0
-    """Of these, in memory: the rest were never touched, or given back."""
+    """How many of these are in memory; the rest were never touched, or given back."""
     block_bytes: int = 0
-    """Of blocks beside the arena: strings, carries of loops whose shapes change."""
+    """Of blocks outside the arena: strings, and carried values of loops that change their shape."""
     resource_bytes: int = 0
     """Of resource variables and tables, which all subgraphs share."""
     taken_bytes: int = 0
-    """Of all that `max_bytes` bounds, by all subgraphs together: arenas, variables, blocks, workers' scratch."""
+    """Counted against `max_bytes`, for all subgraphs together: arenas, variables, blocks, scratch of workers."""
     cached_bytes: int = 0
-    """Of the plans that are kept, with what belongs to them."""
+    """Of cached plans and their tables."""
     cached_plans: int = 0
-    """How many these are, the one in force included."""
+    """The number of cached plans, including the one in use."""
     views: int = 0
-    """Arrays over the arena that are alive."""
+    """Live arrays over the arena."""
     stays_mapped: bool = True
-    """The arena's addresses can be read and written as long as the state lives, whoever resizes or trims it."""
+    """The arena's addresses can be read and written as long as the state lives, whatever resizes and trims happen."""
 
     def total(self, other: "Usage") -> "Usage":
-        """Both together, of one interpreter: what they share is counted once."""
+        """The sum of two subgraphs of one interpreter; what they share is counted once."""
         added = {name: getattr(self, name) + getattr(other, name) for name in _ADDED}
         mapped = self.stays_mapped and other.stays_mapped
         return other._replace(**added, stays_mapped=mapped)

@@ -14,14 +14,14 @@ from minilite.cli.arguments import UsageError
 from minilite.errors import MiniliteError, UnsupportedOpError
 
 COMMANDS = (run, inspect, plan, profile, compare, report, stand_in, completion)
-"""Modules with `add_parser(commands)`, which sets `execute(options)`, whose answer is the exit status if it has one, as
-the parser's default."""
+"""The modules of commands. Each has `add_parser(commands)`, which sets the parser's default `execute`: a function of
+the options that may return an exit status."""
 BAD, WRONG, INTERRUPTED = 1, 2, 130
-"""Exit statuses beside 0: the model or the data are bad; the command is called in a wrong way; Ctrl-C."""
+"""Exit statuses other than 0: a bad model or bad data; wrong usage; Ctrl-C."""
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line."""
+    """Reports wrong usage in one line."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(WRONG, f"{self.prog}: {message}\n")
@@ -54,7 +54,7 @@ def parsers() -> dict[str, argparse.ArgumentParser]:
 
 
 def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """The arguments; files may stand before and after options."""
+    """The arguments; files may come before and after options."""
     parser = _parser()
     given = list(sys.argv[1:] if arguments is None else arguments)
     if not given:
@@ -70,21 +70,20 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command. Returns the exit status: 0; 1 where the model or the data are bad, 2 where the command is
-    called in a wrong way, both with one line on stderr (one more for each unsupported operator), or with what `inspect
-    --check` prints."""
+    """Runs one command. Returns the exit status: 0; 1 for a bad model or bad data; 2 for wrong usage. Both print one
+    line on stderr (and one per unsupported operator), except that `inspect --check` prints its table."""
     try:
         options = _parsed(arguments)
         status: int = options.execute(options) or 0
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader of our output has seen enough
+    except BrokenPipeError:  # the reader of our output has closed the pipe
         with contextlib.suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
         sys.stderr.write("minilite: interrupted\n")
         return INTERRUPTED
-    except UnsupportedOpError as error:  # a line for each operator
+    except UnsupportedOpError as error:  # one line per operator
         sys.stderr.write(f"minilite: {error}\n")
         return BAD
     except (MiniliteError, OSError, MemoryError) as error:
@@ -94,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _line(error: Exception) -> str:
-    """An error in one line; the system's in words like ours."""
+    """An error in one line; errors of the system in the same form as ours."""
     if isinstance(error, OSError) and not isinstance(error, MiniliteError) and error.strerror:
         where = f"could not open {str(error.filename)!r}: " if error.filename is not None else ""
         return f"{where}{error.strerror.lower()}"

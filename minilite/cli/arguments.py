@@ -1,4 +1,4 @@
-"""Arguments that several commands take."""
+"""Arguments that several commands share."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Shape = tuple[int, ...]
 
 
 class UsageError(InputError):
-    """The command is called in a wrong way: exit status 2."""
+    """Wrong usage of the command: exit status 2."""
 
 
 def positive(text: str) -> int:
@@ -64,7 +64,7 @@ def level(text: str) -> str:
 
 
 def add_shape(parser: argparse.ArgumentParser) -> None:
-    """--shape, to be read by `resize`."""
+    """Adds --shape, which `resize` reads."""
     parser.add_argument(
         "--shape", metavar="[NAME=]1,64,64,3", action="append", default=[],
         help="resize an input; without a name the first that is not named; may be repeated",
@@ -96,7 +96,7 @@ def add_level(parser: argparse.ArgumentParser) -> None:
 
 
 def split_name(interpreter: Interpreter, text: str) -> tuple[str | None, str]:
-    """NAME=VALUE as a pair where NAME is an input's, which may hold '=' itself; else None and all of the text."""
+    """NAME=VALUE as a pair if NAME is the name of an input, which may contain '='; else None and the whole text."""
     names = [detail["name"] for detail in interpreter.get_input_details()]
     fitting = [name for name in names if name and text.startswith(f"{name}=")]
     if not fitting:
@@ -106,8 +106,8 @@ def split_name(interpreter: Interpreter, text: str) -> tuple[str | None, str]:
 
 
 def by_input(interpreter: Interpreter, option: str, values: Sequence[str]) -> dict[int, str]:
-    """[NAME=]VALUE arguments by tensor number of the main subgraph's inputs; those without a name fill up the others in
-    order.
+    """[NAME=]VALUE arguments by tensor number of the main subgraph's inputs; those without a name go to the remaining
+    inputs, in order.
 
     Raises: UsageError.
     """

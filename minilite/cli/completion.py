@@ -52,7 +52,7 @@ def execute(options: argparse.Namespace) -> None:
 
 
 def _choices(action: argparse.Action) -> list[str]:
-    """What an argument can be, where that is known."""
+    """The possible values of an argument, if they are known."""
     from minilite._native.kernels import level_names
     from minilite._native.memory import strategies
 

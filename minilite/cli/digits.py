@@ -1,4 +1,4 @@
-"""The embedded model at work: a digit recogniser that takes images of any size."""
+"""A demonstration of the embedded model: a digit recogniser that takes images of any size."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PLANS = (("new", "plans"), ("seen", "plan_hits"))
 
 
 def load_samples(path: Path = DATA / "samples.npz") -> list[tuple[Array, int]]:
-    """Sample images (height, width) in [0, 1] with the digit that each shows."""
+    """Sample images (height, width) in [0, 1], with the digit in each."""
     with np.load(path, allow_pickle=False) as archive:
         labels = archive["labels"]
         return [(archive[f"image_{i}"], int(label)) for i, label in enumerate(labels)]
@@ -38,7 +38,7 @@ def thumbnail(image: Array, width: int = _WIDTH) -> list[str]:
 
 
 class Recognised(NamedTuple):
-    """What was read of one sample, and what it took."""
+    """The digit found in one sample, and how long it took."""
 
     height: int
     width: int

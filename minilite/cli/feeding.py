@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def add_inputs(parser: argparse.ArgumentParser) -> None:
-    """Options about what goes in."""
+    """Adds options about inputs."""
     parser.add_argument(
         "data", metavar="[NAME=]FILE", nargs="*",
         help="an input's values: .npy, .npz, an image, .wav, lines of text for strings, or raw bytes; - is the standard input; "
@@ -45,7 +45,7 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
 
 
 def read_inputs(interpreter: Interpreter, options: argparse.Namespace) -> dict[int, Reading]:
-    """What the files hold, by tensor number. Raises: UsageError, InputError."""
+    """The values from the given files, by tensor number. Raises: UsageError, InputError."""
     from minilite.inputs import Feed, load_input
 
     values = _spread(interpreter, [*options.data, *options.input])
@@ -76,7 +76,7 @@ def read_inputs(interpreter: Interpreter, options: argparse.Namespace) -> dict[i
 
 
 def _told(interpreter: Interpreter) -> dict[int, TensorMetadata]:
-    """What the metadata say of the inputs, by tensor number; nothing where they are broken."""
+    """The descriptions of inputs in the metadata, by tensor number; empty if the metadata are broken."""
     try:
         told = interpreter.model.metadata.inputs
     except ModelFormatError:
@@ -115,7 +115,7 @@ def _members(path: str) -> list[str]:
 
 
 def set_inputs(interpreter: Interpreter, given: dict[int, Reading], seed: int) -> None:
-    """Fills all inputs of an interpreter that is allocated."""
+    """Fills all inputs of an allocated interpreter."""
     for index, reading in given.items():
         interpreter.set_tensor(index, reading.array)
     rest = [detail for detail in interpreter.get_input_details() if detail["index"] not in given]

@@ -35,8 +35,8 @@ def add_parser(commands: Any) -> None:
 
 
 def execute(options: argparse.Namespace) -> int:
-    """Prints the model as planned for its shapes; where no plan can be made, as the file has it, and then why. Returns
-    the exit status: 1 where operators were asked about and one is not supported."""
+    """Prints the model as planned for its shapes; if no plan can be made, the model in the file, and then why. With
+    --check, returns exit status 1 if an operator is not supported."""
     if options.check:
         return _check(options)
     interpreter = Interpreter(options.model, planner=options.planner)

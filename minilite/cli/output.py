@@ -1,4 +1,4 @@
-"""How commands print: tables as wide as the terminal, and JSON."""
+"""Prints tables as wide as the terminal, and JSON, for commands."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WIDTH, _LEAST = 100, 40
 
 
 def width() -> int:
-    """Characters of a line: the terminal's, or what COLUMNS says; 100 where there is neither."""
+    """The width of a line in characters: COLUMNS, else the terminal's; 100 if there is neither."""
     return max(_LEAST, shutil.get_terminal_size((_WIDTH, 24)).columns or _WIDTH)  # some terminals say 0
 
 
@@ -26,7 +26,7 @@ def print_json(facts: Mapping[str, Any]) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Arrays as nested lists, bytes as text; null for what is no number."""
+    """Converts arrays to nested lists, bytes to text, and NaN and infinities to null."""
     if isinstance(value, np.ndarray | np.generic):
         return _plain(value.tolist())
     if isinstance(value, float):
@@ -43,12 +43,12 @@ def _plain(value: Any) -> Any:
 
 
 def write_whole(path: Path, data: str | bytes) -> None:
-    """Writes a file all at once: whoever reads `path` sees the old file or the new one, also after Ctrl-C.
+    """Writes a file atomically: readers of `path` see the old file or the new one, also after Ctrl-C.
 
     Devices and pipes are written to as they are. Raises: OSError.
     """
     payload = data.encode("utf-8", "backslashreplace") if isinstance(data, str) else data
-    target = path.resolve()  # a link stays one
+    target = path.resolve()  # a link stays a link
     if target.exists() and not target.is_file():
         target.write_bytes(payload)
         return

@@ -1,4 +1,4 @@
-"""minilite plan: where tensors lie, by any strategy; plans written into the model's file."""
+"""minilite plan: plans a model's memory by any strategy; writes plans into the model's file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from minilite.progress import progress, working
 from minilite.report import cut, table
 from minilite.text import wrapped
 
-if TYPE_CHECKING:  # memory is imported by those who plan: the other commands start without it
+if TYPE_CHECKING:  # imported only when planning, so that other commands start faster
     from minilite._native.plan import Plan
     from minilite.memory import MemoryPlan, UsageRecord
 
@@ -31,7 +31,7 @@ _MODEL_ONLY = ("shape", "write_offline", "fit", "sweep")
 _ONE_PLAN = ("strategy", "capacity", "svg", "write_offline", "map")
 _SECONDS = 10.0
 _NODES = 1_000_000
-"""Search nodes of the exact search in a comparison, which is to be the same each time."""
+"""The budget of the exact search in a comparison, in search nodes, so that the result is always the same."""
 
 
 def add_parser(commands: Any) -> None:
@@ -86,7 +86,7 @@ def _seconds(text: str) -> float:
 
 
 def execute(options: argparse.Namespace) -> None:
-    """Plans, prints, and writes what was asked for."""
+    """Plans, prints, and writes the requested files."""
     if (options.model is None) == (options.problem is None):
         message = "takes a MODEL or --problem FILE.csv, one of the two"
         raise UsageError(message)
@@ -143,7 +143,7 @@ def _problem_records(options: argparse.Namespace) -> list[UsageRecord]:
 
 
 def _model(options: argparse.Namespace) -> MemoryPlan:
-    """The records of the engine's plan, planned anew."""
+    """Plans the records of the engine's plan by the given strategy."""
     from minilite.memory import plan
 
     records, names = _model_records(options)
@@ -154,7 +154,7 @@ def _model(options: argparse.Namespace) -> MemoryPlan:
 
 
 def _model_records(options: argparse.Namespace) -> tuple[list[UsageRecord], dict[int, str]]:
-    """The records of the engine's plan, in-place sharing done, and their names; a plan in the file is left aside."""
+    """The records of the engine's plan, after sharing in place, and their names; a plan in the file is ignored."""
     from minilite.memory import UsageRecord, offline
 
     model = load_model(options.model)
@@ -172,8 +172,8 @@ def _model_records(options: argparse.Namespace) -> tuple[list[UsageRecord], dict
 
 
 def _bound(interpreter: Interpreter, options: argparse.Namespace, shapes: Mapping[int, arguments.Shape]) -> Plan:
-    """The plan with each tensor of --bind in an array of its size. Raises: UsageError, InputError for what cannot be
-    bound."""
+    """The plan with each tensor of --bind bound to an array of its size. Raises: UsageError; InputError for tensors
+    that cannot be bound."""
     graph, plan = interpreter.model.subgraphs[0], interpreter.plan_for(shapes)
     names = {tensor.name: tensor.index for tensor in reversed(graph.tensors)}
     for text in options.bind:
@@ -184,7 +184,7 @@ def _bound(interpreter: Interpreter, options: argparse.Namespace, shapes: Mappin
         dtype = array_type(graph.tensors[index].type)
         interpreter.bind_tensor(index, np.empty(-(-plan.tensor(index).bytes // dtype.itemsize), dtype))
     arguments.resize(interpreter, options.shape)
-    interpreter.allocate_tensors()  # which is when bindings take effect
+    interpreter.allocate_tensors()  # bindings take effect here
     found = interpreter.plan
     assert found is not None
     return found
@@ -206,7 +206,7 @@ def _compare(options: argparse.Namespace) -> None:
     for strategy in progress(names, "strategy"):
         try:
             made.append(plan(records, strategy, alignment, **limits))
-        except InputError as error:  # it takes no fixed records
+        except InputError as error:  # it does not support fixed records
             refused.append((strategy, str(error).split(", and ")[0].removeprefix(f"strategy '{strategy}' ")))
     made.sort(key=lambda found: found.arena_bytes)
     bound = made[0].lower_bound
@@ -279,7 +279,7 @@ def _facts(options: argparse.Namespace, made: MemoryPlan, seconds: float) -> dic
 
 
 def _gap(made: MemoryPlan) -> tuple[int, str]:
-    """Bytes above the bound, and what is to be said of them."""
+    """Bytes above the bound, as text."""
     gap = made.arena_bytes - made.lower_bound
     if gap == 0 or made.lower_bound == 0:
         return gap, "at the bound" if gap == 0 else ""

@@ -1,4 +1,4 @@
-"""minilite plan --fit and --sweep: what plans take over the sizes of inputs, and the largest size that fits."""
+"""minilite plan --fit and --sweep: arena bytes over the sizes of inputs, and the largest size that fits."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from minilite.engine.sizes import Fit, PlannedSize, Shape
 
 _POINTS, _MOST = 32, 10_000
-"""Sizes of a sweep whose step is not stated, at most; and of any sweep."""
+"""The most sizes of a sweep whose step is not given, and of any sweep."""
 _RANGE = re.compile(r"(\d+)\.\.(\d+)(?::(\d+))?")
 _NOT_OF_SIZES = ("strategy", "capacity", "alignment", "seconds", "write_offline", "compare", "map", "bind", "problem")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """--fit, --axis, --step, --sweep, --csv."""
+    """Adds --fit, --axis, --step, --sweep, --csv."""
     parser.add_argument(
         "--fit", metavar="BYTES", help="find the largest size whose arena fits: 8000000, 8MB (the same), 8MiB (8388608)"
     )
@@ -136,7 +136,7 @@ def _fit_text(title: str, found: Fit) -> str:
 
 
 def _not_monotone(found: Fit) -> str:
-    """The first two sizes that show it."""
+    """The first two sizes of which the larger one has the smaller arena."""
     accepted = [one for one in found.tried if one.arena_bytes is not None]
     largest = f"{found.best.size} is the largest size tried that fits" if found.best else "no size tried fits"
     for smaller, larger in pairwise(accepted):
@@ -192,7 +192,7 @@ def sweep(options: argparse.Namespace) -> None:
 
 
 def csv_text(found: Sequence[PlannedSize]) -> str:
-    """A line for each size: `size,inputs,arena_bytes,lower_bound,planning_seconds,refused`."""
+    """One line per size: `size,inputs,arena_bytes,lower_bound,planning_seconds,refused`."""
     import csv  # long to import
 
     text = io.StringIO()
@@ -229,7 +229,7 @@ def swept_sizes(
 
 
 def _range_of(text: str) -> tuple[int, int, int]:
-    """Both ends, inclusive, and the step. Raises: UsageError."""
+    """A range's ends, both inclusive, and its step. Raises: UsageError."""
     found = _RANGE.fullmatch(text.strip())
     if found is None or int(found[1]) > int(found[2]) or int(found[2]) >= 2**31 or found[3] == "0":
         message = f"--sweep: '{text}' is not a range such as 16..512 or 16..512:8, from its lower to its upper end"

@@ -55,7 +55,7 @@ _MODEL_ONLY = (
 
 
 class Times(NamedTuple):
-    """Seconds that the parts of a command took."""
+    """How many seconds the parts of a command took."""
 
     load: float
     allocate: float
@@ -99,7 +99,7 @@ def add_parser(commands: Any) -> None:
 
 
 def execute(options: argparse.Namespace) -> None:
-    """Runs, and prints what came out."""
+    """Runs the model, and prints its outputs."""
     if options.model is not None:
         run_model(options)
         return
@@ -111,7 +111,7 @@ def execute(options: argparse.Namespace) -> None:
 
 
 def run_model(options: argparse.Namespace) -> None:
-    """Any model, on what is given or on random values."""
+    """Runs any model, on the given inputs or on random values."""
     started = time.perf_counter()
     interpreter = _interpreter(options)
     loaded = time.perf_counter()
@@ -137,7 +137,7 @@ def run_model(options: argparse.Namespace) -> None:
 
 
 def _interpreter(options: argparse.Namespace) -> Interpreter:
-    """The model's; where it is none and an input is, that they are swapped is said."""
+    """An interpreter of the model. If the file is not a model but an input is, the error says that they are swapped."""
     resolver = _RESOLVERS[options.resolver or "default"]
     try:
         return Interpreter(
@@ -156,7 +156,7 @@ def _interpreter(options: argparse.Namespace) -> Interpreter:
 
 
 def _allocate(interpreter: Interpreter, given: dict[int, Reading]) -> None:
-    """Raises: ShapeError, which names the files' shapes where they are not the model's own."""
+    """Allocates. Raises: ShapeError, which names the shapes of the files if they differ from the model's."""
     try:
         interpreter.allocate_tensors()
     except ShapeError as error:
@@ -174,7 +174,7 @@ def _timed(interpreter: Interpreter, repeat: int) -> list[float]:
 
 
 def _outputs(interpreter: Interpreter, options: argparse.Namespace) -> list[Output]:
-    """What came out, with its labels. Raises: InputError."""
+    """The outputs with their labels. Raises: InputError."""
     from minilite.inputs import read_source
 
     graph = interpreter.model.subgraphs[0]

@@ -1,4 +1,4 @@
-"""minilite as: run a program that imports LiteRT, with minilite in its place."""
+"""minilite as: runs a program that imports LiteRT on minilite instead."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("-m", dest="module", action="store_true", help="SCRIPT is a module's name, as for python -m")
     parser.add_argument("program", metavar="SCRIPT", help="a Python program: a file, or its name in PATH")
     rest = parser.add_argument("arguments", metavar="...", nargs=argparse.REMAINDER, help="the program's own arguments")
-    rest.required = False  # argparse names it among what is missing
+    rest.required = False  # else argparse lists it as missing
     parser.set_defaults(execute=execute)
 
 
 def execute(options: argparse.Namespace) -> int:
-    """Runs the program as if it were called itself; what it raises is shown as Python shows it.
+    """Runs the program as if it were called directly; its exceptions are shown as by Python.
 
-    Programs in Python that it starts in turn find minilite in LiteRT's place by PYTHONPATH.
+    Python programs that it starts also get minilite instead of LiteRT, through PYTHONPATH.
     """
     if options.package not in (*NAMES, "all"):
         message = f"cannot stand in for '{options.package}', only for {', '.join(NAMES)}, or all"
@@ -44,7 +44,7 @@ def execute(options: argparse.Namespace) -> int:
     names = () if options.package == "all" else (options.package,)
 
     program = options.program if options.module else _found(options.program)
-    safe = getattr(sys.flags, "safe_path", False)  # which came with Python 3.11: nothing stands in front of the path
+    safe = getattr(sys.flags, "safe_path", False)  # since Python 3.11: no folder is added before the path
     if not safe:
         sys.path[0:1] = [str(Path.cwd() if options.module else Path(program).parent)]
     install_as(*names)
@@ -57,7 +57,7 @@ def execute(options: argparse.Namespace) -> int:
             runpy.run_module(program, run_name="__main__", alter_sys=True)
         else:
             runpy.run_path(program, run_name="__main__")
-    except Exception as error:  # noqa: BLE001 - it is the program's
+    except Exception as error:  # noqa: BLE001 - the program's own
         shown = error.with_traceback(_of_program(error.__traceback__))
         sys.excepthook(type(shown), shown, shown.__traceback__)
         return 1
@@ -65,7 +65,7 @@ def execute(options: argparse.Namespace) -> int:
 
 
 def _found(program: str) -> str:
-    """The path of a Python program: a file, a folder with a __main__.py, or what PATH has of that name. Raises:
+    """The path of a Python program: a file, a folder with a __main__.py, or a program of that name in PATH. Raises:
     UsageError."""
     path = Path(program)
     if path.is_file() or (path / "__main__.py").is_file():
@@ -82,7 +82,7 @@ def _found(program: str) -> str:
 
 
 def _of_program(trace: TracebackType | None) -> TracebackType | None:
-    """A traceback from the program's own frames on: without ours and those that started it."""
+    """A traceback that begins with the program's own frames, without those that started it."""
     at = trace
     while at is not None and at.tb_frame.f_globals.get("__name__") in (__name__, "runpy"):
         at = at.tb_next

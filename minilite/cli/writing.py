@@ -1,4 +1,4 @@
-"""Outputs of a run, written as .npy files, or as one .npz."""
+"""Writes the outputs of a run as .npy files, or as one .npz."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def check_target(path: Path, outputs: int) -> None:
-    """Refuses what outputs cannot be written to, before anything runs. Raises: UsageError."""
+    """Refuses targets that cannot be written, before anything runs. Raises: UsageError."""
     if path.suffix == ".npy" and outputs != 1:
         message = f"--out {path} is one array, the model has {outputs} outputs: give a folder or a .npz"
     elif path.suffix in (".npy", ".npz"):
@@ -35,9 +35,9 @@ def check_target(path: Path, outputs: int) -> None:
 
 
 def write_outputs(path: Path, outputs: Sequence[Output]) -> list[Path]:
-    """A .npy of the one output, a .npz of all, or in a folder one .npy an output; in the tensors' own types.
+    """Writes a .npy of the only output, a .npz of all, or one .npy per output in a folder; in the tensors' own types.
 
-    What a file name cannot hold becomes '_', names used before get a number."""
+    Characters that a file name cannot have become '_'; repeated names get a number."""
     if path.suffix == ".npy":
         np.save(path, _without_objects(outputs[0].tensor.name, outputs[0].array), allow_pickle=False)
         return [path]
@@ -65,7 +65,7 @@ def write_outputs(path: Path, outputs: Sequence[Output]) -> list[Path]:
 
 
 def _without_objects(name: str, array: Array) -> Array:
-    """The array as a .npy file of plain types holds it."""
+    """The array in a form that a .npy file without objects can hold."""
     if array.dtype != object:
         return array
     if any(value.endswith(b"\0") for value in array.ravel()):

@@ -26,7 +26,7 @@ class ArrayCall:
         tensors = session.subgraph.tensors
         self.session: Session = session
         self._count = len(inputs)
-        # A name that two inputs have says of neither which one is meant.
+        # A name that two inputs have does not tell which one is meant.
         names = [name for name, _ in inputs]
         self._types = {
             name: (index, array_type(tensors[index].type)) for name, index in inputs if names.count(name) == 1
@@ -42,13 +42,13 @@ class ArrayCall:
         return cls(session, inputs, {graph.tensors[index].name: index for index in graph.outputs})
 
     def named(self, inputs: tuple[Any, ...]) -> Mapping[str, Any]:
-        """One array an input by name, as given in their order or in a dict; empty where that is not what is given."""
+        """Arrays by input name, given in the order of inputs or as a dict; empty if something else was given."""
         if len(inputs) == 1 and type(inputs[0]) is dict:
             return inputs[0]
         return dict(zip(self._types, inputs, strict=False)) if len(inputs) == self._count else {}
 
     def plain(self, given: Mapping[str, Any]) -> list[tuple[int, Array]] | None:
-        """Arrays by tensor number where all is as it should be: one array of the right type an input; else None."""
+        """Arrays by tensor number, if there is exactly one array of the right type per input; else None."""
         types, found = self._types, []
         if len(given) != len(types) or len(types) != self._count:
             return None
@@ -65,9 +65,9 @@ class ArrayCall:
         out: Mapping[str, Array] | None = None,
         cancel: Cancel | None = None,
     ) -> dict[str, Array]:
-        """Resizes inputs, by tensor number, to their arrays, runs, and gives the outputs by name.
+        """Resizes inputs, given by tensor number, to their arrays, runs, and returns the outputs by name.
 
-        They are owned copies, but for those written to the arrays of `out`.
+        Outputs are owned copies, except for those written to the arrays in `out`.
         Raises: InputError, ShapeError, ArenaError, KernelError, StateError.
         """
         session = self.session

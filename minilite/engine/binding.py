@@ -1,4 +1,4 @@
-"""Bound tensors: which of the caller's arrays may stand in for a tensor, and what keeps their memory alive."""
+"""Bound tensors: checks arrays that callers bind to tensors, and keeps their memory alive."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Binding(NamedTuple):
-    """An array in a tensor's place, and an export of its memory that refuses to let mappings close while it lives."""
+    """An array bound to a tensor, and an export of its memory; while that lives, a mapping cannot be closed."""
 
     array: Array
     address: int
@@ -29,7 +29,7 @@ def rows_of(bound: Mapping[int, Binding]) -> BindingRows:
 
 
 def bindable(subgraph: Subgraph, tensor: Tensor, array: Any, offset: int) -> Binding:
-    """Checks all that does not depend on shapes; `offset` is what the file's memory plan gives the tensor, or -1.
+    """Checks everything that does not depend on shapes; `offset` is the tensor's in the file's memory plan, or -1.
 
     Raises: InputError."""
     reason = _tensor_mismatch(tensor, offset) or _array_mismatch(subgraph, tensor, array)
@@ -79,7 +79,8 @@ def _array_mismatch(subgraph: Subgraph, tensor: Tensor, array: Any) -> str | Non
 
 
 def _export(array: Array) -> memoryview | None:
-    """An export of what owns the memory: shared memory, a map or a bytearray then cannot be closed or resized."""
+    """An export of the object that owns the memory, so that shared memory, a mapping or a bytearray cannot be closed or
+    resized."""
     owner: Any = array
     while isinstance(owner, np.ndarray):
         owner = owner.base

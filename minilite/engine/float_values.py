@@ -1,4 +1,4 @@
-"""Quantized inputs and outputs as floats, by the tensor's scale and zero point."""
+"""Converts between floats and quantized inputs and outputs, by the tensor's scale and zero point."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ _INTEGERS = (TensorType.INT8, TensorType.UINT8, TensorType.INT16, TensorType.INT
 
 
 def quantized(tensor: Tensor, value: Any) -> Array:
-    """The array that the tensor takes for real numbers: rounded to nearest, cut to its range; as it is where no scale
-    says more."""
+    """Real numbers quantized for the tensor: rounded to nearest, clamped to its range; unchanged if it has no scale."""
     array = mismatch.numbers_or_strings(tensor, value)
     if tensor.type in _INTEGERS and tensor.quantization.scales:
         return quantized_values(tensor, array.astype(np.float32))
@@ -25,6 +24,6 @@ def quantized(tensor: Tensor, value: Any) -> Array:
 
 
 def floats(tensor: Tensor, array: Array) -> Array:
-    """The real numbers that a tensor's values stand for, as float32; values that stand for themselves as they are."""
+    """The real numbers that a quantized tensor's values mean, as float32; other values unchanged."""
     stands = tensor.type in (*_INTEGERS, TensorType.INT32) and tensor.quantization.scales
     return float_values(tensor, array) if stands else array

@@ -1,7 +1,7 @@
 """Lowering: every node of a Model becomes a kernel and its parameters, by its operator's row in C.
 
-C goes through the nodes (csrc/graph/lower.c). It stops at those that need Python, which engine/lower_nodes.py answers:
-custom operators of the caller's, sparse constants, constants that become others.
+C goes through the nodes (csrc/graph/lower.c). It stops at nodes that need Python, which engine/lower_nodes.py handles:
+custom operators of the caller, sparse constants, and constants computed from others.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Lowered:
 
     @property
     def operands(self) -> Operands:
-        """Its nodes and tensors, for those who look at them."""
+        """Its nodes and tensors as objects, made when they are looked at."""
         if self._operands is None:
             from minilite.engine.operands import Operands  # long to import
 
@@ -40,7 +40,7 @@ class Lowered:
 
     @property
     def handlers(self) -> Handlers:
-        """What runs in Python."""
+        """The functions of nodes that run in Python."""
         if self._handlers is None:
             from minilite.engine.operands import Handlers
 
@@ -71,7 +71,7 @@ def lower(model: Model, custom_ops: Mapping[str, Any], *, reference: bool = Fals
 
 
 def _place_offline(lowered: Lowered) -> None:
-    """Gives tensors the offsets of the memory plan that the file brings. Raises: ModelFormatError."""
+    """Gives tensors the offsets of the memory plan in the file. Raises: ModelFormatError."""
     from minilite.memory.offline import offline_offsets  # few files have one
 
     for subgraph, offsets in enumerate(offline_offsets(lowered.model) or ()):

@@ -1,5 +1,5 @@
-"""What lowering leaves to Python: custom operators of the caller's, constants that are sparse or become others, and the
-error that names every node that cannot be run."""
+"""The part of lowering that is done in Python: custom operators of the caller, sparse constants, constants computed
+from others, and the error that lists all nodes that cannot be run."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ Kinds = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 def finish(lowered: Lowered) -> None:
-    """Goes on with a lowering where C stopped, to its end. Raises: UnsupportedOpError, listing every unsupported node;
-    InputError for a function or kernel of the caller's that does not fit its node."""
+    """Continues a lowering where C has stopped, to its end. Raises: UnsupportedOpError, listing every unsupported node;
+    InputError for a function or kernel of the caller that does not fit its node."""
     lowering = lowered.lowering
     refused: dict[tuple[int, int], UnsupportedOpError] = {}
     while need := lowering.need:
@@ -65,7 +65,7 @@ def _mismatch(lowered: Lowered, subgraph: int, node: int) -> str:
 
 
 def _fold(lowered: Lowered, subgraph: int, node: int) -> None:
-    """Makes the output of a node of constants a constant, by its numpy reference."""
+    """Computes a node whose inputs are constant by its numpy reference, and makes its output a constant."""
     at_hand = lowered.operands.node(subgraph, node)
     operator = find_operator(at_hand.op)
     assert operator is not None
@@ -81,7 +81,7 @@ def _fold(lowered: Lowered, subgraph: int, node: int) -> None:
 
 
 def _lower_custom(lowered: Lowered, node: OpNode, *, custom: bool) -> None:
-    """Lowers a node that no row in C runs: a custom operator of the caller's.
+    """Lowers a node that no row in C runs: a custom operator of the caller.
 
     Raises: UnsupportedOpError, InputError."""
     if not custom:
@@ -110,7 +110,7 @@ def _lower_compiled(lowered: Lowered, node: OpNode, kernel: UserKernel) -> None:
 
 
 def _typed(info: KernelInfo, kinds: Kinds) -> int:
-    """The row of the kernel's table that runs these operand types in C; -1 if none does."""
+    """The index of the row in the kernel's table that runs these operand types in C; -1 if none does."""
     row = match_kernel(info, *kinds)
     return row if row >= 0 and kernel_types(info)[row][1] else -1
 

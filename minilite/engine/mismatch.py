@@ -23,11 +23,11 @@ Shape = tuple[int, ...]
 _HEAD = "Cannot set tensor: "
 _RESIZE = "; for another size resize_tensor_input and allocate_tensors come first"
 _NUMBERS = "biufc"
-"""The kinds of numpy's dtypes that a numeric tensor can be made from."""
+"""The kinds of numpy dtypes that can be converted to a numeric tensor."""
 
 
 def check_resize(tensor: Tensor, shape: tuple[int, ...]) -> None:
-    """Refuses what no tensor of the kind can take. Raises: InputError."""
+    """Refuses shapes that the tensor can never take. Raises: InputError."""
     if tensor.data is not None and shape != tensor.shape:
         message = f"tensor {tensor.index} ('{tensor.name}') is constant: its shape {tensor.shape} cannot become {shape}"
         raise InputRuntimeError(message, tensors=[tensor.name], shapes=[tensor.shape, shape])
@@ -48,13 +48,13 @@ def resize_mismatch(tensor: Tensor, shape: tuple[int, ...]) -> InputError:
 
 
 def not_allocated(tensor: Tensor, shape: tuple[int, ...]) -> StateError:
-    """What is said of a tensor that was resized and not allocated since."""
+    """The error for a tensor that was resized but not allocated since."""
     message = f"Tensor data is null. Run allocate_tensors() first: tensor {tensor.index} ('{tensor.name}') was resized to {shape}"
     return StateError(message, tensors=[tensor.name], shapes=[shape])
 
 
 def overwritten(tensor: Tensor, by: str) -> StateError:
-    """What is said of a tensor whose bytes have become another's."""
+    """The error for a tensor that another tensor has overwritten."""
     message = (
         f"tensor {tensor.index} ('{tensor.name}') was overwritten by {by}: its memory is reused; "
         "experimental_preserve_all_tensors=True keeps every tensor"
@@ -63,16 +63,16 @@ def overwritten(tensor: Tensor, by: str) -> StateError:
 
 
 def hidden(tensor: Tensor) -> StateError:
-    """What is said of a tensor between two nodes that have become one."""
+    """The error for a tensor between two fused nodes."""
     message = (
-        f"Tensor data is null: tensor {tensor.index} ('{tensor.name}') has no memory, for the node after it runs as a part of "
-        "the one before it, or the other way round; experimental_preserve_all_tensors=True keeps every tensor"
+        f"Tensor data is null: tensor {tensor.index} ('{tensor.name}') has no memory: it lies between two "
+        "nodes that are fused; experimental_preserve_all_tensors=True keeps every tensor"
     )
     return StateError(message, tensors=[tensor.name])
 
 
 def as_array(tensor: Tensor, value: Any) -> Array:
-    """The value as numpy has it, strings as objects. Raises: InputError where it has no one shape."""
+    """The value as a numpy array, strings as objects. Raises: InputError if it is ragged."""
     try:
         return as_strings(value) if tensor.type == TensorType.STRING else np.asarray(value)
     except ValueError:
@@ -84,7 +84,7 @@ def as_array(tensor: Tensor, value: Any) -> Array:
 
 
 def numbers_or_strings(tensor: Tensor, value: Any) -> Array:
-    """The value as numpy has it, before its shape is asked for. Raises: InputError where it is neither numbers nor
+    """The value as a numpy array, before its shape is checked. Raises: InputError if it has neither numbers nor
     strings."""
     array = as_array(tensor, value)
     if array.dtype.kind not in _NUMBERS and tensor.type != TensorType.STRING:
@@ -96,7 +96,8 @@ def numbers_or_strings(tensor: Tensor, value: Any) -> Array:
 
 
 def encode(tensor: Tensor, array: Array) -> Array:
-    """The bytes of values whose array is not the tensor's bytes: strings, packed elements. Raises: InputError."""
+    """The bytes of values that a tensor stores in another form than an array: strings, packed elements. Raises:
+    InputError."""
     if tensor.type == TensorType.STRING:
         try:
             return np.frombuffer(encode_strings(array), np.uint8)
@@ -110,7 +111,7 @@ def encode(tensor: Tensor, array: Array) -> Array:
 
 
 def mismatch(tensor: Tensor, value: Any, array: Array, place: Place) -> InputError:
-    """Why `array`, which numpy makes of `value`, cannot be copied into the tensor's memory."""
+    """Why `array`, made from `value`, cannot be copied into the tensor's memory."""
     text = _kept(tensor, place) or _type_mismatch(tensor, value, array, place)
     text = text or _shape_mismatch(tensor, array, place)
     return InputError(_HEAD + text, tensors=[tensor.name], shapes=[place.array_shape, array.shape])
@@ -151,7 +152,7 @@ def _read_first(value: Any) -> str:
 
 
 def given_shapes(error: ShapeError, tensors: Sequence[Tensor], arrays: Sequence[tuple[int, Array]]) -> ShapeError:
-    """The error of a node, with the inputs in front that were given in another shape than the file has, and the likely
+    """The error of a node, preceded by the inputs that were given in another shape than in the file, and the likely
     remedy."""
     described = []
     for index, array in arrays:
@@ -174,12 +175,13 @@ def given_shapes(error: ShapeError, tensors: Sequence[Tensor], arrays: Sequence[
 
 
 def _name(value: Any, array: Array) -> str:
-    """What the caller passed: the class, or for arrays the kind of their elements."""
+    """A name for what the caller passed: the class, or for arrays the kind of their elements."""
     return f"{type(value).__name__} of {array.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
 
 
 def _conversion(tensor: Tensor, array: Array, place: Place) -> str:
-    """How the values are made the tensor's: quantized where it has a scale, else converted."""
+    """How to convert the values to the tensor's type: by quantizing if it has a scale, else by a conversion of
+    dtype."""
     quantization = tensor.quantization
     dtype = place.dtype
     if dtype.kind not in "iu" or not quantization.scales or tensor.type in _NO_INTEGERS:
@@ -215,7 +217,7 @@ def _shape_mismatch(tensor: Tensor, array: Array, place: Place) -> str:
 
 
 def _remedy(array: Array, shape: Shape) -> str:
-    """What makes an array's shape the wanted one, -1 for any size: another batch, channels last, a grey or a
+    """How to get from an array's shape to the wanted one (-1 = any size): another batch, channels last, a grey or a
     transparent image."""
 
     def fits(made: Shape) -> bool:

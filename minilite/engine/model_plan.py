@@ -1,4 +1,4 @@
-"""A model's plan as people see it: names, a table in terminals, a picture in notebooks."""
+"""ModelPlan: a model's plan with names, shown as a table in terminals and as a picture in notebooks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ else:
 
 _FOREVER = 2**31 - 1
 _MOST = 10
-"""Tensors that are shown, the largest."""
+"""How many tensors are shown, the largest ones."""
 _WIDTH = 100
 
 
@@ -31,11 +31,11 @@ class ModelPlan(Plan):
         self._model = model
 
     def __reduce__(self) -> NoReturn:
-        message = "a plan in force belongs to its interpreter, which can be pickled; .to_memory_plan() gives a plan of its own"
+        message = "a plan belongs to its interpreter, which can be pickled; .to_memory_plan() gives a plan of its own"
         raise TypeError(message)
 
     def __repr__(self) -> str:
-        """The largest tensors of the main frame: where they lie, and from which node to which."""
+        """The largest tensors of the main frame, with places and lifetimes."""
         made = self.to_memory_plan()
         largest = sorted(range(len(made.records)), key=lambda at: (-made.records[at].size, at))
         rows: list[list[Cell]] = []

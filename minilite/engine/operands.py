@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Operands:
-    """Makes nodes with their tensors, where one is looked at."""
+    """Makes nodes with their tensors when they are looked at."""
 
     def __init__(self, model: Model, lowering: Lowering) -> None:
         self.model = model
@@ -26,11 +26,11 @@ class Operands:
         self._options: dict[tuple[int, int], Mapping[str, Any]] = {}
 
     def tensor(self, subgraph: int, number: int) -> Tensor:
-        """A tensor as lowering leaves it."""
+        """A tensor after lowering."""
         tensor = self._folded.get((subgraph, number)) or self.model.subgraphs[subgraph].tensors[number]
         definition = self.lowering.tensor(subgraph, number)
         code = definition.type
-        if definition.data and tensor.data is None:  # C has widened it
+        if definition.data and tensor.data is None:  # C has widened it to float32
             value = self.lowering.widened(subgraph, number)
             shape = value.shape
             tensor = self._folded[subgraph, number] = tensor._replace(data=value, shape=shape)
@@ -43,7 +43,8 @@ class Operands:
         self.lowering.set_constant(subgraph, number, value)
 
     def densify(self, node: OpNode) -> OpNode:
-        """The node with its sparse constants made dense, for all who read them. Raises: UnsupportedOpError."""
+        """The node with its sparse constants made dense; other readers of them get the dense values too. Raises:
+        UnsupportedOpError."""
         from minilite.ops_shared.sparse import dense_values  # few models have any
 
         for number in self.model.subgraphs[node.subgraph].nodes[node.index].inputs:
@@ -69,7 +70,7 @@ class Operands:
         )
 
     def decoded(self, subgraph: int, number: int, decode: Callable[[bytes], Mapping[str, Any]]) -> OpNode:
-        """The node of a custom operator that is built in, from now on with its options. Raises: UnsupportedOpError."""
+        """The node of a built-in custom operator; its options are decoded and kept. Raises: UnsupportedOpError."""
         node = self.node(subgraph, number)
         try:
             self._options[subgraph, number] = decode(bytes(node.custom_options))
@@ -79,7 +80,7 @@ class Operands:
 
 
 class Handlers:
-    """The nodes that run in Python by their handlers' numbers, each made when it runs first."""
+    """The nodes that run in Python by the numbers of their handlers; each is made when it first runs."""
 
     def __init__(self, operands: Operands, custom_ops: Mapping[str, Any]) -> None:
         self._operands = operands

@@ -1,4 +1,4 @@
-"""The state of an interpreter as plain values, for copies and pickles."""
+"""Converts the state of an interpreter to plain values and back, for copies and pickles."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _Shape = tuple[int, ...]
 
 
 _Graph: TypeAlias = "tuple[dict[int, _Shape], bool, dict[int, Array]]"
-"""One subgraph: shapes that were asked for, whether it was allocated, values of variables."""
+"""One subgraph: requested shapes, whether it was allocated, values of variables."""
 _State: TypeAlias = "tuple[dict[int, _Graph], dict[int, _Shape], Kept | None]"
-"""All that an interpreter is, but for its model and options: its subgraphs, shapes asked for before there were any, and
-what resources hold."""
+"""Everything in an interpreter except its model and options: its subgraphs, shapes requested before there were any, and
+the values of resources."""
 
 
 def state_of(one: Any) -> _State:
-    """Shapes, variables and resources of every subgraph that was asked for."""
+    """Shapes, variables and resources of every subgraph that was used."""
     graphs: dict[int, _Graph] = {}
     for number, session in tuple(one._sessions.items()):
         tensors = session.subgraph.tensors
@@ -37,7 +37,7 @@ def state_of(one: Any) -> _State:
 
 
 def restore(one: Any, state: _State) -> None:
-    """Puts another interpreter's state in force."""
+    """Gives an interpreter the state of another one."""
     graphs, early, kept = state
     one._early_shapes = dict(early)
     for number, (shapes, allocated, variables) in graphs.items():
@@ -53,7 +53,7 @@ def restore(one: Any, state: _State) -> None:
 
 
 def taken_apart(one: Any) -> tuple[Any, ...]:
-    """For pickle: `put_together` and what it takes."""
+    """For pickle: `put_together` and its arguments."""
     file = one.model.file
     if file is None:
         file = builder.as_read(one.model).file
@@ -62,7 +62,7 @@ def taken_apart(one: Any) -> tuple[Any, ...]:
 
 
 def put_together(kind: type[Any], model: bytes, options: Any, state: _State) -> Any:
-    """The interpreter that `taken_apart` took apart."""
+    """The interpreter, made from the values of `taken_apart`."""
     one = object.__new__(kind)
     one._begin(read_model(model), options)
     restore(one, state)

@@ -1,4 +1,4 @@
-"""What array fits a tensor where it is now, and copies of it."""
+"""Finds the array that fits a tensor at its place, and copies its values."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ else:
     values = Later("minilite.format.values")
 
 MOVES = "the tensor moves all the time: other threads resize or trim this interpreter"
-"""What is said of a copy that was never made where its tensor lay."""
+"""The error of a copy whose tensor had moved at every try."""
 _FEW = 500 if int(np.__version__.split(".")[0]) >= 2 else 0
-"""Elements up to which numpy copies under the GIL; it lets it go for more, and before 2.0 for any."""
+"""Up to this many elements numpy copies without releasing the GIL; before 2.0 it always releases it."""
 _LONG = 64 << 10
-"""Bytes of a tensor that is computed whose copies need not keep the GIL: as much as a run takes that lets it go as
-well."""
+"""From this size in bytes on, copies of computed tensors may release the GIL: they take as long as a run, which
+releases it too."""
 
 
 def checked_tensor(subgraph: Subgraph, index: int) -> Tensor:
@@ -40,7 +40,7 @@ def checked_tensor(subgraph: Subgraph, index: int) -> Tensor:
 
 
 def early_values(subgraph: Subgraph, index: int) -> Array:
-    """A copy of a constant's values, before anything is allocated. Raises: InputError, StateError for what is
+    """A copy of a constant's values, before anything is allocated. Raises: InputError; StateError if the tensor is
     computed."""
     tensor = checked_tensor(subgraph, index)
     if tensor.data is None:
@@ -50,7 +50,7 @@ def early_values(subgraph: Subgraph, index: int) -> Array:
 
 
 def completed(tensor: Tensor, place: Place | None, bound: Array | None) -> Place:
-    """The place with what array fits the tensor there, or in a buffer of the caller's. Raises: InputError,
+    """The place, completed by the array that fits the tensor there or in a bound buffer. Raises: InputError,
     StateError."""
     if place is not None and place.storage == "none":
         raise mismatch.hidden(tensor)
@@ -64,7 +64,7 @@ def completed(tensor: Tensor, place: Place | None, bound: Array | None) -> Place
         message = f"tensor {tensor.index} ('{tensor.name}') is {kind.name}: it cannot be read as an array"
         raise errors.InputError(message, tensors=[tensor.name])
     dtype = array_type(kind)
-    # Strings are never sparse: an array of objects over a tensor's bytes would take them for pointers.
+    # Strings are never sparse; an array of objects over a tensor's bytes would treat them as pointers.
     sparse = tensor.sparsity is not None and not dtype.hasobject
     # Of a sparse constant, the bytes of the sparse form.
     place.array_shape = (place.bytes // dtype.itemsize,) if sparse else place.shape
@@ -75,9 +75,9 @@ def completed(tensor: Tensor, place: Place | None, bound: Array | None) -> Place
 
 
 def copier(array: Array, *, computed: bool) -> Callable[[], Array] | None:
-    """numpy's copy of an array over a tensor's memory, or None where it would let the GIL go though the copy is short:
-    bytes that are a new array's own serve there. So they do for what is not `computed`, which other threads may set
-    meanwhile."""
+    """numpy's copy of an array over a tensor's memory; or None if numpy would release the GIL although the copy is
+    short. Then, and for tensors that are not `computed`, which other threads may set meanwhile, the caller copies by
+    bytes."""
     long = computed and array.nbytes >= _LONG
     return array.copy if array.size <= _FEW or long else None
 
@@ -89,6 +89,6 @@ def decoded_values(tensor: Tensor, raw: Array, place: Place) -> Array:
         raise errors.StateError(message, tensors=[tensor.name])
     try:
         return values.decoded(raw, TensorType(place.type), place.array_shape)
-    except ValueError as error:  # what a run that failed half-way left
+    except ValueError as error:  # left by a run that failed half-way
         message = f"tensor {tensor.index} ('{tensor.name}'): {error}"
         raise errors.KernelError(message, tensors=[tensor.name]) from None

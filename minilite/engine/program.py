@@ -31,7 +31,8 @@ else:
 
 
 class ModelNames:
-    """Names nodes and tensors of a Model for error lines; C graphs hold it, and not the Program that holds them."""
+    """Names nodes and tensors of a Model in error messages; C graphs refer to it, and not to the Program, which refers
+    to them."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -73,7 +74,7 @@ class Program:
         self._graphs: dict[int, Graph] = {}
 
     def shared(self, max_bytes: int, max_iterations: int) -> Shared:
-        """What the sessions of one interpreter share; 0 stands for no bound."""
+        """What the sessions of one interpreter share; 0 = no limit."""
         return Shared(self.lowered.resources, len(self.model.subgraphs), max_bytes, max_iterations)
 
     def graph(self, root: int) -> Graph:
@@ -89,13 +90,13 @@ class Program:
 
 @functools.cache
 def _level(mask: str | None) -> Any:
-    """The level of instructions of that name; asking the processor takes longer than reading a small model. Raises:
+    """The level of that name, kept because asking the processor takes longer than reading a small model. Raises:
     InputError."""
     return choose_level(mask)
 
 
 def _as_read(model: Model) -> Model:
-    """The model as a view of rows. Raises: ModelFormatError for one put together by hand that is no valid model."""
+    """The model as a view of rows. Raises: ModelFormatError for a model made by hand that is not valid."""
     if model.file is not None:
         return model
     return builder.as_read(model)

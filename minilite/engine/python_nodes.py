@@ -1,5 +1,5 @@
-"""Nodes that run in Python: numpy references, and custom operators, whose functions are checked in what they take and
-give."""
+"""Nodes that run in Python: numpy references, and functions of custom operators, whose arguments and results are
+checked."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from minilite.ops_shared.operator import OpNode
 
 Shape = tuple[int, ...]
 _MOST = 2**31 - 1
-"""No dimension is larger."""
+"""The largest dimension."""
 
 
 class Handler(NamedTuple):
@@ -32,13 +32,13 @@ class Handler(NamedTuple):
     function: Callable[..., Any]
     shape: Callable[..., Any] | None
     custom: bool
-    """The function is the caller's: its inputs are copies, which it may keep beyond its call."""
+    """The function belongs to the caller: its inputs are copies, which it may keep after the call."""
     writes: tuple[int, ...] = ()
-    """Variable inputs whose new values the function gives after the outputs."""
+    """Variable inputs whose new values the function returns after the outputs."""
 
 
 def node_coordinates(node: OpNode) -> str:
-    """The head of an error line about a node."""
+    """The start of an error message about a node."""
     return coordinates(node.subgraph, node.index, node.op, node.outputs[0].name if node.outputs else "")
 
 
@@ -122,7 +122,7 @@ def _results(handler: Handler, call: Call) -> Any:
         inputs = [array.copy() if array is not None else None for array in inputs]
         return handler.function(handler.node, *inputs)
     try:
-        with np.errstate(all="ignore"):  # a reference computes infinities and NaN as C does, without a word
+        with np.errstate(all="ignore"):  # references compute infinities and NaN like C, without warnings
             return handler.function(handler.node, *inputs)
     except BaseException as error:
         _forget(inputs, error)
@@ -132,9 +132,9 @@ def _results(handler: Handler, call: Call) -> Any:
 
 
 def _failure(node: OpNode, error: Exception) -> MiniliteError:
-    """The error of our family for what a numpy reference raised. What the caller's own functions raise stays."""
+    """A MiniliteError for an exception of a numpy reference. Exceptions of the caller's functions are not changed."""
     text = " ".join(str(error).split())
-    if not isinstance(error, (ValueError, IndexError)):  # which say themselves what is wrong
+    if not isinstance(error, (ValueError, IndexError)):  # others are not about values
         text = f"{type(error).__name__}: {text}"
     kind = ArenaError if isinstance(error, MemoryError) else KernelError
     message = f"{node_coordinates(node)}: {text}"
@@ -142,7 +142,8 @@ def _failure(node: OpNode, error: Exception) -> MiniliteError:
 
 
 def shapes(handler: Handler, call: Call) -> list[Shape]:
-    """The output shapes of a custom node, by its shape function. One output's may be given bare, () for a scalar."""
+    """The output shapes of a custom node, by its shape function, which may return a single shape for one output (() for
+    a scalar)."""
     assert handler.shape is not None
     given = handler.shape(handler.node, *(call.input_shape(i) for i in range(len(handler.node.inputs))))
     count = len(handler.node.outputs)
@@ -161,7 +162,7 @@ def shapes(handler: Handler, call: Call) -> list[Shape]:
 
 
 def _check_dimensions(handler: Handler, what: str, shapes: Sequence[Shape]) -> None:
-    """Refuses shapes that no tensor has. Raises: KernelError."""
+    """Refuses shapes that a tensor cannot have. Raises: KernelError."""
     for shape in shapes:
         if len(shape) > MAX_RANK:
             rule = f"{len(shape)} dimensions: at most {MAX_RANK}"
@@ -182,13 +183,13 @@ def _fault(handler: Handler, text: str, tensor: Tensor | None = None, shapes: Se
 
 
 def _forget(inputs: list[Array | None], error: BaseException) -> None:
-    """Takes the views of the arena out of a traceback, which may be kept and looked into when the arena has gone."""
+    """Removes views of the arena from a traceback, which may be kept and inspected after the arena was freed."""
     inputs.clear()
     clear_frames(error.__traceback__)
 
 
 def _outputs(handler: Handler, results: Any) -> list[Array]:
-    """What a function gave, as one array an output of the right dtype. Raises: KernelError."""
+    """The results of a function, as one array of the right dtype per output. Raises: KernelError."""
     count = len(handler.node.outputs)
     if results is None and count:
         raise _fault(handler, f"the function gave None, the node has {_count(count)}")
@@ -202,21 +203,20 @@ def _outputs(handler: Handler, results: Any) -> list[Array]:
         try:
             array = as_strings(result) if text else np.asarray(result)
         except ValueError:
-            fault = f"output {i} came as {type(result).__name__} whose parts differ in shape"
+            fault = f"output {i} is a {type(result).__name__} whose parts differ in shape"
             raise _fault(handler, fault, tensor) from None
         if array.dtype != wanted:
             numbers = array.dtype.kind in "biufc"
             came = str(array.dtype) if numbers else type(result).__name__
             says = "strings (bytes or str)" if text else str(wanted)
             advice = f": convert it with .astype('{wanted}')" if numbers and not text else ""
-            raise _fault(handler, f"output {i} came as {came}, the model says {says}{advice}", tensor)
+            raise _fault(handler, f"output {i} is {came}, the model says {says}{advice}", tensor)
         arrays.append(array)
     return arrays
 
 
 def _check_shapes(handler: Handler, call: Call, shapes: Sequence[Shape]) -> None:
-    """Refuses outputs that differ in a dimension that the file's signature fixes, as long as the inputs keep to the
-    file."""
+    """Refuses outputs that differ in a dimension fixed by the file's signature, if all inputs agree with theirs."""
     node = handler.node
     for i, (tensor, shape) in enumerate(zip(node.outputs, shapes, strict=True)):
         fixed = tensor.shape_signature
@@ -224,9 +224,7 @@ def _check_shapes(handler: Handler, call: Call, shapes: Sequence[Shape]) -> None
             continue
         sources = ((source, call.input_shape(at) or ()) for at, source in enumerate(node.inputs) if source is not None)
         if all(_keeps(source.shape_signature or source.shape, given) for source, given in sources):
-            raise _fault(
-                handler, f"output {i} came with shape {shape}, the model fixes {fixed}", tensor, [fixed, shape]
-            )
+            raise _fault(handler, f"output {i} has shape {shape}, the model fixes {fixed}", tensor, [fixed, shape])
 
 
 def _keeps(fixed: Shape, shape: Shape) -> bool:

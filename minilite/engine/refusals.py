@@ -10,7 +10,7 @@ from minilite.errors import UnsupportedOperator, UnsupportedOpError, shortened
 from minilite.format.model import Subgraph, Tensor
 
 _OPERATORS, _NODES, _REASON = 16, 3, 120
-"""What a message shows at most: operators, nodes of each, characters of a reason."""
+"""The most that a message shows: operators, nodes of each, characters of a reason."""
 _UNRESOLVED = "Encountered unresolved custom op: "
 _SELECT = "Select TensorFlow op(s), included in the given model, is(are) not supported by this interpreter"
 _HINT = "convert the model without tf.lite.OpsSet.SELECT_TF_OPS, or give functions in custom_ops"
@@ -26,7 +26,7 @@ def unresolved(op: str, custom_ops: Iterable[str]) -> str:
 
 
 def too_many_dimensions(subgraph: Subgraph, tensor: Tensor) -> UnsupportedOpError:
-    """The refusal of a tensor of more dimensions than C takes."""
+    """The error for a tensor with more dimensions than are supported."""
     reason = f"{len(tensor.shape)} dimensions, at most {MAX_RANK} are supported"
     message = f"subgraph {subgraph.index}, tensor {tensor.index} ('{shortened(tensor.name)}'): {reason}"
     return UnsupportedOpError(
@@ -40,8 +40,7 @@ def too_many_dimensions(subgraph: Subgraph, tensor: Tensor) -> UnsupportedOpErro
 def gathered(refusals: Sequence[UnsupportedOpError]) -> UnsupportedOpError:
     """One error for all refusals: a line for each operator and reason, in the order of their first nodes.
 
-    Its coordinates are the first refusal's; a single refusal is returned as it is, but for LiteRT's words, which come
-    first.
+    It has the coordinates of the first refusal. A single refusal is returned as it is, preceded by LiteRT's words.
     """
     if len(refusals) == 1:
         return _in_litert_words(refusals[0])
@@ -68,7 +67,7 @@ def gathered(refusals: Sequence[UnsupportedOpError]) -> UnsupportedOpError:
 
 
 def _in_litert_words(refusal: UnsupportedOpError) -> UnsupportedOpError:
-    """Programs match on how LiteRT's messages begin: the coordinates go after."""
+    """Puts LiteRT's words first, because programs match the start of its messages; the coordinates follow."""
     reason = refusal.operators[0].reason
     if reason.startswith((_UNRESOLVED, _SELECT)):
         refusal.args = (f"{reason}: {str(refusal).removesuffix(f': {reason}')}",)

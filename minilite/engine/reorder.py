@@ -1,4 +1,4 @@
-"""Another order of a subgraph's nodes, with a lower peak of memory, for `reorder=True`."""
+"""Finds an order of a subgraph's nodes with a lower memory peak, for `reorder=True`."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def order_of(model: Model, lowering: Lowering, root: int) -> list[int] | None:
-    """An order of lower peak for the nodes of a subgraph, where there is one and nodes have no effects."""
+    """An order with a lower peak for the nodes of a subgraph; None if none was found, or if nodes have effects."""
     graph = model.subgraphs[root]
     tensors = [lowering.tensor(root, i) for i in range(len(graph.tensors))]
-    if any(tensor.offline_offset >= 0 for tensor in tensors):  # the file's memory plan is made for its order
+    if any(tensor.offline_offset >= 0 for tensor in tensors):  # the memory plan in the file is for its order
         return None
     nodes = lowering.nodes(root)
     if any(

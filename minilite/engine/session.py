@@ -1,9 +1,9 @@
-"""A Session: one subgraph as a user runs it: shapes asked for, the plan in force, tensors read and written."""
+"""Session: one subgraph as a user runs it: requested shapes, the plan in use, tensors read and written."""
 
 from __future__ import annotations
 
 from _thread import RLock  # threading takes long to import
-from struct import error as StructError  # noqa: N812 - it is one
+from struct import error as StructError  # noqa: N812 - a class
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     Shape = tuple[int, ...]
     _Places = dict[int, Place]
     _Small = dict[int, tuple[Callable[[], Array] | None, Any, Any, Shape]]
-    """By tensor whose copies take no turn: what makes one, if not the bytes do; the memory, dtype and shape."""
+    """For tensors that are copied without a turn, by number: numpy's copy function, or None to copy by bytes; the
+    memory, dtype and shape."""
 else:
     binding = Later("minilite.engine.binding")
     mismatch = Later("minilite.engine.mismatch")
@@ -39,15 +40,16 @@ else:
 
 _ndarray = np.ndarray
 _TRIES = 8
-"""How often a copy looks again where its tensor lies, when other threads move it meanwhile."""
+"""How often a copy looks up its tensor again if other threads move it meanwhile."""
 _SHORT = 1 << 20
-"""Bytes up to which copies take no turn: 20 microseconds."""
+"""Up to this many bytes, copies take no turn: they take 20 microseconds at most."""
 _MOST_KNOWN = 2048
-"""Generations whose places are remembered; beyond it all are forgotten at once."""
+"""The number of generations whose places are kept; when there are more, all are dropped at once."""
 
 
 class Session:
-    """One root subgraph of a Program with memory of its own; of two threads that change it at once, one is refused."""
+    """One root subgraph of a Program, with memory of its own. If two threads change it at once, one of them is
+    refused."""
 
     def __init__(
         self,
@@ -66,34 +68,34 @@ class Session:
         self._root = root
         self._ask, self._requested_of = self.state.asking()
         self._prepare, self._as_bound = self.state.preparing()
-        self._asks = 0  # counts what was asked for since: other threads may ask while tensors are allocated
-        self._allocated = False  # a plan is in force
+        self._asks = 0  # counts requests: other threads may request shapes while tensors are allocated
+        self._allocated = False  # a plan is in use
         self._bound: Mapping[int, Binding] = {}  # arrays that stand in for tensors, by number
         self._bound_requested: Mapping[int, Binding] = self._bound
         self.released: bool = False
         self._binding = RLock()
-        self._known: tuple[int, _Places, _Small] = (-1, {}, {})  # of one generation: threads see all of it or none
+        self._known: tuple[int, _Places, _Small] = (-1, {}, {})  # one tuple: threads see all of it or nothing
         self._all_known: dict[int, tuple[int, _Places, _Small]] = {}
         self._generations = self.state.generations
         self._sequence = shared.sequence
-        self._written: dict[int, int] = {}  # the sequence when a tensor was set last: what no run has touched is whole
-        self._owners: dict[int, tuple[int, Shape, Any, Any]] = {}  # of views; kept for the next where runs move nothing
+        self._written: dict[int, int] = {}  # the sequence when a tensor was last set: while it is the same, nothing ran
+        self._owners: dict[int, tuple[int, Shape, Any, Any]] = {}  # of views; kept for the next if runs move nothing
         self._kept = {*self.subgraph.outputs, *(self.subgraph.inputs if options & OPTIONS["keep_inputs"] else ())}
 
     @property
     def plan(self) -> Plan | None:
-        """The plan in force: what depends on shapes alone, and never changes."""
+        """The plan in use: everything that depends on shapes alone. It never changes."""
         return self.state.plan
 
     @property
     def memory(self) -> Plan | None:
-        """A copy of the plan in force with what runs have learnt: shapes and places of dynamic tensors."""
+        """A copy of the plan in use with what runs have learnt: shapes and places of dynamic tensors."""
         return self.state.memory
 
     # Shapes ---------------------------------------------------------------------------------------------------------
 
     def shape(self, index: int) -> Shape:
-        """A tensor's shape: asked for, else the one it has now, else the file's."""
+        """A tensor's shape: the requested one, else the current one, else the file's."""
         requested = None if self.ready else self.state.requested(index)
         if requested is not None:
             return requested
@@ -104,14 +106,15 @@ class Session:
         return self.subgraph.tensors[index].shape if now is None else now
 
     def ask(self, index: Any, size: Any) -> bool:
-        """Asks for another shape; in force from the next `allocate`. False if it cannot be, or is not of plain numbers.
+        """Requests another shape, from the next `allocate` on. False if it is refused, or does not consist of plain
+        ints.
 
         Raises: ArenaError.
         """
         kind = type(size)
         if type(index) is not int or (kind is not tuple and kind is not list and kind is not _ndarray):
             return False
-        ask = self._ask  # called from a local: CPython 3.11 looks up slowly what is called as a method and is none
+        ask = self._ask  # in a local: CPython 3.11 is slow at calling an attribute that is not a method
         try:
             rank = len(size)
             answer = ask(self._requested_of, index, packed_dims[rank](*size), rank)
@@ -123,20 +126,20 @@ class Session:
             self._asks += 1
             self.ready = False
         elif answer < -1:
-            message = "no memory for the shapes asked for"
+            message = "no memory for the requested shapes"
             raise errors.ArenaError(message)
         return answer > 0
 
     def resize(self, index: int, shape: Shape) -> None:
-        """The same for plain numbers. Raises: InputError."""
+        """Requests another shape of plain ints. Raises: InputError."""
         if not self.ask(index, shape):
             raise mismatch.resize_mismatch(self.tensor(index), shape)
 
     def allocate(self) -> None:
-        """Puts the plan for the shapes and buffers asked for in force; if it is refused, the old ones stay.
+        """Puts the plan for the requested shapes and buffers into use. If it is refused, the old ones stay.
 
-        Raises: InputError where buffers overlap or a tensor cannot be bound; ShapeError, ArenaError,
-        UnsupportedOpError; StateError while a view is held and the plan would change.
+        Raises: InputError if buffers overlap or a tensor cannot be bound; ShapeError, ArenaError, UnsupportedOpError;
+        StateError while a view is held and the plan would change.
         """
         if self.ready:
             if self.released:
@@ -157,8 +160,8 @@ class Session:
             self.ready = True
 
     def _bind(self) -> None:
-        """The same with other buffers."""
-        with self._binding:  # which ones C has and which ones are kept alive here change together
+        """The same if bound buffers have changed."""
+        with self._binding:  # the buffers in C and those kept alive here change together
             asks, wanted = self._asks, self._bound_requested
             self._owners.clear()
             prepare, rows = self.state.preparing(binding.rows_of(wanted))
@@ -170,7 +173,8 @@ class Session:
             self.ready = asks == self._asks
 
     def _refuse(self, failed: int) -> None:
-        """Raises what `prepare` left; what was asked for is taken back, unless it was refused because of others."""
+        """Raises the error of `prepare`. Requests are withdrawn, unless it was refused because of another call or a
+        view."""
         try:
             self.state.check(failed)
         except Exception as error:
@@ -179,13 +183,14 @@ class Session:
             raise
 
     def plan_for(self, shapes: Mapping[int, Shape]) -> Plan:
-        """The plan for what was asked for, but for these shapes; not put in force."""
+        """The plan for the requested shapes, without using it; `shapes` take precedence."""
         return self.state.plan_for([n for i in sorted(shapes) for n in (i, len(shapes[i]), *shapes[i])])
 
     # Running ----------------------------------------------------------------------------------------------------------
 
     def invoke(self, cancel: Cancel | None = None) -> None:
-        """Runs the plan in force, until a token is set: one call into C. Raises: StateError, KernelError."""
+        """Runs the plan in use by one call into C; ends early when the token is set. Raises: StateError,
+        KernelError."""
         if not self.ready:
             message = "Invoke called on model that is not ready: allocate_tensors() has to come first"
             raise errors.StateError(message)
@@ -197,7 +202,7 @@ class Session:
     # Memory -----------------------------------------------------------------------------------------------------------
 
     def trim(self) -> None:
-        """Gives back memory that the plan in force does not need. Raises: StateError while a view is held."""
+        """Gives back memory that the plan in use does not need. Raises: StateError while a view is held."""
         self._owners.clear()
         self.state.trim()
 
@@ -213,7 +218,7 @@ class Session:
         self.released = True
 
     def close(self) -> None:
-        """Gives all memory back, until tensors are allocated again. Raises: StateError while a view is held."""
+        """Gives back all memory, until tensors are allocated again. Raises: StateError while a view is held."""
         self.trim()
         self.release_memory()
         self.ready = False
@@ -260,14 +265,14 @@ class Session:
         return place
 
     def _still_known(self, index: int) -> Place | None:
-        """Where the tensor lay when it was looked up, if it lies there now."""
+        """The place found by an earlier lookup, if it is still valid."""
         layout, places, _ = self._known
         place = places.get(index) if layout == self._generations[0] else None
         gone = place is not None and place.moves and place.generation != self._generations[1]
         return None if gone else place
 
     def _know(self) -> tuple[int, _Places, _Small]:
-        """What is known of the present generation, which places of an earlier one say nothing of."""
+        """The places known for the current generation; those of other generations are not valid."""
         if len(self._all_known) >= _MOST_KNOWN:
             self._all_known.clear()
         now = self._generations[0]
@@ -290,17 +295,17 @@ class Session:
         return completed(tensor, place, self._bound[index].array if at_caller else None)
 
     def _is_small(self, index: int, place: Place) -> bool:
-        """Whether copies of it take no turn."""
+        """Whether the tensor is copied without a turn."""
         few = place.storage == "arena" and not place.moves and 0 < place.bytes <= _SHORT and place.encoded is None
         return few and index in self._kept and self.state.stays_mapped()
 
-    # Small tensors are copied without a turn, out of and into memory that stays mapped. The sequence says whether a
-    # call of another thread came in between: it is odd while one is under way. Copies keep the GIL, but of larger
+    # Small tensors are copied without a turn, out of and into memory that stays mapped. The sequence tells whether a
+    # call of another thread came in between; it is odd during such a call. Copies keep the GIL, except for larger
     # outputs.
 
     def get(self, index: int, into: Array | None = None) -> Array:
-        """A copy of a tensor's values, in `into` where that fits. Raises: InputError, StateError."""
-        sequence, known = self._sequence[0], self._known  # what lies where is looked up after the sequence
+        """A copy of a tensor's values, in `into` if that fits. Raises: InputError, StateError."""
+        sequence, known = self._sequence[0], self._known  # places are looked up after the sequence
         if known[0] != self._generations[0]:
             known = self._know()
         small = known[2].get(index)
@@ -326,12 +331,13 @@ class Session:
         raise errors.StateError(MOVES, tensors=[self.tensor(index).name])
 
     def _as_run(self, index: int, place: Place) -> Tensor:
-        """The tensor with the type that it has in runs: an output may get its input's, whatever the file says."""
+        """The tensor with the type that it has in runs: some outputs get the type of their input, whatever the file
+        says."""
         tensor, kind = self.tensor(index), place.type
         return tensor if tensor.type == kind else tensor._replace(type=TensorType(kind))
 
     def _check_whole(self, index: int) -> None:
-        """Refuses tensors whose bytes have become another's. Raises: StateError."""
+        """Refuses tensors that another tensor has overwritten. Raises: StateError."""
         node = self.state.overwriter(index)
         if node >= 0:
             raise mismatch.overwritten(self.tensor(index), f"node {node} ({self.subgraph.nodes[node].op})")
@@ -373,9 +379,9 @@ class Session:
         raise errors.StateError(MOVES, tensors=[self.tensor(index).name])
 
     def view(self, index: int) -> Callable[[], Array]:
-        """A function that gives a live view of a tensor; while an array of it lives, memory does not move.
+        """A function that returns a live view of a tensor; while such an array lives, memory does not move.
 
-        Of strings and of elements of less than a byte it gives copies.
+        For strings, and for elements of less than a byte, it returns copies.
         """
         if index not in self._owners:
             self.tensor(index)
@@ -401,7 +407,7 @@ class Session:
         return self._pinned(index)
 
     def _pinned(self, index: int) -> Array:
-        """An array over the tensor's memory, which stays where it is from before it is looked up."""
+        """An array over the tensor's memory, which is pinned before it is looked up."""
         self.state.pin()
         try:
             place = self._look(index)

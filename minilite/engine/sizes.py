@@ -1,5 +1,4 @@
-"""Sizes of inputs, and what their plans take: the largest one within a budget (`fit`), and one after the other
-(`sweep`)."""
+"""Plans for many sizes of inputs: the largest size within a budget (`fit`), and one after the other (`sweep`)."""
 
 from __future__ import annotations
 
@@ -16,12 +15,12 @@ from minilite.format.model import Subgraph, Tensor
 Shape = tuple[int, ...]
 Axis = Literal["batch", "length", "side"]
 AXES: tuple[Axis, ...] = ("side", "length", "batch")
-"""In the order in which they are looked for where none is named."""
+"""The axes, in the order in which they are tried if none is named."""
 MAX_PLANS = 40
 _STEPS = (1, 2, 4, 8, 16, 32, 64)
-"""Distances between sizes that a model may insist on: multiples of its total stride."""
+"""Steps between sizes that a model may require: multiples of its total stride."""
 _STARTS = (64, 128, 32, 16, 8, 4, 2, 1)
-"""Sizes to begin with where the present one is refused, or is the only one of its kind: 1, say, which broadcasts."""
+"""Sizes to start with if the current one is refused, or is a special case, such as 1, which broadcasts."""
 _LARGEST = 2**31 - 1
 _POINTS = 24
 """Sizes of a sweep that nobody has chosen."""
@@ -30,18 +29,18 @@ _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 1 << 10, "MIB": 1
 
 
 class PlannedSize(NamedTuple):
-    """A size, and what the plan for it takes."""
+    """A size, with the arena bytes of its plan."""
 
     size: int
     shapes: Mapping[str, Shape]
-    """Of the inputs that have this size, by name."""
+    """Shapes of the inputs that have this size, by name."""
     arena_bytes: int | None
-    """None where the model refuses the size."""
+    """None if the model refuses the size."""
     lower_bound: int | None
     seconds: float
-    """What planning took."""
+    """Seconds of planning."""
     refused: str | None = None
-    """Why there is no plan."""
+    """Why there is no plan; else None."""
 
 
 class Fit(NamedTuple):
@@ -51,18 +50,18 @@ class Fit(NamedTuple):
     """Bytes that the arena may take."""
     axis: Axis
     step: int
-    """The distance between sizes that were considered."""
+    """The step between the sizes that were considered."""
     best: PlannedSize | None
-    """The largest size tried that fits; None where none does."""
+    """The largest size tried that fits; None if none does."""
     tried: tuple[PlannedSize, ...]
-    """In the order of their sizes; at most 40."""
+    """All sizes tried, ascending; at most 40."""
     finished: bool
     """Whether the next larger size (by `step`) is known not to fit."""
 
     @property
     def monotone(self) -> bool:
-        """Whether, of the sizes tried, no larger one takes a smaller arena, and none between two accepted ones is
-        refused. Where it is False, there may be a larger size that fits."""
+        """Whether, among the sizes tried, larger sizes never have smaller arenas, and none between two accepted ones is
+        refused. If False, there may be a larger size that fits."""
         accepted = [one for one in self.tried if one.arena_bytes is not None]
         arenas = [one.arena_bytes or 0 for one in accepted]
         span = range(accepted[0].size, accepted[-1].size) if accepted else range(0)
@@ -89,12 +88,12 @@ def byte_count(budget: int | str) -> int:
 
 
 def _sides(shape: Shape) -> tuple[int, int]:
-    """Where height and width of an image are: channels come last, or, where that is the only reading, first."""
+    """The dimensions that are height and width of an image. Channels come last, unless they can only be first."""
     return (2, 3) if 0 < shape[1] <= _CHANNELS < shape[3] else (1, 2)
 
 
 def _dimensions(shape: Shape, axis: Axis) -> tuple[int, ...]:
-    """The dimensions of an input that an axis is about; none where it has no such axis."""
+    """The dimensions of an input that belong to an axis; empty if it has no such axis."""
     if axis == "batch":
         return (0,) if len(shape) > 1 else ()
     if axis == "length":
@@ -103,13 +102,13 @@ def _dimensions(shape: Shape, axis: Axis) -> tuple[int, ...]:
 
 
 def _open(tensor: Tensor, dimensions: Sequence[int]) -> bool:
-    """Whether the file leaves them all open."""
+    """Whether the file leaves all of these dimensions open."""
     signature = tensor.shape_signature or ()
     return bool(dimensions) and all(at < len(signature) and signature[at] < 0 for at in dimensions)
 
 
 def _find_axis(inputs: Sequence[Tensor], shapes: Mapping[int, Shape]) -> Axis:
-    """The first axis that an input leaves open; batch where none does."""
+    """The first axis that an input leaves open; batch if none does."""
     for axis in AXES:
         if any(_open(tensor, _dimensions(shapes[tensor.index], axis)) for tensor in inputs):
             return axis
@@ -117,7 +116,7 @@ def _find_axis(inputs: Sequence[Tensor], shapes: Mapping[int, Shape]) -> Axis:
 
 
 class _Scale:
-    """What a size means: the inputs that have it, and their shapes at any size."""
+    """The inputs that have the axis, and their shapes at any size."""
 
     def __init__(self, graph: Subgraph, shapes: Mapping[int, Shape], axis: Axis | None) -> None:
         inputs = [graph.tensors[index] for index in graph.inputs]
@@ -151,7 +150,7 @@ class _Scale:
         return found
 
     def largest(self, budget: int) -> int:
-        """A size that no larger one fits: one of its inputs alone takes the budget."""
+        """An upper limit: at this size a single input takes the whole budget."""
         low, high = 0, _LARGEST
         while low < high:
             middle = (low + high + 1) // 2
@@ -165,7 +164,7 @@ class _Scale:
 def _planned(
     plan_for: Callable[[dict[int, Shape]], Any], graph: Subgraph, size: int, shapes: dict[int, Shape]
 ) -> PlannedSize:
-    """Plans one size. Raises what has nothing to do with sizes: UnsupportedOpError, InputError."""
+    """Plans one size. Raises only errors that do not depend on the size: UnsupportedOpError, InputError."""
     names = {graph.tensors[index].name: shape for index, shape in shapes.items()}
     started = time.perf_counter()
     try:
@@ -176,7 +175,7 @@ def _planned(
 
 
 class _Search:
-    """Looks for the largest size that fits, by at most MAX_PLANS plans."""
+    """Searches for the largest size that fits, with at most MAX_PLANS plans."""
 
     def __init__(self, look: Callable[[int], PlannedSize], budget: int, limit: int) -> None:
         self._look, self._budget, self._limit = look, budget, limit
@@ -185,7 +184,7 @@ class _Search:
         self.finished = True
 
     def run(self, start: int, step: int | None) -> None:
-        """Tries sizes from `start` on; what they take stands in `tried`."""
+        """Tries sizes from `start` on; the results are in `tried`."""
         steps = (step,) if step is not None else _STEPS
         if not self._from(start, steps):
             other = next((size for size in _STARTS if self._accepted(size)), start)
@@ -194,7 +193,7 @@ class _Search:
         self._look_beyond()
 
     def _from(self, begin: int, steps: Sequence[int]) -> bool:
-        """Goes up from a size that fits, or down from one that does not; False where no neighbour is accepted."""
+        """Goes up from a size that fits, or down from one that does not; False if no neighbouring size is accepted."""
         if begin < 1 or not self._accepted(begin):
             return False
         up = self._fits(begin)
@@ -243,7 +242,7 @@ class _Search:
             low, high = (at, high) if self._fits(size) or (too_small and not self._accepted(size)) else (low, at)
 
     def _guess(self, base: int, low: int, high: int) -> int | None:
-        """Where the budget lies on a straight line between two arenas that are known."""
+        """The size at which a straight line between two known arenas meets the budget."""
         ends = (self.tried.get(base + at * self.step) for at in (low, high))
         below, above = (one.arena_bytes if one is not None else None for one in ends)
         if below is None or above is None or above <= below:
@@ -251,7 +250,7 @@ class _Search:
         return min(max(low + (high - low) * (self._budget - below) // (above - below), low + 1), high - 1)
 
     def _look_beyond(self) -> None:
-        """A few larger sizes, which show whether the arena grows with the size."""
+        """Tries a few larger sizes, to see whether the arena grows with the size."""
         best = self.best()
         if best is None:
             return
@@ -268,9 +267,9 @@ def fit(
     axis: Axis | None = None,
     step: int | None = None,
 ) -> Fit:
-    """Looks for the largest size whose arena fits, from the inputs' `shapes` on.
+    """Searches for the largest size whose arena fits, starting from the inputs' `shapes`.
 
-    Raises: InputError; UnsupportedOpError; ShapeError where the model refuses every size that was tried.
+    Raises: InputError; UnsupportedOpError; ShapeError if the model refuses every size that was tried.
     """
     if axis is not None and axis not in AXES:
         message = f"there is no axis {axis!r}: there are {', '.join(AXES)}"
@@ -303,7 +302,7 @@ def open_sizes(graph: Subgraph, shapes: Mapping[int, Shape]) -> list[tuple[int, 
 def sweep(
     plan_for: Callable[[dict[int, Shape]], Any], graph: Subgraph, sizes: Iterable[tuple[int, dict[int, Shape]]]
 ) -> Iterator[PlannedSize]:
-    """What the plan for each size takes; the first is planned twice, so that the time of none has what is made once.
+    """Plans each size. The first one is planned twice, so that no time includes work that is done only once.
 
     Raises: UnsupportedOpError, InputError.
     """

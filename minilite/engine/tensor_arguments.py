@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 Shape = tuple[int, ...]
 TensorKey: TypeAlias = "SupportsIndex | str | TensorDetails"
-"""What says which tensor is meant: its number, its name, or its details."""
+"""How callers name a tensor: by its number, its name, or its details."""
 Dims: TypeAlias = "Sequence[SupportsIndex] | Array"
-"""A shape as callers give it."""
+"""A shape given by a caller."""
 Shapes: TypeAlias = "Mapping[str, Dims] | Mapping[int, Dims] | Mapping[str | int, Dims]"
 """Shapes by a tensor's name or number; spelled out because mappings are invariant in their keys."""
 
 
 def tensor_number(subgraph: Subgraph, key: TensorKey) -> int:
-    """The number of the tensor that is meant; it may lie beyond the tensors there are. Raises: InputError.
+    """The number of the tensor; a number that is given may be out of range. Raises: InputError.
 
     Names are looked up among the inputs, then the outputs, then all tensors.
     """
@@ -54,7 +54,7 @@ def subgraph_number(index: Any, count: int | None = None) -> int:
 
 
 def refuse_keywords(unknown: Iterable[str]) -> NoReturn:
-    """Says how `run` takes arrays by name. Raises: InputTypeError."""
+    """Explains how `run` takes arrays by name. Raises: InputTypeError."""
     name = next(iter(unknown))
     by_name = ", ".join(f"'{each}': array" for each in unknown)
     message = f"Interpreter.run() got an unexpected keyword argument '{name}': arrays go by name in a dict, run({{{by_name}}})"
@@ -98,7 +98,7 @@ def names(what: str, subgraph: Subgraph, numbers: Sequence[int], most: int = 8) 
 
 
 def inputs_by_number(subgraph: Subgraph, inputs: Sequence[Any]) -> dict[int, Any]:
-    """What is given for each input: one value an input, in the model's order, or one mapping by name or number.
+    """The value given for each input: one value per input, in the model's order, or one mapping by name or number.
 
     Raises: InputError.
     """
@@ -119,13 +119,13 @@ def inputs_by_number(subgraph: Subgraph, inputs: Sequence[Any]) -> dict[int, Any
 
 
 def input_arrays(subgraph: Subgraph, inputs: Sequence[Any]) -> list[tuple[int, Array]]:
-    """Tensor numbers and arrays of `inputs_by_number`'s. Raises: InputError."""
+    """Tensor numbers and arrays of the values of `inputs_by_number`. Raises: InputError."""
     given = inputs_by_number(subgraph, inputs)
     return [(number, as_given(subgraph.tensors[number], value)) for number, value in given.items()]
 
 
 def as_given(tensor: Tensor, value: Any) -> Array:
-    """The value as an array. Python's numbers have no width: they become the tensor's where nothing is lost but digits.
+    """The value as an array. Python's numbers have no width: they get the tensor's type if only digits are lost.
 
     Raises: InputError.
     """
@@ -184,7 +184,7 @@ def check_strict(tensor: Tensor, shape: Shape) -> None:
 
 
 def _dims(tensor: Tensor, tensor_size: Any) -> Shape:
-    """A shape of whatever counts as whole numbers. Raises: InputError."""
+    """A shape from any values that are whole numbers. Raises: InputError."""
     where = f"tensor {tensor.index} ('{tensor.name}')"
     like = (
         "give every dimension, as in ("
@@ -211,14 +211,14 @@ def _dims(tensor: Tensor, tensor_size: Any) -> Shape:
 
 
 def wanted_shape(tensors: Sequence[Tensor], index: int, tensor_size: Dims) -> tuple[Tensor, Shape]:
-    """The tensor and the shape that a caller asks for. Raises: InputError."""
+    """The tensor and the shape that a caller requests. Raises: InputError."""
     if not 0 <= index < len(tensors):
         message = (
             f"tensor_index < context_.tensors_size && tensor_index >= 0 was not true: tensor_index is {index}, the model "
             f"has tensors 0 to {len(tensors) - 1}"
         )
         raise InputRuntimeError(message)
-    # numpy's ndim of a list takes longer than all the rest: a plain sequence of numbers does without it.
+    # numpy's ndim of a list takes longer than everything else; plain sequences of numbers avoid it.
     if type(tensor_size) in (tuple, list) and all(type(d) is int for d in tensor_size):
         shape = tuple(tensor_size)
     else:
@@ -234,7 +234,7 @@ def wanted_shape(tensors: Sequence[Tensor], index: int, tensor_size: Dims) -> tu
 
 
 def wanted_shapes(graph: Subgraph, shapes: Shapes | None) -> dict[int, Shape]:
-    """The shapes that a caller asks for, by tensor. Raises: InputError."""
+    """The shapes that a caller requests, by tensor. Raises: InputError."""
     if shapes is not None and not hasattr(shapes, "items"):
         message = f"shapes is of type {type(shapes).__name__}, must map names or numbers of tensors to shapes"
         raise InputTypeError(message)

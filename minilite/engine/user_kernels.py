@@ -1,4 +1,4 @@
-"""Kernels compiled elsewhere: rows of csrc/kernel.h that a custom operator runs, given by their addresses."""
+"""Kernels compiled by the user: rows of csrc/kernel.h, given by their addresses, that run custom operators."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from minilite.errors import InputError, InputTypeError, ModelFormatError
 from minilite.ops_shared.operator import OpNode
 
 Params: TypeAlias = "Mapping[str, Any] | Callable[[OpNode], Mapping[str, Any]]"
-"""A kernel's parameters by name, or a function of the node that gives them: of its `custom_options`, say."""
+"""A kernel's parameters by name, or a function that returns them for a node, from its `custom_options` for example."""
 
 
 class UserKernel:
-    """A kernel compiled elsewhere, to be given as ``custom_ops={"Name": kernel}``; made by `kernel`."""
+    """A kernel compiled by the user, to be passed as ``custom_ops={"Name": kernel}``; made by `kernel`."""
 
     __slots__ = ("_keep", "_params", "info")
 
@@ -36,8 +36,8 @@ class UserKernel:
         return ", ".join(types for types, runs in kernel_types(self.info) if runs)
 
     def params(self, node: OpNode, keep: list[Any]) -> bytes:
-        """The bytes of its parameters for a node; arrays go into `keep`. Raises: InputError, and what the function
-        raised."""
+        """The bytes of its parameters for a node; arrays are added to `keep`. Raises: InputError, and whatever the
+        function raises."""
         found = self._params(node) if callable(self._params) else self._params
         if not isinstance(found, Mapping):
             raise _unfit(node, f"the parameters came as {type(found).__name__}, must be a mapping by name")
@@ -58,7 +58,7 @@ _NUMBERS = {"i": "an int32", "q": "an int64", "f": "a float32", "d": "a float64"
 
 
 def _checked(node: OpNode, field: str, kind: str, value: Any) -> Any:
-    """A parameter's value as it is packed. Raises: InputError."""
+    """A parameter's value, ready to be packed. Raises: InputError."""
     if kind == "a":
         array = np.frombuffer(value, np.uint8) if isinstance(value, (bytes, bytearray)) else np.asarray(value)
         if array.dtype.kind not in "biufc":
@@ -74,16 +74,17 @@ def _checked(node: OpNode, field: str, kind: str, value: Any) -> Any:
 
 
 _LOWEST = 1 << 12
-"""The first address where anything can lie."""
+"""The lowest valid address."""
 
 
 def kernel(address: int, params: Params | None = None, *, keep: Any = None) -> UserKernel:
     """A kernel compiled against `get_include()`, by the address of its ml_kernel row.
 
-    `params` gives the row's fields: numbers, and bytes or arrays for those of kind `array`; a function of the node can
-    read them from its `custom_options`. `keep` is kept alive as long as the kernel is used: the library, where that
-    would unload its code. The code is trusted: what it does wrong can end the process. See docs/kernels.md.
-    Raises: InputError for a row that was compiled against another version of kernel.h, or is not whole.
+    `params` has the row's fields: numbers, and bytes or arrays for fields of kind `array`; or it is a function of the
+    node, which can read them from its `custom_options`. `keep` is kept alive as long as the kernel is used; pass the
+    library here if it would otherwise be unloaded. The code is trusted: its mistakes can end the process. See
+    docs/kernels.md. Raises: InputError for a row that was compiled against another version of kernel.h, or is
+    incomplete.
     """
     try:
         place = operator.index(address)

@@ -1,1 +1,1 @@
-"""Bytes: reading and writing the file format. The only stage that uses flatbuffers."""
+"""Reads and writes the file format. The only package that uses flatbuffers."""

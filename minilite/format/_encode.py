@@ -1,4 +1,4 @@
-"""Arrays to the bytes of constants."""
+"""Encodes arrays as the bytes of constants."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def as_array(values: ArrayLike) -> NDArray[Any]:
 
 
 def encode(values: NDArray[Any], kind: TensorType, raw: bool) -> NDArray[Any]:
-    """The data of a constant of type `kind` with one value per element; `raw` values go in as their bytes."""
+    """The data of a constant of type `kind` with one value per element; `raw` values are stored as their bytes."""
     dtype, bits = np.dtype(numpy_type(kind)), element_bits(kind)
     if raw:
         return np.frombuffer(values.tobytes(), np.uint8)

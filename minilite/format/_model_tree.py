@@ -1,4 +1,4 @@
-"""A Model as the nested dicts that `write_tree` writes."""
+"""Converts a Model to the nested dicts that `write_tree` writes."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ else:
     difflib = Later("difflib")
 
 _LAST_IN_A_BYTE = 127
-"""The code, PLACEHOLDER_FOR_GREATER_OP_CODES, that the older one-byte field has for all later operators."""
+"""The code PLACEHOLDER_FOR_GREATER_OP_CODES: the older one-byte field has it for all later operators."""
 
 Key = tuple[str, int, bool]
 """An operator: name, version, and whether it is custom."""
 
 
 def operator_code(op: str) -> int:
-    """The code of a builtin operator, also of BUILTIN_999.
+    """The code of a builtin operator; BUILTIN_999 is code 999.
 
     Raises: ValueError for a name that the format does not have.
     """
@@ -41,7 +41,7 @@ def operator_code(op: str) -> int:
 
 
 def model_tree(model: Model) -> Tree:
-    """All tables of `model`; constants on the same bytes share a buffer."""
+    """All tables of `model`; constants that share their bytes share a buffer."""
     keys: dict[Key, int] = {}
     buffers = _Buffers()
     graphs = [_subgraph(subgraph, keys, buffers) for subgraph in model.subgraphs]

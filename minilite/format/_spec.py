@@ -1,4 +1,4 @@
-"""What the reader and the builder ask about a table of the format: its slots, their kinds, their defaults."""
+"""The tables of the format, for reader and builder: their slots, with kinds and defaults."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ class Field(NamedTuple):
 
     slot: int
     name: str
-    """Empty when the slot is deprecated."""
+    """Empty if the slot is deprecated."""
     form: str
     """scalar, enum, string, bytes, scalars, enums, table, tables or union."""
     code: str
-    """The `struct` code of what lies inline, or of a vector's elements."""
+    """The `struct` code of the inline value, or of a vector's elements."""
     default: Any
-    """An enum's as its name; None for all that lies behind an offset."""
+    """For an enum, a name; None for everything stored at an offset."""
     names: tuple[str, ...]
-    """An enum's or union's names by value."""
+    """The names of an enum or a union, by value."""
     table: str
-    """The table that a field of form table or tables holds."""
+    """The name of the table, if `form` is table or tables."""
 
     @property
     def empty(self) -> Any:
-        """What an absent field means: its default, or an empty vector or string."""
+        """The value of an absent field: its default, or an empty vector or string."""
         return _EMPTY.get(self.form, self.default)
 
 
@@ -50,13 +50,13 @@ class TableSpec(NamedTuple):
     fields: tuple[Field, ...]
     names: tuple[str, ...]
     inline: tuple[str, ...]
-    """Per slot, the `struct` code of what lies in the table itself."""
+    """Per slot, the `struct` code of the value in the table itself."""
     defaults: tuple[Any, ...]
     """Per slot, the raw value of an absent field: numbers as numbers, offsets as 0."""
     enums: tuple[Field, ...]
     """The fields that hold one value of an enum."""
     behind: tuple[Field, ...]
-    """The fields that lie behind an offset."""
+    """The fields whose values are stored at an offset."""
 
 
 @cache
@@ -95,7 +95,7 @@ def _field(table: str, slot: int, name: str, kind: str, default: str) -> Field:
             return Field(slot, name, form, code, None, (), "")
         number: Any = float(default) if code in "fd" else bool(int(default)) if code == "?" else int(default)
         return Field(slot, name, "scalar", code, number, (), "")
-    if inner == "BuiltinOperator":  # newer operators have codes beyond the names we know: a number
+    if inner == "BuiltinOperator":  # newer operators have codes without a name here, so it stays a number
         return Field(slot, name, "scalar", "i", int(default), (), "")
     if inner in _schema.ENUMS:
         names = names_of(inner)
@@ -137,5 +137,5 @@ def options_table(op: str) -> OptionsTable | None:
 
 
 def default_options(table: str) -> dict[str, Any]:
-    """The options of table `table` when a file leaves all of them out."""
+    """The options in `table` if a file leaves all of them out."""
     return {field.name: field.empty for field in table_spec(table).fields if field.name}

@@ -1,4 +1,4 @@
-"""Nested dicts, as `FlatBuffer.decode` gives them, to the bytes of a file."""
+"""Writes nested dicts, a table each, as the bytes of a file."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 Tree = dict[str, Any]
-"""A table by field name; what is missing or None is left out."""
+"""A table by field name; fields that are missing or None are left out."""
 
 ALIGNMENT = 16
-"""Bytes of a constant begin at multiples of this, in the flatbuffer and outside."""
+"""Constants begin at multiples of this many bytes, in the flatbuffer and after it."""
 
 _FLAGS = {
     "?": number_types.BoolFlags, "b": number_types.Int8Flags, "B": number_types.Uint8Flags,
@@ -44,7 +44,7 @@ def write_tree(model: Tree, external: bool = False) -> bytes:
 
 
 class _Outside:
-    """Bytes that leave the flatbuffer, and the table that says where they went."""
+    """Collects bytes that are stored after the flatbuffer, and enters their positions in its tables."""
 
     def __init__(self, table: Tree, fields: tuple[str, str], payload: bytes) -> None:
         self.table, self.fields, self.payload = table, fields, payload
@@ -92,7 +92,7 @@ def _pack(model: Tree) -> bytes:
 
 
 def check_fields(name: str, values: Mapping[str, Any], where: str) -> None:
-    """Refuse field names that table `name` lacks, and enum values that do not exist."""
+    """Refuse field names that table `name` does not have, and enum values that do not exist."""
     fields = {field.name: field for field in table_spec(name).fields if field.name}
     unknown = sorted(set(values) - set(fields))
     if unknown:
@@ -113,7 +113,7 @@ def _code(field: Field, value: Any, where: str) -> int:
 
 
 def _table(builder: Any, name: str, values: Tree) -> int:
-    """Write a table, what it refers to first; returns its place."""
+    """Write a table, after everything it refers to; returns its place."""
     spec = table_spec(name)
     check_fields(name, values, name)
     behind = {
@@ -136,7 +136,7 @@ def _table(builder: Any, name: str, values: Tree) -> int:
 
 
 def _number(spec: TableSpec, field: Field, value: Any) -> Any:
-    """The number of a name: an enum's, or a union's whose type slot this is."""
+    """The number of a name: of an enum, or of a union if this is its type slot."""
     if field.form == "enum":
         return _code(field, value, spec.name)
     following = spec.fields[field.slot + 1 : field.slot + 2]
@@ -146,7 +146,7 @@ def _number(spec: TableSpec, field: Field, value: Any) -> Any:
 
 
 def _behind(builder: Any, name: str, field: Field, values: Tree) -> int:
-    """Write what lies behind an offset; returns its place."""
+    """Write a value that is stored at an offset; returns its place."""
     value, form = values[field.name], field.form
     if form == "string":
         return int(builder.CreateString(value))

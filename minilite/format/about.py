@@ -1,5 +1,4 @@
-"""The model's description of itself, for people and programs: the buffer TFLITE_METADATA, read as far as it helps to
-use the model.
+"""Reads TFLITE_METADATA, the model's description of itself: the parts that help to use the model.
 
 Nothing in the buffer is trusted: it is read within its bounds, lists are bounded by its size.
 Source: the published schema of TFLite Support, metadata_schema.fbs.
@@ -22,23 +21,23 @@ _IMAGE, _AUDIO = 2, 4
 _NORMALIZATION = 1
 _COLOR_SPACES = {1: "RGB", 2: "GRAYSCALE"}
 _MOST = 1 << 24
-"""Bytes that may be read of a buffer in all: references can meet, so its size alone bounds nothing."""
+"""How many bytes may be read from a buffer in all. Its size is no limit, because references may share targets."""
 _TABLE = 256
-"""Bytes that a table counts for."""
+"""How many bytes a table counts as."""
 T = TypeVar("T")
 
 
 class AssociatedFile(NamedTuple):
-    """What is said of one file in the archive at the model's end."""
+    """The description of one file in the archive at the model's end."""
 
     name: str
     description: str
     labels: str
-    """"axis": a line for each element of the last dimension; "value": a line for each value; else empty."""
+    """"axis": one line per element of the last dimension; "value": one line per value; else empty."""
 
 
 class TensorMetadata(NamedTuple):
-    """What is said of one input or output."""
+    """The description of one input or output."""
 
     name: str = ""
     description: str = ""
@@ -46,15 +45,16 @@ class TensorMetadata(NamedTuple):
     color_space: str = ""
     """ "RGB", "GRAYSCALE" or empty."""
     sample_rate: int = 0
-    """Of sound, a second; 0 where nothing is said."""
+    """Samples of sound per second; 0 if not given."""
     channels: int = 0
     mean: tuple[float, ...] = ()
     std: tuple[float, ...] = ()
-    """An input becomes (x - mean) / std: one number for all channels, or one each; both empty where nothing is said."""
+    """An input becomes (x - mean) / std, with one number for all channels or one per channel; both are empty if not
+    given."""
 
 
 class ModelMetadata(NamedTuple):
-    """What is said of a model, its inputs and its outputs, both in the order of the subgraph's."""
+    """The description of a model, its inputs and its outputs, both in the order of the subgraph."""
 
     name: str = ""
     description: str = ""
@@ -67,7 +67,7 @@ class ModelMetadata(NamedTuple):
 
 
 def read_metadata(payload: bytes) -> ModelMetadata:
-    """What a TFLITE_METADATA buffer says. Raises: ModelFormatError."""
+    """The content of a TFLITE_METADATA buffer. Raises: ModelFormatError."""
     if len(payload) < 8 or payload[4:8] != IDENTIFIER:
         message = f"metadata {NAME}: identifier at byte 4 is {payload[4:8]!r}, must be {IDENTIFIER!r}"
         raise ModelFormatError(message)
@@ -113,7 +113,7 @@ def _file(file: _Table) -> AssociatedFile:
 
 
 class _Table:
-    """A table of a buffer; what lies beyond the buffer raises IndexError, struct.error or the like."""
+    """A table in a buffer; reading beyond the buffer raises IndexError, struct.error or the like."""
 
     __slots__ = ("_left", "_table")
 
@@ -137,7 +137,7 @@ class _Table:
             raise ValueError(message)
 
     def _at(self, slot: int) -> int:
-        """Where a slot's value lies; 0 where it has none."""
+        """The position of a slot's value; 0 if it has none."""
         offset = self._table.Offset(4 + 2 * slot)
         return int(self._table.Pos + offset) if offset else 0
 
@@ -156,7 +156,7 @@ class _Table:
         return _Table(self._table.Bytes, self._table.Indirect(at), self._left) if at else None
 
     def _vector(self, slot: int) -> tuple[int, int]:
-        """Where a vector of 4-byte elements begins, and how many it has."""
+        """The position and the length of a vector of 4-byte elements."""
         if not self._at(slot):
             return 0, 0
         offset = self._table.Offset(4 + 2 * slot)

@@ -1,4 +1,4 @@
-"""Files that travel with a model, in a zip archive after its flatbuffer: labels, vocabularies.
+"""Reads associated files, such as labels and vocabularies, from the zip archive after a model's flatbuffer.
 
 Source: TensorFlow Lite's guide "Adding metadata to TensorFlow Lite models", on packing associated files.
 """
@@ -13,16 +13,16 @@ from typing import Any
 from minilite.errors import ModelFormatError, shortened
 
 MOST_BYTES = 64 << 20
-"""What all files may take when unpacked, in bytes."""
+"""The most bytes that all files together may have when unpacked."""
 MOST_FILES = 1000
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError, ValueError)
-"""What zipfile raises of archives that are broken, encrypted or packed in another way."""
+"""Exceptions of zipfile for archives that are broken, encrypted or compressed in an unknown way."""
 
 
 def read_associated_files(data: Any) -> dict[str, bytes]:
-    """The files in the archive at the end of a model's bytes, by name; none where there is no archive. Nothing is
-    written.
+    """The files in the archive at the end of a model's bytes, by name; empty without an archive. Nothing is written to
+    disk.
 
     Raises: ModelFormatError for archives that are broken, that unpack to more than MOST_BYTES or MOST_FILES, and for
     names that lead out of the archive.
@@ -43,7 +43,7 @@ def read_associated_files(data: Any) -> dict[str, bytes]:
 
 
 def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
-    """A file's bytes: no more are unpacked than the archive says it has, which `_check` bounds."""
+    """A file's bytes; no more are unpacked than the size in the archive, which `_check` limits."""
     with archive.open(entry) as file:
         return file.read(entry.file_size)
 
@@ -51,9 +51,7 @@ def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
 def _check(entries: list[zipfile.ZipInfo]) -> None:
     size = sum(entry.file_size for entry in entries)
     if len(entries) > MOST_FILES or size > MOST_BYTES:
-        message = (
-            f"associated files: {len(entries)} files of {size} bytes, may be {MOST_FILES} files of {MOST_BYTES} bytes"
-        )
+        message = f"associated files: {len(entries)} files of {size} bytes, must be at most {MOST_FILES} files of {MOST_BYTES} bytes"
         raise ModelFormatError(message)
     for entry in entries:
         name = entry.filename
@@ -67,7 +65,7 @@ def _check(entries: list[zipfile.ZipInfo]) -> None:
 
 
 class BytesFile(io.RawIOBase):
-    """Bytes as a file, without a copy."""
+    """A file object over bytes, without a copy."""
 
     def __init__(self, data: memoryview) -> None:
         self._data = data.cast("B")

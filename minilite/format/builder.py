@@ -1,4 +1,4 @@
-"""Model to bytes: `ModelBuilder` writes any model that the reader reads.
+"""ModelBuilder: builds and writes any model that the reader can read.
 
     b = ModelBuilder(description="two layers")
     g = b.subgraph("main")
@@ -9,8 +9,8 @@
     b.signature("serving_default", inputs={"x": x}, outputs={"y": y})
     data = b.build()
 
-Names of operators, options and their values are checked. Indices and shapes are not: that is the reader's work, and
-its tests need files that are wrong.
+Names of operators, options and their values are checked. Indices and shapes are not: the reader checks them, and its
+tests need wrong files.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ Shape = Sequence[int]
 Out = (
     tuple[str, Shape | None] | tuple[str, Shape | None, TensorType] | tuple[str, Shape | None, TensorType, Quantization]
 )
-"""An output that a node makes: name, shape, and if wanted its type (FLOAT32) and quantization."""
+"""An output that a node makes: name, shape, and optionally its type (default FLOAT32) and quantization."""
 
 
 class ModelBuilder:
-    """A model being put together; see the module's example."""
+    """A model being built; see the example of the module."""
 
     def __init__(self, description: str = "", version: int = 3) -> None:
         self._description = description
@@ -56,7 +56,7 @@ class ModelBuilder:
 
     @classmethod
     def from_model(cls, model: Model) -> ModelBuilder:
-        """A builder that holds all of `model`, to add to it."""
+        """A builder that starts with everything in `model`."""
         builder = cls(model.description, model.version)
         for subgraph in model.subgraphs:
             builder.subgraph(subgraph.name)._extend(subgraph)
@@ -77,11 +77,11 @@ class ModelBuilder:
         self._signatures.append(Signature(key, dict(inputs), dict(outputs), number))
 
     def metadata(self, name: str, payload: bytes) -> None:
-        """Add a named buffer, in place of one of the same name."""
+        """Add a named buffer; replaces one with the same name."""
         self._metadata[name] = bytes(payload)
 
     def model(self) -> Model:
-        """What has been put together so far; floats as they were given, which the file rounds to 32 bits."""
+        """The model built so far; floats are as they were given (the file rounds them to 32 bits)."""
         graphs = tuple(graph.subgraph() for graph in self._subgraphs)
         return Model(self._version, self._description, graphs, tuple(self._signatures), Metadata(dict(self._metadata)))
 
@@ -91,7 +91,7 @@ class ModelBuilder:
 
 
 class SubgraphBuilder:
-    """A subgraph being put together. Tensors are numbers, in the order of their making."""
+    """A subgraph being built. Tensors are numbers, in the order in which they are added."""
 
     def __init__(self, index: int, name: str) -> None:
         self.index = index
@@ -108,7 +108,7 @@ class SubgraphBuilder:
         self._outputs.extend(subgraph.outputs)
 
     def subgraph(self) -> Subgraph:
-        """What has been put together so far."""
+        """The subgraph built so far."""
         inputs, outputs = tuple(self._inputs), tuple(self._outputs)
         return Subgraph(self.index, self.name, tuple(self._tensors), inputs, outputs, tuple(self._nodes))
 
@@ -125,7 +125,7 @@ class SubgraphBuilder:
         has_rank: bool | None = None,
         data: NDArray[Any] | None = None,
     ) -> int:
-        """Add a tensor; a shape of None is an unknown rank. `data` goes in as it is: see `constant`."""
+        """Add a tensor; a shape of None is an unknown rank. `data` is stored as it is; see `constant`."""
         ranked = shape is not None if has_rank is None else has_rank
         dims = tuple(int(dim) for dim in shape or ())
         sign = None if signature is None else tuple(int(dim) for dim in signature)
@@ -174,10 +174,11 @@ class SubgraphBuilder:
         quantization: Quantization = NOT_QUANTIZED,
         sparsity: Mapping[str, Any] | None = None,
     ) -> int:
-        """Add a constant, its type that of the array. Python numbers become float32 or int32.
+        """Add a constant with the type of the array. Python numbers become float32 or int32.
 
         For INT4, UINT4 and INT2 the array has one value per element; they are packed here. With `shape` the array's
-        bytes go in as they are, for sparse data and for data of the wrong size. bytes and str make a STRING tensor.
+        bytes are stored as they are, for sparse data and for data of the wrong size. bytes and str make a STRING
+        tensor.
         """
         values = as_array(array)
         if values.dtype.kind in "SUO":
@@ -191,7 +192,7 @@ class SubgraphBuilder:
         return self.tensor(name, dims, kind, quantization=quantization, sparsity=sparsity, data=data)
 
     def output(self, *tensors: int) -> None:
-        """Make tensors outputs of the subgraph, after those that are."""
+        """Make tensors outputs of the subgraph, after existing outputs."""
         self._outputs.extend(tensors)
 
     def node(
@@ -207,9 +208,9 @@ class SubgraphBuilder:
         custom_options: bytes = b"",
         intermediates: Sequence[int] = (),
     ) -> Any:
-        """Add a node; `out` makes its outputs, `outputs` names tensors that exist.
+        """Add a node; `out` makes new outputs, `outputs` takes existing tensors.
 
-        Returns the number of its output, or a tuple of them when there are several or `out` is a list.
+        Returns the number of its output, or a tuple of numbers if there are several or `out` is a list.
 
         Raises: ValueError for an operator, an option or an option's value that the format does not have.
         """
@@ -231,15 +232,16 @@ def write_model(model: Model, external_buffers: bool = False) -> bytes:
 
 
 def as_read(model: Model) -> Model:
-    """The same model as a view of verified rows, `model.file`: itself if it is one, else written and read again.
+    """The same model as a view of verified rows, `model.file`: the model itself if it is one, else written and read
+    again.
 
-    Raises: ModelFormatError for one that is no valid model.
+    Raises: ModelFormatError for a model that is not valid.
     """
     return model if model.file is not None else read_model(write_model(model))
 
 
 def with_metadata(source: bytes | bytearray | memoryview, name: str, payload: bytes) -> bytes:
-    """The file with metadata `name` added or replaced, and all else that the schema knows kept.
+    """The file with metadata `name` added or replaced; everything else that is in the schema is kept.
 
     Raises: ModelFormatError for bytes that are not a model.
     """
@@ -255,7 +257,7 @@ def with_metadata(source: bytes | bytearray | memoryview, name: str, payload: by
 
 
 def _gather_outside(file: File, model: dict[str, Any]) -> bool:
-    """Bring bytes that lie outside the flatbuffer into the decoded tables; whether there were any."""
+    """Move bytes from after the flatbuffer into the decoded tables; returns whether there were any."""
     found = False
     nodes = [node for graph in model["subgraphs"] or () for node in graph["operators"] or ()]
     large = "large_custom_options_offset", "large_custom_options_size"
@@ -271,7 +273,7 @@ def _gather_outside(file: File, model: dict[str, Any]) -> bool:
 
 
 def _options(op: str, options: Mapping[str, Any], custom: bool) -> dict[str, Any]:
-    """All options of an operator, what is not given by default."""
+    """All options of an operator; those not given have their defaults."""
     if not custom:
         operator_code(op)
     table = None if custom else options_table(op)

@@ -1,4 +1,4 @@
-"""A Model as a terminal and a notebook show it: inputs, outputs, operators, associated files."""
+"""Describes a Model as text and as HTML: inputs, outputs, operators, associated files."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 _WIDTH = 100
 _MOST = 8
-"""Inputs, outputs, operators, signatures and files that are shown, of each."""
+"""How many inputs, outputs, operators, signatures and files are shown, of each."""
 HEADER = ("", "tensor", "name", "shape", "type", "scale, zero point")
 Row = Sequence[Cell]
 
 
 def model_text(model: Model) -> str:
-    """A line about the whole, then a table."""
+    """A line about the model, then a table."""
     lines = [f"<Model{_name(model)}: {_size(model)}>"]
     if model.subgraphs:
         lines.append(table(HEADER, tensor_rows(model.subgraphs[0]), width=_WIDTH))
@@ -29,7 +29,7 @@ def model_text(model: Model) -> str:
 
 
 def model_html(model: Model) -> str:
-    """The same as markup."""
+    """The same as HTML."""
     tables = html_table(HEADER, tensor_rows(model.subgraphs[0])) if model.subgraphs else ""
     more = "".join(f"<br>{escape(name)}: {escape(text)}" for name, text in _more(model))
     return f"<p>Model{escape(_name(model))}: {_size(model)}</p>{tables}<p>{more.removeprefix('<br>')}</p>"
@@ -50,7 +50,7 @@ def _size(model: Model) -> str:
 
 
 def tensor_rows(graph: Subgraph, shapes: dict[int, Sequence[int]] | None = None) -> Iterator[Row]:
-    """A row each of inputs and outputs, in these shapes where they are known, else the file's."""
+    """A row per input and output, with the shape from `shapes` if it is there, else the file's."""
     for role, indices in (("input", graph.inputs), ("output", graph.outputs)):
         for index in indices[:_MOST]:
             tensor = graph.tensors[index]

@@ -9,7 +9,7 @@ import numpy as np
 
 
 class TensorType(IntEnum):
-    """An element type, with the code the file format (and the C core) gives it."""
+    """An element type, by its code in the file format and in the C core."""
 
     FLOAT32 = 0
     FLOAT16 = 1
@@ -38,7 +38,7 @@ class TensorType(IntEnum):
 
     @property
     def suffix(self) -> str:
-        """How rows of operators, tables of kernels and C symbols spell the type: f32, s8, b8, string."""
+        """The short name in rows of operators, tables of kernels and C symbols: f32, s8, b8, string."""
         return str(_SUFFIXES[self])
 
 
@@ -84,9 +84,9 @@ def element_bits(kind: TensorType) -> int:
 
 
 PACKED = frozenset({TensorType.INT4, TensorType.UINT4, TensorType.INT2})
-"""The types whose elements are packed: several to a byte."""
+"""The types whose elements are packed, several per byte."""
 ENCODED = PACKED | {TensorType.STRING}
-"""The types whose arrays are not their tensors' bytes."""
+"""The types whose arrays have other bytes than their tensors."""
 
 
 def array_type(kind: TensorType) -> np.dtype[Any]:

@@ -1,4 +1,4 @@
-"""Options that custom operators keep as a flexbuffer: a map of names to numbers, strings and vectors of numbers."""
+"""Reads options of custom operators from a flexbuffer: a map of names to numbers, strings and vectors of numbers."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 _FAULTS = (ValueError, TypeError, LookupError, OverflowError, struct.error, AttributeError)
-"""What the flatbuffers package answers to bytes that are no flexbuffer."""
+"""Exceptions of the flatbuffers package for bytes that are not a flexbuffer."""
 
 
 def _numbers(ref: Any, most: int) -> tuple[Any, ...] | None:
-    """What a vector has, if it is numbers alone."""
+    """The elements of a vector if all are numbers; else None."""
     found = ref.AsTypedVector if ref.IsTypedVector else ref.AsVector
     if not 0 <= len(found) <= most:
         message = f"custom options have a vector of {len(found)} values in {most} bytes"
@@ -24,8 +24,8 @@ def scalars(data: bytes) -> Mapping[str, Any]:
     """The numbers, truth values, strings and vectors of numbers (as tuples) of a flexbuffer's map by name; other
     vectors and maps in it are left out.
 
-    Raises: ValueError for bytes that are no map."""
-    from flatbuffers import flexbuffers  # type: ignore[import-untyped]  # few models have one: loading others stays light
+    Raises: ValueError for bytes that are not a map."""
+    from flatbuffers import flexbuffers  # type: ignore[import-untyped]  # few models have one
 
     try:
         root = flexbuffers.GetRoot(bytearray(data))
@@ -41,5 +41,5 @@ def scalars(data: bytes) -> Mapping[str, Any]:
         vectors = {name: _numbers(ref, len(data)) for name, ref in refs if ref.IsTypedVector or ref.IsVector}
         return {**values, **{name: numbers for name, numbers in vectors.items() if numbers is not None}}
     except _FAULTS as error:
-        message = str(error) if str(error).startswith("custom options") else "custom options are no flexbuffer"
+        message = str(error) if str(error).startswith("custom options") else "custom options are not a flexbuffer"
         raise ValueError(message) from None

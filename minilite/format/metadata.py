@@ -1,4 +1,4 @@
-"""A model's named buffers, what they say of it, and the files that travel with it."""
+"""Metadata: a model's named buffers, the description in them, and associated files."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ NAME = "TFLITE_METADATA"
 
 
 class Metadata(Mapping[str, bytes]):
-    """A model's named buffers; and what the buffer TFLITE_METADATA says, as attributes, which are empty where there is
-    none.
+    """A model's named buffers. The description in the buffer TFLITE_METADATA is in attributes, which are empty without
+    it.
 
-    Attributes raise ModelFormatError where that buffer is broken.
+    Attributes raise ModelFormatError if that buffer is broken.
     """
 
     __slots__ = ("_about", "_entries", "_files")
@@ -51,14 +51,14 @@ class Metadata(Mapping[str, bytes]):
 
     @property
     def associated_files(self) -> Mapping[str, bytes]:
-        """The files that travel with the model, by name, as in `Model.associated_files`. Raises: ModelFormatError."""
+        """The files stored with the model, by name, as in `Model.associated_files`. Raises: ModelFormatError."""
         assert self._files is not None
         return self._files
 
     def label_file(self, output: int = 0) -> AssociatedFile | None:
-        """Which associated file has the labels of an output, by its position; None where none does.
+        """The associated file with the labels of an output, given by position; None if there is none.
 
-        Where nothing is said of files, a single file with "label" in its name has those of output 0. Raises:
+        Without a description of files, a single file with "label" in its name is taken for output 0. Raises:
         ModelFormatError.
         """
         told = self.outputs[output].files if output < len(self.outputs) else ()
@@ -72,21 +72,21 @@ class Metadata(Mapping[str, bytes]):
         return about.AssociatedFile(named[0], "", "axis") if guessed else None
 
     def labels(self, output: int = 0) -> tuple[str, ...]:
-        """The labels of an output, by its position; none where no associated file has them. Raises:
+        """The labels of an output, given by position; empty if no associated file has them. Raises:
         ModelFormatError."""
         file = self.label_file(output)
         return split_labels(self.associated_files[file.name]) if file is not None else ()
 
     @property
     def about(self) -> ModelMetadata:
-        """All that TFLITE_METADATA says. Raises: ModelFormatError."""
+        """The whole description in TFLITE_METADATA. Raises: ModelFormatError."""
         if self._about is None:
             self._about = about.read_metadata(self[NAME]) if NAME in self else about.ModelMetadata()
         return self._about
 
     @property
     def name(self) -> str:
-        """What the model is called."""
+        """The model's name."""
         return self.about.name
 
     @property
@@ -96,12 +96,12 @@ class Metadata(Mapping[str, bytes]):
 
     @property
     def version(self) -> str:
-        """The model's version, in its author's counting."""
+        """The model's version, as given by its author."""
         return self.about.version
 
     @property
     def author(self) -> str:
-        """Who made it."""
+        """The model's author."""
         return self.about.author
 
     @property
@@ -111,12 +111,12 @@ class Metadata(Mapping[str, bytes]):
 
     @property
     def inputs(self) -> tuple[TensorMetadata, ...]:
-        """What is said of the inputs, in their order."""
+        """The descriptions of the inputs, in their order."""
         return self.about.inputs
 
     @property
     def outputs(self) -> tuple[TensorMetadata, ...]:
-        """What is said of the outputs, in their order."""
+        """The descriptions of the outputs, in their order."""
         return self.about.outputs
 
 

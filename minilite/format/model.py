@@ -1,7 +1,7 @@
-"""The Model: what a file says, checked and frozen; bulk constants are views on the file's bytes.
+"""Model: the content of a file, checked and immutable; large constants are views on the file's bytes.
 
-All of it are plain values, which may also be put together by hand. Of a Model that was read, tensors and nodes are made
-when they are looked at: see rows.py.
+It consists of plain values, and may also be made by hand. In a Model that was read, tensors and nodes are made when
+they are looked at: see rows.py.
 """
 
 import reprlib
@@ -33,7 +33,7 @@ _SHORT.maxtuple, _SHORT.maxdict, _SHORT.maxstring, _SHORT.maxother = 8, 12, 60, 
 
 
 def _described(self: Any, fields: Mapping[str, Any]) -> str:
-    """Fields as a repr of one line."""
+    """A repr of the fields, on one line."""
     text = ", ".join(f"{name}={_SHORT.repr(value)}" for name, value in fields.items())
     return f"{type(self).__name__}({text})"
 
@@ -45,16 +45,16 @@ def _same_array(a: Any, b: Any) -> bool:
 
 
 class Tensor(NamedTuple):
-    """One tensor of a subgraph as the file states it; `index` is its number there."""
+    """One tensor of a subgraph, as in the file; `index` is its number there."""
 
     index: int  # type: ignore[assignment]  # a field, not tuple.index
     name: str
     type: TensorType
     shape: tuple[int, ...]
     shape_signature: tuple[int, ...] | None = None
-    """The shape with -1 for unknown dimensions; None when the file gives none."""
+    """The shape with -1 for unknown dimensions; None if the file has no signature."""
     data: Array | None = None
-    """A constant's read-only values in `shape` and numpy type (raw uint8 bytes for strings, packed and sparse
+    """A constant's read-only values, with `shape` and the numpy type (raw uint8 bytes for strings, packed and sparse
     types); None for tensors computed at run time."""
     quantization: Quantization = NOT_QUANTIZED
     is_variable: bool = False
@@ -62,7 +62,7 @@ class Tensor(NamedTuple):
     has_rank: bool = False
 
     def __eq__(self, other: object) -> bool:
-        """Equality as of tuples; constants by type, shape and bytes."""
+        """Compares like tuples; constants by type, shape and bytes."""
         if not isinstance(other, tuple) or len(other) != len(self):
             return NotImplemented
         return self[:5] == other[:5] and self[6:] == other[6:] and _same_array(self.data, other[5])
@@ -132,7 +132,7 @@ class Signature(NamedTuple):
 
 
 class Model(NamedTuple):
-    """All of a file; subgraph 0 is the main one. Holds the file's bytes alive through its constants."""
+    """The whole content of a file; subgraph 0 is the main one. Its constants keep the file's bytes alive."""
 
     version: int
     description: str
@@ -142,12 +142,12 @@ class Model(NamedTuple):
 
     @property
     def file(self) -> "File | None":
-        """The verified rows that the subgraphs are views of; None when they were put together by hand."""
+        """The verified rows that the subgraphs are views of; None if the model was made by hand."""
         return getattr(self.subgraphs, "file", None)
 
     @property
     def associated_files(self) -> Mapping[str, bytes]:
-        """The files that travel with the model, by name: labels, vocabularies; at most 1000 files of 64 MiB together.
+        """The files stored with the model, by name: labels, vocabularies; at most 1000 files of 64 MiB together.
 
         Raises: ModelFormatError.
         """
@@ -158,7 +158,7 @@ class Model(NamedTuple):
         return described.model_text(self)
 
     def _repr_html_(self) -> str:
-        """What notebooks show: inputs, outputs, operators, and what it carries along."""
+        """HTML for notebooks: inputs, outputs, operators, associated files."""
         return described.model_html(self)
 
 

@@ -1,4 +1,4 @@
-"""Guesses what a file is that is not a model, and what a wrong path may mean, for error messages."""
+"""Guesses, for error messages, what a file is that is not a model, and why a path is wrong."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ else:
     difflib = Later("difflib")
 
 _LITERT = "The model is not a valid Flatbuffer buffer: "
-"""What LiteRT says of all such bytes, and no more."""
+"""LiteRT's message for all such bytes."""
 _SEEN = 512
-"""Bytes looked at."""
+"""How many bytes are looked at."""
 _COUNTED = 1 << 20
-"""Bytes in which line ends are counted."""
+"""In how many bytes line ends are counted."""
 _LEAST = 32
-"""Bytes that any model has."""
+"""The least number of bytes of a model."""
 _SHOWN = 40
-"""Characters that are shown of text."""
+"""How many characters of a text are shown."""
 _CONVERTED = "which has to be converted to .tflite"
 _UNPACKED = "which has to be unpacked"
 _BEGINNINGS: tuple[tuple[bytes, str], ...] = (
@@ -46,11 +46,11 @@ _BEGINNINGS: tuple[tuple[bytes, str], ...] = (
     (b"GIF8", "an image: data, not a model"),
     (b"RIFF", "sound or an image: data, not a model"),
     *(
-        (beginning, "sound that is no .wav: ffmpeg -i FILE out.wav makes it one")
+        (beginning, "sound in another format than .wav: ffmpeg -i FILE out.wav converts it")
         for beginning in (b"ID3", b"\xff\xfb", b"OggS", b"fLaC")
     ),
     (b"\x7fELF", "a program or a library"),
-    (b"GGUF", "a GGUF model of llama.cpp's, which is of another kind"),
+    (b"GGUF", "a GGUF model for llama.cpp, which is another format"),
     (b"\x80\x04\x95", "a pickle of Python objects: data, not a model"),
     (b"\x80\x05\x95", "a pickle of Python objects: data, not a model"),
     (b"\x80\x02\x8a\nl\xfc\x9cF\xf9", f"a PyTorch model (.pth), {_CONVERTED}: litert-torch does that"),
@@ -66,7 +66,7 @@ _IN_ZIPS: tuple[tuple[str, str], ...] = (
 
 
 def looks_like(data: memoryview) -> str | None:
-    """What bytes that are refused as a model probably are, and what to do; None where they look like a model, or like
+    """What bytes that were refused as a model probably are, and what to do; None if they look like a model, or like
     nothing known."""
     head = bytes(data[:_SEEN])
     for beginning, name in _BEGINNINGS:
@@ -77,15 +77,15 @@ def looks_like(data: memoryview) -> str | None:
     if head[257:262] == b"ustar":
         return f"a tar archive, {_UNPACKED}: tar -xf"
     if head[8:9] == b"{" and head[4:8] == bytes(4):
-        return f"a safetensors file: weights alone, of a model {_CONVERTED}"
+        return f"a safetensors file: only weights, of a model {_CONVERTED}"
     if head[4:8] == b"ftyp":
-        return "a video, or an image of a phone's (.heic): it has to be made .png or .jpg"
+        return "a video, or an image of a phone (.heic): convert it to .png or .jpg"
     if head[4:8] in _FORMATS:
-        return f"{_FORMATS[head[4:8]]}, which is of another kind"
+        return f"{_FORMATS[head[4:8]]}, which is another format"
     if head[4:7] == b"TFL":
         return _changed(data) if head[4:8] == b"TFL3" else _other_version(head)
     if b"TFL3" in head[:16]:
-        return f"a model with {head.index(b'TFL3') - 4} bytes too many in front, perhaps a copy that went wrong"
+        return f"a model with {head.index(b'TFL3') - 4} extra bytes at its start, perhaps a copy that went wrong"
     return _protocol_buffer(head) or _text(head) or ("zeros only" if head and not any(head) else None)
 
 
@@ -111,7 +111,7 @@ def _other_version(head: bytes) -> str:
 
 
 def _changed(data: memoryview) -> str | None:
-    """What happened to a model that was sent or saved as text."""
+    """How a model was damaged by being sent or saved as text; None if it was not."""
     seen = bytes(data[:_COUNTED])
     if seen.count(b"\xef\xbf\xbd") > 8:
         return "a model that was read as text and written again: it has to be copied as bytes"
@@ -134,7 +134,7 @@ def _protocol_buffer(head: bytes) -> str | None:
 
 
 def _text(head: bytes) -> str | None:
-    """What kind of text it is, with its first words."""
+    """The kind of text, with its first words; None if it is not text."""
     bare = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     low = bare.lower()
     if low.startswith(_MARKUP):
@@ -146,9 +146,7 @@ def _text(head: bytes) -> str | None:
     if b"FRGTD" in bare[:16]:
         return "a model in base64: base64 -d makes bytes of it"
     try:
-        text = " ".join(
-            codecs.getincrementaldecoder("utf-8")().decode(head).split()
-        )  # a character may be cut at the end
+        text = " ".join(codecs.getincrementaldecoder("utf-8")().decode(head).split())  # the last character may be cut
     except UnicodeDecodeError:
         return None
     if not text or not text.isprintable():
@@ -161,7 +159,7 @@ def _text(head: bytes) -> str | None:
 def explained(
     error: ModelFormatError, source: Any, path: str | bytes | os.PathLike[str] | None = None
 ) -> ModelFormatError:
-    """The same error with LiteRT's words and the file's name in front, and what the bytes look like after."""
+    """The same error, preceded by LiteRT's words and the file's name, and followed by what the bytes look like."""
     guess = looks_like(memoryview(source).cast("B"))
     where = f"{os.fsdecode(path)!r}: " if path is not None else ""
     short = "truncated?" in str(error) or memoryview(source).nbytes < _LEAST
@@ -177,14 +175,14 @@ def explained(
 
 
 def why_not_opened(name: str, ending: str = "") -> str:
-    """What a path that cannot be opened is, and what to do: a clause for after the system's reason, or nothing.
+    """What a path that cannot be opened is, and what to do: a clause to follow the system's reason, or empty.
 
-    Folders are looked into for files with this ending, if any is given.
+    If an ending is given, folders are searched for files with it.
     """
     if "://" in name[:16]:
         return ": it is an address, the file has to be downloaded first"
     if name.startswith("~"):
-        return ": nobody replaces the ~, os.path.expanduser does"
+        return ": the ~ is not expanded, os.path.expanduser does that"
     try:
         path, bare = Path(name), Path(name.strip().strip("'\""))
         if path.is_dir():
@@ -200,7 +198,7 @@ def why_not_opened(name: str, ending: str = "") -> str:
         near = (
             [path.name + ending] if path.name + ending in names else difflib.get_close_matches(path.name, names, 1, 0.7)
         )
-    except (OSError, ValueError):  # names of too many characters, with zero bytes; folders that cannot be read
+    except (OSError, ValueError):  # names that are too long or have zero bytes; folders that cannot be read
         return ""
     return f": near it is {str(path.with_name(near[0]))!r}" if near else ""
 

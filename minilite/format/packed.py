@@ -1,4 +1,4 @@
-"""Elements of less than a byte: several to a byte, the first in the lowest bits."""
+"""Packs and unpacks elements of less than a byte: several per byte, the first in the lowest bits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def pack(values: NDArray[Any], kind: TensorType) -> NDArray[np.uint8]:
-    """The bytes of one value an element; bits beyond the element's are dropped, those left over at the end are 0."""
+    """Packs one value per element; bits beyond the element's are dropped, and unused bits of the last byte are 0."""
     bits = element_bits(kind)
     flat = values.astype(np.int64).ravel() & ((1 << bits) - 1)
     flat = np.concatenate([flat, np.zeros(-len(flat) * bits % 8 // bits, np.int64)]).reshape(-1, 8 // bits)
@@ -25,7 +25,7 @@ def pack(values: NDArray[Any], kind: TensorType) -> NDArray[np.uint8]:
 
 
 def unpack(data: NDArray[np.uint8], kind: TensorType, shape: Sequence[int]) -> NDArray[Any]:
-    """The values in bytes, in that shape: uint8 for UINT4, int8 for the signed types."""
+    """The values in packed bytes, with that shape: uint8 for UINT4, int8 for signed types."""
     bits, dtype = element_bits(kind), np.dtype(numpy_type(kind))
     shifts = np.arange(0, 8, bits, dtype=np.uint8)
     high = (data.reshape(-1, 1) >> shifts << np.uint8(8 - bits)).astype(np.uint8).view(dtype)  # in the highest bits

@@ -1,4 +1,4 @@
-"""How integers stand for real numbers: real = scale * (integer - zero_point)."""
+"""Quantization: the parameters by which integers mean real numbers, real = scale * (integer - zero_point)."""
 
 import reprlib
 from typing import NamedTuple
@@ -15,7 +15,7 @@ class Quantization(NamedTuple):
     quantized_dimension: int = 0
     block_size: int = 0
     scales_tensor: int = -1
-    """Of blockwise schemes, whose scales and zero points are tensors of the same subgraph; -1 when not."""
+    """For blockwise schemes: the tensor of the same subgraph that has the scales; else -1."""
     zero_points_tensor: int = -1
 
     def __repr__(self) -> str:
@@ -24,12 +24,12 @@ class Quantization(NamedTuple):
 
     @property
     def scale(self) -> float:
-        """The single scale; 0.0 when there is none or one per slice, as in LiteRT's details."""
+        """The single scale; 0.0 if there is none, or one per slice, as in LiteRT's details."""
         return self.scales[0] if len(self.scales) == 1 else 0.0
 
     @property
     def zero_point(self) -> int:
-        """The single zero point; 0 when there is none or one per slice."""
+        """The single zero point; 0 if there is none, or one per slice."""
         return self.zero_points[0] if len(self.zero_points) == 1 else 0
 
     @property

@@ -1,5 +1,5 @@
-"""Bytes to Model: the C reader checks every table, index, code and size of a file once; what is here says what was
-wrong."""
+"""Reads a Model from a file or from bytes. The C reader checks every table, index, code and size once; this module
+opens files and words the errors."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ else:
 def load_model(
     path: str | os.PathLike[str] | bytes | bytearray | memoryview, load: Literal["map", "copy"] = "map"
 ) -> Model:
-    """Read a file: mapped, so that its constants stay where they are, or copied whole first with `load="copy"`.
+    """Read a file. It is mapped, so that constants stay in the file, or, with `load="copy"`, read into memory.
 
-    Small files, and what cannot be mapped, such as a pipe, are always read. A mapped file must not change while the
-    model lives; copy files that may. A model that is read may have 4 GiB. Bytes that hold a model are read themselves.
+    Small files, and files that cannot be mapped, such as pipes, are always read into memory, up to 4 GiB. A mapped file
+    must not change while the model lives; use "copy" for files that may. If `path` is a model's bytes, these are read.
 
     Raises: ModelNotFoundError, ModelFormatError, InputError.
     """
@@ -47,8 +47,8 @@ def load_model(
     except errors.ModelFormatError as error:
         raise errors.ModelFormatError(f"{name!r}: {error}") from None
     except (OSError, ValueError) as error:
-        if size is not None:  # they may be a whole file, which nobody wants to see
-            message = f"{size} bytes came for a path: no file is called so, nor are they a model: b'TFL3' at byte 4"
+        if size is not None:  # they may be a whole file, too long to show
+            message = f"path is {size} bytes, which are neither the name of a file nor a model (b'TFL3' at byte 4)"
             raise errors.ModelNotFoundError(message) from None
         reason = getattr(error, "strerror", None) or str(error)
         message = f"Could not open {name!r}: {reason.lower()}{origin.why_not_opened(name, '.tflite')}"
@@ -68,7 +68,7 @@ def _name(path: Any) -> str:
 
 
 def read_model(source: bytes | bytearray | memoryview | mmap.mmap) -> Model:
-    """Read a model from bytes; its bulk constants are read-only views on them.
+    """Read a model from bytes; large constants are read-only views on them.
 
     Raises: ModelFormatError, InputError.
     """
@@ -76,7 +76,7 @@ def read_model(source: bytes | bytearray | memoryview | mmap.mmap) -> Model:
 
 
 def _plain_bytes(source: Any) -> memoryview:
-    """A buffer's bytes, read-only. Raises: InputError for memory that has gaps or is gone."""
+    """A buffer's bytes, read-only. Raises: InputError for memory that is not contiguous or was freed."""
     try:
         view = memoryview(source)
     except ValueError as error:
@@ -93,12 +93,12 @@ def _plain_bytes(source: Any) -> memoryview:
 def _read(data: memoryview | bytes) -> Model:
     """The Model in `data`, which never changes."""
     _check_header(data)
-    # an array, as its buffer, keeps the caller's bytes from being closed or resized
+    # while the array lives, the caller's bytes cannot be closed or resized
     return model_of(File(np.frombuffer(data, np.uint8)))
 
 
 def _check_header(data: memoryview | bytes) -> None:
-    """Refuse bytes that do not begin as a .tflite file does."""
+    """Refuse bytes that do not begin like a .tflite file."""
     if len(data) < 8:
         message = f"the model has {len(data)} bytes, too few for a .tflite file" if len(data) else "the model is empty"
         raise errors.ModelFormatError(message)

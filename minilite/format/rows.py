@@ -1,4 +1,4 @@
-"""Views of a verified file's rows as the values of a Model: each is made when it is looked at first, and kept."""
+"""Views of a verified file's rows as the values of a Model; each value is made when it is first looked at, and kept."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _BYTES = np.dtype(np.uint8)
 
 
 def _dtype(kind: TensorType) -> np.dtype[Any] | None:
-    """How numpy sees a type's elements; None for those that it does not have, whose constants are raw bytes."""
+    """The numpy dtype of a type; None for types that numpy does not have, whose constants are raw bytes."""
     dtype, bits = np.dtype(numpy_type(kind)), element_bits(kind)
     return dtype if bits and bits == 8 * dtype.itemsize else None
 
@@ -39,12 +39,13 @@ _DTYPES = tuple(map(_dtype, _TYPES))
 
 
 class Rows(Sequence[_T]):
-    """A sequence whose elements are made from rows when they are looked at; equal to any sequence of equal elements."""
+    """A sequence whose elements are made from rows when they are looked at. It equals any sequence of equal
+    elements."""
 
     __slots__ = ("_made",)
 
     _made: list[_T | None]
-    """Each from its first look on."""
+    """The elements made so far; None for the others."""
 
     def _make(self, number: int) -> _T:
         raise NotImplementedError
@@ -84,7 +85,7 @@ class Rows(Sequence[_T]):
 
 
 class TablesOf:
-    """A file's Tables, made when something of theirs is asked for first: most models are run without."""
+    """A file's Tables, made when they are first needed; most models run without them."""
 
     __slots__ = ("_file", "_made")
 
@@ -93,7 +94,7 @@ class TablesOf:
         self._made: tables.Tables | None = None
 
     def __call__(self) -> tables.Tables:
-        """The same ones each time."""
+        """The Tables, the same ones each time."""
         if self._made is None:
             self._made = tables.Tables(self._file)
         return self._made
@@ -191,7 +192,7 @@ class Signatures(Rows[Signature]):
 
 
 class FileMetadata(Metadata):
-    """A file's metadata, copied at the first look, and the files at its end, unpacked at theirs."""
+    """A file's metadata, copied when it is first looked at; and associated files, unpacked when they are."""
 
     __slots__ = ("_file",)
 
@@ -205,20 +206,20 @@ class FileMetadata(Metadata):
         return self._entries
 
     def __contains__(self, name: object) -> bool:
-        """Copies nothing."""
+        """Whether there is metadata of that name; copies nothing."""
         if self._entries is None and isinstance(name, str):
             return self._file.has_metadata(name)
         return name in self._all()
 
     @property
     def associated_files(self) -> Mapping[str, bytes]:
-        """The files that travel with the model, by name. Raises: ModelFormatError."""
+        """The files stored with the model, by name. Raises: ModelFormatError."""
         if self._files is None:
             self._files = associated.read_associated_files(self._file.data)
         return self._files
 
 
 def model_of(file: File) -> Model:
-    """The Model that a file holds."""
+    """The Model in a file."""
     found = file.version, file.description, Subgraphs(file), Signatures(file), FileMetadata(file)
     return Model._make(found)

@@ -1,4 +1,4 @@
-"""Tables of a file by field name: options of nodes, and whatever else rows do not have."""
+"""Tables: reads tables of a file by field name: options of nodes, and everything that rows do not have."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 UNFOLDED_PER_BYTE = 4
 UNFOLDED_ANYWAY = 1 << 16
-"""A whole file may unfold to so many bytes, the C reader's bounds."""
+"""A whole file may unfold to at least this many bytes; the C reader has the same limit."""
 
 _VALUES = {"?": "?7x8x", "f": "d8x", "d": "d8x", "Q": "Q8x"}
-"""How `struct` reads a slot's 16 bytes, by the code of its scalar; all other scalars come as int64."""
+"""The `struct` format of a slot's 16 bytes, by the code of its scalar; all other scalars are stored as int64."""
 
 
 class _Form(NamedTuple):
@@ -30,7 +30,7 @@ class _Form(NamedTuple):
     slots: int
     unpack: Callable[[bytes], tuple[Any, ...]]
     names: tuple[str, ...]
-    """Of what `unpack` gives, in its order; the fields of `behind` twice: position and count."""
+    """Names of the values from `unpack`, in its order; fields in `behind` have two, position and count."""
     enums: tuple[Field, ...]
     behind: tuple[Field, ...]
 
@@ -53,8 +53,7 @@ def _form(name: str) -> _Form:
 
 
 class Tables:
-    """The tables of a file; with `bounded`, shared parts that unfold without end are refused, as the C reader has for
-    rows."""
+    """The tables of a file; with `bounded`, files whose shared parts unfold too far are refused, as by the C reader."""
 
     def __init__(self, file: File, *, bounded: bool = False) -> None:
         self.file = file
@@ -68,14 +67,14 @@ class Tables:
     def table(self, name: str, at: int) -> dict[str, Any]:
         """A whole table by field name, tables within tables included: numbers, enum names, str, bytes, tuples, dicts.
 
-        What lies after an absent offset is None. A union's type field holds the name of its table.
+        Fields with an absent offset are None. A union's type field has the name of its table.
         Raises: ModelFormatError.
         """
         form = _form(name)
         return self.fields(name, self.file.read_table(form.number, form.slots, at))
 
     def fields(self, name: str, values: bytes) -> dict[str, Any]:
-        """The same, of a table whose values have been read."""
+        """The same, for a table whose values have been read."""
         form = _form(name)
         raw = dict(zip(form.names, form.unpack(values), strict=True))
         for field in form.enums:
@@ -90,7 +89,7 @@ class Tables:
         return raw
 
     def options(self, name: str, values: bytes) -> dict[str, Any]:
-        """As `fields`, for the options of a node: what is absent is empty."""
+        """Like `fields`, for the options of a node; absent vectors and strings are empty."""
         found = self.fields(name, values)
         for field in _form(name).behind:
             if found[field.name] is None:
@@ -98,7 +97,7 @@ class Tables:
         return found
 
     def _behind(self, name: str, field: Field, at: int, count: int) -> Any:
-        """What lies at `at`, `count` elements of it."""
+        """The value at position `at`, of `count` elements."""
         form = field.form
         if form == "table":
             return self.table(field.table, at)
@@ -125,7 +124,7 @@ class Tables:
 
 
 def operator_name(code: int) -> str:
-    """The name of a builtin operator, BUILTIN_999 for one that is newer than the schema."""
+    """The name of a builtin operator; BUILTIN_999 for code 999, if it is newer than the schema."""
     names = operator_names()
     return names[code] if code < len(names) else f"BUILTIN_{code}"
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def decoded(raw: Any, kind: TensorType, shape: tuple[int, ...]) -> Array:
-    """An owned array of the values in the bytes of a tensor of an ENCODED type. Raises: ValueError where they are no
+    """An owned array of the values in the bytes of a tensor of an ENCODED type. Raises: ValueError for invalid
     strings."""
     if kind == TensorType.STRING:
         return decode_strings(raw, shape)
@@ -25,7 +25,7 @@ def decoded(raw: Any, kind: TensorType, shape: tuple[int, ...]) -> Array:
 
 
 def constant_values(tensor: Tensor) -> Array:
-    """An owned array of a constant's values; sparse ones come as their bytes. Raises: ModelFormatError if they are no
+    """An owned array of a constant's values; for sparse ones, their bytes. Raises: ModelFormatError for invalid
     strings."""
     assert tensor.data is not None
     if tensor.type not in ENCODED or tensor.sparsity is not None:
@@ -45,7 +45,7 @@ def integer_limits(kind: TensorType) -> tuple[int, int]:
 
 
 def range_fault(values: Array, kind: TensorType) -> str:
-    """Why values do not fit into a packed type, empty when they do."""
+    """Why values do not fit into a packed type; empty if they do."""
     least, most = integer_limits(kind)
     wrong = values[(values < least) | (values > most)]
     return f"Values for {kind.name} input must be between {least} and {most}, got {wrong[0]}" if wrong.size else ""

@@ -1,4 +1,4 @@
-"""A tensor to fill, and the conversion of real numbers and pixels to its type."""
+"""Feed: a tensor to fill; converts real numbers and pixels to its type."""
 
 from __future__ import annotations
 
@@ -23,39 +23,39 @@ _BYTES = (TensorType.INT8, TensorType.UINT8)
 
 
 class Reading(NamedTuple):
-    """What became of a file: the array that the tensor takes, and what was done to it, in a few words."""
+    """A file that was read: the array for the tensor, and, in a few words, what was done to it."""
 
     array: Array
     note: str
 
 
 class Feed(NamedTuple):
-    """A tensor, and what is known of how it is fed."""
+    """A tensor, and how its values are made from files."""
 
     tensor: Tensor
     shape: Shape
-    """-1 for dimensions that take any size."""
+    """The shape, with -1 for dimensions that take any size."""
     mean: Sequence[float] | None = None
-    """Pixels become (pixel - mean) / std: one number, or one per channel; both None leave it to what the model
-    says."""
+    """Pixels become (pixel - mean) / std: one number, or one per channel; if both are None, the model's metadata
+    decide."""
     std: Sequence[float] | None = None
     about: TensorMetadata | None = None
-    """What the model's metadata say."""
+    """The description in the model's metadata."""
     fit: Fit = "stretch"
-    """What becomes of an image of other proportions: stretched, the middle of it cut out, or padded with black."""
+    """How to fit an image of other proportions: stretch it, cut out its middle, or pad it with black."""
     rate: int | None = None
-    """Samples a second; None leaves it to what the model says, else sound stays as it is."""
+    """Samples per second; if None, the model's metadata decide, and without them sound is not resampled."""
 
     @classmethod
     def of(cls, tensor: Tensor, about: TensorMetadata | None = None) -> Feed:
-        """A tensor in the shape that its file has, dimensions open where its signature leaves them open."""
+        """A feed for a tensor with the shape in the file; dimensions that its signature leaves open are open."""
         signature = tensor.shape_signature
         return cls(
             tensor, tensor.shape if signature is None or len(signature) != len(tensor.shape) else signature, about=about
         )
 
     def label(self) -> str:
-        """How messages call it: ``input 'image' (uint8 of shape 1x224x224x3)``."""
+        """The tensor's name in messages: ``input 'image' (uint8 of shape 1x224x224x3)``."""
         shape = "x".join("?" if dim < 0 else str(dim) for dim in self.shape) or "()"
         return f"input '{shortened(self.tensor.name)}' ({self.tensor.type.name.lower()} of shape {shape})"
 
@@ -64,10 +64,10 @@ class Feed(NamedTuple):
         return InputError(text, tensors=[self.tensor.name])
 
     def of_pixels(self, pixels: Array) -> Reading:
-        """Pixels from 0 to 255, channels last, as the tensor's type has them.
+        """Converts pixels from 0 to 255, channels last, to the tensor's type.
 
-        Bytes stay what they are, less 128 in int8, unless a mean is given: scale and zero point of such models stand
-        for the normalization. Other types get (pixel - mean) / std, quantized where the tensor is. Raises: InputError.
+        Bytes stay unchanged (minus 128 for int8), unless a mean is given, because scale and zero point of such models
+        include the normalization. Other types get (pixel - mean) / std, quantized if the tensor is. Raises: InputError.
         """
         kind = self.tensor.type
         if kind in _BYTES and self.mean is None and self.std is None:
@@ -83,7 +83,8 @@ class Feed(NamedTuple):
         return Reading(self.of_reals(real).array, f"(x - {_numbers(mean)}) / {_numbers(std)}")
 
     def _normalization(self, channels: int) -> tuple[Sequence[float], Sequence[float]]:
-        """Mean and std: as given, the other 0 or 1; else the metadata's; else 0 and 255. Raises: InputError."""
+        """Mean and std: those given (if only one is, the other is 0 or 1); else the metadata's; else 0 and 255. Raises:
+        InputError."""
         mean, std = self.mean, self.std
         if mean is None and std is None:
             told = self.about is not None and self.about.mean and self.about.std
@@ -99,7 +100,7 @@ class Feed(NamedTuple):
         return mean, std
 
     def of_reals(self, values: Array) -> Reading:
-        """Real numbers as the tensor's type has them: quantized by its scale and zero point. Raises: InputError."""
+        """Converts real numbers to the tensor's type: quantized by its scale and zero point. Raises: InputError."""
         kind = self.tensor.type
         if kind in _FLOATS:
             return Reading(values.astype(array_type(kind)), "")

@@ -1,4 +1,4 @@
-"""Reads a file of a kind that its first bytes tell, as the array that a tensor takes."""
+"""Reads a file as the array for a tensor; the file's first bytes tell its kind."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NPY, _ZIP, _MODEL = b"\x93NUMPY", b"PK\x03\x04", b"TFL3"
 
 
 def read_source(path: str | os.PathLike[str]) -> bytes:
-    """The bytes of a file; "-" stands for the standard input. Raises: InputError."""
+    """The bytes of a file; "-" is the standard input. Raises: InputError."""
     if not isinstance(path, str | os.PathLike):
         message = f"path is of type {type(path).__name__}, must be a path; pass arrays to run() directly"
         raise InputTypeError(message)
@@ -42,10 +42,10 @@ def read_source(path: str | os.PathLike[str]) -> bytes:
 
 
 def load_input(path: str | os.PathLike[str], feed: Feed) -> Reading:
-    """A file as the array that a tensor takes: .npy, .npz of one array, an image, .wav, lines of text for strings, or
-    raw bytes.
+    """A file as the array for a tensor: .npy, .npz with one array, an image, .wav, lines of text for strings, or raw
+    bytes.
 
-    What a file is shows in how it begins, not in its name. Raises: InputError.
+    The kind of a file is found from its first bytes, not from its name. Raises: InputError.
     """
     if not isinstance(feed, Feed):
         message = f"feed is of type {type(feed).__name__}, must be a Feed: Feed.of(model.subgraphs[0].tensors[0])"
@@ -97,18 +97,18 @@ def load_archive(data: bytes, name: str) -> dict[str, Array]:
 
 
 def _of_archive(arrays: dict[str, Array], name: str, feed: Feed) -> Reading:
-    """The array of the tensor's name, or the only one."""
+    """The array with the tensor's name, or the only one."""
     if feed.tensor.name in arrays:
         return _fitting(arrays[feed.tensor.name], name, feed)
     if len(arrays) == 1:
         return _fitting(next(iter(arrays.values())), name, feed)
-    message = f"{name} has {', '.join(sorted(arrays)[:8])}, and none is called as {feed.label()}"
+    message = f"{name} has {', '.join(sorted(arrays)[:8])}, and none has the name of {feed.label()}"
     raise feed.error(message)
 
 
 def _fitting(array: Array, name: str, feed: Feed) -> Reading:
-    """An array in the tensor's dtype: floats for floats, integers in range for integers, floats quantized by the
-    tensor's scale."""
+    """An array converted to the tensor's dtype: floats to floats, integers in range to integers, floats quantized by
+    the tensor's scale."""
     wanted = array_type(feed.tensor.type)
     array = array.astype(array.dtype.newbyteorder("="), copy=False)
     if array.dtype == wanted or wanted == object:
@@ -137,12 +137,12 @@ def _advice(array: Array, wanted: np.dtype[Any]) -> str:
 
 
 def _lines(data: bytes) -> Reading:
-    """A string a line."""
+    """One string per line."""
     return Reading(np.array([*data.splitlines(), None], object)[:-1], "")
 
 
 def _raw(data: bytes, name: str, feed: Feed) -> Reading:
-    """Bytes of exactly the tensor's size; one open dimension becomes as long as they make it. Raises: InputError."""
+    """Raw bytes of exactly the tensor's size; their number sets the size of an open dimension. Raises: InputError."""
     if feed.tensor.type in ENCODED:
         message = f"{name} is a file of unknown kind, and {feed.label()} takes no raw bytes: give it as .npy"
         raise feed.error(message)
@@ -158,7 +158,9 @@ def _raw(data: bytes, name: str, feed: Feed) -> Reading:
         if len(data) != size:
             guess = looks_like(memoryview(data))
             seems = (
-                f"it looks like {guess}, numbers go in as .npy" if guess else "it is no .npy, .npz, .wav or image file"
+                f"it looks like {guess}, numbers go in as .npy"
+                if guess
+                else "it is not a .npy, .npz, .wav or image file"
             )
             wants = f"has {size}" if len(open_dims) < 2 else "has any number, and needs a shape, as --shape gives it"
             message = f"{name} has {len(data)} bytes, raw data of {feed.label()} {wants}; {seems}"

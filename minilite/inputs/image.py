@@ -1,4 +1,4 @@
-"""Images as a tensor takes them: scaled to its height and width, in as many channels."""
+"""Reads images for a tensor: scaled to its height and width, with its number of channels."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 _MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 _FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP", "TIFF", "PPM")
-"""Those that are read: the common ones, as images may come from strangers."""
+"""The formats that are read: only common ones, because images may come from untrusted sources."""
 BEGINNINGS = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"BM", b"GIF8", b"II*\0", b"MM\0*", b"P5", b"P6")
 
 
 class Layout(NamedTuple):
-    """Which dimensions of a tensor are an image's; sizes are -1 where any will do."""
+    """The dimensions of a tensor that are an image's; -1 for any size."""
 
     height: int
     width: int
@@ -40,7 +40,7 @@ class Layout(NamedTuple):
 
 
 def is_image(data: bytes) -> bool:
-    """Whether bytes begin as an image does."""
+    """Whether bytes begin like an image."""
     return data.startswith(BEGINNINGS) or (data[:4] == b"RIFF" and data[8:12] == b"WEBP")
 
 
@@ -70,7 +70,7 @@ def _layout(shape: Shape) -> Layout | None:
 
 
 def read_image(data: bytes, name: str, feed: Feed) -> Reading:
-    """An image file's bytes for the tensor, made of its height and width as `feed.fit` says. Raises: InputError."""
+    """An image file's bytes for the tensor, brought to its height and width as `feed.fit` says. Raises: InputError."""
     wanted = layout(feed)
     image = _opened(data, name)
     size, mode = image.size, image.mode
@@ -87,7 +87,7 @@ def read_image(data: bytes, name: str, feed: Feed) -> Reading:
 
 
 def _fitted(image: Any, size: tuple[int, int], fit: Fit) -> tuple[Any, str]:
-    """The image in this width and height, and how it got there. Proportions are other ones where a side is off by a
+    """The image with this width and height, and how it was fitted. Proportions count as different if a side is off by a
     pixel or more."""
     from PIL import Image, ImageOps
 
@@ -114,7 +114,7 @@ def _opened(data: bytes, name: str) -> Any:
         raise InputError(message) from None
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error")  # of images that are very large
+            warnings.simplefilter("error")  # for very large images
             image: Image.Image = Image.open(io.BytesIO(data), formats=_FORMATS)
             image.load()
             image = ImageOps.exif_transpose(image)

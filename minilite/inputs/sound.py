@@ -1,4 +1,4 @@
-"""Sound as a tensor takes it: samples from -1 to 1, in one row."""
+"""Reads sound for a tensor: samples from -1 to 1, in one row."""
 
 from __future__ import annotations
 
@@ -20,13 +20,12 @@ _MOST_CHANNELS = 8
 
 
 def is_sound(data: bytes) -> bool:
-    """Whether bytes begin as a .wav file does."""
+    """Whether bytes begin like a .wav file."""
     return data[:4] == b"RIFF" and data[8:12] == b"WAVE"
 
 
 def read_sound(data: bytes, name: str, feed: Feed) -> Reading:
-    """A .wav file's bytes for the tensor: cut, or filled up with silence, to its length where that is fixed. Raises:
-    InputError."""
+    """A .wav file's bytes for the tensor; if its length is fixed, cut or filled up with silence. Raises: InputError."""
     samples, rate = _samples(data, name)
     done = [f"{len(samples) / rate:.3g} s of {rate} Hz"]
     wanted = feed.rate or (feed.about.sample_rate if feed.about is not None else 0)
@@ -55,7 +54,7 @@ def read_sound(data: bytes, name: str, feed: Feed) -> Reading:
 
 
 def _resampled(samples: Array, rate: int, wanted: int, name: str, feed: Feed) -> Array:
-    """The same sound at another rate, what is too high for it filtered out. Raises: InputError."""
+    """The same sound at another rate; frequencies that are too high for it are filtered out. Raises: InputError."""
     try:
         import soxr
     except ImportError:
@@ -68,14 +67,14 @@ def _resampled(samples: Array, rate: int, wanted: int, name: str, feed: Feed) ->
 
 
 def _of_samples(samples: Array, feed: Feed) -> Reading:
-    """Samples in the tensor's type: of int16 without a scale, as .wav files of 16 bits have them."""
+    """Samples converted to the tensor's type; for int16 without a scale, as in 16-bit .wav files."""
     if feed.tensor.type == TensorType.INT16 and not feed.tensor.quantization.scales:
         return Reading(np.clip(np.round(samples * 32768), -32768, 32767).astype(np.int16), "as integers of 16 bits")
     return feed.of_reals(samples)
 
 
 def _axis(feed: Feed) -> int:
-    """Which dimension has the samples: the only one that is not 1, channels aside. Raises: InputError."""
+    """The dimension with the samples: the only one that is not 1, apart from channels. Raises: InputError."""
     shape = feed.shape
     long = [at for at, dim in enumerate(shape) if dim != 1]
     if len(long) == 2 and long[1] == len(shape) - 1 and 1 < shape[-1] <= _MOST_CHANNELS:
@@ -89,7 +88,7 @@ def _axis(feed: Feed) -> int:
 
 
 def _samples(data: bytes, name: str) -> tuple[Array, int]:
-    """Samples (frames, channels) from -1 to 1, 1 excluded, and how many frames a second has. Raises: InputError."""
+    """Samples (frames, channels) from -1 to 1, without 1, and the number of frames per second. Raises: InputError."""
     try:
         with wave.open(io.BytesIO(data)) as file:
             channels, width, rate, frames = file.getparams()[:4]

@@ -1,1 +1,2 @@
-"""What exists because LiteRT does: its delegates and resolvers, its private names, standing in for its packages."""
+"""Everything that exists only for compatibility with LiteRT: delegates and resolvers, private names, replacing its
+packages."""

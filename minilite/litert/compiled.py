@@ -1,4 +1,4 @@
-"""What a CompiledModel runs: a lowered model, and its signatures over the memory of buffers."""
+"""The model behind CompiledModel: lowered once, with signatures that run over buffers."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class Compiled:
         if not model.subgraphs:
             message = "No subgraph in the model."
             raise InputRuntimeError(message)
-        # A node may overwrite an input after its last reader where both lie in one buffer, as caches do: what a caller
-        # gives is in the caller's memory, and is never overwritten otherwise.
+        # A node may overwrite an input after its last reader if both are bound to one buffer, as for caches. Otherwise
+        # inputs, which are in the caller's memory, are never overwritten.
         resolver = OpResolverType.BUILTIN_REF if reference else OpResolverType.AUTO
         self._wanted = Options(preserve_inputs=False, num_threads=num_threads, resolver=resolver)
         self._program = Program(model, {}, reference=reference, fuses=self._wanted.fuses)
@@ -88,9 +88,9 @@ def _in_order(names: Mapping[str, int], tensors: Sequence[int]) -> dict[str, int
 
 
 class CompiledSignature:
-    """One signature: what its buffers have to be, and runs over them.
+    """One signature: the requirements for its buffers, and runs over them.
 
-    Tensors lie in the memory of the buffers that were given last. Those that cannot (constants, tensors whose shape
+    Tensors are bound to the buffers that were last given. Tensors that cannot be bound (constants, tensors whose shape
     depends on values, two over the same memory) are copied before or after each run."""
 
     def __init__(
@@ -111,7 +111,7 @@ class CompiledSignature:
         self._planned: Plan | None = None
         self._given: list[HostMemory | None] = [None] * len(self._in)
         self._arrays: list[Array] = []
-        """The buffers' of the last run; empty where the next one has to look at all of them."""
+        """The memory of the buffers of the last run; empty if the next run has to check all buffers."""
         self._bound: set[int] = set()
         self._copied_in: list[tuple[int, HostMemory]] = []
         self._copied_out: list[tuple[int, HostMemory]] = []
@@ -126,7 +126,7 @@ class CompiledSignature:
 
     @property
     def _plan(self) -> Plan:
-        """The plan for the inputs' present shapes, whatever buffers there are. Raises: ShapeError, ArenaError."""
+        """The plan for the current shapes of inputs, without regard to buffers. Raises: ShapeError, ArenaError."""
         if self._planned is None:
             try:
                 self._planned = self.session.plan_for({})
@@ -138,13 +138,13 @@ class CompiledSignature:
         return self._planned
 
     def _let_go(self) -> None:
-        """Takes all tensors out of the buffers. Raises: ShapeError, ArenaError."""
+        """Unbinds all tensors. Raises: ShapeError, ArenaError."""
         self.session.bind(dict.fromkeys(self._bound))
         self._bound = set()
         self._arrays = []
         self.session.allocate()
 
-    # What buffers have to be ------------------------------------------------------------------------------------------
+    # Requirements for buffers -----------------------------------------------------------------------------------------
 
     def tensor(self, position: int, *, output: bool) -> Tensor:
         """The tensor of an input or an output by its position in the signature. Raises: InputError."""
@@ -163,7 +163,7 @@ class CompiledSignature:
         raise InputRuntimeError(message)
 
     def details(self, *, output: bool) -> dict[str, dict[str, Any]]:
-        """Name, tensor number, type and present shape of all inputs or outputs, by their names."""
+        """Name, tensor number, type and current shape of all inputs or outputs."""
         names, tensors = (self.outputs, self._out) if output else (self.inputs, self._in)
         found = {}
         for name, index in zip(names, tensors, strict=True):
@@ -173,14 +173,14 @@ class CompiledSignature:
         return found
 
     def requirements(self, position: int, *, output: bool) -> dict[str, Any]:
-        """The bytes of a buffer for an input or an output, and that it is memory of the CPU. Raises: InputError."""
+        """The size in bytes of a buffer for an input or an output, and its type, CPU memory. Raises: InputError."""
         tensor = self.tensor(position, output=output)
         held = type_name(tensor.type) != UNKNOWN
         size = math.prod(self._shape(tensor.index)) * np.dtype(numpy_type(tensor.type)).itemsize if held else 0
         return {"buffer_size": size, "supported_types": [HOST_MEMORY]}
 
     def memory(self, position: int, *, output: bool) -> HostMemory:
-        """New memory for an input or an output in its present shape. Raises: InputError."""
+        """New memory for an input or an output with its current shape. Raises: InputError."""
         tensor = self.tensor(position, output=output)
         name = type_name(tensor.type)
         if name == UNKNOWN:
@@ -192,13 +192,13 @@ class CompiledSignature:
         return HostMemory.of_tensor(name, self._shape(tensor.index))
 
     def _shape(self, index: int) -> Shape:
-        """A tensor's shape for the inputs' present shapes; the file's where it depends on values."""
+        """A tensor's shape for the current shapes of inputs; the file's if it depends on values."""
         with self._turn:
             shape = self._plan.shape(index)
         return shape if shape is not None else self._tensors[index].shape
 
     def resize(self, position: int, dims: Sequence[int], *, strict: bool) -> None:
-        """Asks for another shape of an input. Raises: InputError."""
+        """Requests another shape for an input. Raises: InputError."""
         number = self.tensor(position, output=False).index
         tensor, shape = wanted_shape(self._tensors, number, dims)
         if 0 in shape:
@@ -217,8 +217,8 @@ class CompiledSignature:
     # Running ----------------------------------------------------------------------------------------------------------
 
     def run(self, inputs: Sequence[HostMemory | None], outputs: Sequence[HostMemory]) -> None:
-        """Runs over these buffers; an input that is None keeps its last one. Raises: InputError, or what runs
-        raise."""
+        """Runs over these buffers; an input that is None keeps its last buffer. Raises: InputError, and the errors of
+        runs."""
         for what, tensors, buffers in (("Input", self._in, inputs), ("Output", self._out, outputs)):
             if len(tensors) != len(buffers):
                 message = (
@@ -241,7 +241,7 @@ class CompiledSignature:
                 memory.store(session.get(index))
 
     def _attach(self, given: Sequence[HostMemory | None], outputs: Sequence[HostMemory]) -> None:
-        """Puts the tensors into other buffers. Raises: InputError, ShapeError, ArenaError."""
+        """Binds the tensors to other buffers. Raises: InputError, ShapeError, ArenaError."""
         self._arrays = []
         inputs = [memory for memory in given if memory is not None]
         if len(inputs) < len(given):
@@ -263,13 +263,13 @@ class CompiledSignature:
             self._bind(pairs, [at for at in apart if at not in shared])
 
     def _may_lie_apart(self, at: int, index: int) -> bool:
-        """Whether a tensor may lie in a buffer: it is computed, its shape is known, and it has no other."""
+        """Whether a tensor may be bound to a buffer: it is computed, its shape is known, and it has no other buffer."""
         planned = self._plan.tensor(index)
         computed = planned.storage in ("arena", "bound") and not planned.dynamic
         return computed and index not in (*self._in, *self._out)[:at]
 
     def _bind(self, pairs: Sequence[tuple[int, HostMemory]], apart: Sequence[int]) -> None:
-        """The tensors of these buffers lie in them from now on; those of the others are copied."""
+        """Binds tensors to these buffers; tensors of other buffers are copied."""
         arrays: dict[int, Array | None] = dict.fromkeys(self._bound)
         arrays.update({pairs[at][0]: pairs[at][1].array for at in apart})
         self.session.bind(arrays)
@@ -280,7 +280,7 @@ class CompiledSignature:
         self._copied_out = [pairs[at] for at in copied if at >= len(self._in)]
 
     def _fit(self, index: int, memory: HostMemory) -> None:
-        """Gives an input the shape of its buffer, where the model leaves that open. Raises: InputError."""
+        """Resizes an input to the shape of its buffer, if the model leaves that open. Raises: InputError."""
         self._check_type(index, memory)
         shape = self.session.shape(index)
         flat = not memory.owned and memory.array.size == math.prod(shape)
@@ -303,7 +303,7 @@ class CompiledSignature:
 
 
 def _open_to(tensor: Tensor, shape: Shape) -> bool:
-    """Whether the file's signature lets a tensor have a shape."""
+    """Whether the file's signature allows a shape for a tensor."""
     signature = tensor.shape_signature or ()
     fits = len(signature) == len(shape) and all(
         wanted > 0 if fixed == -1 else wanted == fixed for fixed, wanted in zip(signature, shape, strict=True)

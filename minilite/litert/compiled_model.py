@@ -50,8 +50,8 @@ __all__ = [
 class CompiledModel:
     """A model, ready to run over buffers: LiteRT's class, call for call, on the CPU.
 
-    `from_file` and `from_buffer` make one. A signature is meant by its key or by its number in the file; a model
-    without signatures has one, "<placeholder signature>". Calls from several threads wait for each other.
+    `from_file` and `from_buffer` make one. Signatures are given by key, or by number in the file; a model without
+    signatures has one, "<placeholder signature>". Calls from several threads wait for each other.
     """
 
     def __init__(self, c_model_ptr: Any, environment: Environment) -> None:
@@ -72,7 +72,7 @@ class CompiledModel:
         return f"<CompiledModel: signatures {', '.join(one.key for one in self._model.signatures)}>"
 
     def close(self) -> None:
-        """Gives all memory back but the buffers'. Any other call raises a StateError from then on."""
+        """Gives back all memory except that of buffers. All later calls raise a StateError."""
         self._model = None
 
     @classmethod
@@ -83,7 +83,7 @@ class CompiledModel:
         environment: Environment | None = None,
         options: Options | None = None,
     ) -> CompiledModel:
-        """Of a file, which is mapped and must not change. The CPU has to be among the accelerators.
+        """Makes one from a file, which is mapped and must not change. The CPU must be among the accelerators.
 
         Raises: InputError; ModelNotFoundError, ModelFormatError, UnsupportedOpError, which are RuntimeErrors here."""
         return cls._made({"model_path": model_path, "model_content": None}, hardware_accel, environment, options)
@@ -96,7 +96,7 @@ class CompiledModel:
         environment: Environment | None = None,
         options: Options | None = None,
     ) -> CompiledModel:
-        """Of a model's bytes. Raises: as `from_file`."""
+        """Makes one from a model's bytes. Raises: as `from_file`."""
         return cls._made({"model_path": None, "model_content": model_data}, hardware_accel, environment, options)
 
     @classmethod
@@ -112,7 +112,7 @@ class CompiledModel:
         if not isinstance(environment, Environment):
             message = f"environment is of type {type(environment).__name__}, must be an Environment"
             raise InputTypeError(message)
-        _ = environment.capsule  # raises where it is closed
+        _ = environment.capsule  # raises if it is closed
         if options is not None and hardware_accel is not None:
             message = "Pass either options or hardware_accel, not both"
             raise InputError(message)
@@ -135,7 +135,7 @@ class CompiledModel:
 
     @property
     def environment(self) -> Environment:
-        """The one that it was made in."""
+        """The environment in which it was made."""
         return self._environment
 
     # Signatures -------------------------------------------------------------------------------------------------------
@@ -152,11 +152,11 @@ class CompiledModel:
         return {"key": one.key, "inputs": list(one.inputs), "outputs": list(one.outputs)}
 
     def get_num_signatures(self) -> int:
-        """How many signatures there are, one at least."""
+        """The number of signatures, at least one."""
         return len(self._compiled().signatures)
 
     def get_signature_index(self, key: str) -> int:
-        """The number of a signature; -1 for none."""
+        """The number of a signature; -1 if there is none with that key."""
         keys = [one.key for one in self._compiled().signatures]
         return keys.index(key) if key in keys else -1
 
@@ -165,9 +165,9 @@ class CompiledModel:
         return self._of_key(signature_key).details(output=False)
 
     def get_output_tensor_details(self, signature_key: str) -> dict[str, Any]:
-        """The same of every output, for the inputs' present shapes; the file's shape where it depends on values.
+        """The same for every output, for the current shapes of inputs; the file's shape if it depends on values.
 
-        Raises: InputError; ShapeError where the model refuses these shapes."""
+        Raises: InputError; ShapeError if the model refuses these shapes."""
         return self._of_key(signature_key).details(output=True)
 
     def get_input_buffer_requirements(self, input_index: int, signature_index: int = 0) -> dict[str, Any]:
@@ -175,23 +175,23 @@ class CompiledModel:
         return self._signature(signature_index).requirements(input_index, output=False)
 
     def get_output_buffer_requirements(self, output_index: int, signature_index: int = 0) -> dict[str, Any]:
-        """The same of an output. Raises: InputError, ShapeError."""
+        """The same for an output. Raises: InputError, ShapeError."""
         return self._signature(signature_index).requirements(output_index, output=True)
 
     def is_fully_accelerated(self) -> bool:
-        """Whether all nodes run where they were asked to: no accelerator but the CPU was named."""
+        """Whether all nodes run on the requested accelerators: True if only the CPU was named."""
         return self._compiled().accelerated
 
     # Buffers ----------------------------------------------------------------------------------------------------------
 
     def create_input_buffer_by_name(self, signature_key: str, input_name: str) -> TensorBuffer:
-        """A buffer of zeros for an input in its present shape. Raises: InputError."""
+        """A buffer of zeros for an input with its current shape. Raises: InputError."""
         one = self._of_key(signature_key)
         return self._buffer(one.memory(one.position(input_name, output=False), output=False))
 
     def create_output_buffer_by_name(self, signature_key: str, output_name: str) -> TensorBuffer:
-        """A buffer for an output, for the inputs' present shapes. Where the shape depends on values it has the file's,
-        and the run's after each run. Raises: InputError, ShapeError."""
+        """A buffer for an output, for the current shapes of inputs. If the shape depends on values, it has the file's
+        shape at first, and that of the run after each run. Raises: InputError, ShapeError."""
         one = self._of_key(signature_key)
         return self._buffer(one.memory(one.position(output_name, output=True), output=True))
 
@@ -210,15 +210,15 @@ class CompiledModel:
     def resize_input_tensor(
         self, input_index: int, dims: Sequence[int], signature_index: int = 0, strict: bool = True
     ) -> None:
-        """Gives an input, by its position, another shape; buffers for it are created afterwards.
+        """Resizes an input, given by position; create buffers for it afterwards.
 
-        `strict` only lets dimensions change that the file's signature leaves open. Raises: InputError."""
+        With `strict`, only dimensions that the file's signature leaves open may change. Raises: InputError."""
         self._signature(signature_index).resize(input_index, dims, strict=strict)
 
     def resize_input_tensor_by_name(
         self, signature_key: str, input_name: str, dims: Sequence[int], strict: bool = True
     ) -> None:
-        """The same of an input by its name. Raises: InputError."""
+        """The same for an input given by name. Raises: InputError."""
         if self.get_signature_index(signature_key) < 0:
             message = f"Unknown signature: {signature_key}: there are {self._keys()}"
             raise InputError(message)
@@ -231,7 +231,7 @@ class CompiledModel:
     def run_by_name(
         self, signature_key: str, input_map: Mapping[str, TensorBuffer], output_map: Mapping[str, TensorBuffer]
     ) -> None:
-        """Runs a signature over buffers by name. An input left out keeps the buffer of the last run.
+        """Runs a signature over buffers by name. An input without a buffer keeps that of the last run.
 
         Raises: InputError, ShapeError, ArenaError, KernelError, StateError; all of them are RuntimeErrors here."""
         one = self._of_key(signature_key)
@@ -280,7 +280,7 @@ class CompiledModel:
 
 
 def _check_accelerators(wanted: int) -> None:
-    """Refuses whatever leaves out the CPU. Raises: InputError (also RuntimeError)."""
+    """Refuses accelerators that do not include the CPU. Raises: InputError (also RuntimeError)."""
     chosen = HardwareAccelerator(int(wanted))
     if chosen & HardwareAccelerator.CPU:
         return

@@ -1,4 +1,4 @@
-"""LiteRT's Environment: what its compiled models share. minilite shares nothing, and keeps the paths it is given."""
+"""LiteRT's Environment, which compiled models share. In minilite they share nothing; it only keeps the given paths."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class EnvironmentOptions:
 
 
 class Environment:
-    """What compiled models are made in; `Environment.create` makes one, and `with` closes it."""
+    """The environment in which compiled models are made; `Environment.create` makes one, and `with` closes it."""
 
     def __init__(self, capsule: Any, options: EnvironmentOptions) -> None:
         self._capsule = capsule
@@ -37,7 +37,7 @@ class Environment:
         self.close()
 
     def close(self) -> None:
-        """No further models are made in it; those that were made go on."""
+        """Closes it for new models; models already made keep working."""
         self._capsule = None
 
     @classmethod
@@ -49,7 +49,7 @@ class Environment:
         compiler_plugin_path: str = "",
         dispatch_library_path: str = "",
     ) -> Environment:
-        """An environment, by options or by the paths in them. Raises: InputError for both."""
+        """An environment, made from options or from paths. Raises: InputError if both are given."""
         if isinstance(options, str):
             if runtime_path is not None:
                 message = f"runtime_path was provided twice: '{options}' as options, and '{runtime_path}'"
@@ -69,7 +69,7 @@ class Environment:
 
     @property
     def capsule(self) -> Any:
-        """A token that it is open. Raises: InputError once it is closed."""
+        """An object that stands for the open environment. Raises: InputError after it was closed."""
         if self._capsule is None:
             message = "Environment is no longer valid: it was closed"
             raise InputError(message)

@@ -1,4 +1,4 @@
-"""Standing in for LiteRT: programs that import it get minilite, unchanged."""
+"""install_as: lets programs that import LiteRT run on minilite, unchanged."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from minilite.errors import InputError
 from minilite.late import Later
 
 NAMES = ("ai_edge_litert", "tflite_runtime", "tensorflow.lite")
-"""The packages that it can stand in for."""
+"""The packages that minilite can replace."""
 OURS = "minilite.interpreter"
-"""The module that takes the place of theirs."""
+"""The module that replaces theirs."""
 _OPTIONS = "minilite.litert.options"
 PARTS = {
     "compiled_model": "minilite.litert.compiled_model",
@@ -39,7 +39,8 @@ VERSIONS = {"ai_edge_litert": "2.3.0", "tflite_runtime": "2.14.0", "tensorflow":
 
 
 def install_as(*names: str) -> None:
-    """Makes `import NAME.interpreter` give minilite, for the rest of this process; without names for all of NAMES.
+    """Makes `import NAME.interpreter` import minilite, for the rest of this process; without arguments for all of
+    NAMES.
 
     Of ai_edge_litert it also replaces the modules that run models by CompiledModel. To be called before the program
     imports them: what was imported already stays. Processes that `multiprocessing` starts get it too, whatever their
@@ -53,16 +54,16 @@ def install_as(*names: str) -> None:
             raise InputError(message)
     for name, folder in zip(names or NAMES, folders(names), strict=True):
         if folder in sys.path:
-            sys.path.remove(folder)  # what is looked for here is what others have installed
+            sys.path.remove(folder)  # only packages that are really installed are searched
         if name == "tensorflow.lite":
             _install_lite()
         else:
             _package(name, PARTS if name == "ai_edge_litert" else {})
-        sys.path.insert(1, folder)  # the first is the program's own, which some ask for
+        sys.path.insert(1, folder)  # the first entry is the program's own folder
 
 
 def folders(names: Sequence[str] = ()) -> list[str]:
-    """For each name, or each of NAMES, a folder with a module of that name, whose import calls `install_as`."""
+    """For each name (default: NAMES), a folder with a module of that name, whose import calls `install_as`."""
     return [str(Path(__file__).with_name("stand_ins") / name) for name in names or NAMES]
 
 
@@ -79,11 +80,11 @@ def _package(name: str, parts: Mapping[str, str]) -> ModuleType:
 
 
 def _installed(name: str, says: str) -> ModuleType:
-    """The package of that name, imported where others have installed it, else made. One that cannot be imported,
-    because a library is missing for example, is made as well, with the modules that it has."""
+    """The package of that name: imported if it is installed, else made. If its import fails, for example because a
+    library is missing, it is made too, with the modules that it has."""
     spec = None
     if "." not in name:
-        with suppress(Exception):  # whatever its own code raises: our interpreter works without it
+        with suppress(Exception):  # our interpreter works without it, whatever its code raises
             return import_module(name)
         spec = PathFinder.find_spec(name)
     return _made(name, says, spec.submodule_search_locations if spec else None)
@@ -128,7 +129,7 @@ def _tensorflow() -> ModuleType:
     known = sys.modules.get("tensorflow")
     if known is not None:
         return known
-    import importlib.util  # seldom asked for, long to import
+    import importlib.util  # seldom needed, takes long to import
 
     if importlib.util.find_spec("tensorflow") is not None:
         return import_module("tensorflow")

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     Shape = tuple[int, ...]
 
 ALIGNMENT = 64
-"""Bytes; the address of memory that is made here is a multiple of it."""
+"""The alignment, in bytes, of memory that is made here."""
 UNKNOWN = "unknown"
-"""LiteRT's name for element types that no buffer holds."""
+"""LiteRT's name for element types that buffers cannot hold."""
 _STORED = {"bfloat16": np.uint16, "float8_e4m3fn": np.uint8, "float8_e5m2": np.uint8}
-"""Types that numpy has from packages alone, by name, and what holds their bits."""
+"""Types that numpy gets only from packages, by name, and the types that hold their bits."""
 _NAMES = {
     **{TensorType[name.upper()]: name for name in ("float32", "float16", "float64", "bool", *_STORED)},
     **{TensorType[name.upper()]: name for name in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")},
@@ -33,7 +33,7 @@ def type_name(kind: TensorType) -> str:
 
 
 class HostMemory:
-    """Memory of one element type and shape that a tensor may lie in; what a TensorBuffer has in the place of a
+    """Memory of one element type and shape, to which a tensor may be bound; a TensorBuffer has it instead of a
     capsule."""
 
     __slots__ = ("array", "dtype", "owned", "shape")
@@ -43,9 +43,9 @@ class HostMemory:
         """C-contiguous; its elements are the bits of `dtype`."""
         self.dtype: str = dtype
         self.shape: Shape = array.shape
-        """What the array's first elements are to a tensor."""
+        """The shape of the values in the first elements of the array."""
         self.owned: bool = owned
-        """Whether it may be exchanged for larger memory: nobody else has an array over it."""
+        """Whether it may be replaced by larger memory, because nobody else has an array over it."""
 
     @classmethod
     def of_tensor(cls, dtype: str, shape: Shape) -> HostMemory:
@@ -53,7 +53,7 @@ class HostMemory:
         return cls(_aligned(shape, np.dtype(_STORED.get(dtype, dtype))), dtype, owned=True)
 
     def write(self, array: Array, dtype: str) -> None:
-        """Copies an array to the front. Raises: InputError where type or size do not fit."""
+        """Copies an array to the start. Raises: InputError if type or size do not fit."""
         one_byte = array.itemsize == 1 and (self.array.itemsize == 1 or array.nbytes == self.array.nbytes)
         if dtype != self.dtype and not one_byte:
             message = (
@@ -72,7 +72,7 @@ class HostMemory:
         _bytes(self.array)[: array.nbytes] = _bytes(np.ascontiguousarray(array))
 
     def read(self, into: Array, dtype: str) -> None:
-        """Copies the front into an array. Raises: InputError where type or size do not fit."""
+        """Copies the start into an array. Raises: InputError if type or size do not fit."""
         if dtype != self.dtype and into.itemsize != 1:
             message = (
                 f"the buffer holds {self.dtype}, cannot be read as {dtype}: read it as {self.dtype} and convert that"
@@ -87,7 +87,7 @@ class HostMemory:
         _bytes(into)[:] = _bytes(self.array)[: into.nbytes]
 
     def store(self, values: Array) -> None:
-        """Takes over what a run computed. Memory of ours grows with it, and gets its shape. Raises: InputError."""
+        """Copies the result of a run. Memory made here grows if needed, and gets its shape. Raises: InputError."""
         if values.nbytes <= self.array.nbytes:
             _bytes(self.array)[: values.nbytes] = _bytes(values)
         elif self.owned:
@@ -100,8 +100,8 @@ class HostMemory:
 
 
 class TensorBuffer:
-    """The memory of an input or an output. `CompiledModel.create_input_buffers` makes one, or
-    `create_from_host_memory` of an array of yours; a run reads and writes it without a copy."""
+    """The memory of an input or an output, made by `CompiledModel.create_input_buffers`, or from your array by
+    `create_from_host_memory`. A run reads and writes it without a copy."""
 
     def __init__(self, capsule: Any, environment: Any = None) -> None:
         self._capsule: HostMemory | None = capsule
@@ -109,7 +109,7 @@ class TensorBuffer:
 
     @classmethod
     def create_from_host_memory(cls, data_array: Array) -> TensorBuffer:
-        """A buffer over a C-contiguous array, whatever its alignment: both share their memory from then on.
+        """A buffer over a C-contiguous array of any alignment; both share their memory.
 
         Raises: InputError."""
         array, dtype = cls._normalize_numpy_array(data_array, zero_copy=True)
@@ -119,14 +119,14 @@ class TensorBuffer:
         return cls(HostMemory(array.view(_STORED.get(dtype, dtype)), dtype, owned=False))
 
     def write(self, data_array: Array) -> None:
-        """Copies an array to the front of the buffer, whatever its shape. It has the buffer's type, or its elements
-        are the buffer's bytes. Raises: InputError."""
+        """Copies an array of any shape to the start of the buffer. It must have the buffer's type, or be the buffer's
+        bytes. Raises: InputError."""
         array, dtype = self._normalize_numpy_array(data_array, zero_copy=False)
         self._memory("WriteTensorBuffer").write(array, dtype)
 
     def read(self, num_elements: int, output_dtype: Any) -> Array:
-        """A copy of the first elements, in the buffer's type or, byte by byte, in one of one byte; `num_elements` may
-        be a shape. Raises: InputError."""
+        """A copy of the first elements, in the buffer's type, or as bytes in a type of one byte; `num_elements` may be
+        a shape. Raises: InputError."""
         dtype, kind = self._normalize_dtype(output_dtype)
         try:
             found: Array = np.empty(num_elements, kind)
@@ -137,18 +137,18 @@ class TensorBuffer:
         return found
 
     def get_tensor_details(self) -> dict[str, Any]:
-        """Its `dtype` by name and its `shape`, a list; that of a caller's memory is its number of elements."""
+        """Its `dtype`, a name, and its `shape`, a list; for a caller's memory, the shape is the number of elements."""
         memory = self._memory("GetTensorDetails")
         return {"dtype": memory.dtype, "shape": list(memory.shape if memory.owned else (memory.array.size,))}
 
     def destroy(self) -> None:
-        """Lets go of the memory; the buffer is of no use then."""
+        """Releases the memory; the buffer cannot be used afterwards."""
         self._capsule = None
         self._environment = None
 
     @property
     def capsule(self) -> HostMemory:
-        """What CompiledModel takes. Raises: InputError once it is destroyed."""
+        """The object that CompiledModel takes. Raises: InputError after it was destroyed."""
         if self._capsule is None:
             message = "TensorBuffer has been destroyed: create another one"
             raise InputError(message)

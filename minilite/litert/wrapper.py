@@ -1,4 +1,4 @@
-"""The private names of LiteRT's class, which programs use nevertheless."""
+"""Wrapper: what `Interpreter._interpreter` returns, because programs use this private object of LiteRT."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ VIEW_HELD = (
 
 
 class Wrapper:
-    """LiteRT's C++ wrapper as Python sees it, `Interpreter._interpreter`: facts by number, and the calls under other
-    names."""
+    """The object `Interpreter._interpreter`, with the methods of LiteRT's C++ wrapper: facts by number, and calls under
+    other names."""
 
     def __init__(self, interpreter: Any) -> None:
         self._of = interpreter
@@ -53,7 +53,7 @@ class Wrapper:
         return self._node(index).op
 
     def NodeInputs(self, index: int) -> Array:
-        """A node's inputs; -1 for one that is absent."""
+        """A node's inputs; -1 = absent."""
         return np.array(self._node(index).inputs, np.int32)
 
     def NodeOutputs(self, index: int) -> Array:
@@ -89,7 +89,7 @@ class Wrapper:
         return self._details(index, subgraph)["quantization"]
 
     def TensorQuantizationParameters(self, index: int, subgraph: int = 0) -> tuple[Array, Array, int]:
-        """A tensor's scales, zero points, and the dimension they go by."""
+        """A tensor's scales, zero points, and their dimension."""
         found = self._details(index, subgraph)["quantization_parameters"]
         return found["scales"], found["zero_points"], found["quantized_dimension"]
 
@@ -112,7 +112,7 @@ class Wrapper:
         no_handle()
 
     def tensor(self, _: Any, index: int) -> Array:
-        """A live view of a tensor's memory; the first argument is what LiteRT has it keep alive."""
+        """A live view of a tensor's memory; the first argument is the object that LiteRT keeps alive with it."""
         view: Array = self._of.tensor(index)()
         return view
 
@@ -134,7 +134,7 @@ def no_handle() -> NoReturn:
 
 
 def node_at(nodes: Sequence[_Item], index: int) -> _Item:
-    """The main subgraph's node of that number, or what stands for it. Raises: InputError."""
+    """The item for the main subgraph's node of that number. Raises: InputError."""
     try:
         index = operator.index(index)
     except TypeError:

@@ -1,4 +1,4 @@
-"""Memory planning: at which offset each tensor lies.
+"""Memory planning: finds the offset of each tensor.
 
 >>> from minilite.memory import UsageRecord, plan
 >>> made = plan([UsageRecord(0, 100, 0, 1), UsageRecord(1, 50, 1, 2), UsageRecord(2, 100, 2, 3)])

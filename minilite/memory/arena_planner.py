@@ -1,6 +1,6 @@
 """ArenaPlanner: TFLite's planner with its own two arenas, over any graph of tensors and nodes.
 
-The engine drives the same C planner; this face is for tests and for study. Calls come in TFLite's order::
+The engine uses the same planner in C; this class is for tests and for study. Calls are made in TFLite's order::
 
     planner = ArenaPlanner(graph)
     planner.plan_allocations()            # lifetimes and sharing
@@ -38,30 +38,30 @@ class PlannerNode(NamedTuple):
     outputs: Sequence[int]
     in_place: Sequence[int] = ()
     view: bool = False
-    """Output 0 is input 0's bytes under another shape."""
+    """Output 0 has the bytes of input 0 with another shape."""
     tflite_shares: bool = True
-    """TFLite's planner honours `in_place` for this operator; the "wide" sharing always does."""
+    """TFLite's planner shares in place for this operator; "wide" sharing always does."""
     temporary_bytes: int = 0
-    """Scratch memory the node needs while it runs."""
+    """Bytes of scratch memory that the node needs while it runs."""
 
 
 class PlannerGraph(NamedTuple):
-    """What an ArenaPlanner plans: sizes in bytes by tensor, nodes in execution order."""
+    """The graph that an ArenaPlanner plans: sizes in bytes by tensor, nodes in execution order."""
 
     sizes: Sequence[int]
     nodes: Sequence[PlannerNode]
     inputs: Sequence[int]
     outputs: Sequence[int]
     variables: Sequence[int] = ()
-    """Tensors of the persistent arena."""
+    """Tensors in the persistent arena."""
     constants: Sequence[int] = ()
-    """Tensors that take no memory here: constants, and dynamic tensors as TFLite keeps them."""
+    """Tensors that take no memory here: constants, and dynamic tensors in TFLite's sense."""
 
 
 class ArenaPlanner:
     """Plans a graph's tensors in an arena and a persistent arena, and resolves their addresses.
 
-    `strategy` names how records become offsets, "tflite" being TFLite's own greedy by size. Raises: InputError.
+    `strategy` names the planning strategy; "tflite" is TFLite's own greedy by size. Raises: InputError.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class ArenaPlanner:
         self._pointers = [0] * self._planner.count
         self._planned = False
         self.resolved: int = 0
-        """Pointers resolved so far: only those that changed are."""
+        """How many pointers were resolved so far; only changed ones are."""
         for tensor, size in enumerate(graph.sizes):
             self._planner.set_tensor(tensor, size, self._place(tensor))
         for number, node in enumerate(graph.nodes):
@@ -106,7 +106,7 @@ class ArenaPlanner:
         return PLACE_NONE if tensor in self.graph.constants else PLACE_ARENA
 
     def set_bytes(self, tensor: int, nbytes: int) -> None:
-        """A tensor's new size in bytes; its memory follows at the next `execute_allocations` that covers its node."""
+        """Sets a tensor's size in bytes; it gets the memory in the next `execute_allocations` that covers its node."""
         if nbytes < 0:
             message = f"tensor {tensor}: {nbytes} bytes, must be 0 or more"
             raise InputError(message)
@@ -115,7 +115,7 @@ class ArenaPlanner:
     # TFLite's calls ---------------------------------------------------------------------------------------------------
 
     def plan_allocations(self) -> None:
-        """Finds lifetimes and who shares with whom; needs no sizes but for sharing. Forgets every offset."""
+        """Finds lifetimes, and which tensors share memory; sizes matter only for sharing. Forgets every offset."""
         self._planner.plan_allocations()
         self._planned = True
         self._pointers = [
@@ -123,7 +123,8 @@ class ArenaPlanner:
         ]
 
     def execute_allocations(self, first: int, last: int) -> None:
-        """Places what nodes first..last (inclusive) allocate around what is live, takes memory, resolves pointers.
+        """Places the tensors that nodes first..last (inclusive) allocate around live ones, takes memory, resolves
+        pointers.
 
         Only tensors that grew are placed again. Raises: ArenaError, StateError.
         """
@@ -139,30 +140,30 @@ class ArenaPlanner:
         self._resolve(everything=False)
 
     def reset_allocations_after(self, node: int) -> None:
-        """Forgets what is allocated after `node`; what lives at `node` keeps its offset."""
+        """Forgets tensors allocated after `node`; tensors live at `node` keep their offsets."""
         self._planner.reset_allocations_after(node)
         self._resolve(everything=False)
 
     def deallocate_after(self, node: int) -> None:
-        """Marks what is allocated after `node` for `resolve_deallocations`."""
+        """Marks tensors allocated after `node` for `resolve_deallocations`."""
         self._planner.deallocate_after(node)
 
     def resolve_deallocations(self) -> None:
-        """Drops all that is marked in one pass over the records."""
+        """Drops all marked tensors in one pass over the records."""
         self._planner.resolve_deallocations()
         self._resolve(everything=False)
 
     def purge_active_allocations(self, node: int) -> None:
-        """Drops the records of tensors that are dead before `node` from the hot loop's list."""
+        """Drops the records of tensors whose last reader comes before `node` from the list of active records."""
         self._planner.purge(node)
 
     def release_non_persistent_memory(self) -> None:
-        """Gives the arena's memory back; offsets stay."""
+        """Gives back the arena's memory; offsets stay."""
         self._arenas[PLACE_ARENA].release()
         self._resolve(everything=True)
 
     def acquire_non_persistent_memory(self) -> None:
-        """Takes memory for the plan as it stands and resolves what moved. Raises: ArenaError."""
+        """Takes memory for the current plan, and resolves pointers that changed. Raises: ArenaError."""
         moved = False
         for place, arena in self._arenas.items():
             moved |= arena.commit(self._planner.high_water(place), arena.capacity)
@@ -177,7 +178,7 @@ class ArenaPlanner:
         """The address of an arena's first byte, 0 while it holds no memory."""
         return self._arenas[PLACE_PERSISTENT if persistent else PLACE_ARENA].base
 
-    # What came of it --------------------------------------------------------------------------------------------------
+    # Results ----------------------------------------------------------------------------------------------------------
 
     def _resolve(self, *, everything: bool) -> None:
         for tensor, offset in enumerate(self._planner.offsets()):
@@ -189,7 +190,7 @@ class ArenaPlanner:
                 self.resolved += pointer != 0
 
     def pointer(self, tensor: int) -> int:
-        """A tensor's address; 0 while it has none, and for tensors of no bytes."""
+        """A tensor's address; 0 while it has none, and for tensors without bytes."""
         return self._pointers[tensor]
 
     def offset(self, tensor: int) -> int | None:
@@ -202,7 +203,7 @@ class ArenaPlanner:
         return self.offset(self._n + node)
 
     def root(self, tensor: int) -> int:
-        """Whose memory a tensor has: its own, or the one it shares with."""
+        """The tensor whose memory it shares, or itself."""
         return self._planner.roots()[tensor]
 
     def lifetime(self, tensor: int) -> tuple[int, int | None]:
@@ -227,11 +228,11 @@ class ArenaPlanner:
 
     @property
     def active_records(self) -> int:
-        """How many records the hot loop looks at."""
+        """The number of records that placing looks at."""
         return self._planner.active
 
     def records(self) -> list[UsageRecord]:
-        """The usage records of everything placed in the arena that owns its memory."""
+        """The usage records of all tensors in the arena that do not share another's memory."""
         return [UsageRecord(tensor, size, first, last) for tensor, size, first, last, _ in self._planner.records()]
 
     def buffer(self, tensor: int) -> Any:

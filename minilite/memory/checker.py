@@ -1,4 +1,4 @@
-"""An independent check of a plan: every pair of records, compared. Shares no code with strategies or bounds."""
+"""Checks a plan independently, by comparing every pair of records. Shares no code with strategies or bounds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from minilite.memory.records import UsageRecord
 
 
 class Fault(NamedTuple):
-    """What is wrong with a plan: the kind ("count", "alignment", "arena", "fixed" or "overlap"), where, and a line of
+    """An error in a plan: its kind ("count", "alignment", "arena", "fixed" or "overlap"), the records, and a line of
     text."""
 
     kind: str
@@ -46,7 +46,7 @@ def _fault_of_one(
 def check(
     records: Sequence[UsageRecord], offsets: Sequence[int], *, alignment: int = 1, arena_bytes: int | None = None
 ) -> Fault | None:
-    """The first fault of a plan, None when it is valid. O(n^2)."""
+    """The first fault of a plan; None if it is valid. O(n^2)."""
     if fault := _fault_of_one(records, offsets, alignment, arena_bytes):
         return fault
     start = np.array(offsets, np.int64)

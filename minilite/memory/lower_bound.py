@@ -1,7 +1,7 @@
-"""Lower bounds of a planning problem, computed apart from any strategy and from the C core.
+"""Lower bounds of a planning problem, computed independently of strategies and of the C core.
 
-A *profile* is what is live at one node, sizes largest first; its sum is the node's *breadth*. No placement by offsets
-is lower than the largest breadth. Where tensors share whole objects, no set of objects is smaller than the sum of the
+A *profile* is the list of sizes live at one node, largest first; its sum is the node's *breadth*. No plan by offsets is
+smaller than the largest breadth. If tensors share whole objects, no set of objects is smaller than the sum of the
 *positional maxima*: the largest of all profiles' first sizes, plus the largest of their second sizes, and so on.
 
 Source: Pisarchyk & Lee, "Efficient Memory Management for Deep Neural Net Inference" (2020).
@@ -57,7 +57,7 @@ def sections(records: Sequence[UsageRecord], alignment: int = 64) -> list[Sectio
 
 
 def lower_bound(records: Iterable[UsageRecord], alignment: int = 64) -> int:
-    """The largest sum of rounded sizes that are live at once: no plan by offsets is lower. O(n log n)."""
+    """The largest sum of rounded sizes that are live at once: no plan by offsets is smaller. O(n log n)."""
     changes: dict[int, int] = {}
     for record in records:
         size = rounded(record.size, alignment)

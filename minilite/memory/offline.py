@@ -1,9 +1,9 @@
 """Memory plans in the model's file: the metadata `OfflineMemoryAllocation`, as TensorFlow Lite Micro reads it.
 
 The payload is int32, little endian: version, number of subgraphs, n, then n offsets in bytes from the arena's start:
-those of the tensors of all subgraphs, one subgraph after the other, -1 for a tensor that is left to run time. Like
-TFLM, nobody here reads the first two numbers. What else a plan must satisfy depends on shapes and is checked by
-`allocate_tensors`.
+those of the tensors of all subgraphs, one subgraph after the other, -1 for a tensor that is placed at run time. The
+first two numbers are not read here, as in TFLM. Everything else that a plan must satisfy depends on shapes, and is
+checked by `allocate_tensors`.
 
 Source: tflite-micro, docs/memory_management.md, micro_allocation_info.cc.
 """
@@ -67,7 +67,7 @@ def parse_offsets(model: Model, payload: bytes) -> list[int]:
 
 
 def offline_offsets(model: Model) -> list[list[int]] | None:
-    """The model's own plan, offsets by subgraph and tensor; None when it has none. Raises: ModelFormatError."""
+    """The plan in the model, as offsets by subgraph and tensor; None if it has none. Raises: ModelFormatError."""
     payload = model.metadata.get(NAME)
     if payload is None:
         return None
@@ -76,7 +76,7 @@ def offline_offsets(model: Model) -> list[list[int]] | None:
 
 
 def offline_payload(model: Model, offsets: Mapping[int, int]) -> bytes:
-    """The metadata's bytes for tensors of the main subgraph by number; all others are left to run time.
+    """The metadata's bytes for tensors of the main subgraph, by number; all others are placed at run time.
 
     Raises: ArenaError for a constant, an offset that is not a multiple of 16 from 0 to 2147483647, and for tensors that
     overlap while both are live.
@@ -110,7 +110,7 @@ def write_offline(
     max_seconds: float | None = 10.0,
     capacity: int | None = None,
 ) -> tuple[bytes, OfflinePlan]:
-    """The file with a plan for TFLM in it, and that plan: see `plan_for_tflm`.
+    """The file with a plan for TFLM added, and that plan: see `plan_for_tflm`.
 
     Raises: ModelFormatError, InputError, ArenaError.
     """

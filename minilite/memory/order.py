@@ -1,8 +1,8 @@
-"""Operator order: another execution order of a graph whose live tensors take less memory at their peak.
+"""Operator order: finds an execution order of a graph in which live tensors take less memory at the peak.
 
 A beam search over downsets (sets of nodes closed under "comes before"): of the partial orders that have run the same
-nodes only the one with the lowest peak is kept. The work of trying nodes is counted and bounded by WORK; where many are
-ready at once, fewer partial orders are kept.
+nodes only the one with the lowest peak is kept. The work of trying nodes is counted, and limited to WORK; if many nodes
+are ready at once, fewer partial orders are kept.
 Source: E. Liberis, N. Lane, "Neural networks on microcontrollers: saving memory at inference via operator reordering"
 (2019); B. Ahn et al., "Ordering Chaos: Memory-Aware Scheduling of Irregularly Wired Neural Networks" (2020).
 """
@@ -14,21 +14,21 @@ from typing import Any, NamedTuple
 
 BEAM = 64
 WORK = 500_000
-"""Steps that a search may take (see `_steps`), some 0.3 s. A graph that needs more for one order stays as it is."""
+"""Steps that a search may take (see `_steps`), about 0.3 s. A graph that needs more for one order is not reordered."""
 NODES_PER_STEP = 2500
-"""Masks have a bit per node: combining two of so many bits takes as long as the rest of a step."""
+"""Masks have one bit per node: combining two masks of this many bits takes as long as the rest of a step."""
 
 
 class OrderNode(NamedTuple):
-    """A node by the tensors it reads and writes; numbers that `sizes` does not have (-1) are passed over."""
+    """A node, given by the tensors that it reads and writes; numbers outside `sizes` (-1) are ignored."""
 
     inputs: Sequence[int]
     outputs: Sequence[int]
 
 
 class _Partial(NamedTuple):
-    """Some of the nodes run: the peak on the way, the bytes live after them, which have run and which are ready, as bit
-    masks, and their order: the last node, with the order before it."""
+    """A partial order: the peak so far, the bytes live after it, bit masks of the nodes that have run and that are
+    ready, and the order itself as the last node and the order before it."""
 
     peak: int
     live: int
@@ -38,12 +38,12 @@ class _Partial(NamedTuple):
 
 
 def _steps(touched: int, nodes: int) -> int:
-    """Steps of trying one node: one, and one per operand or reader, times the cost of masks of `nodes` bits."""
+    """The steps of trying one node: one, plus one per operand or reader, times the cost of masks of `nodes` bits."""
     return (1 + touched) * (1 + nodes // NODES_PER_STEP)
 
 
 class _Graph:
-    """Who writes and who reads each tensor, and which are kept to the end."""
+    """The writer and the readers of each tensor, and the tensors kept to the end."""
 
     def __init__(self, nodes: Sequence[OrderNode], sizes: Sequence[int], kept: set[int]) -> None:
         self.sizes = sizes
@@ -75,7 +75,7 @@ class _Graph:
         return _Partial(live, live, 0, ready, None)
 
     def run(self, at: _Partial, number: int) -> _Partial:
-        """What running one more node leaves."""
+        """The partial order with one more node."""
         live = at.live + sum(self.sizes[t] for t in self.outputs[number])
         peak = max(at.peak, live)
         bit = 1 << number
@@ -92,7 +92,7 @@ class _Graph:
 
 
 def _bits(mask: int) -> Iterator[int]:
-    """The numbers of the bits that are set, from the lowest on."""
+    """The numbers of the set bits, lowest first."""
     while mask:
         lowest = mask & -mask
         yield lowest.bit_length() - 1
@@ -100,7 +100,7 @@ def _bits(mask: int) -> Iterator[int]:
 
 
 def peak_of(nodes: Sequence[OrderNode], sizes: Sequence[int], inputs: Sequence[int], outputs: Sequence[int]) -> int:
-    """The largest sum of bytes live at once when the nodes run in this order; inputs and outputs are kept."""
+    """The largest sum of bytes live at once if the nodes run in this order; inputs and outputs are kept."""
     graph = _Graph(nodes, sizes, {*inputs, *outputs})
     at = graph.start(inputs)
     for number in range(len(nodes)):
@@ -111,9 +111,9 @@ def peak_of(nodes: Sequence[OrderNode], sizes: Sequence[int], inputs: Sequence[i
 def lower_peak_order(
     nodes: Sequence[OrderNode], sizes: Sequence[int], inputs: Sequence[int], outputs: Sequence[int]
 ) -> list[int] | None:
-    """An order of the nodes with a strictly lower peak than the given one, or None if the search finds none.
+    """An order of the nodes with a strictly lower peak than the given one; None if the search finds none.
 
-    `sizes` are bytes by tensor, 0 for tensors that take no memory: these, too, are written before they are read.
+    `sizes` are bytes by tensor, 0 for tensors that take no memory; even those must be written before they are read.
     """
     if sum(_steps(len(node.inputs) + len(node.outputs), len(nodes)) for node in nodes) > WORK:
         return None

@@ -14,7 +14,7 @@ _BAR = 40
 _MAP = 80
 _LETTERS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _EVERY_NODE = 1000
-"""Up to so many nodes the memory map has a line for each; beyond, one where something changes."""
+"""Up to this many nodes, the memory map has a line per node; else only for nodes at which something changes."""
 
 
 def _span(section: Section) -> str:
@@ -23,7 +23,7 @@ def _span(section: Section) -> str:
 
 
 def table(plan: MemoryPlan) -> str:
-    """Live bytes by node, nodes that hold the same tensors on one line; `*` marks the peak."""
+    """Live bytes by node; nodes with the same live tensors are on one line; `*` marks the peak."""
     head = (
         f"{len(plan.records)} records, strategy {plan.strategy}: arena {plan.arena_bytes} bytes, "
         f"lower bound {plan.lower_bound}, {'optimal' if plan.proved_optimal else _gap(plan)}\n"
@@ -46,9 +46,9 @@ def _gap(plan: MemoryPlan) -> str:
 
 
 def memory_map(plan: MemoryPlan) -> str:
-    """The form of TFLM's PrintMemoryPlan: a line for each buffer, then one for each node.
+    """The plan in the format of TFLM's PrintMemoryPlan: one line per buffer, then one per node.
 
-    A node's line is the arena from end to end: a buffer's character where it is live, `.` free, `!` two at once.
+    A node's line shows the whole arena: the character of each live buffer, `.` = free, `!` = two at once.
     """
     lines = []
     for position, (record, offset) in enumerate(zip(plan.records, plan.offsets, strict=True)):
@@ -87,7 +87,7 @@ def _map_row(plan: MemoryPlan, section: Section) -> str:
 
 
 def diff(old: MemoryPlan, new: MemoryPlan) -> str:
-    """What changed from one plan to another, records matched by tensor number and order."""
+    """The differences between two plans; records are matched by tensor number and order."""
     head = (
         f"arena {old.arena_bytes} -> {new.arena_bytes} bytes ({new.arena_bytes - old.arena_bytes:+d}), "
         f"lower bound {old.lower_bound} -> {new.lower_bound}, strategy {old.strategy} -> {new.strategy}"
@@ -105,7 +105,7 @@ def diff(old: MemoryPlan, new: MemoryPlan) -> str:
 
 
 def _by_key(plan: MemoryPlan) -> dict[tuple[int, int], int]:
-    """Positions by tensor number and how many records of that tensor came before."""
+    """Positions of records by tensor number and the count of earlier records of that tensor."""
     seen: dict[int, int] = {}
     keys = {}
     for position, record in enumerate(plan.records):

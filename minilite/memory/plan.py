@@ -1,4 +1,4 @@
-"""Planning usage records by a strategy, and the plan that comes of it."""
+"""Plans usage records by a strategy; MemoryPlan is the result."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _NAMED = 8
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """Where each record lies. Prints as a table, draws itself in notebooks, compares with `diff`."""
+    """The offset of each record. It prints as a table, is drawn in notebooks, and `diff` compares two of them."""
 
     records: tuple[UsageRecord, ...]
     offsets: tuple[int, ...]
-    """By position in `records`; multiples of the alignment."""
+    """By position in `records`, in bytes; multiples of the alignment."""
     arena_bytes: int
     """The high-water mark, rounded up to the alignment."""
     lower_bound: int
-    """The largest sum of rounded sizes live at once: no plan is lower."""
+    """The largest sum of rounded sizes live at once: no plan is smaller."""
     proved_optimal: bool
-    """No plan is smaller: it meets the lower bound, or a search has shown it."""
+    """No plan is smaller: it meets the lower bound, or a search has proved it."""
     strategy: str
     searched: int
     """Search nodes visited, or greedy passes run."""
@@ -41,21 +41,21 @@ class MemoryPlan:
 
     @property
     def naive_bytes(self) -> int:
-        """What one place each would take."""
+        """The bytes if no memory were shared."""
         return sum(rounded(record.size, self.alignment) for record in self.records)
 
     @property
     def reuse_factor(self) -> float:
-        """How often each byte of the arena is used: naive bytes over arena bytes."""
+        """How often each byte of the arena is used: naive bytes divided by arena bytes."""
         return self.naive_bytes / self.arena_bytes if self.arena_bytes else 1.0
 
     def label(self, position: int) -> str:
-        """What a record is called: its tensor's name, or its number."""
+        """A name for a record: its tensor's name, or its number."""
         tensor = self.records[position].tensor
         return self.names.get(tensor, f"tensor {tensor}")
 
     def check(self) -> Fault | None:
-        """The first fault the independent checker finds, None for a valid plan."""
+        """The first fault that the independent checker finds; None for a valid plan."""
         return check(self.records, self.offsets, alignment=self.alignment, arena_bytes=self.arena_bytes)
 
     def table(self) -> str:
@@ -78,7 +78,7 @@ class MemoryPlan:
         return text
 
     def diff(self, other: MemoryPlan) -> str:
-        """What is different in `other`: arena, records that changed, moved, came or went."""
+        """The differences in `other`: the arena, and records that were changed, moved, added or removed."""
         return picture.diff(self, other)
 
     def __str__(self) -> str:
@@ -100,10 +100,10 @@ def plan(
 ) -> MemoryPlan:
     """Places usage records in an arena.
 
-    `capacity` is what the arena may take. A search stops at the first plan within it; one that ran out of `max_nodes`
-    or `max_seconds` (0 or None = no limit) gives the best plan found, `proved_optimal` False. The other strategies have
-    no use for the limits. Raises: InputError for records, alignment or strategy that do not fit; ArenaError when the
-    capacity is too small, or sizes add up beyond 64 bits.
+    `capacity` is the most bytes that the arena may take. A search stops at the first plan within it. If `max_nodes` or
+    `max_seconds` (0 or None = no limit) end a search, the best plan found is returned, with `proved_optimal` False.
+    Other strategies ignore these limits. Raises: InputError for records, alignment or strategy that are not valid;
+    ArenaError if the capacity is too small, or if sizes add up beyond 64 bits.
     """
     rows = [UsageRecord(*record) for record in records]
     _check_arguments(rows, strategy, alignment, capacity, max_nodes, max_seconds)
@@ -140,7 +140,7 @@ def plan(
 
 
 def _lower_bound(rows: list[UsageRecord], alignment: int) -> int:
-    """The C core's bound, raised to where fixed records end."""
+    """The lower bound from C, at least as high as the end of every fixed record."""
     table = [(r.size, UNPLACED, r.first_node, r.last_node, r.tensor) for r in rows]
     ends = (rounded(r.offset + r.size, alignment) for r in rows if r.offset is not None and r.size)
     return max(memory_lower_bound(table, alignment), *ends, 0)
@@ -157,7 +157,7 @@ def _overflow(total: int) -> ArenaError:
 def _too_small(
     rows: list[UsageRecord], alignment: int, bound: int, capacity: int, names: Mapping[int, str]
 ) -> ArenaError:
-    """Names what is live at the peak, largest first."""
+    """The error that names the tensors live at the peak, largest first."""
     head = f"{bound} bytes needed, {capacity} available"
     if all(section.breadth < bound for section in sections(rows, alignment)):
         return ArenaError(f"{head}: {_fixed(rows)}")

@@ -1,4 +1,4 @@
-"""Usage records: what a planning problem is made of; and MiniMalloc's CSV form of them."""
+"""Usage records, of which a planning problem consists; and their form in MiniMalloc's CSV files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FARTHEST = (1 << 62) - 1
 class UsageRecord(NamedTuple):
     """A tensor's claim on memory: `size` bytes from `first_node` to `last_node`, both inclusive.
 
-    A record with an `offset` is fixed: it lies there, and the others are placed around it.
+    A record with an `offset` is fixed: it stays there, and others are placed around it.
     """
 
     tensor: int
@@ -30,7 +30,7 @@ class UsageRecord(NamedTuple):
 
 
 def record_fault(record: UsageRecord, alignment: int = 1) -> str | None:
-    """What is wrong with a record, None if nothing is."""
+    """What is wrong with a record; None if nothing is."""
     if not -FOREVER <= record.tensor <= FOREVER:
         return f"number {record.tensor} does not fit 32 bits"
     if record.size < 0:
@@ -85,7 +85,8 @@ def _record(row: Sequence[str], columns: dict[str, int], where: str) -> UsageRec
 def read_csv(path: str | os.PathLike[str]) -> list[UsageRecord]:
     """Reads a problem in MiniMalloc's format: a header `id,lower,upper,size[,offset]`, `upper` exclusive.
 
-    A record with an offset is a fixed one; an empty offset leaves it to the planner. Raises: InputError with the line.
+    A record with an offset is fixed; one with an empty offset is placed by the planner. Raises: InputError with the
+    line.
     """
     name = os.fspath(path)
     try:
@@ -103,7 +104,7 @@ def read_csv(path: str | os.PathLike[str]) -> list[UsageRecord]:
 
 
 def csv_text(records: Iterable[UsageRecord], offsets: Sequence[int | None] | None = None) -> str:
-    """Records in MiniMalloc's format, with an offset column where any record has one."""
+    """Records in MiniMalloc's format, with an offset column if any record has one."""
     rows = list(records)
     places = [record.offset for record in rows] if offsets is None else list(offsets)
     placed = any(place is not None for place in places)

@@ -1,4 +1,4 @@
-"""A plan as SVG: tensors as rectangles over time (across) and offset (up), hovering names them."""
+"""Draws a plan as SVG: tensors as rectangles over time (across) and offset (up); hovering shows their names."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 _LEFT, _TOP, _RIGHT, _BOTTOM = 90, 30, 10, 30
 _LETTER, _LINE = 6.8, 14
-"""What a letter takes across and a line up, in pixels."""
+"""The width of a letter and the height of a line, in pixels."""
 _FEWEST = 12
-"""Letters of a longer name that still say something."""
+"""The least number of letters of a name that is worth showing."""
 _TURN = 137.508
-"""Degrees between the hues of neighbours: the golden angle, so that no two that meet look alike."""
+"""Degrees between the hues of neighbours: the golden angle, so that adjacent rectangles look different."""
 
 
 def to_svg(plan: MemoryPlan, width: int = 900, height: int = 420) -> str:

@@ -1,9 +1,9 @@
-"""Memory as TensorFlow Lite Micro plans it: lifetimes, its greedy planner, and plans it can be given.
+"""Plans memory like TensorFlow Lite Micro: its lifetimes, its greedy planner, and offline plans for it.
 
 TFLM counts scopes: 0 at the start, one more for each operator and for each subgraph an operator calls. Graph inputs
 live from scope 0 to their last reader, graph outputs to the end, everything else from its operator to its last reader;
-nothing is shared in place. Sizes are rounded up to 16. Kernels ask for scratch while they are prepared, in sizes that
-the file does not tell.
+nothing is shared in place. Sizes are rounded up to 16. Kernels request scratch while they are prepared, of sizes that
+are not in the file.
 
 Source: tflite-micro, micro_allocation_info.cc, memory_planner/greedy_memory_planner.cc (2026).
 """
@@ -36,7 +36,7 @@ SCRATCH_OPS = frozenset(
         "UNIDIRECTIONAL_SEQUENCE_LSTM",
     }
 )
-"""Builtin operators whose kernels ask for scratch; custom ones may."""
+"""Builtin operators whose kernels request scratch; kernels of custom operators may, too."""
 _SCRATCH_SIZES = tuple(16 << shift for shift in range(0, 20, 2))
 _CALLS = (
     "then_subgraph_index",
@@ -51,13 +51,13 @@ class OfflinePlan(NamedTuple):
     """A plan for TFLM."""
 
     plan: MemoryPlan
-    """Where every tensor lies, by itself; the scratch of kernels is not in it."""
+    """The offset of every tensor, without the scratch of kernels."""
     offsets: dict[int, int]
-    """The tensors of the main subgraph that are fixed, by number; the rest is left to run time."""
+    """The offsets of fixed tensors of the main subgraph, by number; the others are placed at run time."""
 
 
 class _Walk:
-    """TFLM's count of scopes over a model."""
+    """Counts scopes over a model, like TFLM."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -116,18 +116,18 @@ def _records(model: Model, walk: _Walk) -> list[UsageRecord]:
 
 
 def usage_records(model: Model) -> list[UsageRecord]:
-    """TFLM's records, by its count of scopes; tensors are numbered through all subgraphs. Variables are not in it."""
+    """TFLM's records, with scopes for nodes; tensors are numbered on through all subgraphs. Variables have none."""
     return _records(model, _Walk(model))
 
 
 def greedy(records: Sequence[UsageRecord], offsets: Mapping[int, int]) -> int:
-    """The bytes TFLM's own planner takes, with some tensors at given offsets."""
+    """The arena bytes of TFLM's own planner, with some tensors at given offsets."""
     held = [record._replace(offset=offsets.get(record.tensor)) for record in records]
     return plan(held, "tflm", ALIGNMENT).arena_bytes
 
 
 def _fixable(model: Model, walk: _Walk, records: Sequence[UsageRecord]) -> set[int]:
-    """Tensors that may be fixed: of the main subgraph, and not live where a kernel has scratch.
+    """Tensors that may be fixed: those of the main subgraph that are not live while a kernel has scratch.
 
     TFLM reads entry i of the list for tensor i of *every* subgraph, so entries that mean two tensors are left out.
     """
@@ -141,7 +141,7 @@ def _fixable(model: Model, walk: _Walk, records: Sequence[UsageRecord]) -> set[i
 
 
 def _never_larger(records: list[UsageRecord], walk: _Walk, offsets: Mapping[int, int]) -> bool:
-    """Whether TFLM, planning the rest, takes no more than without the plan, whatever scratch is asked for."""
+    """Whether TFLM, which plans the rest, needs no more than without the plan, whatever scratch kernels request."""
     sizes = _SCRATCH_SIZES if walk.scratch else (0,)
     for size in sizes:
         scratch = [UsageRecord(-1 - i, size, *span) for i, span in enumerate(walk.scratch)]
@@ -155,8 +155,8 @@ def plan_for_tflm(
 ) -> OfflinePlan:
     """Plans a model for TFLM, alignment 16.
 
-    Tensors that are live while a kernel has scratch are left to run time; those that are live beside them too, or at
-    last all, where TFLM could need more with the plan than without. Raises: InputError, ArenaError.
+    Tensors that are live while a kernel has scratch are placed at run time. If TFLM could still need more with the plan
+    than without, so are tensors that are live together with those, and finally all. Raises: InputError, ArenaError.
     """
     walk = _Walk(model)
     records = _records(model, walk)
@@ -170,7 +170,7 @@ def plan_for_tflm(
     }
     ends = [made.arena_bytes - at - record.size for at, record in zip(made.offsets, records, strict=True)]
     for chosen in (fixable, fixable & apart):
-        for version in (made, replace(made, offsets=tuple(ends))):  # upside down, other gaps meet the rest
+        for version in (made, replace(made, offsets=tuple(ends))):  # upside down, the rest finds other gaps
             offsets = {r.tensor: at for r, at in zip(records, version.offsets, strict=True) if r.tensor in chosen}
             if _never_larger(records, walk, offsets):
                 return OfflinePlan(version, offsets)

@@ -1,6 +1,6 @@
-"""Meaning: the numpy references of all operators, a module per family, imported when one of its references runs.
+"""The numpy references of all operators: one module per family, imported when one of its references runs.
 
-What an operator takes is said by its row in C (csrc/kernel.h), under the same stem.
+What an operator takes is in its row in C (csrc/kernel.h), in the file with the same stem.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from minilite.ops_shared.types import written_types
 
 @functools.cache
 def meanings(family: str) -> dict[str, Meaning]:
-    """The references of a family's module, by operator; none where the engine alone runs the family."""
+    """The references in a family's module, by operator; empty if only the engine runs the family."""
     if importlib.util.find_spec(f"{__name__}.{family}") is None:
         return {}
     module = importlib.import_module(f"{__name__}.{family}")
@@ -24,7 +24,7 @@ def meanings(family: str) -> dict[str, Meaning]:
 
 
 def _operator(row: OperatorRow) -> Operator:
-    """An operator by its row in C."""
+    """The operator of a row in C."""
     meaning = meanings(row.family).get(row.op)
     return Operator(
         row.op,
@@ -46,7 +46,7 @@ def _operator(row: OperatorRow) -> Operator:
 
 @functools.cache
 def find_operator(name: str) -> Operator | None:
-    """An operator by its name, None where there is none."""
+    """An operator by its name; None if there is none."""
     row = find_row(name)
     return None if row is None else _operator(row)
 

@@ -54,8 +54,8 @@ def relu(node: OpNode, x: Array) -> Array:
     },
 )
 def leaky_relu(node: OpNode, x: Array) -> Array:
-    """y = x where x > 0, else alpha * x; quantized: a multiplier for either, with double rounding, alpha's sign after
-    it."""
+    """y = x where x > 0, else alpha * x. Quantized: a multiplier for each case, with double rounding; alpha's sign is
+    applied afterwards."""
     alpha = node.options["alpha"]
     if x.dtype == np.float32:
         return np.where(x > 0, x, np.float32(alpha) * x)
@@ -86,7 +86,7 @@ def logistic(node: OpNode, x: Array) -> Array:
 def _sigmoids(x: Array, scale: float) -> tuple[Array, Array]:
     """|x| in steps of 1 / (3 * 4096) with x's sign, and 256 values of 65536 * sigmoid, 512 such steps apart.
 
-    Each is raised by half of what the line to the next one lacks in its middle, and the last is the highest.
+    Each is raised by half of the error that the line to the next one has in its middle; the last is the highest.
     """
     multiplier, shift = scale * 4096.0 * 3.0, 0
     while multiplier <= 32767.0 / 2.0 and shift <= 30:
@@ -215,13 +215,13 @@ def gelu(node: OpNode, x: Array) -> Array:
 
 
 def _gelu_tanh(x: Array) -> Array:
-    """In float32, but for tanh."""
+    """In float32, except for tanh."""
     inner = np.float32(math.sqrt(2 / math.pi)) * (x + np.float32(0.044715) * x * x * x)
     return np.float32(0.5) * x * (np.float32(1) + np.tanh(inner.astype(np.float64)).astype(np.float32))
 
 
 def _gelu_erfc(x: Array) -> Array:
-    """In float32, but for erfc."""
+    """In float32, except for erfc."""
     argument = x * np.float32(-math.sqrt(0.5))
     erfc = np.array([math.erfc(value) for value in argument.reshape(-1)], np.float64).reshape(x.shape)
     return np.float32(0.5) * x * erfc.astype(np.float32)

@@ -16,7 +16,7 @@ from minilite.ops_shared.operator import OpNode, reference
     },
 )
 def add_n(node: OpNode, *inputs: Array) -> Array:  # noqa: ARG001
-    """One after the other; integers wrap."""
+    """Inputs are added one after the other; integers wrap."""
     y = inputs[0].copy()
     for x in inputs[1:]:
         y += x

@@ -1,4 +1,4 @@
-"""ARG_MAX and ARG_MIN: where along a dimension the largest or smallest element is."""
+"""ARG_MAX and ARG_MIN: the position of the largest or smallest element along a dimension."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from minilite.ops_shared.operator import OpNode, reference
 
 @reference("ARG_MAX", "ARG_MIN")
 def arg(node: OpNode, x: Array, axis: Array) -> Array:
-    """The first of equals; NaN is passed over."""
+    """The first of equal elements; NaN is skipped."""
     along = np.moveaxis(x, int(axis.ravel()[0]), 0)
     best, found = along[0].copy(), np.zeros(along.shape[1:], numpy_type(node.outputs[0].type))
     for k in range(1, len(along)):

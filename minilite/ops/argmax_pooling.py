@@ -1,4 +1,4 @@
-"""MaxPoolingWithArgmax2D, MaxUnpooling2D: maxima with their places in windows, and back; custom operators of
+"""MaxPoolingWithArgmax2D, MaxUnpooling2D: maxima of windows with their positions, and the reverse; custom operators of
 MediaPipe's models."""
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ def pool_options(data: bytes) -> Mapping[str, Any]:
     options=pool_options,
 )
 def pool(node: OpNode, x: Array) -> tuple[Array, Array]:
-    """Windows side by side, counted down their columns; what lies outside stands for the nearest element inside."""
+    """Adjacent windows; positions are counted down the columns. Outside the input, the nearest element inside is
+    used."""
     o = node.options
     same = o["padding"] == "SAME"
     down, across = (
@@ -68,7 +69,7 @@ def pool(node: OpNode, x: Array) -> tuple[Array, Array]:
     options=pool_options,
 )
 def unpool(node: OpNode, x: Array, indices: Array) -> Array:
-    """Zeros but for one element a window. Raises: KernelError."""
+    """Zeros except for one element per window. Raises: KernelError."""
     high, wide = node.options["filter_h"], node.options["filter_w"]
     which = indices.view(np.int32)
     wrong = ((which < 0) | (which >= high * wide)).ravel()

@@ -24,7 +24,7 @@ def _tensors(node: OpNode) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _is_quantized(node: OpNode) -> bool:
-    """8 bits always, 16 bits where there are scales."""
+    """Whether the node is quantized: 8 bits always, 16 bits if there are scales."""
     y = node.outputs[0]
     return y.type in _BYTES or (y.type == TensorType.INT16 and bool(y.quantization.scales))
 
@@ -46,10 +46,10 @@ def _is_quantized(node: OpNode) -> bool:
     },
 )
 def binary(node: OpNode, a: Array, b: Array) -> Array:
-    """y = clamp(a op b); integers wrap, NaN passes the clamp. Quantized types follow TFLite's reference kernels."""
+    """y = clamp(a op b); integers wrap, the clamp keeps NaN. Quantized types follow TFLite's reference kernels."""
     if _is_quantized(node):
         return (_quantized_mul if node.op == "MUL" else _quantized_add)(node, a, b)
-    if a.dtype.kind == "c":  # numpy's own product may keep more digits on its way
+    if a.dtype.kind == "c":  # numpy's own product may use more digits internally
         y = np.empty(np.broadcast_shapes(a.shape, b.shape), a.dtype)
         y.real, y.imag = a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real
         return y
@@ -58,7 +58,7 @@ def binary(node: OpNode, a: Array, b: Array) -> Array:
 
 
 def _limits(node: OpNode, dtype: np.dtype[Any]) -> tuple[Any, Any]:
-    """What the activation clamps to, as numbers of that type."""
+    """The limits of the activation, as numbers of that type."""
     low, high = ACTIVATION_LIMITS[activation(node)]
     if dtype.kind == "f":
         return dtype.type(low), dtype.type(high)
@@ -67,7 +67,7 @@ def _limits(node: OpNode, dtype: np.dtype[Any]) -> tuple[Any, Any]:
 
 
 def _requantize(node: OpNode, x: Array, multiplier: float) -> Array:
-    """Sums or products to the output, with double rounding and the activation's clamp."""
+    """Converts sums or products to the output, with double rounding and the activation's clamp."""
     y = node.outputs[0]
     scaled = fixed_point.multiply_by_quantized_multiplier(x, *fixed_point.quantize_multiplier(multiplier)).astype(
         np.int64
@@ -78,7 +78,7 @@ def _requantize(node: OpNode, x: Array, multiplier: float) -> Array:
 
 
 def _common_scale(node: OpNode) -> tuple[float, float]:
-    """Twice the larger input scale, and what sums in it, shifted left by 20 bits (15 of int16), are multiplied by."""
+    """Twice the larger input scale, and the multiplier for sums in that scale, shifted left by 20 bits (int16: 15)."""
     a, b, y = _tensors(node)
     common = 2 * max(a.quantization.scale, b.quantization.scale)
     return common, common / ((1 << (15 if y.type == TensorType.INT16 else 20)) * y.quantization.scale)
@@ -114,7 +114,7 @@ def _quantized_add(node: OpNode, *inputs: Array) -> Array:
 
 
 def _terms(node: OpNode, inputs: Sequence[Array], common: float, left: int) -> list[Array]:
-    """Both inputs less their zero points, shifted left, in a common scale."""
+    """Both inputs minus their zero points, shifted left, in a common scale."""
     terms = []
     for position, x in enumerate(inputs):
         q = input_of(node, position).quantization
@@ -126,7 +126,8 @@ def _terms(node: OpNode, inputs: Sequence[Array], common: float, left: int) -> l
 
 
 def _quantized_mul(node: OpNode, a: Array, b: Array) -> Array:
-    """TFLite's MulElementwise: the product less zero points, requantized; scales are multiplied in float32."""
+    """TFLite's MulElementwise: the product of inputs minus zero points, requantized; scales are multiplied in
+    float32."""
     zero_a, zero_b, _ = (tensor.quantization.zero_point for tensor in _tensors(node))
     x, y, z = (np.float32(tensor.quantization.scale) for tensor in _tensors(node))
     product = (a.astype(np.int64) - zero_a) * (b.astype(np.int64) - zero_b)
@@ -134,7 +135,7 @@ def _quantized_mul(node: OpNode, a: Array, b: Array) -> Array:
 
 
 def _squares_multiplier(node: OpNode) -> tuple[float, float]:
-    """The common scale of both terms, and what their squared difference is multiplied by."""
+    """The common scale of both terms, and the multiplier for their squared difference."""
     common, _ = _common_scale(node)
     return common, common * common / ((1 << 14) * node.outputs[0].quantization.scale)
 

@@ -1,4 +1,4 @@
-"""AudioSpectrogram, Mfcc: what recordings are made of, for networks that hear."""
+"""AudioSpectrogram, Mfcc: spectrograms and coefficients of recordings, for audio models."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from minilite.ops_shared.operator import OpNode, reference
     options=scalars,
 )
 def spectrogram(node: OpNode, x: Array) -> Array:
-    """Frames through a periodic Hann window, then zeros up to a power of two."""
+    """Frames times a periodic Hann window, padded with zeros to a power of two, and transformed."""
     window, stride = int(node.options["window_size"]), int(node.options["stride"])
     squared = node.options.get("magnitude_squared", False)
     length = 1 << (window - 1).bit_length()
@@ -43,7 +43,8 @@ def _mel(frequency: Array) -> Array:
     options=scalars,
 )
 def mfcc(node: OpNode, x: Array, rate: Array) -> Array:
-    """Magnitudes in triangular bands, equal on the mel scale; the cosine transform of their logarithms."""
+    """Sums magnitudes in triangular bands of equal width on the mel scale; then the cosine transform of their
+    logarithms."""
     upper, lower = (int(node.options.get(f"{end}_frequency_limit", 0)) for end in ("upper", "lower"))
     bands, coefficients = int(node.options["filterbank_channel_count"]), int(node.options["dct_coefficient_count"])
     hertz, bins = int(rate.ravel()[0]), x.shape[2]

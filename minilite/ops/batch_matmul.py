@@ -29,7 +29,7 @@ from minilite.ops_shared.weighted import quantize_rows
     },
 )
 def batch_matmul(node: OpNode, x: Array, y: Array) -> Array:
-    """x @ y, either transposed where the options say so; rows of hybrid products are quantized by themselves."""
+    """x @ y; the options may transpose either. In hybrid products each row is quantized by itself."""
     if node.options["adj_x"]:
         x = np.swapaxes(x, -1, -2)
     if node.options["adj_y"]:
@@ -45,7 +45,7 @@ def batch_matmul(node: OpNode, x: Array, y: Array) -> Array:
     if node.outputs[0].type == TensorType.INT32:
         return np.asarray((x.astype(np.int64) @ y.astype(np.int64)).astype(np.int32))
     total = (x.astype(np.int64) - before.zero_point) @ (y.astype(np.int64) - weights.zero_points[0])
-    products = np.float32(before.scale) * np.array(weights.scales, np.float32)  # one, or one for each column
+    products = np.float32(before.scale) * np.array(weights.scales, np.float32)  # one, or one per column
     multipliers = quantize_multipliers(products.astype(np.float64) / after.scale)
     scaled = (
         multiply_by_quantized_multiplier(total.astype(np.int32), *multipliers)
@@ -58,5 +58,5 @@ def batch_matmul(node: OpNode, x: Array, y: Array) -> Array:
 
 @reference("odml.runtime_bmm", rounding={"": "dot products within 8 eps of the sum of |x y|"}, options=scalars)
 def runtime_bmm(_: OpNode, x: Array, y: Array, lengths: Array) -> Array:  # noqa: ARG001  # whole matrices are multiplied
-    """x @ y, y transposed. The lengths in use bound work alone: what lies beyond them is masked by whoever reads it."""
+    """x @ y, with y transposed. The lengths in use only limit the work: readers mask everything beyond them."""
     return np.asarray((x.astype(np.float64) @ np.swapaxes(y, -1, -2).astype(np.float64)).astype(np.float32))

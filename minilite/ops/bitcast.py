@@ -11,7 +11,7 @@ from minilite.ops_shared.operator import OpNode, reference
 
 @reference("BITCAST")
 def bitcast(node: OpNode, x: Array) -> Array:
-    """Narrower elements gain a dimension after the last, wider ones lose the last."""
+    """With narrower elements, a last dimension is added; with wider ones, the last is removed."""
     to = np.dtype(numpy_type(node.outputs[0].type))
     if x.itemsize > to.itemsize:
         return np.frombuffer(x.tobytes(), to).reshape(*x.shape, x.itemsize // to.itemsize)

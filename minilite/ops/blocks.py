@@ -1,4 +1,5 @@
-"""DEPTH_TO_SPACE, SPACE_TO_DEPTH: blocks of pixels as channels. SPACE_TO_BATCH_ND, BATCH_TO_SPACE_ND: as batches."""
+"""DEPTH_TO_SPACE, SPACE_TO_DEPTH: convert between blocks of pixels and channels. SPACE_TO_BATCH_ND, BATCH_TO_SPACE_ND:
+and batches."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ def depth_to_space(node: OpNode, x: Array) -> Array:
 
 @reference("SPACE_TO_DEPTH")
 def space_to_depth(node: OpNode, x: Array) -> Array:
-    """The other way round."""
+    """The reverse: pixels become channels."""
     block = node.options["block_size"]
     n, height, width, depth = x.shape
     parts = x.reshape(n, height // block, block, width // block, block, depth).transpose(0, 1, 3, 2, 4, 5)
@@ -36,7 +37,7 @@ def space_to_depth(node: OpNode, x: Array) -> Array:
     },
 )
 def space_to_batch(node: OpNode, x: Array, block: Array, paddings: Array) -> Array:
-    """Padded, then each position in a block becomes a batch; those of one position lie together."""
+    """Pads; then each position in a block becomes a batch. Batches of one position are adjacent."""
     zero = node.outputs[0].quantization.zero_point if node.outputs[0].type in (T.INT8, T.UINT8, T.INT16) else 0
     m = len(block)
     padded = np.pad(x, [(0, 0), *paddings.tolist(), *[(0, 0)] * (x.ndim - 1 - m)], constant_values=zero)
@@ -49,7 +50,7 @@ def space_to_batch(node: OpNode, x: Array, block: Array, paddings: Array) -> Arr
 
 @reference("BATCH_TO_SPACE_ND")
 def batch_to_space(node: OpNode, x: Array, block: Array, crops: Array) -> Array:  # noqa: ARG001
-    """The other way round, then cropped."""
+    """The reverse, then crops."""
     m, by = len(block), block.tolist()
     batch = x.shape[0] // math.prod(by)
     parts = x.reshape(*by, batch, *x.shape[1:])

@@ -20,8 +20,8 @@ from minilite.ops_shared.tensors import input_of
     },
 )
 def cast(node: OpNode, x: Array) -> Array:
-    """Integers wrap, floats truncate towards 0 and saturate (NaN gives the highest value), to bool is x != 0; of
-    complex numbers the real part counts; bfloat16 is the upper half of a float32."""
+    """Integers wrap, floats truncate towards 0 and saturate (NaN gives the highest value), bool is x != 0; of complex
+    numbers the real part is used; bfloat16 is the upper half of a float32."""
     source, target = input_of(node).type, node.outputs[0].type
     if source == target:
         return x.copy()

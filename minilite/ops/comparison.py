@@ -25,7 +25,7 @@ _EQUALITIES = ("EQUAL", "NOT_EQUAL")
 
 
 def _scaled(node: OpNode) -> bool:
-    """8 bits always; 16 bits for equality, where there are scales."""
+    """Whether the node is quantized: 8 bits always; 16 bits for equality, if there are scales."""
     x = input_of(node)
     words = x.type == TensorType.INT16 and node.op in _EQUALITIES
     return x.type in _BYTES or (words and bool(x.quantization.scales))
@@ -43,7 +43,7 @@ def _scaled(node: OpNode) -> bool:
 )
 @through_f32
 def comparison(node: OpNode, a: Array, b: Array) -> Array:
-    """y = a < b and its like; quantized numbers are compared after TFLite's rescaling, strings by their bytes."""
+    """y = a < b etc.; quantized numbers are compared after TFLite's rescaling, strings by their bytes."""
     if _scaled(node):
         a, b = _rescaled(node, 0, a), _rescaled(node, 1, b)
     return np.asarray(_UFUNCS[node.op](a, b)).astype(np.bool_)

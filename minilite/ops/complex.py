@@ -1,4 +1,4 @@
-"""REAL, IMAG, COMPLEX_ABS: what a complex number is made of."""
+"""REAL, IMAG, COMPLEX_ABS: the parts and the size of complex numbers."""
 
 from __future__ import annotations
 

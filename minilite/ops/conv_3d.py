@@ -23,12 +23,12 @@ def _axes(node: OpNode, sides: Sequence[int], taps: Sequence[int]) -> list[Axis]
 
 
 def _padded(axes: Sequence[Axis]) -> list[int]:
-    """The sides that hold all windows and what they slide over."""
+    """The sizes of the padded input that covers all windows."""
     return [max(a.before + a.size, a.out * a.stride + (a.taps - 1) * a.dilation) for a in axes]
 
 
 def _taps(axes: Sequence[Axis]) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...]]]:
-    """Each tap, and where all windows have it."""
+    """Each tap, with its positions in all windows."""
     for tap in itertools.product(*(range(a.taps) for a in axes)):
         yield tap, tuple(a.seen(t) for a, t in zip(axes, tap, strict=True))
 
@@ -57,7 +57,7 @@ def conv(node: OpNode, x: Array, weights: Array, bias: Array | None = None) -> A
     },
 )
 def transpose(node: OpNode, shape: Array, weights: Array, x: Array, bias: Array | None = None) -> Array:
-    """Each voxel, times the weights, is added to the window of outputs it stands for; sums in float64."""
+    """Each voxel, times the weights, is added to its window of outputs; sums in float64."""
     dims = [int(dim) for dim in shape]
     axes = _axes(node, dims[1:4], weights.shape[:3])
     padded = np.zeros((dims[0], *_padded(axes), dims[4]))

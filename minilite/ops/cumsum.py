@@ -17,7 +17,7 @@ from minilite.ops_shared.operator import OpNode, reference
     },
 )
 def cumsum(node: OpNode, x: Array, axis: Array) -> Array:
-    """With the element itself or without it, from either end; integers wrap."""
+    """Sums include the element itself or not, and start from either end; integers wrap."""
     along = int(axis.ravel()[0])
     if not -x.ndim <= along < x.ndim:
         message = f"axis {along}, expected {-x.ndim} to {x.ndim - 1}"

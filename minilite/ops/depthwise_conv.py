@@ -1,4 +1,4 @@
-"""DEPTHWISE_CONV_2D: filters of (1, height, width, outputs); output o sees input channel o // multiplier only."""
+"""DEPTHWISE_CONV_2D: filters of (1, height, width, outputs); output o reads only input channel o // multiplier."""
 
 from __future__ import annotations
 

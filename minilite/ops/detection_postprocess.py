@@ -1,4 +1,4 @@
-"""TFLite_Detection_PostProcess: boxes around anchors, decoded, and of those that overlap the best."""
+"""TFLite_Detection_PostProcess: decodes boxes around anchors, and keeps the best of those that overlap."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _decoded(p: dict[str, Any], code: Array, anchors: Array) -> Array:
 
 
 def _overlaps(box: Array, others: Array) -> Array:
-    """The area that a box shares with others, over that of both together."""
+    """The intersection of a box with others, divided by the union."""
     area, areas = (np.prod(found[..., 2:] - found[..., :2], axis=-1) for found in (box, others))
     sides = np.minimum(box[2:], others[:, 2:]) - np.maximum(box[:2], others[:, :2])
     shared = np.prod(np.maximum(sides, np.float32(0)), axis=-1)
@@ -54,7 +54,7 @@ def _overlaps(box: Array, others: Array) -> Array:
 
 
 def _suppressed(p: dict[str, Any], corners: Array, scores: Array, most: int) -> list[int]:
-    """Boxes from the best on that no better one overlaps too much."""
+    """Boxes, best first, without those that a better one overlaps too much."""
     order = np.flatnonzero(scores >= np.float32(p["score"]))
     order = order[np.argsort(-scores[order], kind="stable")]
     chosen: list[int] = []
@@ -65,14 +65,14 @@ def _suppressed(p: dict[str, Any], corners: Array, scores: Array, most: int) -> 
 
 
 def _by_boxes(p: dict[str, Any], corners: Array, scores: Array) -> list[list[tuple[int, int]]]:
-    """For each box that stays, it with each of its best classes."""
+    """Each box that stays, with each of its best classes."""
     best = np.array([row[_best_classes(row, 1)[0]] for row in scores], np.float32)
     chosen = _suppressed(p, corners, best, p["most"])
     return [[(i, k) for k in _best_classes(scores[i], p["most_classes"])] for i in chosen]
 
 
 def _best_classes(row: Array, most: int) -> list[int]:
-    """By falling scores. The first is never passed over, even if it is NaN, which nothing exceeds."""
+    """Positions in order of descending scores. The first is always included, even if it is NaN."""
     first = 0
     for k in range(1, len(row)):
         first = k if row[k] > row[first] else first
@@ -81,7 +81,7 @@ def _best_classes(row: Array, most: int) -> list[int]:
 
 
 def _by_classes(p: dict[str, Any], corners: Array, scores: Array) -> list[list[tuple[int, int]]]:
-    """Each class by itself, then the best of all; of equals the first class."""
+    """Selects per class, then takes the best of all; of equal scores the first class."""
     most = min(p["most_of_class"], p["most"])
     found = [(i, k) for k in range(p["classes"]) for i in _suppressed(p, corners, scores[:, k], most)]
     found.sort(key=lambda pair: -float(scores[pair]))
@@ -96,7 +96,7 @@ def _by_classes(p: dict[str, Any], corners: Array, scores: Array) -> list[list[t
     options=scalars,
 )
 def detection(node: OpNode, code: Array, scores: Array, anchors: Array) -> tuple[Array, ...]:
-    """Boxes, classes, scores and how many there are; 0 for what no box was found for."""
+    """Boxes, classes, scores and their number; unused entries are 0."""
     p = _params(node.options)
     code, scores, anchors = (
         dequantize(array, input_of(node, i)) if array.dtype == np.uint8 else array

@@ -10,13 +10,13 @@ from minilite.ops_shared.operator import OpNode, reference
 
 @reference("MATRIX_DIAG")
 def diag(node: OpNode, x: Array) -> Array:  # noqa: ARG001
-    """Zeros beside the diagonal."""
+    """Zeros off the diagonal."""
     return np.where(np.eye(x.shape[-1], dtype=np.bool_), x[..., None], np.zeros((), x.dtype))
 
 
 @reference("MATRIX_SET_DIAG")
 def set_diag(node: OpNode, x: Array, diagonal: Array) -> Array:  # noqa: ARG001
-    """The input beside the diagonal."""
+    """The input off the diagonal."""
     y, at = x.copy(), np.arange(diagonal.shape[-1])
     y[..., at, at] = diagonal
     return y

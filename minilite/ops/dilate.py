@@ -1,4 +1,4 @@
-"""DILATE: the elements of each dimension drawn apart, with a value between them."""
+"""DILATE: inserts a value between the elements of each dimension."""
 
 from __future__ import annotations
 

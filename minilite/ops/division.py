@@ -37,7 +37,7 @@ def _check_divisor(divisor: Array, zero: int = 0) -> None:
     },
 )
 def div(node: OpNode, a: Array, b: Array) -> Array:
-    """y = clamp(a / b), integers towards zero; a divisor of 0 is for floats alone."""
+    """y = clamp(a / b), integers rounded towards zero; only floats may be divided by 0."""
     low, high = ACTIVATION_LIMITS[activation(node)]
     if a.dtype.kind == "f":
         with np.errstate(all="ignore"):
@@ -81,7 +81,7 @@ def _quantized_div(node: OpNode, a: Array, b: Array) -> Array:
     },
 )
 def floor_div(node: OpNode, a: Array, b: Array) -> Array:  # noqa: ARG001
-    """y = floor(a / b), of floats in float64; integers as they are, whatever the scales; the divisor is never 0."""
+    """y = floor(a / b), for floats in float64; integers without regard to scales; the divisor is never 0."""
     _check_divisor(b)
     if a.dtype.kind == "f":
         with np.errstate(all="ignore"):
@@ -97,7 +97,7 @@ def floor_div(node: OpNode, a: Array, b: Array) -> Array:  # noqa: ARG001
     },
 )
 def floor_mod(node: OpNode, a: Array, b: Array) -> Array:  # noqa: ARG001
-    """y = a - b * floor(a / b), with b's sign; of floats by fmod."""
+    """y = a - b * floor(a / b), with b's sign; for floats by fmod."""
     if a.dtype.kind != "f":
         _check_divisor(b)
     with np.errstate(all="ignore"):

@@ -14,7 +14,7 @@ from minilite.ops_shared.tensors import input_of
 
 
 def _rows(table: Array, indices: Array) -> Array:
-    """The rows of a table that indices name. Raises: KernelError."""
+    """The rows of a table at the indices. Raises: KernelError."""
     wrong = (indices < 0) | (indices >= len(table))
     if wrong.any():
         at = int(wrong.argmax())
@@ -30,7 +30,7 @@ def _rows(table: Array, indices: Array) -> Array:
     },
 )
 def lookup(node: OpNode, ids: Array, table: Array) -> Array:
-    """As they are; or as reals, bytes of u8 taken for s8 as in TFLite."""
+    """Rows as they are; or as reals, where u8 is read as s8, as in TFLite."""
     rows = _rows(table, ids)
     output = np.dtype(numpy_type(node.outputs[0].type))
     if node.outputs[0].type == input_of(node, 1).type:
@@ -51,7 +51,7 @@ def lookup(node: OpNode, ids: Array, table: Array) -> Array:
     },
 )
 def sparse(node: OpNode, ids: Array, places: Array, shape: Array, weights: Array, table: Array) -> Array:
-    """Rows that follow each other and name the same place are summed; means where the combiner says so."""
+    """Adjacent rows with the same output position are summed, or averaged if the combiner says so."""
     if shape.size and shape.min() < 0:
         message = f"dimension {int(shape.argmin())} of the dense shape is {shape.min()}"
         raise ShapeError(message)
@@ -75,7 +75,7 @@ def sparse(node: OpNode, ids: Array, places: Array, shape: Array, weights: Array
 
 @reference("HASHTABLE_LOOKUP")
 def keys(node: OpNode, wanted: Array, keys: Array, table: Array) -> tuple[Array, Array]:  # noqa: ARG001
-    """Keys are sorted; those that are not there give rows of zeros, or empty strings."""
+    """Keys are sorted; missing keys give rows of zeros, or empty strings."""
     at = np.searchsorted(keys, wanted)
     hits = np.append(keys, 0)[at] == wanted
     hits &= at < len(keys)

@@ -18,8 +18,7 @@ from minilite.ops_shared.tensors import input_of
     },
 )
 def extremum(node: OpNode, a: Array, b: Array) -> Array:
-    """y = a where it is greater (lesser), else b, so also where one is NaN; integers as they are, whatever the
-    scales."""
+    """y = a if it is greater (lesser), else b, also if one is NaN; integers without regard to scales."""
     x, y = (_real(node, array) for array in (a, b))
     return np.asarray(np.where(x > y if node.op == "MAXIMUM" else x < y, a, b))
 

@@ -1,4 +1,4 @@
-"""FILL, ZEROS_LIKE: one value everywhere. RANGE: numbers a step apart."""
+"""FILL, ZEROS_LIKE: one value everywhere. RANGE: equally spaced numbers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def zeros_like(node: OpNode, x: Array) -> Array:  # noqa: ARG001
     },
 )
 def range_values(node: OpNode, start: Array, limit: Array, delta: Array) -> Array:  # noqa: ARG001
-    """Sums, one step after the other, each rounded to the type."""
+    """Adds one step after the other; each sum is rounded to the type."""
     first, end, step = (value.reshape(()) for value in (start, limit, delta))
     if step == 0 or (end - first) * step < 0:
         message = f"no steps of {step} lead from {first} to {end}"

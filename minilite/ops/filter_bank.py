@@ -1,6 +1,6 @@
 """SignalFilterBank, SignalFilterBankSquareRoot, SignalFilterBankSpectralSubtraction, SignalPCAN, SignalFilterBankLog:
-energies of frequencies to loudness in bands, in integers; custom operators of TensorFlow Lite Micro's front end for
-audio. The noise that is subtracted only the engine knows, for it remembers what was heard."""
+from energies of frequencies to loudness in bands, in integers; custom operators of TensorFlow Lite Micro's front end
+for audio. Spectral subtraction has no reference, because its noise estimate is kept between runs by the engine."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from minilite.ops_shared.operator import OpNode, reference
     options=scalars,
 )
 def bank(node: OpNode, x: Array, weights: Array, rest: Array, *places: Array) -> Array:
-    """Each frequency is shared by two bands: by weight for this one, what is left for the next. Raises: KernelError."""
+    """Each frequency is shared by two bands: its weight goes to this one, the rest to the next. Raises: KernelError."""
     channels = int(node.options["num_channels"])
     weighed = min(len(weights), len(rest))
     sums = np.zeros((2, channels + 2), np.uint64)
@@ -48,7 +48,7 @@ def bank(node: OpNode, x: Array, weights: Array, rest: Array, *places: Array) ->
     },
 )
 def square_root(node: OpNode, x: Array, bits: Array) -> Array:  # noqa: ARG001
-    """To the nearest, but no more than half of the bits hold. Raises: KernelError."""
+    """Rounded to nearest, and limited to half of the bits. Raises: KernelError."""
     shift = int(bits.ravel()[0])
     if not 0 <= shift <= 31:
         message = f"the number of bits is {shift}, expected 0 to 31"
@@ -79,7 +79,7 @@ def _gains(noise: Array, gains: Array) -> Array:
     options=scalars,
 )
 def pcan(node: OpNode, x: Array, noise: Array, gains: Array) -> Array:
-    """Loudness times a gain that falls with the noise; small ones are squared."""
+    """Loudness times a gain that falls with the noise; small values are squared."""
     gain = _gains(noise, gains.ravel()).astype(np.int32).view(np.uint32).astype(np.uint64)
     ratio = (x.astype(np.uint64) * gain >> np.uint64(node.options["snr_shift"])).astype(np.uint32)
     return np.where(ratio < 2 << 12, ratio * ratio >> np.uint32(20), (ratio >> np.uint32(6)) - np.uint32(1 << 6))
@@ -93,7 +93,7 @@ def pcan(node: OpNode, x: Array, noise: Array, gains: Array) -> Array:
     options=scalars,
 )
 def log(node: OpNode, x: Array) -> Array:
-    """log2 by 128 lines, their slopes 128 times too flat; times log(2) and the scale, each rounded in Q16."""
+    """log2 by 128 lines, with slopes 128 times too flat as in TFLM; times log(2) and the scale, each rounded in Q16."""
     scaled = x << np.uint32(node.options["input_correction_bits"])
     safe = np.maximum(scaled, 1)
     whole = np.frexp(safe.astype(np.float64))[1].astype(np.int64) - 1

@@ -26,8 +26,8 @@ from minilite.ops_shared.operator import OpNode, reference
     },
 )
 def fully_connected(node: OpNode, x: Array, weights: Array, bias: Array | None = None) -> Array:
-    """y = clamp(bias + x @ weights.T); integers are requantized by one rounding of a float64 product, those of int16
-    weights by a multiplier of 16 bits.
+    """y = clamp(bias + x @ weights.T); integers are requantized by one rounding of a float64 product; with int16
+    weights, by a multiplier of 16 bits.
 
     Weights without depth give zeros, whatever the bias, as in TFLite."""
     outputs, depth = weights.shape

@@ -1,5 +1,5 @@
-"""GATHER: the slices of an axis that indices name; with batch_dims, each batch by indices of its own. GATHER_ND: by
-several axes."""
+"""GATHER: takes slices of an axis by index; with batch_dims, each batch has its own indices. GATHER_ND: by several
+axes."""
 
 from __future__ import annotations
 

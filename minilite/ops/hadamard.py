@@ -1,4 +1,4 @@
-"""aeq.hadamard_rotation: blocks of the last dimension turned by the Hadamard matrix of their size."""
+"""aeq.hadamard_rotation: multiplies blocks of the last dimension by the Hadamard matrix of their size."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from minilite.ops_shared.operator import OpNode, reference
     options=scalars,
 )
 def hadamard(node: OpNode, x: Array) -> Array:
-    """Sums and differences of numbers 1, 2, 4 ... apart, and one factor."""
+    """By sums and differences of numbers at distances 1, 2, 4 ..., and one factor."""
     size = int(node.options["hadamard_size"])
     if x.ndim not in (2, 3):
         message = f"the input must have 2 or 3 dimensions, its shape is {x.shape}"

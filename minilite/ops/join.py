@@ -1,4 +1,4 @@
-"""CONCATENATION along a dimension, PACK along a new one."""
+"""CONCATENATION: joins along a dimension. PACK: along a new one."""
 
 from __future__ import annotations
 

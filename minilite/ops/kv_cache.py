@@ -1,4 +1,4 @@
-"""odml.update_kv_cache: keys and values of some tokens take their places in a cache."""
+"""odml.update_kv_cache: writes keys and values of some tokens to their positions in a cache."""
 
 from __future__ import annotations
 

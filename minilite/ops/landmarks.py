@@ -1,7 +1,7 @@
-"""Landmarks2TransformMatrix, TransformTensorBilinear, TransformLandmarks: a crop around points, turned upright, and its
-points back in the image; custom operators of MediaPipe's models, in their second version.
+"""Landmarks2TransformMatrix, TransformTensorBilinear, TransformLandmarks: a crop around points, rotated upright; and
+its points mapped back to the image. Custom operators of MediaPipe's models, in their second version.
 
-Source of the rules: MediaPipe, mediapipe/util/tflite/operations. LiteRT has no kernels of them."""
+Source of the rules: MediaPipe, mediapipe/util/tflite/operations. LiteRT has no kernels for them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _crop_size(node: OpNode) -> tuple[int, int]:
     options=scalars,
 )
 def matrix(node: OpNode, x: Array) -> Array:
-    """From pixels of the crop: to its middle, to the size of what is around the points, turned, to where they are."""
+    """The matrix from pixels of the crop to the image: moves to its middle, scales, rotates, moves to the points."""
     options, (height, width) = node.options, _crop_size(node)
     left, right = int(options["left_rotation_idx"]), int(options["right_rotation_idx"])
     points = x[0, :, :2].astype(np.float64)
@@ -50,7 +50,7 @@ def matrix(node: OpNode, x: Array) -> Array:
     options=scalars,
 )
 def crop(node: OpNode, x: Array, matrix: Array) -> Array:
-    """Middles of pixels to middles of pixels, by lines between four; zeros outside of them."""
+    """Maps centres of pixels to centres of pixels, with bilinear interpolation; zeros outside the image."""
     height, width = _crop_size(node)
     rows = matrix.reshape(-1)[:8].reshape(2, 4)
     wide = rows.astype(np.float64)
@@ -79,7 +79,7 @@ def crop(node: OpNode, x: Array, matrix: Array) -> Array:
     },
 )
 def points(node: OpNode, x: Array, matrix: Array) -> Array:  # noqa: ARG001
-    """The first two numbers of each through the first two rows; a third stays."""
+    """Maps the first two numbers of each point by the first two rows; a third number does not change."""
     y = x.copy()
     for k, row in enumerate(matrix.reshape(-1)[:8].reshape(2, 4)):
         y[..., k] = row[0] * x[..., 0] + row[1] * x[..., 1] + row[3]

@@ -1,4 +1,4 @@
-"""LSH_PROJECTION: a bit for each seed, by which inputs that are much alike can be found."""
+"""LSH_PROJECTION: a hash with a bit per seed that is similar for similar inputs."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def fingerprint(s: bytes) -> int:
     },
 )
 def projection(node: OpNode, seeds: Array, x: Array, weights: Array | None = None) -> Array:
-    """The signs of sums, one element after the other in float64."""
+    """The signs of sums, which are added element by element in float64."""
     items = [np.ascontiguousarray(item).tobytes() for item in x]
     bits = np.zeros(seeds.shape, np.int64)
     for at, seed in np.ndenumerate(seeds):

@@ -1,5 +1,5 @@
-"""LSTM, UNIDIRECTIONAL_SEQUENCE_LSTM, BIDIRECTIONAL_SEQUENCE_LSTM: gates of weighted inputs, outputs and cells, kept
-between runs."""
+"""LSTM, UNIDIRECTIONAL_SEQUENCE_LSTM, BIDIRECTIONAL_SEQUENCE_LSTM: gates of weighted inputs, outputs and cells; states
+are kept between runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _logistic(x: Array) -> Array:
 
 
 def _normalized(x: Array) -> Array:
-    """Each row less its mean, over its standard deviation."""
+    """(row - mean) / standard deviation, for each row."""
     wide = x.astype(np.float64)
     centered = wide - wide.mean(axis=1, keepdims=True)
     return np.asarray((centered / np.sqrt((centered**2).mean(axis=1, keepdims=True) + 1e-8)).astype(np.float32))
@@ -35,7 +35,7 @@ def _sums(p: Operands, rows: Array, position: int) -> Array:
 
 
 def _gate(p: Operands, gate: int, x: Array, aux: Array | None, h: Array, c: Array) -> Array:
-    """What a gate's activation takes."""
+    """The sums of a gate, before its activation."""
     y = _sums(p, x, p.place.first + gate) + _sums(p, h, p.place.first + 4 + gate)
     if aux is not None:
         y = y + _sums(p, aux, p.place.aux + gate)
@@ -95,7 +95,7 @@ def _walk(p: Operands, x: Array, aux: Array | None, *, backward: bool = False) -
     },
 )
 def lstm(node: OpNode, x: Array, *inputs: Array | None) -> tuple[Array, ...]:
-    """Gives y and the new states of output and cell."""
+    """Returns y and the new states of output and cell."""
     return _walk(Operands(node, (x, *inputs), ONE), x, None)
 
 
@@ -114,8 +114,7 @@ def lstm(node: OpNode, x: Array, *inputs: Array | None) -> tuple[Array, ...]:
     },
 )
 def basic_or_full(node: OpNode, x: Array, *inputs: Array | None) -> tuple[Array, ...]:
-    """As `lstm`; the basic kernel instead gives output, cell, what the weights met and what they made of
-    it."""
+    """Like `lstm`; but the basic kernel returns output, cell, the joined input of the weights, and its products."""
     if node.options["kernel_type"] == "FULL":
         full: tuple[Array, ...] = lstm(node, x, *inputs)
         return full
@@ -146,10 +145,10 @@ def basic_or_full(node: OpNode, x: Array, *inputs: Array | None) -> tuple[Array,
     },
 )
 def bidirectional(node: OpNode, x: Array, *inputs: Array | None) -> tuple[Array, ...]:
-    """Gives the outputs, one after the other where they are merged, and the new states of both directions."""
+    """Returns the outputs (concatenated if they are merged), and the new states of both directions."""
     forward, backward = (Operands(node, (x, *inputs), place) for place in (FORWARD, BACKWARD))
     aux = forward.at(39)
-    crossed = forward.at(FORWARD.aux + FORGET) is not None  # else the auxiliary input is what goes backwards
+    crossed = forward.at(FORWARD.aux + FORGET) is not None  # else aux is the input of the backward direction
     y, *states = _walk(forward, x, aux if crossed else None)
     other, *more = _walk(backward, x if aux is None or crossed else aux, aux if crossed else None, backward=True)
     outputs = (np.concatenate([y, other], axis=-1),) if node.options["merge_outputs"] else (y, other)

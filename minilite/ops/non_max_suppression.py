@@ -1,5 +1,5 @@
-"""NON_MAX_SUPPRESSION_V4, _V5: of boxes that overlap too much the best alone; _V5 lowers the scores of those that
-overlap somewhat."""
+"""NON_MAX_SUPPRESSION_V4, _V5: keep only the best of boxes that overlap too much; _V5 also lowers the scores of boxes
+that overlap somewhat."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from minilite.ops_shared.operator import OpNode, reference
 
 
 def _least(a: Array, b: Array) -> Array:
-    """The first where NaN cannot be compared, as in LiteRT."""
+    """The larger one; the first if either is NaN, as in LiteRT."""
     return np.where(b < a, b, a)
 
 
@@ -22,7 +22,7 @@ def _most(a: Array, b: Array | np.float32) -> Array:
 
 
 def _overlap(a: Array, b: Array) -> np.float32:
-    """The area that two boxes, given by any two corners, share over that of both together."""
+    """The intersection of two boxes, given by any two opposite corners, divided by their union."""
     low_a, high_a, low_b, high_b = (f(x[:2], x[2:]) for x in (a, b) for f in (_least, _most))
     with np.errstate(invalid="ignore", over="ignore"):
         area_a, area_b = (np.prod(high - low) for low, high in ((low_a, high_a), (low_b, high_b)))
@@ -35,8 +35,8 @@ def _overlap(a: Array, b: Array) -> np.float32:
 def _selected(
     boxes: Array, scores: Array, most: int, limit: np.float32, least: np.float32, sigma: np.float32
 ) -> list[tuple[int, np.float32]]:
-    """The boxes and their scores, the best first; of equals the first. What is selected becomes a candidate again, as
-    in TFLite: it then overlaps itself, unless it has no area."""
+    """The boxes and their scores, best first; of equal scores, the first box. A selected box becomes a candidate again,
+    as in TFLite: it then overlaps itself, unless it has no area."""
     heap = [(-score, i, 0) for i, score in enumerate(scores) if score > least]
     heapq.heapify(heap)
     chosen: list[tuple[int, np.float32]] = []
@@ -69,7 +69,7 @@ def _selected(
 def nms(
     node: OpNode, boxes: Array, scores: Array, most: Array, limit: Array, least: Array, sigma: Array | None = None
 ) -> tuple[Array, ...]:
-    """Indices, with sigma scores too, and how many there are; what is left is 0."""
+    """Indices, their scores (with sigma), and their number; unused entries are 0."""
     count = int(most.ravel()[0])
     spread = np.float32(0) if sigma is None else sigma.ravel()[0]
     if count < 0:

@@ -83,7 +83,7 @@ def response(node: OpNode, x: Array) -> Array:
     options=scalars,
 )
 def rms_norm(node: OpNode, x: Array, gamma: Array | None = None) -> Array:
-    """x / sqrt(mean of x^2 + epsilon) by rows, times a factor for each channel."""
+    """x / sqrt(mean of x^2 + epsilon) by rows, times a factor per channel."""
     wide = x.astype(np.float64)
     y = wide / np.sqrt((wide * wide).mean(-1, keepdims=True) + float(np.float32(node.options["epsilon"])))
     return np.asarray(y if gamma is None else y * gamma, np.float32)

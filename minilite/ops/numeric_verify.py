@@ -1,4 +1,4 @@
-"""NumericVerify: how far quantized numbers are from those they stand for, in models made to find that out."""
+"""NumericVerify: the difference between quantized numbers and their float originals, in models made to measure it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from minilite.ops_shared.tensors import input_of
 
 
 def _tolerance(node: OpNode) -> float:
-    """In steps; infinity where nothing ends the run."""
+    """The tolerance in steps; infinity if differences never end the run."""
     steps = float(node.options.get("tolerance", 0))
     return steps if node.options.get("log_if_failed", False) and steps >= 0.1 else math.inf
 
@@ -28,7 +28,7 @@ def _tolerance(node: OpNode) -> float:
     options=scalars,
 )
 def verify(node: OpNode, x: Array, expected: Array) -> Array:
-    """The differences; one of more steps than the tolerance ends the run."""
+    """The differences; one above the tolerance ends the run."""
     real = x.astype(np.float32) if x.dtype == np.float16 else dequantize(x, input_of(node))
     y = np.asarray(real - expected)
     most = np.float32(_tolerance(node)) * np.float32(input_of(node).quantization.scale)

@@ -10,7 +10,7 @@ from minilite.ops_shared.operator import OpNode, reference
 
 
 def _quantized(node: OpNode) -> bool:
-    """Whether the integers stand for reals: uint8 always does."""
+    """Whether the tensor is quantized; uint8 always is."""
     x = node.inputs[0]
     return x is not None and (x.type == T.UINT8 or (x.type in (T.INT8, T.INT16) and bool(x.quantization.scales)))
 
@@ -29,6 +29,6 @@ def mirror_pad(node: OpNode, x: Array, paddings: Array) -> Array:
     if (paddings < 0).any() or (paddings > most[:, None]).any():
         message = f"paddings {paddings.tolist()} of the shape {x.shape}"
         raise ValueError(message)
-    if x.size == 0:  # which numpy does not reflect
+    if x.size == 0:  # numpy does not reflect empty arrays
         return np.zeros(np.array(x.shape) + paddings.sum(axis=1), x.dtype)
     return np.pad(x, paddings, mode=node.options["mode"].lower())

@@ -1,6 +1,6 @@
 """AVERAGE_POOL_2D, MAX_POOL_2D, L2_POOL_2D: over the part of each window that lies inside the input.
 
-Quantized inputs and outputs are taken to have the same scale and zero point, as in TFLite.
+Quantized inputs and outputs are assumed to have the same scale and zero point, as in TFLite.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from minilite.ops_shared.operator import OpNode, reference
     },
 )
 def average_pool(node: OpNode, x: Array) -> Array:
-    """The mean; of integers, the nearest integer, ties away from zero."""
+    """The mean; for integers, rounded to nearest, ties away from zero."""
     down, across = window.axes(node, x, node.options["filter_height"], node.options["filter_width"])
     inside = np.ones((1, *x.shape[1:3], 1), np.int32)
     counts = sum(seen for _, _, seen in window.taps(inside, down, across))

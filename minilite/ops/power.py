@@ -17,7 +17,7 @@ from minilite.ops_shared.operator import OpNode, reference
     },
 )
 def pow_values(node: OpNode, a: Array, b: Array) -> Array:  # noqa: ARG001
-    """y = a^b; integers wrap, their exponents are not below 0."""
+    """y = a^b; integers wrap, and their exponents must not be negative."""
     if a.dtype.kind == "i" and (b < 0).any():
         at = int(np.argmax(b.reshape(-1) < 0))
         raise ValueError(f"exponent {b.flat[at]} of element {at} is below 0")
@@ -35,5 +35,6 @@ def pow_values(node: OpNode, a: Array, b: Array) -> Array:  # noqa: ARG001
 )
 @through_f32
 def atan2(node: OpNode, a: Array, b: Array) -> Array:  # noqa: ARG001
-    """The angle of the point (b, a). LiteRT takes inputs of two shapes as well, but reads after the shorter one."""
+    """The angle of the point (b, a). LiteRT accepts inputs of different shapes, but then reads past the end of the
+    shorter one."""
     return np.asarray(np.arctan2(a.astype(np.float64), b.astype(np.float64)).astype(a.dtype))

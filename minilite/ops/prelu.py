@@ -1,4 +1,4 @@
-"""PRELU: x, below 0 times alpha, which broadcasts to x."""
+"""PRELU: x if x >= 0, else alpha * x; alpha broadcasts to x."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from minilite.ops_shared.tensors import input_of
     },
 )
 def prelu(node: OpNode, x: Array, alpha: Array) -> Array:
-    """y = x where x >= 0, else x * alpha. Quantized: a multiplier for either."""
+    """y = x where x >= 0, else x * alpha. Quantized: a multiplier for each case."""
     if x.dtype.kind == "f":
         with np.errstate(all="ignore"):
             return np.asarray(np.where(x >= 0, x, x * alpha))

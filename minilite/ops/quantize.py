@@ -1,5 +1,5 @@
-"""QUANTIZE and DEQUANTIZE: between real numbers and integers, and between integers of different scales; DENSIFY, whose
-sparse constants stand before a DEQUANTIZE."""
+"""QUANTIZE and DEQUANTIZE: convert between real numbers and integers, and between integers of different scales;
+DENSIFY: makes sparse constants dense, often before a DEQUANTIZE."""
 
 from __future__ import annotations
 
@@ -48,5 +48,5 @@ def dequantize(node: OpNode, x: Array) -> Array:
 
 @reference("DENSIFY")
 def densify(node: OpNode, _: Array) -> Array:
-    """Stored values where their indices say, zeros elsewhere."""
+    """Stored values at their positions, zeros elsewhere."""
     return dense_values(node, input_of(node))

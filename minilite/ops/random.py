@@ -1,5 +1,5 @@
-"""RANDOM_UNIFORM, RANDOM_STANDARD_NORMAL, MULTINOMIAL: random numbers, which only the engine draws, for it remembers
-how far a sequence is. STABLEHLO_RNG_BIT_GENERATOR: random bits from a state that is given and given back."""
+"""RANDOM_UNIFORM, RANDOM_STANDARD_NORMAL, MULTINOMIAL: random numbers; only the engine draws them, because it keeps the
+position in the sequence. STABLEHLO_RNG_BIT_GENERATOR: random bits from a state that is an input and an output."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ def _is_threefry(node: OpNode) -> int:
     },
 )
 def bits(node: OpNode, state: Array) -> tuple[Array, Array]:
-    """Words 0 and 1 of the state are the key, 2 and 3 count; without words 4 and 5 the key stands in for them."""
+    """Words 0 and 1 of the state are the key, 2 and 3 the counter; if words 4 and 5 are missing, the key is used for
+    them."""
     words = state.view(np.uint32).tolist()
     key, count = (words[0], words[1]), words[2] | words[3] << 32
     output = node.outputs[1]

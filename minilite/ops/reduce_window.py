@@ -1,4 +1,4 @@
-"""REDUCE_WINDOW, STABLEHLO_REDUCE_WINDOW: what the elements in each window come to."""
+"""REDUCE_WINDOW, STABLEHLO_REDUCE_WINDOW: reduce the elements in each window to one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BY_OPERATOR = {
     "STABLEHLO_MAXIMUM": "MAXIMUM", "MINIMUM": "MINIMUM", "STABLEHLO_MINIMUM": "MINIMUM", "LOGICAL_AND": "ALL",
     "STABLEHLO_AND": "ALL", "LOGICAL_OR": "ANY",
 }  # fmt: skip
-"""Which function the one operator of a subgraph stands for."""
+"""The function for the only operator of a subgraph."""
 
 
 def _function(node: OpNode) -> str:
@@ -71,7 +71,7 @@ def _reduced(
     },
 )
 def window(node: OpNode, x: Array, start: Array, window: Array, strides: Array, dilations: Array) -> Array:
-    """Whole windows alone."""
+    """Only whole windows."""
     return _reduced(node, x, start.ravel()[0], window.tolist(), strides.tolist(), dilations.tolist())
 
 
@@ -83,7 +83,7 @@ def window(node: OpNode, x: Array, start: Array, window: Array, strides: Array, 
     },
 )
 def stablehlo(node: OpNode, x: Array, start: Array) -> Array:
-    """Elements drawn apart and padded with the value to begin with, which so counts again."""
+    """Elements are spread out and padded with the initial value, which therefore counts more than once."""
     options, value = node.options, start.ravel()[0]
     apart, padding = tuple(options["base_dilations"]), np.array(tuple(options["padding"])).reshape(-1, 2)
     spread = np.full(

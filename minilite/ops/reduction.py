@@ -39,8 +39,8 @@ def _over(x: Array, axes: Array) -> tuple[int, ...]:
     },
 )
 def mean(node: OpNode, x: Array, axes: Array) -> Array:
-    """The sum over the axes by their count; of no elements NaN or 0. Integers divide towards 0, quantized ones as
-    TFLite."""
+    """The sum over the axes divided by the count; without elements NaN or 0. Integers are rounded towards 0, quantized
+    ones like TFLite."""
     over, keep = _over(x, axes), bool(node.options["keep_dims"])
     count = int(np.prod([x.shape[axis] for axis in over], dtype=np.int64))
     if x.dtype == np.float32:
@@ -90,7 +90,7 @@ def sum_values(node: OpNode, x: Array, axes: Array) -> Array:
 
 
 def _start(node: OpNode, x: Array) -> Any:
-    """What REDUCE_MAX and REDUCE_MIN begin with: the other end of the type."""
+    """The initial value of REDUCE_MAX and REDUCE_MIN: the other end of the type."""
     if x.dtype == np.bool_:
         return node.op == "REDUCE_MIN"
     info: Any = np.finfo(x.dtype) if x.dtype.kind == "f" else np.iinfo(x.dtype)
@@ -105,7 +105,7 @@ def _start(node: OpNode, x: Array) -> Any:
     },
 )
 def limit(node: OpNode, x: Array, axes: Array) -> Array:
-    """The largest or smallest element; of none the other end of the type, and NaN is passed over."""
+    """The largest or smallest element; without elements the other end of the type; NaN is skipped."""
     function: Any = np.fmax if node.op == "REDUCE_MAX" else np.fmin
     keep = bool(node.options["keep_dims"])
     return np.asarray(function.reduce(x, axis=_over(x, axes), keepdims=keep, initial=_start(node, x)), x.dtype)
@@ -130,7 +130,7 @@ def prod(node: OpNode, x: Array, axes: Array) -> Array:
 
 
 def _quantized_prod(node: OpNode, x: Array, over: tuple[int, ...]) -> Array:
-    """In the order of the elements; of none it is 1."""
+    """In the order of the elements; 1 without elements."""
     before, after = input_of(node).quantization, node.outputs[0].quantization
     kept = [axis for axis in range(x.ndim) if axis not in over]
     outer = tuple(x.shape[axis] for axis in kept)

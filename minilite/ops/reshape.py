@@ -1,4 +1,4 @@
-"""RESHAPE, SQUEEZE, EXPAND_DIMS: the same elements under another shape. SHAPE, RANK: a shape, or its length, as a
+"""RESHAPE, SQUEEZE, EXPAND_DIMS: the same elements with another shape. SHAPE, RANK: a shape, or its length, as a
 tensor."""
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from minilite.ops_shared.options import numbers
     },
 )
 def reshape(node: OpNode, x: Array, shape: Array | None = None) -> Array:
-    """numpy's reshape; where 0 elements leave -1 open, the dimensions other than 0 decide."""
+    """numpy's reshape; if -1 is ambiguous because there are 0 elements, the dimensions other than 0 decide."""
     if shape is not None and shape.dtype == np.int32 and shape.ndim == 1:
         target = [int(dim) for dim in shape]
     else:
         target = numbers(node, "new_shape").tolist()
-        target = [] if target == [0] else target  # how old files write a scalar's shape
+        target = [] if target == [0] else target  # old files write a scalar's shape like this
     if x.size == 0 and -1 in target:
         by_others = math.prod(dim or 1 for dim in x.shape) // math.prod(abs(dim) or 1 for dim in target)
         target[target.index(-1)] = by_others if 0 in target else 0
@@ -40,7 +40,7 @@ def shape(node: OpNode, x: Array) -> Array:
 
 @reference("SQUEEZE")
 def squeeze(node: OpNode, x: Array) -> Array:
-    """numpy's squeeze; without dimensions in the options all of 1 go."""
+    """numpy's squeeze; without dimensions in the options, all dimensions of 1 are removed."""
     dims = node.options["squeeze_dims"]
     return np.squeeze(x, tuple(int(dim) for dim in dims) if dims is not None and len(dims) else None)
 

@@ -1,4 +1,4 @@
-"""RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR: height and width made new."""
+"""RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR: change height and width."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _scale(node: OpNode, size: int, out: int) -> np.float32:
 
 
 def _real(node: OpNode, size: int, out: int) -> tuple[Array, Array, Array]:
-    """Of each output row: the input rows it lies between, and the part that the second one has."""
+    """For each output row: the two input rows that it lies between, and the weight of the second."""
     i, scale = np.arange(out, dtype=np.float32), _scale(node, size, out)
     half = np.float32(0.5)
     at = (i + half) * scale - half if node.options["half_pixel_centers"] else i * scale
@@ -26,7 +26,7 @@ def _real(node: OpNode, size: int, out: int) -> tuple[Array, Array, Array]:
 
 
 def _fixed(node: OpNode, size: int, out: int) -> tuple[Array, Array, Array]:
-    """The same with parts of 1024, as TFLite's integer kernel has them."""
+    """The same with weights in 1024ths, as in TFLite's integer kernel."""
     corners = int(bool(node.options["align_corners"] and out > 1))
     scale = (1024 * (size - corners) + (out - corners) // 2) // (out - corners)
     at = np.arange(out, dtype=np.int64) * scale
@@ -45,7 +45,7 @@ def _fixed(node: OpNode, size: int, out: int) -> tuple[Array, Array, Array]:
     },
 )
 def bilinear(node: OpNode, x: Array, size: Array) -> Array:
-    """Each output is blended of the four inputs around it."""
+    """Each output is blended from the four inputs around it."""
     height, width = (int(s) for s in size)
     real = x.dtype in (np.float32, np.uint8)
     find, one = (_real, np.float32(1)) if real else (_fixed, 1024)

@@ -11,7 +11,7 @@ from minilite.ops_shared.operator import OpNode, reference
 
 @reference("REVERSE_SEQUENCE")
 def reverse_sequence(node: OpNode, x: Array, lengths: Array) -> Array:
-    """Index k of the batch dimension has its first lengths[k] elements turned round."""
+    """At index k of the batch dimension, the first lengths[k] elements are reversed."""
     along, across = node.options["seq_dim"], node.options["batch_dim"]
     y = x.copy()
     source, target = (np.moveaxis(array, (across, along), (0, 1)) for array in (x, y))

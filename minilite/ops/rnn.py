@@ -14,8 +14,8 @@ AUX = 9
 def _walk(
     node: OpNode, inputs: tuple[Array | None, ...], first: int, x: Array, aux: int = 0, *, backward: bool = False
 ) -> tuple[Array, Array]:
-    """The outputs of all steps of one direction, whose operands stand from `first` on, and the last; `aux` is the input
-    that has the weights of the auxiliary input, 0 for none."""
+    """The outputs of all steps of one direction, and the last one. Its operands begin at input `first`; `aux` is the
+    input with the weights for the auxiliary input, 0 = none."""
     weights, recurrent, bias, h = (np.asarray(array) for array in inputs[first : first + 4])
     y = np.empty((*x.shape[:-1], len(bias)), np.float32)
     for at in times(x.shape, time_major=bool(node.options.get("time_major", True)), backward=backward):
@@ -34,7 +34,7 @@ def _walk(
     },
 )
 def rnn(node: OpNode, *inputs: Array) -> tuple[Array, Array]:
-    """Gives y and the new state."""
+    """Returns y and the new state."""
     return _walk(node, inputs, 1, inputs[0])
 
 
@@ -49,8 +49,8 @@ def rnn(node: OpNode, *inputs: Array) -> tuple[Array, Array]:
     },
 )
 def bidirectional(node: OpNode, x: Array, *rest: Array | None) -> tuple[Array, ...]:
-    """Gives the outputs, one after the other where they are merged, and both states. An auxiliary input without
-    weights is what goes backwards."""
+    """Returns the outputs (concatenated if they are merged), and both states. An auxiliary input without weights is the
+    input of the backward direction."""
     inputs = (x, *rest, None, None, None)
     aux = inputs[AUX]
     crossed = aux is not None and inputs[AUX + 1] is not None

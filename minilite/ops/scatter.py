@@ -1,4 +1,4 @@
-"""Elements put where indices say: SCATTER_ND adds slices up, SPARSE_TO_DENSE puts single ones, DYNAMIC_UPDATE_SLICE a
+"""Writes elements at indices: SCATTER_ND adds slices up, SPARSE_TO_DENSE writes single elements, DYNAMIC_UPDATE_SLICE a
 block."""
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from minilite.ops_shared.operator import OpNode, reference
 
 
 def _shape(values: Array) -> tuple[int, ...]:
-    """The shape that a tensor's values say. Raises: ShapeError."""
+    """The shape given by a tensor's values. Raises: ShapeError."""
     if values.size and values.min() < 0:
         message = f"dimension {int(values.argmin())} of the output's shape is {values.min()}"
         raise ShapeError(message)
@@ -22,7 +22,7 @@ def _shape(values: Array) -> tuple[int, ...]:
 
 
 def _at(indices: Array, shape: tuple[int, ...]) -> tuple[Array, ...]:
-    """Rows of indices as one array a dimension. Raises: KernelError."""
+    """Rows of indices as one array per dimension. Raises: KernelError."""
     outside = (indices < 0) | (indices >= np.array(shape[: indices.shape[-1]], np.int64))
     if outside.any():
         row, dimension = np.argwhere(outside)[0]
@@ -40,7 +40,7 @@ def _at(indices: Array, shape: tuple[int, ...]) -> tuple[Array, ...]:
     },
 )
 def scatter_nd(node: OpNode, indices: Array, updates: Array, shape: Array) -> Array:  # noqa: ARG001
-    """Slices that meet are added up, truth values by "or"; integers wrap."""
+    """Slices with the same index are added up, truth values by "or"; integers wrap."""
     dims, depth = _shape(shape), indices.shape[-1]
     rows = indices.reshape(math.prod(indices.shape[:-1]), depth)
     y = np.zeros((math.prod(dims[:depth]), math.prod(dims[depth:])), updates.dtype)
@@ -52,7 +52,7 @@ def scatter_nd(node: OpNode, indices: Array, updates: Array, shape: Array) -> Ar
 
 @reference("SPARSE_TO_DENSE")
 def sparse_to_dense(node: OpNode, indices: Array, shape: Array, values: Array, standing: Array) -> Array:  # noqa: ARG001
-    """Of values that meet, the last stays."""
+    """Of values with the same index, the last stays."""
     dims = _shape(shape)
     y = np.full(dims, standing.ravel()[0], values.dtype)
     rows = indices.reshape(-1, 1) if indices.ndim < 2 else indices
@@ -64,7 +64,7 @@ def sparse_to_dense(node: OpNode, indices: Array, shape: Array, values: Array, s
 
 @reference("DYNAMIC_UPDATE_SLICE")
 def update(node: OpNode, x: Array, update: Array, starts: Array) -> Array:  # noqa: ARG001
-    """Start indices are cut to those that leave the update inside."""
+    """Start indices are clamped so that the update lies inside."""
     y = x.copy()
     firsts = np.clip(starts.astype(np.int64), 0, np.subtract(x.shape, update.shape))
     y[tuple(slice(first, first + size) for first, size in zip(firsts, update.shape, strict=True))] = update

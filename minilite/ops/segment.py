@@ -1,4 +1,4 @@
-"""SEGMENT_SUM and UNSORTED_SEGMENT_SUM, _PROD, _MAX, _MIN: rows put together by the segment each belongs to."""
+"""SEGMENT_SUM and UNSORTED_SEGMENT_SUM, _PROD, _MAX, _MIN: reduce rows by segment."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FUNCTIONS: dict[str, Any] = {"SUM": np.add, "PROD": np.multiply, "MAX": np.maxi
 
 
 def _start(kind: str, dtype: np.dtype[Any]) -> Any:
-    """What a segment begins with, and one without rows keeps."""
+    """The initial value of a segment; segments without rows keep it."""
     info: Any = np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)
     return {"SUM": 0, "PROD": 1, "MAX": info.min, "MIN": info.max}[kind]
 
@@ -23,7 +23,7 @@ def _start(kind: str, dtype: np.dtype[Any]) -> Any:
     "SEGMENT_SUM", "UNSORTED_SEGMENT_SUM", "UNSORTED_SEGMENT_PROD", "UNSORTED_SEGMENT_MAX", "UNSORTED_SEGMENT_MIN"
 )
 def segment(node: OpNode, x: Array, ids: Array, count: Array | None = None) -> Array:
-    """Negative segment numbers are passed over; integers wrap."""
+    """Negative segment numbers are skipped; integers wrap."""
     kind = node.op.rpartition("_")[2]
     segments = int(count.ravel()[0]) if count is not None else int(ids[-1]) + 1 if ids.size else 0
     flat = ids.ravel()

@@ -16,7 +16,7 @@ from minilite.ops_shared.operator import OpNode, reference
     },
 )
 def select(node: OpNode, condition: Array, x: Array, y: Array) -> Array:
-    """numpy's where; SELECT's condition may be of one dimension, the first."""
+    """numpy's where; SELECT's condition may have only the first dimension."""
     if node.op == "SELECT" and condition.ndim == 1:
         condition = condition.reshape(-1, *[1] * (x.ndim - 1))
     return np.asarray(np.where(condition, x, y))

@@ -20,7 +20,7 @@ from minilite.ops_shared.operator import OpNode, reference
     options=scalars,
 )
 def window(node: OpNode, x: Array, window: Array) -> Array:
-    """Products, so many bits of which are cut off, saturated."""
+    """Products, shifted right and saturated."""
     products = x.astype(np.int32) * window >> node.options["shift"]
     return np.asarray(np.clip(products, -(1 << 15), (1 << 15) - 1).astype(np.int16))
 
@@ -32,14 +32,14 @@ def window(node: OpNode, x: Array, window: Array) -> Array:
     },
 )
 def auto_scale(node: OpNode, x: Array) -> tuple[Array, Array]:  # noqa: ARG001
-    """As many bits to the left as the largest of all leaves free."""
+    """Shifts all numbers left by as many bits as the largest leaves free."""
     most = int(np.abs(x.astype(np.int32)).max(initial=0))
     bits = max(15 - most.bit_length(), 0) if most else 0
     return x << np.int16(bits), np.array(bits, np.int32)
 
 
 class _Fixed:
-    """Complex numbers of 16 or 32 bits as (real, imaginary) in int64, `bits` after the point."""
+    """Complex numbers of 16 or 32 bits as (real, imaginary) in int64, with `bits` fraction bits."""
 
     def __init__(self, bits: int, *, inverse: bool) -> None:
         self.bits, self.sign = bits, 1 if inverse else -1
@@ -61,11 +61,11 @@ class _Fixed:
         return np.floor(0.5 + one * np.stack([np.cos(phases), np.sin(phases)])).astype(np.int64)
 
     def turned(self, a: Array) -> Array:
-        """By a quarter, the way the transform goes."""
+        """Rotates by a quarter turn, in the direction of the transform."""
         return self.wrap(np.stack([-a[1], a[0]]) * self.sign)
 
     def transform(self, x: Array, step: int = 1) -> Array:
-        """Divided by its length: by 4 as often as that goes, the last pass by 2."""
+        """The transform divided by its length: passes divide by 4, the last one by 2 if needed."""
         n = x.shape[-1]
         if n == 1:
             return x
@@ -81,7 +81,7 @@ class _Fixed:
         return self.wrap(np.concatenate([even + added, odd + gap, even - added, odd - gap], -1))
 
     def halves(self, x: Array) -> tuple[Array, Array]:
-        """What numbers 1 ... n / 2 and their mirrors have in common, and their difference, turned to its place."""
+        """For numbers 1 ... n / 2 and their mirrors: half their sum, and half their difference, rotated."""
         n = x.shape[-1]
         at = np.arange(1, n // 2 + 1)
         a, mirror = self.parted(x[..., at], 2), x[..., n - at]
@@ -91,7 +91,7 @@ class _Fixed:
 
 
 def _rows(x: Array, pairs: int) -> Array:
-    """Rows of pairs as (real and imaginary, rows, pairs), zeros after them."""
+    """Rows of pairs as (real and imaginary, rows, pairs), padded with zeros."""
     rows = x.reshape(math.prod(x.shape[:-1]), x.shape[-1]).astype(np.int64)
     filled = np.pad(rows, ((0, 0), (0, 2 * pairs - x.shape[-1])))
     return np.moveaxis(filled.reshape(len(rows), pairs, 2), 2, 0)
@@ -109,7 +109,7 @@ def _rows(x: Array, pairs: int) -> Array:
     options=scalars,
 )
 def rfft(node: OpNode, x: Array) -> Array:
-    """Pairs of neighbours as complex numbers, then the two halves told apart; floats by numpy, in float64."""
+    """Transforms pairs of neighbours as complex numbers, then separates the two halves; floats by numpy, in float64."""
     n = int(node.options["fft_length"])
     shape = (*x.shape[:-1], n + 2)
     if x.dtype == np.float32:
@@ -139,7 +139,7 @@ def rfft(node: OpNode, x: Array) -> Array:
     options=scalars,
 )
 def irfft(node: OpNode, x: Array) -> Array:
-    """The way back; that of floats divides by the length, that of integers by rounding in every pass."""
+    """The inverse; for floats it divides by the length, for integers by rounding in every pass."""
     n = int(node.options["fft_length"])
     shape = (*x.shape[:-1], n)
     if x.dtype == np.float32:
@@ -166,7 +166,7 @@ def irfft(node: OpNode, x: Array) -> Array:
     options=scalars,
 )
 def energy(node: OpNode, x: Array) -> Array:
-    """The squares of some frequencies; the others are 0."""
+    """The energies of a range of frequencies; the others are 0."""
     pairs = np.square(x.astype(np.int64)).reshape(-1, 2).sum(axis=1)
     inside = slice(int(node.options["start_index"]), int(node.options["end_index"]))
     y = np.zeros(len(pairs), np.uint32)

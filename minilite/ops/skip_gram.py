@@ -1,4 +1,4 @@
-"""SKIP_GRAM: combinations of the words of a text that follow each other, some of them left out."""
+"""SKIP_GRAM: combinations of words of a text in their order, which may skip some words."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _SPACES = b" \t\n\v\f\r"
 
 
 def _words(text: bytes) -> list[bytes]:
-    """What spaces divide, as TFLite does: the first byte divides nothing, and what begins with it as a space is left
-    out."""
+    """Words between spaces, like TFLite: the first byte is never a separator, and a word that begins with it as a space
+    is left out."""
     words, begin = [], 0
     for i in range(1, len(text)):
         if text[i] in _SPACES:
@@ -25,7 +25,7 @@ def _words(text: bytes) -> list[bytes]:
 
 
 def _grams(chosen: tuple[int, ...], words: int, size: int, skip: int) -> Iterator[tuple[int, ...]]:
-    """Combinations that begin with those chosen, longer ones first."""
+    """Combinations that begin with the chosen words, longer ones first."""
     if len(chosen) < size:
         last = chosen[-1]
         for word in range(last + 1, min(last + 2 + skip, words)):
@@ -35,7 +35,7 @@ def _grams(chosen: tuple[int, ...], words: int, size: int, skip: int) -> Iterato
 
 @reference("SKIP_GRAM")
 def skip_gram(node: OpNode, texts: Array) -> Array:
-    """Of the first text alone; with include_all_ngrams shorter combinations too."""
+    """Only for the first text; with include_all_ngrams shorter combinations too."""
     size, words = node.options["ngram_size"], _words(bytes(texts.ravel()[0]))
     grams = (
         gram

@@ -1,5 +1,5 @@
-"""STRIDED_SLICE: x[begin:end:stride, ..., newaxis, index], numpy's slicing as data. SLICE: a box; REVERSE_V2:
-backwards."""
+"""STRIDED_SLICE: x[begin:end:stride, ..., newaxis, index], numpy's slicing, given as data. SLICE: takes a box.
+REVERSE_V2: reverses axes."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_ax
 
 @reference("STRIDED_SLICE")
 def strided_slice(node: OpNode, x: Array, begin: Array, end: Array, strides: Array) -> Array:
-    """One key per entry, then numpy. As in LiteRT, an ellipsis stands for one dimension at least, at the cost of the
-    last entries; a shrunk index below the dimension is taken as 0."""
+    """One key per entry, then numpy. As in LiteRT, an ellipsis covers at least one dimension, even if the last entries
+    are lost; a shrunk index below the dimension becomes 0."""
     masks = {name: int(node.options[name]) for name in _MASKS}
     bits = [{name: bool(mask >> i & 1) for name, mask in masks.items()} for i in range(len(begin))]
     entries = sum(not (bit["ellipsis_mask"] or bit["new_axis_mask"]) for bit in bits)
@@ -34,7 +34,7 @@ def strided_slice(node: OpNode, x: Array, begin: Array, end: Array, strides: Arr
 
 
 def _key(bit: dict[str, bool], size: int, begin: int, end: int, stride: int, offset: bool) -> slice | int:
-    """What one entry takes from a dimension: an index, or a range; with `offset`, end counts from begin."""
+    """The key of one entry: an index or a range; with `offset`, end counts from begin."""
     start = None if bit["begin_mask"] else begin
     if bit["shrink_axis_mask"]:
         return max(start or 0, -size)
@@ -52,7 +52,7 @@ def _key(bit: dict[str, bool], size: int, begin: int, end: int, stride: int, off
 
 @reference("SLICE")
 def slice_values(node: OpNode, x: Array, begin: Array, size: Array) -> Array:  # noqa: ARG001
-    """From each dimension `size` indices; -1: all that are left."""
+    """Takes `size` indices from each dimension; -1: all remaining."""
     keys = []
     for dim, first, count in zip(x.shape, begin.tolist(), size.tolist(), strict=True):
         taken = dim - first if count == -1 else count

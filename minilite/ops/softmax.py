@@ -15,7 +15,7 @@ from minilite.ops_shared.tensors import input_of
 
 
 def _multiplier(node: OpNode) -> float:
-    """What steps of 8-bit input are multiplied by to get Q5.26."""
+    """The multiplier that converts steps of 8-bit input to Q5.26."""
     return _beta(node) * input_of(node).quantization.scale * (1 << 26)
 
 
@@ -39,7 +39,8 @@ def _beta(node: OpNode) -> float:
     },
 )
 def softmax(node: OpNode, x: Array) -> Array:
-    """Float: in float64, but for what overflows float32. Integers: TFLite's reference kernels, in fixed point."""
+    """Float: in float64, except that values overflow as in float32. Integers: TFLite's reference kernels, in fixed
+    point."""
     if x.size == 0:
         return np.zeros(x.shape, numpy_type(node.outputs[0].type))
     if x.dtype.kind == "f":
@@ -54,7 +55,7 @@ def softmax(node: OpNode, x: Array) -> Array:
 
 
 def _softmax_bytes(node: OpNode, x: Array) -> Array:
-    """TFLite aborts where a sum is 512 or more, and every y rounds to 0."""
+    """TFLite aborts if a sum is 512 or more; here every y rounds to 0 then."""
     wide = x.astype(np.int64)
     exps = _exp_table(node)[wide.max(axis=-1, keepdims=True) - wide]
     bits, info = (16, np.iinfo(np.int16)) if node.outputs[0].type == TensorType.INT16 else (8, np.iinfo(x.dtype))
@@ -77,8 +78,7 @@ def _exp_table(node: OpNode) -> Array:
 
 
 def _steps(multiplier: float) -> tuple[Array, Array, float]:
-    """-i times a multiplier to Q5.26 for i in 0...255, where TFLite does not skip them; and the multiplier as it is
-    rounded."""
+    """-i times the multiplier to Q5.26 for those i in 0...255 that TFLite does not skip; and the rounded multiplier."""
     mantissa, shift = fixed_point.quantize_multiplier(min(multiplier, (1 << 31) - 1.0))
     radius = math.floor(31 * (1 << 26) / (1 << shift))
     difference = -np.arange(256, dtype=np.int64)
@@ -139,8 +139,8 @@ def _softmax_s16(node: OpNode, x: Array) -> Array:
 
 
 def _on_lines(function: Callable[[Array], Array], low: float, high: float, x: Array) -> Array:
-    """A function over [low, high] in Q0.15, where int16 covers that: 512 lines between values, each of which is moved
-    by half of what its line would miss the function by in its middle."""
+    """A function over [low, high] in Q0.15, to which the range of int16 is mapped: 512 lines between values, each moved
+    by half of the error that its line would have in the middle."""
     width = (high - low) / 512
     at = low + np.arange(513) * width
     values = function(at) * 32768
@@ -167,7 +167,8 @@ def _on_lines(function: Callable[[Array], Array], low: float, high: float, x: Ar
     },
 )
 def log_softmax(node: OpNode, x: Array) -> Array:
-    """Float: in float64, but for what overflows float32. Integers: TFLite's reference kernel, in fixed point."""
+    """Float: in float64, except that values overflow as in float32. Integers: TFLite's reference kernel, in fixed
+    point."""
     if x.size == 0:
         return np.zeros(x.shape, x.dtype)
     if x.dtype != np.float32:
@@ -179,8 +180,7 @@ def log_softmax(node: OpNode, x: Array) -> Array:
 
 
 def _log_softmax_bytes(node: OpNode, x: Array) -> Array:
-    """Sums in Q12.19, cut to its largest number; their logarithms in Q5.26; steps below what that can hold are
-    skipped."""
+    """Sums in Q12.19, saturated; their logarithms in Q5.26; steps below its range are skipped."""
     raw, kept, multiplier = _steps(input_of(node).quantization.scale * (1 << 26))
     info, wide = np.iinfo(x.dtype), x.astype(np.int64)
     below = wide.max(axis=-1, keepdims=True) - wide
@@ -213,5 +213,5 @@ def _log_above_one(x: Array) -> Array:
 
 
 def _bits(x: Array) -> Array:
-    """How many bits a positive number has."""
+    """The number of bits of a positive number."""
     return np.frexp(x.astype(np.float64))[1].astype(np.int64)

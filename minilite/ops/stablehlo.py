@@ -1,4 +1,5 @@
-"""STABLEHLO_ADD, _MULTIPLY, _MAXIMUM, _MINIMUM, _AND, _SHIFT_LEFT: elementwise on equal shapes, whatever the scales."""
+"""STABLEHLO_ADD, _MULTIPLY, _MAXIMUM, _MINIMUM, _AND, _SHIFT_LEFT: elementwise on equal shapes, without regard to
+scales."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ _FUNCTIONS: dict[str, Callable[[Array, Array], Array]] = {
     },
 )
 def stablehlo(node: OpNode, a: Array, b: Array) -> Array:
-    """numpy's function of that name; extrema are the first number where one is NaN."""
+    """numpy's function of that name; extrema give the first number if either is NaN."""
     with np.errstate(all="ignore"):
         return np.asarray(_FUNCTIONS[node.op](a, b)).astype(a.dtype)
 
@@ -39,7 +40,7 @@ def stablehlo(node: OpNode, a: Array, b: Array) -> Array:
     },
 )
 def shift_left(node: OpNode, a: Array, b: Array) -> Array:  # noqa: ARG001
-    """y = a << b, 0 where b is not among the number's bits."""
+    """y = a << b; 0 if b is negative or not below the number of bits."""
     inside = (b >= 0) & (b < 8 * a.itemsize)
     return np.asarray(np.where(inside, a.astype(np.int64) << np.where(inside, b, 0), 0).astype(a.dtype))
 

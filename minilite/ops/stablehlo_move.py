@@ -1,4 +1,4 @@
-"""STABLEHLO_PAD, STABLEHLO_GATHER, STABLEHLO_SCATTER: elements padded, gathered in blocks, and put back by one of five
+"""STABLEHLO_PAD, STABLEHLO_GATHER, STABLEHLO_SCATTER: pad elements, gather blocks, and scatter them by one of five
 rules."""
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from minilite.ops_shared.options import numbers
 
 @reference("STABLEHLO_PAD")
 def pad(node: OpNode, x: Array, value: Array) -> Array:
-    """Elements drawn apart, then padded; negative padding cuts off. Where a dimension comes to nothing, all do, as in
+    """Elements are spread out, then padded; negative padding removes elements. If a dimension becomes 0, all do, as in
     TFLite."""
     low, high, gap = (numbers(node, name) for name in ("edge_padding_low", "edge_padding_high", "interior_padding"))
     apart = np.maximum(np.array(x.shape) - 1, 0) * gap + x.shape
@@ -31,13 +31,13 @@ def pad(node: OpNode, x: Array, value: Array) -> Array:
 
 
 def _index_rows(indices: Array, axis: int) -> Array:
-    """Indices with the numbers of a row after all other dimensions."""
+    """Indices with the numbers of a row moved to the last dimension."""
     return np.moveaxis(indices, axis, -1) if axis < indices.ndim else indices[..., None]
 
 
 @reference("STABLEHLO_GATHER")
 def gather(node: OpNode, x: Array, indices: Array) -> Array:
-    """Starts are cut to those that leave the block inside."""
+    """Start indices are clamped so that the block lies inside."""
     options = node.options
     sizes, offset = np.array(tuple(options["slice_sizes"])), tuple(options["offset_dims"])
     rows = _index_rows(indices, options["index_vector_dim"])
@@ -56,7 +56,7 @@ def gather(node: OpNode, x: Array, indices: Array) -> Array:
 
 
 def _targets(node: OpNode, shape: tuple[int, ...], indices: Array, updates: Array) -> Iterator[tuple[Any, Any]]:
-    """Where each update goes, and which it is; what would come to lie outside is left out."""
+    """The target and the number of each update; updates outside are left out."""
     options = node.options
     window, inserted = tuple(options["update_window_dims"]), tuple(options["inserted_window_dims"])
     rows = _index_rows(indices, options["index_vector_dim"])
@@ -77,12 +77,13 @@ _JOINS: dict[str, tuple[int, Callable[[Any, Any], Any]]] = {
     "STABLEHLO_MAXIMUM": (3, lambda a, b: max(a, b)),
     "STABLEHLO_MINIMUM": (4, lambda a, b: min(a, b)),
 }
-"""The number of each rule in C, and what it makes of an element and an update, by the operator of the node's
+"""The number of each rule in C, and its function of an element and an update, by the operator in the node's
 subgraph."""
 
 
 def _rule(node: OpNode) -> str:
-    """The one operator of the subgraph that says how updates are joined; none replaces. Raises: UnsupportedOpError."""
+    """The only operator of the subgraph that joins updates; without one, updates replace elements. Raises:
+    UnsupportedOpError."""
     number = node.options["update_computation_subgraph_index"]
     if not 0 <= number < len(node.subgraphs):
         raise node.refuse(f"subgraph {number} is to join updates, there are {len(node.subgraphs)}")
@@ -101,7 +102,7 @@ def _rule(node: OpNode) -> str:
     },
 )
 def scatter(node: OpNode, x: Array, indices: Array, updates: Array) -> Array:
-    """One update after the other; integers wrap, truth values: or, and."""
+    """Applies one update after the other; integers wrap, truth values are joined by or, and."""
     join, y = _JOINS[_rule(node)][1], x.copy()
     for place, at in _targets(node, x.shape, indices, updates):
         y[place] = np.asarray(join(y[place], updates[at])).astype(x.dtype)

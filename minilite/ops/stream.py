@@ -1,5 +1,5 @@
-"""SignalFramer, SignalOverlapAdd, SignalDelay, SignalStacker: what keeps a piece of the stream from run to run, which
-only the engine can; custom operators of TensorFlow Lite Micro's front end for audio."""
+"""SignalFramer, SignalOverlapAdd, SignalDelay, SignalStacker: keep a part of the stream from run to run, which only the
+engine can do; custom operators of TensorFlow Lite Micro's front end for audio."""
 
 from __future__ import annotations
 

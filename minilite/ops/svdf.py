@@ -1,4 +1,4 @@
-"""SVDF: a fully connected layer factored in two, its weights over features and over time; keeps `memory` past
+"""SVDF: a fully connected layer factored into weights over features and weights over time; keeps `memory` past
 activations."""
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ def svdf(
     node: OpNode, x: Array, features: Array, times: Array, bias: Array | None, state: Array
 ) -> tuple[Array, Array]:
     """The state, (batch, filters * memory), loses its oldest activations and gains x @ features.T; each filter's
-    activations are weighted in time and summed, `rank` filters a unit. Gives y and the new state."""
+    activations are weighted in time and summed, `rank` filters per unit. Returns y and the new state."""
     features, times = as_s8(features), as_s8(times)
     filters, memory = times.shape
-    # TFLite moves all of the state by one; what comes into the last column is overwritten at once.
+    # TFLite moves the whole state by one; the last column is then overwritten.
     activations = np.roll(state.reshape(-1, filters, memory), -1, axis=2)
     integer = x.dtype == np.int8
     activations[:, :, -1] = (
@@ -50,7 +50,7 @@ def svdf(
         mantissa, shift = quantize_multiplier(scales / output.quantization.scale)
         scaled = multiply_by_quantized_multiplier(sums.astype(np.int32), mantissa, shift)
         y = np.clip(scaled.astype(np.int64) + output.quantization.zero_point, -128, 127).astype(np.int8)
-        return y, activations.reshape(state.shape)  # TFLite clamps to int8 alone, whatever the activation
+        return y, activations.reshape(state.shape)  # TFLite clamps only to int8, whatever the activation
     return clamp(node, sums), activations.reshape(state.shape)
 
 
@@ -75,5 +75,5 @@ def _integer_activations(node: OpNode, x: Array, features: Array, kind: Any) -> 
     scaled = multiply_by_quantized_multiplier(sums.astype(np.int32), mantissa, shift)
     info = np.iinfo(kind)
     clamped = np.clip(scaled, info.min, info.max).astype(np.int64)
-    activations: Array = (clamped + _tensor(node, 4).quantization.zero_point).astype(kind)  # which may wrap, as in TFLM
+    activations: Array = (clamped + _tensor(node, 4).quantization.zero_point).astype(kind)  # may wrap, as in TFLM
     return activations

@@ -1,4 +1,4 @@
-"""TILE: the input several times along each dimension. BROADCAST_TO: its dimensions of 1 as often as a shape says."""
+"""TILE: repeats the input along each dimension. BROADCAST_TO: repeats dimensions of 1 to the given shape."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from minilite.ops_shared.operator import OpNode, reference
 
 @reference("TOPK_V2")
 def topk(node: OpNode, x: Array, k: Array) -> tuple[Array, Array]:
-    """Largest first, of equals the first; and where they were."""
+    """The values, largest first, of equal ones the first; and their positions."""
     count = int(k.ravel()[0])
     order = x.shape[-1] - 1 - np.argsort(x[..., ::-1], axis=-1, kind="stable")[..., ::-1]
     chosen = order[..., :count]

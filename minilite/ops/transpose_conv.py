@@ -1,5 +1,4 @@
-"""TRANSPOSE_CONV, Convolution2DTransposeBias: every input pixel is spread over the window of outputs that it stands
-for."""
+"""TRANSPOSE_CONV, Convolution2DTransposeBias: every input pixel is added to its window of outputs."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ from minilite.ops_shared.window import Axis
 
 
 def _as_weighted(node: OpNode) -> OpNode:
-    """The node with input, weights and bias in the order of other operators that have them."""
+    """The node with input, weights and bias in the order of other operators."""
     return node._replace(inputs=(node.inputs[2], node.inputs[1], node.input(3)))
 
 
@@ -67,8 +66,8 @@ def bias_options(data: bytes) -> Mapping[str, Any]:
 
 
 def _cut(node: OpNode, dimension: int, stride: int) -> int:
-    """How many outputs fewer than its windows cover a side has: as the file's shapes say; where they say nothing, SAME
-    gives no window more than a stride."""
+    """How many elements smaller a side of the output is than what its windows cover, from the shapes in the file;
+    without them, SAME gives each window one stride."""
     x, weights, y = input_of(node, 0), input_of(node, 1), node.outputs[0]
     same = node.options["padding"] == "SAME"
     if not len(x.shape) == len(weights.shape) == len(y.shape) == 4:

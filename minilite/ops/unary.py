@@ -75,7 +75,7 @@ def abs_values(node: OpNode, x: Array) -> Array:
 )
 @through_f32
 def neg(node: OpNode, x: Array) -> Array:  # noqa: ARG001
-    """y = -x, whatever the scales; integers wrap."""
+    """y = -x, without regard to scales; integers wrap."""
     return np.negative(x)
 
 
@@ -139,7 +139,7 @@ def _limits(x: Array) -> tuple[int, int]:
     },
 )
 def rsqrt(node: OpNode, x: Array) -> Array:
-    """y = 1 / sqrt(x). Quantized: of 0 the highest output, negative numbers are refused; 8 bits in fixed point."""
+    """y = 1 / sqrt(x). Quantized: 0 gives the highest output, negative numbers are refused; 8 bits in fixed point."""
     if x.dtype.kind == "f":
         with np.errstate(all="ignore"):
             return np.asarray(np.float32(1) / np.sqrt(x))
@@ -160,7 +160,7 @@ def rsqrt(node: OpNode, x: Array) -> Array:
 
 
 def _rsqrt(real: Array) -> Array:
-    """In float32, as the kernel has it."""
+    """In float32, as in the kernel."""
     return np.asarray(np.float32(1) / np.sqrt(real.astype(np.float32)))
 
 

@@ -1,4 +1,4 @@
-"""UNIQUE: the numbers that a vector has, in the order in which they come first, and which of them each element is."""
+"""UNIQUE: the distinct numbers of a vector, in order of first occurrence, and for each element which of them it is."""
 
 from __future__ import annotations
 

@@ -1,2 +1,1 @@
-"""What operators share: what a row is, types, fixed point, checks, windows; minilite/ops has the operators
-themselves."""
+"""Code that operators share: rows, types, fixed point, windows, recurrent steps. The operators are in minilite/ops."""

@@ -17,14 +17,14 @@ def widened(x: Array) -> Array:
 
 
 def narrowed(x: Array) -> Array:
-    """To nearest, ties to even; NaN with nothing but its sign and the quiet bit."""
+    """Rounds to nearest, ties to even; a NaN keeps only its sign and the quiet bit."""
     bits = x.view(np.uint32)
     rounded = (bits.astype(np.uint64) + 0x7FFF + (bits >> 16 & 1)) >> 16
     return np.where(np.isnan(x), bits >> 16 & 0x8000 | 0x7FC0, rounded).astype(np.uint16)
 
 
 def through_f32(reference: Reference) -> Reference:
-    """The reference, which of bfloat16 computes in float32, and rounds what is no truth value once."""
+    """The reference, which computes bfloat16 in float32, and rounds results once, except truth values."""
 
     @functools.wraps(reference)
     def rounded(node: OpNode, *inputs: Array) -> Array | tuple[Array, ...]:

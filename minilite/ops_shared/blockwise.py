@@ -1,4 +1,5 @@
-"""Operands quantized in blocks of a row, each with a scale of its own, which are a tensor of the same subgraph."""
+"""Operands whose rows are quantized in blocks, each with its own scale; the scales are another tensor of the
+subgraph."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from minilite.ops_shared.tensors import input_of
 
 
 def block_scales(node: OpNode) -> Array:
-    """The scales of the blocks of input 1, row by row; none where it is quantized otherwise. Raises:
+    """The scales of the blocks of input 1, row by row; empty if it is quantized in another way. Raises:
     UnsupportedOpError."""
     operand = input_of(node, 1)
     q = operand.quantization
@@ -28,10 +29,10 @@ def block_scales(node: OpNode) -> Array:
 
 
 def block_size(node: OpNode) -> int:
-    """The elements of a block of input 1; 0 where it has none."""
+    """The number of elements in a block of input 1; 0 if it has no blocks."""
     return input_of(node, 1).quantization.block_size if block_scales(node).size else 0
 
 
 def scale_of_elements(node: OpNode, shape: tuple[int, ...]) -> Array:
-    """The scale of each element of input 1, which has that shape."""
+    """The scale of each element of input 1, whose shape is `shape`."""
     return np.repeat(block_scales(node), block_size(node)).reshape(shape)

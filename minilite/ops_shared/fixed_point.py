@@ -1,7 +1,7 @@
-"""Requantization in integers: the arithmetic that quantized operators share, and its numpy meaning.
+"""Requantization in integers, in numpy: the arithmetic that quantized operators share.
 
-A real multiplier m is carried as (mantissa, shift): m ~ mantissa * 2**(shift - 31). Each rule here gives the same bits
-as the TFLite function it names; csrc/math/fixed_point.h holds the same rules in C.
+A real multiplier m is carried as (mantissa, shift): m ~ mantissa * 2**(shift - 31). Each rule gives the same bits as
+the TFLite function that it names; csrc/math/fixed_point.h has the same rules in C.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from minilite.ops_shared.tensors import input_of
 
 def quantize_multiplier(real: float) -> tuple[int, int]:
     """(mantissa, shift) of a real multiplier: TFLite's QuantizeMultiplier. Beyond 2**30, where TFLite's shift is
-    undefined, it saturates; what is no number is 0."""
+    undefined, it saturates; NaN becomes 0."""
     if real == 0.0 or math.isnan(real):
         return 0, 0
     if real < 0.0:
@@ -69,7 +69,8 @@ def multiply_by_quantized_multiplier(x: Array, mantissa: Array | int, shift: Arr
 
 
 def multiply_by_quantized_multiplier_s64(x: Array, mantissa: Array | int, shift: Array | int) -> Array:
-    """TFLite's MultiplyByQuantizedMultiplier of int64 accumulators: mantissa of 16 bits, one rounding, ties upwards."""
+    """TFLite's MultiplyByQuantizedMultiplier for int64 accumulators: a mantissa of 16 bits, one rounding, ties
+    upwards."""
     mantissas = np.asarray(mantissa, np.int64)
     reduced = np.where(mantissas < 0x7FFF0000, (mantissas + (1 << 15)) >> 16, 0x7FFF)
     total = 15 - np.asarray(shift, np.int64)
@@ -119,14 +120,14 @@ def round_half_away(x: Array) -> Array:
 
 
 def activation_range(output: Tensor, activation: str) -> tuple[int, int]:
-    """The integers a quantized output is clamped to. Raises: KeyError if `activation` is not a clamp."""
+    """The integers to which a quantized output is clamped. Raises: KeyError if `activation` is not a clamp."""
     return quantized_clamp(output, *ACTIVATION_LIMITS[activation])
 
 
 def quantized_clamp(output: Tensor, low: float, high: float) -> tuple[int, int]:
-    """The integers that stand for two reals, cut to the type: TFLite's CalculateActivationRangeQuantized.
+    """Two reals quantized and clamped to the type's range: TFLite's CalculateActivationRangeQuantized.
 
-    Infinities are the type's ends, and so is all without a scale."""
+    Infinite limits, and all limits without a scale, become the ends of the type's range."""
     info = np.iinfo(numpy_type(output.type))
     if not output.quantization.scale:
         return int(info.min), int(info.max)
@@ -137,13 +138,13 @@ def quantized_clamp(output: Tensor, low: float, high: float) -> tuple[int, int]:
 
 
 def _quantize(real: float, tensor: Tensor) -> int:
-    """zero_point + round(real / scale), computed in float32 as TFLite does."""
+    """zero_point + round(real / scale), computed in float32 like TFLite."""
     ratio = np.float32(real) / np.float32(tensor.quantization.scale)
     return tensor.quantization.zero_point + int(round_half_away(np.asarray(ratio)))
 
 
 def scale_ratio(node: OpNode, factor: float = 1.0, precision: type[Any] = np.float32) -> float:
-    """Scale of input 0 * factor / scale of output 0; no number without scales."""
+    """Scale of input 0 * factor / scale of output 0; NaN without scales."""
     x, y = (precision(tensor.quantization.scale) for tensor in (input_of(node), node.outputs[0]))
     with np.errstate(all="ignore"):
         return float(x * precision(factor) / y)
@@ -152,8 +153,8 @@ def scale_ratio(node: OpNode, factor: float = 1.0, precision: type[Any] = np.flo
 def rescale(
     node: OpNode, x: Array, multiplier: float, limits: tuple[int, int] | None = None, *, falls: bool = False
 ) -> Array:
-    """Values of input 0 as the output's: zero_point + (x - input zero point) * multiplier with double rounding, negated
-    where it `falls`, within limits or the output's type."""
+    """Values of input 0 in the output's scale: zero_point + (x - input zero point) * multiplier with double rounding,
+    negated if `falls`, clamped to limits or to the output's type."""
     output = node.outputs[0]
     shifted = (x.astype(np.int64) - input_of(node).quantization.zero_point).astype(np.int32)
     scaled = multiply_by_quantized_multiplier(shifted, *quantize_multiplier(multiplier)).astype(np.int64)

@@ -1,5 +1,5 @@
-"""gemmlowp's logistic and tanh of 16-bit fixed point: exp by a Taylor series and a shifter, division by Newton's
-method."""
+"""gemmlowp's logistic and tanh for 16-bit fixed point: exp by a Taylor series and products per bit, division by
+Newton's method."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _exp_near_zero(a: Array) -> Array:
 
 
 def _exp_of_negative(a: Array, integer_bits: int) -> Array:
-    """exp(a), Q0.15, for a <= 0 with so many integer bits."""
+    """exp(a), Q0.15, for a <= 0 with `integer_bits` integer bits."""
     quarter = 1 << (13 - integer_bits)
     near = (a & (quarter - 1)) - quarter
     result, rest = _exp_near_zero(_shifted_left(near, integer_bits)), near - a

@@ -1,4 +1,4 @@
-"""Floats and the integers that stand for them, by a tensor's scales and zero points: one, or one per channel."""
+"""Converts between floats and integers by a tensor's scales and zero points: one, or one per channel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operands of an LSTM by what they are, and what its integer gates compute in 16 bits."""
+"""The operands of an LSTM by role, and the arithmetic of its integer gates in 16 bits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ INPUT, FORGET, CELL, OUTPUT = range(4)
 
 
 class Direction(NamedTuple):
-    """Where one direction's operands stand among a node's inputs."""
+    """The positions of one direction's operands among a node's inputs."""
 
     first: int = 1
     """Weights of the input for each gate; after them those of the output, 3 peepholes, biases, projection and its
@@ -30,7 +30,7 @@ class Direction(NamedTuple):
     output_state: int = 18
     cell_state: int = 19
     norms: int = 20
-    """Coefficients of layer normalization for each gate; beyond the inputs where there are none."""
+    """Coefficients of layer normalization for each gate; beyond the last input if there are none."""
     aux: int = 99
     """Weights of the auxiliary input for each gate."""
 
@@ -51,13 +51,13 @@ class Operands:
         return self.inputs[position] if position < len(self.inputs) else None
 
     def there(self, position: int) -> Array:
-        """Input `position`, which the row says is there."""
+        """Input `position`, which must be present."""
         array = self.at(position)
         assert array is not None
         return array
 
     def scale(self, position: int) -> np.float32:
-        """The scale of input `position`, 1 where it is absent."""
+        """The scale of input `position`; 1 if it is absent."""
         tensor = self.node.input(position)
         return np.float32(1) if tensor is None else np.float32(tensor.quantization.scale)
 
@@ -68,11 +68,11 @@ class Operands:
         return tensor.quantization.zero_point
 
     def peephole_of(self, gate: int) -> int:
-        """The input that has a gate's peephole weights."""
+        """The position of a gate's peephole weights."""
         return self.place.first + 8 + min(gate, 2)
 
     def peephole(self, gate: int) -> Array | None:
-        """A gate's weights of the cell; the cell gate has none."""
+        """A gate's peephole weights, for the cell state; the cell gate has none."""
         return None if gate == CELL else self.at(self.peephole_of(gate))
 
     def bias(self, gate: int) -> Array:
@@ -85,7 +85,8 @@ class Operands:
 
 
 def intermediate(node: OpNode, number: int) -> Tensor:
-    """A tensor that carries a quantization inside the node. Raises: UnsupportedOpError where there is none."""
+    """A tensor that only holds a quantization for values inside the node. Raises: UnsupportedOpError if it is
+    missing."""
     tensor = node.intermediates[number] if number < len(node.intermediates) else None
     if tensor is None or not tensor.quantization.scales:
         raise node.refuse(f"intermediate tensor {number} must have a scale")
@@ -93,14 +94,14 @@ def intermediate(node: OpNode, number: int) -> Tensor:
 
 
 def gate_scale(p: Operands, gate: int) -> np.float32:
-    """The scale of a gate's sums: that of an intermediate tensor where they are normalized, else 2**-12."""
+    """The scale of a gate's sums: that of an intermediate tensor if they are normalized, else 2**-12."""
     if p.norm(FORGET) is None:
         return np.float32(2.0**-12)
     return np.float32(intermediate(p.node, gate).quantization.scale)
 
 
 def cell_exponent(p: Operands) -> int:
-    """The exponent of two that is the cell state's scale."""
+    """The exponent of the cell state's scale, a power of two."""
     return round(math.log2(p.scale(p.place.cell_state)))
 
 
@@ -120,8 +121,8 @@ def _sums(rows: Array, zero: int, weights: Array) -> Array:
 
 
 def _with_peephole(p: Operands, gate: int, y: Array, c: Array, scale: np.float32) -> Array:
-    """Adds what the cells contribute. LiteRT takes rows of as many cells as there are outputs: where a projection makes
-    outputs fewer, the weights come to other cells, and the last ones go without."""
+    """Adds the cells' contribution. LiteRT reads rows of as many cells as there are outputs. So if a projection reduces
+    the outputs, weights are applied to other cells, and the last cells get none."""
     weights = p.there(p.peephole_of(gate))
     outputs = p.there(p.place.first + 7).shape[1]
     count = len(c) * outputs
@@ -133,7 +134,7 @@ def _with_peephole(p: Operands, gate: int, y: Array, c: Array, scale: np.float32
 
 
 def _normalized(p: Operands, gate: int, x: Array) -> Array:
-    """Each row less its mean, over its standard deviation, times coefficients, plus bias: TFLite's ApplyLayerNorm."""
+    """(row - mean) / standard deviation * coefficients + bias, for each row: TFLite's ApplyLayerNorm."""
     count, scale = x.shape[1], p.scale(p.place.norms + gate)
     guard = max(1, int(np.float32(10000) * scale))
     mantissa, shift = quantize_multiplier(float(scale))
@@ -166,13 +167,13 @@ def _gate(p: Operands, gate: int, x: Array, h: Array, c: Array) -> Array:
 
 
 def _bounded(limit: float, scale: np.float32, most: float, y: Array) -> Array:
-    """Integers of a scale between real limits; 0 stands for none."""
+    """Integers clamped to a real limit, by their scale; a limit of 0 means none."""
     bound = int(min(float(np.float32(limit) / scale), most))
     return np.clip(y, -bound, bound) if bound > 0 else y
 
 
 def _output(p: Operands, product: Array) -> Array:
-    """Output gate times activated cell, Q0.30, to the output, by way of a projection where there is one."""
+    """The output from output gate times activated cell, Q0.30, through a projection if there is one."""
     hidden = intermediate(p.node, 4).quantization
     zero, scale = hidden.zero_point, np.float32(2.0**-15 / float(np.float32(hidden.scale)) * 2.0**-15)
     scaled = _requantized(product, scale)
@@ -188,7 +189,7 @@ def _output(p: Operands, product: Array) -> Array:
 
 
 def step_s8(p: Operands, x: Array, h: Array, c: Array) -> tuple[Array, Array]:
-    """Output (int8) and cell (int16) after one more step; gates are of 16 bits."""
+    """Output (int8) and cell (int16) after one more step; gates have 16 bits."""
     exponent, old = cell_exponent(p), c.astype(np.int64)
     forget = _gate(p, FORGET, x, h, old)
     take = 32767 - forget if p.cifg else _gate(p, INPUT, x, h, old)

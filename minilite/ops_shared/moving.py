@@ -1,4 +1,4 @@
-"""What operators that only move elements share: scales, and indices that are checked."""
+"""Helpers for operators that only move elements: their scale, and checked indices."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from minilite.format.model import Array, Tensor
 
 
 def scale_and_zero_point(tensor: Tensor) -> tuple[np.float32, int]:
-    """A tensor's single scale and zero point, zeros when there is none."""
+    """A tensor's single scale and zero point; zeros if there is none."""
     return np.float32(tensor.quantization.scale), tensor.quantization.zero_point
 
 
 def checked_indices(indices: Array, bounds: int | tuple[int, ...]) -> Array:
-    """The indices, each at least 0 and below its bound: one for all, or one for each index of a row. Raises:
-    IndexError."""
+    """The indices, each checked to be at least 0 and below its bound; one bound for all, or one per index of a row.
+    Raises: IndexError."""
     outside = (indices < 0) | (indices >= np.array(bounds))
     if outside.any():
         message = f"index {indices[outside][0]} is outside the dimensions {bounds}"

@@ -1,4 +1,4 @@
-"""An operator as Python sees it: what its row in C takes, its numpy reference, and a node that it runs."""
+"""Operator, Meaning and OpNode: an operator's row in C, its numpy reference, and a node for references."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from minilite.ops_shared.types import ABSENT, Operand, at, mismatches, parse, sp
 
 
 class OpNode(NamedTuple):
-    """One node with its tensors: what references and custom operators work on."""
+    """One node with its tensors, as references and custom operators get it."""
 
     subgraph: int
     index: int  # type: ignore[assignment]  # a field, not tuple.index
     op: str
     version: int
     inputs: tuple[Tensor | None, ...]
-    """None stands for an absent optional input; trailing ones may be missing altogether."""
+    """None for an absent optional input; absent inputs at the end may be missing from the tuple."""
     outputs: tuple[Tensor, ...]
     options: Mapping[str, Any]
     custom_options: bytes = b""
     intermediates: tuple[Tensor | None, ...] = ()
-    """Tensors that carry nothing but the quantization of values inside the node: an LSTM's gates."""
+    """Tensors that only hold the quantization of values inside the node, such as an LSTM's gates."""
     subgraphs: Sequence[Subgraph] = ()
-    """The model's, for operators whose meaning depends on another subgraph's nodes."""
+    """The subgraphs of the model, for operators that depend on the nodes of another subgraph."""
 
     def input(self, position: int) -> Tensor | None:
-        """Input `position`, or None when it is absent or missing."""
+        """Input `position`, or None if it is absent or missing."""
         return self.inputs[position] if position < len(self.inputs) else None
 
     def refuse(self, why: str) -> errors.UnsupportedOpError:
-        """The error to raise when this node's types, options or quantization are not supported."""
+        """The error to raise if this node's types, options or quantization are not supported."""
         name = self.outputs[0].name if self.outputs else ""
         return errors.UnsupportedOpError(
             f"{errors.coordinates(self.subgraph, self.index, self.op, name)}: {why}",
@@ -49,7 +49,7 @@ Reference = Callable[..., "Array | tuple[Array, ...]"]
 
 
 class Meaning:
-    """What an operator means: its numpy reference and its rounding rule. Calling it computes."""
+    """What an operator means: its numpy reference and its rounding rule. Calling it runs the reference."""
 
     __slots__ = ("function", "ops", "options", "rounding")
 
@@ -61,13 +61,13 @@ class Meaning:
         options: Callable[[bytes], Mapping[str, Any]] | None,
     ) -> None:
         self.function: Reference | None = function
-        """``function(node, *inputs)``: the specification of the kernel. Inputs are read-only arrays, None when absent.
-        None where the engine alone can run the operator (WHILE, variables)."""
+        """``function(node, *inputs)``: the specification of the kernel. Inputs are read-only arrays, None if absent.
+        The function is None if only the engine can run the operator (WHILE, variables)."""
         self.ops: tuple[str, ...] = ops
         self.rounding: Mapping[str, str] = rounding
         """How it computes, for docs/operators.md, by types of input 0 ("s8 u8"), "" for all of them."""
         self.options: Callable[[bytes], Mapping[str, Any]] | None = options
-        """For a custom operator that is built in: its options from the bytes in the file. Raises: ValueError."""
+        """For a built-in custom operator: decodes its options from the bytes in the file. Raises: ValueError."""
 
     def __call__(self, *arguments: Any) -> Any:
         """The reference's outputs."""
@@ -90,37 +90,37 @@ def reference(
 
 
 class Operator(NamedTuple):
-    """An operator: what its row in C says it takes, and what it means."""
+    """An operator: what it takes, from its row in C, and what it means."""
 
     name: str
     versions: range
     takes: str
-    """The operands by name: "x axis? -> y"; "?" after a name: may be absent, "...": and more like it."""
+    """The operands by name: "x axis? -> y"; "?" after a name: may be absent; "...": one or more."""
     types: tuple[str, ...]
-    """Every combination of operand types that runs, in C or in numpy, spelled as in csrc/kernel.h."""
+    """Every combination of operand types that runs, in C or in numpy, in the notation of csrc/kernel.h."""
     kernel: str
     """The C kernel."""
     in_place: tuple[int, ...]
-    """Inputs that output 0 may overwrite when they die here and have as many bytes."""
+    """Inputs that output 0 may overwrite if this node is their last reader and the sizes are equal."""
     view: bool
-    """Output 0 holds input 0's bytes unchanged, under another shape."""
+    """Output 0 has the bytes of input 0 with another shape."""
     output_follows: int | None
-    """Output 0 takes the type of this input, whatever the file says of it, as TFLite's Prepare has it."""
+    """Output 0 takes the type of this input, whatever type the file gives it, as in TFLite's Prepare."""
     tflite_shares: bool
     """TFLite's own planner shares memory in place for this operator."""
     writes: tuple[int, ...]
-    """Inputs that are variable tensors and written; the reference gives their new values after the outputs."""
+    """Inputs that are variable tensors and are written; the reference returns their new values after the outputs."""
     custom: bool
-    """A custom operator that is built in."""
+    """It is a built-in custom operator."""
     reference: Reference | None = None
-    """The operator in numpy; None where the engine alone can run it."""
+    """The operator in numpy; None if only the engine can run it."""
     options: Callable[[bytes], Mapping[str, Any]] | None = None
-    """Of a custom operator: its options from the bytes in the file. Raises: ValueError."""
+    """For a custom operator: decodes its options from the bytes in the file. Raises: ValueError."""
     rounding: Mapping[str, str] = {}
     """How it computes, by types of input 0 ("s8 u8"), "" for all of them."""
 
     def refusal(self, inputs: Sequence[int], outputs: Sequence[int]) -> str:
-        """Why operands of these types (-1: absent) are not supported; empty when they are."""
+        """Why operands of these types (-1: absent) are not supported; empty if they are."""
         names = parse(self.takes)
         return (
             _count("input", names.inputs, inputs)
@@ -141,7 +141,7 @@ class Operator(NamedTuple):
 
 
 def _count(label: str, names: tuple[Operand, ...], kinds: Sequence[int]) -> str:
-    """Why there are too many operands on one side, or one is absent; empty when all is well."""
+    """Why there are too many operands on one side, or one is absent; empty if nothing is wrong."""
     for position in range(max(len(names), len(kinds))):
         operand = at(names, position)
         if operand is None:

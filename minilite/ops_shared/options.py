@@ -1,4 +1,4 @@
-"""Options as references read them."""
+"""Reads options of nodes, for references."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ACTIVATION_LIMITS: dict[str, tuple[float, float]] = {
     "RELU_N1_TO_1": (-1.0, 1.0),
     "RELU6": (0.0, 6.0),
 }
-"""The fused activations that are clamps, and between which reals they clamp."""
+"""The fused activations that are clamps, with their limits as reals."""
 
 
 def activation(node: OpNode) -> str:
@@ -24,5 +24,5 @@ def activation(node: OpNode) -> str:
 
 
 def numbers(node: OpNode, option: str) -> Array:
-    """An option that is a list of numbers; empty where the operator has no such option."""
+    """An option that is a list of numbers; empty if the operator has no such option."""
     return np.array(tuple(node.options.get(option) or ()), np.int64)

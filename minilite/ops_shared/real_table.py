@@ -1,5 +1,4 @@
-"""Tables of a function of reals for quantized integers: TFLite's LUTPopulate, of which csrc/rules/real_table.h is the
-kernel's."""
+"""Functions of reals for quantized integers, by tables: TFLite's LUTPopulate. Kernels use csrc/rules/real_table.h."""
 
 from __future__ import annotations
 
@@ -16,8 +15,8 @@ Real = Callable[[Array], Array]
 
 
 def by_real(node: OpNode, x: Array, function: Real) -> Array:
-    """8 bits: dequantized, through the function, quantized; 16 bits: on 512 lines. The function takes float64; what it
-    gives is rounded to float32, in which all else is computed."""
+    """8 bits: dequantized, through the function, quantized; 16 bits: on 512 lines. The function takes float64; its
+    result is rounded to float32, and everything else is float32."""
     if x.dtype == np.int16:
         return _by_lines(node, x, function)
     return quantize(_in_float(function, dequantize(x, input_of(node))), node.outputs[0])
@@ -29,7 +28,7 @@ def _in_float(function: Real, x: Array) -> Array:
 
 
 def _by_lines(node: OpNode, x: Array, function: Real) -> Array:
-    """513 values; each is moved by half of what the line to the next would miss the function by in its middle."""
+    """By 513 values; each is moved by half of the error that the line to the next one has in its middle."""
     ends = np.array([-32768, 32767])
     (low, high), (least, most) = (
         (np.float32(t.quantization.scale) * (ends - t.quantization.zero_point).astype(np.float32))

@@ -1,4 +1,4 @@
-"""What recurrent operators share: sums of gates, float or hybrid, their activations, and the walk over time."""
+"""Helpers for recurrent operators: sums of gates, float or hybrid, their activations, and the steps over time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def activate(node: OpNode, x: Array) -> Array:
 def weighted_sums(node: OpNode, x: Array, weights: Array, position: int) -> Array:
     """Rows of float32 times the weights of input `position`, in float32: dense ones, or the diagonal of a matrix.
 
-    Where the weights are integers, each row is quantized by itself; uint8 stands for int8."""
+    If weights are integers, each row is quantized by itself; uint8 means int8."""
     if weights.ndim == 1:
         return x * weights
     if weights.dtype == np.float32:

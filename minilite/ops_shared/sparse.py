@@ -1,4 +1,5 @@
-"""Constants in sparse form, TFLite's generalization of compressed rows and blocks, made dense: what DENSIFY does."""
+"""Makes sparse constants dense, as DENSIFY does. The sparse form is TFLite's generalization of compressed rows and
+blocks."""
 
 from __future__ import annotations
 
@@ -14,14 +15,14 @@ from minilite.format.model import Array, Tensor
 from minilite.ops_shared.operator import OpNode
 
 _FEW = 1 << 16
-"""Entries that a level may have in any case."""
+"""The number of entries that a level may always have."""
 
 
 def _level(row: Mapping[str, Any], parents: Array, most: int) -> tuple[Array, Array, Array]:
-    """Of one level below the entries `parents` of the one above: how many entries each of them has, or one number for
-    all; their own numbers, and their coordinates, in rows of a parent each where it is one number.
+    """One level below the entries `parents` of the level above. Returns how many entries each parent has, or one number
+    for all; the numbers of the entries; and their coordinates, one row per parent if there is one number for all.
 
-    Raises: ValueError where segments and indices do not fit, and for more than `most` entries."""
+    Raises: ValueError if segments and indices do not fit, or for more than `most` entries."""
     if row["format"] == "DENSE":
         _check_count(len(parents) * int(row["dense_size"]), most)
         own = np.arange(int(row["dense_size"]))
@@ -48,10 +49,10 @@ def _check_count(entries: int, most: int) -> None:
 
 
 def positions(shape: tuple[int, ...], sparsity: Mapping[str, Any], stored: int) -> Array:
-    """Where in the dense array, flat, each of `stored` values stands.
+    """The position of each of `stored` values in the flattened dense array.
 
-    No level may have more entries than there are values, or segments for the level below it: so what is computed here
-    stays as small as the file. Raises: ValueError where the form does not fit the shape.
+    No level may have more entries than there are values, or segments in the level below, so memory here is limited by
+    the size of the file. Raises: ValueError if the sparse form does not fit the shape.
     """
     order = [int(d) for d in sparsity["traversal_order"]]
     blocks = [int(d) for d in sparsity["block_map"] or ()]
@@ -63,7 +64,7 @@ def positions(shape: tuple[int, ...], sparsity: Mapping[str, Any], stored: int) 
     most = max(stored, *segments, _FEW)
     sizes = list(shape)
     strides = [math.prod(shape[d + 1 :]) for d in range(len(shape))]
-    for inner, dimension in enumerate(blocks, len(shape)):  # a dimension in blocks counts these
+    for inner, dimension in enumerate(blocks, len(shape)):  # a dimension that is cut into blocks counts blocks
         size = max(int(levels[order.index(inner)]["dense_size"]), 1)
         sizes[dimension] //= size
         sizes.append(size)
@@ -81,7 +82,7 @@ def positions(shape: tuple[int, ...], sparsity: Mapping[str, Any], stored: int) 
 
 
 def dense_values(node: OpNode, source: Tensor) -> Array:
-    """Stored values where their indices say, zeros elsewhere. Raises: UnsupportedOpError."""
+    """The dense array: stored values at their positions, zeros elsewhere. Raises: UnsupportedOpError."""
     if source.data is None or source.sparsity is None:
         raise node.refuse(f"tensor '{source.name}' must be a sparse constant")
     if source.type in PACKED:

@@ -7,11 +7,11 @@ from minilite.format.model import Tensor
 from minilite.ops_shared.operator import OpNode
 
 QUANTIZED = frozenset({TensorType.INT8, TensorType.UINT8, TensorType.INT16})
-"""The types whose integers stand for reals wherever an operator does not say otherwise."""
+"""The types whose integers mean reals, unless an operator says otherwise."""
 
 
 def input_of(node: OpNode, position: int = 0) -> Tensor:
-    """An input that the node's row says is there."""
+    """An input that must be present."""
     tensor = node.inputs[position]
     assert tensor is not None
     return tensor

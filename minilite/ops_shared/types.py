@@ -1,4 +1,5 @@
-"""Operand types as rows spell them, the same as in csrc/kernel.h: "f32 f32 -> f32", "s16 s8 s64? -> s16", "x4... ->
+"""Operand types in the notation of rows, the same as in csrc/kernel.h: "f32 f32 -> f32", "s16 s8 s64? -> s16", "x4...
+->
 x4"."""
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ from typing import NamedTuple
 from minilite.format.dtypes import TensorType, element_bits
 
 ABSENT = -1
-"""Stands for an operand that is not there, where operands are given by their types' codes."""
+"""The code of an absent operand, where operands are given by the codes of their types."""
 
 
 @functools.cache
 def _words() -> dict[str, frozenset[int]]:
-    """The codes of the types that a word without alternatives stands for."""
+    """The codes of the types that each word without alternatives means."""
     kinds = tuple(TensorType)
     found = {kind.suffix: frozenset({int(kind)}) for kind in kinds}
     found["any"] = frozenset(map(int, kinds))
@@ -33,7 +34,7 @@ class Operand(NamedTuple):
     optional: bool
     """"?": may be absent."""
     repeats: bool
-    """"...": stands for one or more, with "?" for none or more."""
+    """"...": one or more; with "?", zero or more."""
 
 
 class Operands(NamedTuple):
@@ -57,7 +58,7 @@ def _operand(word: str) -> Operand:
 
 @functools.cache
 def types_of(word: str) -> frozenset[int]:
-    """The codes of the types that a word stands for. Raises: KeyError for a word that is none."""
+    """The codes of the types that a word means. Raises: KeyError for an unknown word."""
     return frozenset().union(*(_words()[part] for part in word.split("|")))
 
 
@@ -76,7 +77,8 @@ def written_types(text: str) -> tuple[str, ...]:
 
 
 def written_out(signature: str) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """The codes of inputs and of outputs in every combination that a signature stands for; repeated operands twice."""
+    """The codes of inputs and of outputs in every combination that a signature allows; repeated operands occur
+    twice."""
     inputs, outputs = parse(signature)
     yield from itertools.product(_combinations(inputs), _combinations(outputs))
 
@@ -87,14 +89,14 @@ def _combinations(operands: tuple[Operand, ...]) -> list[tuple[int, ...]]:
 
 
 def at(operands: tuple[Operand, ...], position: int) -> Operand | None:
-    """The operand that stands for input or output `position`; None beyond the last."""
+    """The operand for input or output `position`; None after the last."""
     if position < len(operands):
         return operands[position]
     return operands[-1] if operands and operands[-1].repeats else None
 
 
 def mismatches(operands: tuple[Operand, ...], kinds: Sequence[int]) -> int:
-    """How many operands of one side are of other types than the signature's, or missing, or too many."""
+    """How many operands of one side have the wrong type, are missing, or are too many."""
     wrong = 0
     for position in range(max(len(operands), len(kinds))):
         operand = at(operands, position)
@@ -109,6 +111,6 @@ def mismatches(operands: tuple[Operand, ...], kinds: Sequence[int]) -> int:
 
 
 def spelled(inputs: Sequence[int], outputs: Sequence[int]) -> str:
-    """The signature of a node, "-" for operands that are absent."""
+    """The signature of a node, with "-" for absent operands."""
     sides = (" ".join("-" if kind < 0 else TensorType(kind).suffix for kind in side) for side in (inputs, outputs))
     return " -> ".join(sides)

@@ -1,7 +1,7 @@
-"""Operators that multiply their input (0) with weights (1) and add a bias (2): what their numpy references share.
+"""Helpers for references of operators that multiply input 0 with weights (input 1) and add a bias (input 2).
 
-What their kernels make of the quantization stands in csrc/rules/weighted.c, which refuses what cannot be; references
-may take it to be whole.
+csrc/rules/weighted.c does the same for kernels, and refuses quantization that is not valid; so references need not
+check it.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ def weight_scales(node: OpNode, outputs: int) -> Array:
 
 
 def real_multipliers(node: OpNode, outputs: int, *, single: bool = False) -> Array:
-    """What to multiply the sums of an integer node's outputs with, in float64.
+    """The factors for the sums of an integer node's outputs, in float64.
 
-    `single` rounds the product of both scales to float32, as TFLite does for uint8 convolutions."""
+    With `single`, the product of both scales is rounded to float32, as in TFLite's uint8 convolutions."""
     product = _tensor(node, 0).quantization.scale * weight_scales(node, outputs)
     if single:
         product = product.astype(np.float32).astype(np.float64)
@@ -50,13 +50,13 @@ def real_multipliers(node: OpNode, outputs: int, *, single: bool = False) -> Arr
 
 
 def centered(node: OpNode, x: Array, position: int) -> Array:
-    """Input `position` as float64, less its zero point when quantized."""
+    """Input `position` as float64, minus its zero point if quantized."""
     zero = _tensor(node, position).quantization.zero_point if x.dtype.kind in "iu" else 0
     return x.astype(np.float64) - zero
 
 
 def clamp(node: OpNode, y: Array) -> Array:
-    """Outputs limited by the node's fused activation, in the output's type: reals as float32, integers as quantized."""
+    """Outputs clamped by the node's fused activation, in the output's type: float32, or quantized integers."""
     output = node.outputs[0]
     name = activation(node)
     low, high = ACTIVATION_LIMITS[name] if output.type == TensorType.FLOAT32 else activation_range(output, name)
@@ -114,20 +114,20 @@ def quantize_rows(x: Array, *, asymmetric: bool) -> tuple[Array, Array, Array]:
 
 
 def is_hybrid(node: OpNode) -> bool:
-    """Whether a float input meets integer weights."""
+    """Whether the input is float and weights are integers."""
     return _tensor(node, 0).type == TensorType.FLOAT32 != _tensor(node, 1).type
 
 
 def as_s8(weights: Array) -> Array:
-    """Weights that floats are multiplied with, of which u8 is another name for s8."""
+    """Integer weights for a float input; for these, u8 means s8."""
     return weights.view(np.int8) if weights.dtype == np.uint8 else weights
 
 
 def convolved(node: OpNode, x: Array, weights: Array, *, asymmetric: bool) -> tuple[Array, Array, Array | None]:
-    """Image and filter as what is multiplied and summed, in float64: integers less their zero points.
+    """Image and filter in the form that is multiplied and summed, in float64: integers minus their zero points.
 
-    The third is None but for a float image and integer weights: each batch of the image is quantized, and that is their
-    scale."""
+    For a float image and integer weights, each batch of the image is quantized, and the third value has their scales;
+    else it is None."""
     if not is_hybrid(node):
         return centered(node, x, 0), centered(node, weights, 1), None
     weights = as_s8(weights).astype(np.float64)

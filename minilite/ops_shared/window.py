@@ -1,4 +1,4 @@
-"""Windows that slide over (batch, height, width, channels): what convolution and pooling share."""
+"""Windows that slide over (batch, height, width, channels), for convolution and pooling."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from minilite.ops_shared.operator import OpNode
 
 
 class Axis(NamedTuple):
-    """One axis of a sliding window: as ml_window_axis in csrc/rules/window.h."""
+    """One axis of a sliding window, like ml_window_axis in csrc/rules/window.h."""
 
     size: int
     out: int
@@ -31,7 +31,7 @@ class Axis(NamedTuple):
         return cls(size, out, taps, stride, dilation, max(0, (out - 1) * stride + extent - size) // 2)
 
     def seen(self, tap: int) -> slice:
-        """What all windows see through one tap, of an input with its padding."""
+        """The elements that one tap of all windows reads, in an input with padding."""
         start = tap * self.dilation
         return slice(start, start + self.out * self.stride, self.stride)
 
@@ -46,7 +46,7 @@ def axes(node: OpNode, x: Array, height: int, width: int) -> tuple[Axis, Axis]:
 
 
 def taps(x: Array, down: Axis, across: Axis, outside: float = 0.0) -> Iterator[tuple[int, int, Array]]:
-    """(row, column, what all windows see through that tap): views on x, surrounded by `outside`."""
+    """(row, column, the elements that this tap of all windows reads): views on x, padded with `outside`."""
     after = [a.out * a.stride + (a.taps - 1) * a.dilation - a.before - a.size for a in (down, across)]
     padding = [(a.before, max(0, more)) for a, more in zip((down, across), after, strict=True)]
     padded = np.pad(x, [(0, 0), *padding, (0, 0)], constant_values=outside)

@@ -1,4 +1,4 @@
-"""Whether a model's operators run here, one line each: the text after `minilite inspect --check`."""
+"""Whether a model's operators are supported, one line each: the output of `minilite inspect --check`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from minilite.format.model import Model
 from minilite.text import Cell, count, cut, table, wrapped
 
 _FIRST = 3
-"""How many nodes of an operator are named."""
+"""How many nodes are named per operator."""
 
 Places = Sequence[tuple[int, int]]
 
@@ -20,17 +20,17 @@ class Answer(NamedTuple):
     """Whether nodes of an operator run."""
 
     op: str
-    """Empty where a tensor is to blame and no operator."""
+    """Empty if a tensor is the cause and not an operator."""
     places: Places
     """Its nodes: subgraph and node."""
     reason: str
-    """Why they do not run; empty where they do."""
+    """Why they are not supported; empty if they are."""
 
 
 def check(model: Model) -> list[Answer]:
-    """What runs and what does not, an answer for each operator and reason: first what is missing.
+    """Which operators are supported: one answer per operator and reason, unsupported ones first.
 
-    Nothing is planned or run; custom operators are those that are built in."""
+    Nothing is planned or run; of custom operators, only built-in ones are supported."""
     missing = _missing(model)
     wrong = {place for found in missing for place in found.nodes}
     right: dict[str, list[tuple[int, int]]] = {}
@@ -55,7 +55,7 @@ def check_facts(answers: Sequence[Answer], title: str) -> dict[str, Any]:
 
 
 def check_text(answers: Sequence[Answer], title: str, width: int | None = None) -> str:
-    """A line for each answer with the number of its nodes, the first of them, and what is missing."""
+    """One line per answer, with the number of its nodes, the first of them, and what is missing."""
     rows: list[list[Cell]] = [
         [cut(op or "(tensor)"), len(places), _first(places), reason or "supported"] for op, places, reason in answers
     ]
@@ -66,11 +66,11 @@ def check_text(answers: Sequence[Answer], title: str, width: int | None = None) 
 
 
 def _missing(model: Model) -> tuple[UnsupportedOperator, ...]:
-    """The operators, and tensors (with an empty name), that do not run, once for each reason."""
+    """The unsupported operators, and tensors (with an empty name), once per reason."""
     try:
         program = Program(model, {}, reference=False)
         for root in sorted({0, *(signature.subgraph for signature in model.signatures)}):
-            program.graph(root)  # what kernels refuse of a model's quantization
+            program.graph(root)  # kernels may refuse a model's quantization here
     except UnsupportedOpError as error:
         return error.operators
     return ()

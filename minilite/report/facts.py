@@ -16,10 +16,10 @@ Facts = dict[str, Any]
 
 
 def model_facts(model: Model, title: str, plan: Plan | None = None) -> Facts:
-    """All of a model; with a plan also what becomes of each node and tensor, frame by frame.
+    """Everything in a model; with a plan also how each node is run and where each tensor lies, frame by frame.
 
     Offsets are bytes from the start of the frame's region; for frame 0 that is the arena. Lifetimes are node positions,
-    both ends inclusive; the last is None where it is the end of the run.
+    both ends inclusive; the last is None for the end of the run.
     """
     frames = plan.frames() if plan is not None else [(s.index, -1, -1) for s in model.subgraphs]
     return {
@@ -40,7 +40,7 @@ def model_facts(model: Model, title: str, plan: Plan | None = None) -> Facts:
 
 
 def _about(model: Model) -> Facts | str:
-    """What the metadata say; why they cannot be read."""
+    """The content of the metadata; or why they cannot be read."""
     try:
         about = model.metadata.about
     except ModelFormatError as error:
@@ -53,7 +53,7 @@ def _about(model: Model) -> Facts | str:
 
 
 def _set(fields: Mapping[str, Any]) -> Facts:
-    """Fields that say something; files by name."""
+    """Fields that are not empty; files by name."""
     shown = {key: value for key, value in fields.items() if value}
     if "files" in shown:
         shown["files"] = [file.name for file in shown["files"]]
@@ -83,8 +83,7 @@ def _frame(model: Model, plan: Plan | None, number: int, frame: tuple[int, int, 
 
 
 def _settings(node: Node) -> Facts:
-    """The options that are set: false, NONE and empty ones are left out, and what the format has where a file says
-    nothing."""
+    """The options that are set; false, NONE, empty ones and defaults of the format are left out."""
     found = None if node.custom else options_table(node.op)
     usual = default_options(found.table) if found is not None else {}
     return {
@@ -100,7 +99,7 @@ def _nodes(subgraph: Subgraph, plan: Plan | None, frame: int) -> list[Facts]:
     for node in subgraph.nodes:
         status = None
         if plan is not None:
-            # A node that lowering replaced by constants has no place in the C graph.
+            # A node that lowering has replaced by constants is not in the C graph.
             if all(plan.tensor(i, frame).storage == "constant" for i in node.outputs if i >= 0) and node.outputs:
                 status = "constant"
             else:

@@ -1,4 +1,4 @@
-"""What is in a model, and where a plan puts it: the text after `minilite inspect`."""
+"""What is in a model, and where a plan puts it: the output of `minilite inspect` as text."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _head(facts: Facts) -> list[str]:
 
 
 def _about(facts: Facts) -> list[str]:
-    """What the metadata say, the license's first words."""
+    """The metadata, with the first words of the license."""
     about = facts["about"]
     if isinstance(about, str):
         return [f"about: {about}"]

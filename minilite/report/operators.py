@@ -35,7 +35,7 @@ def _versions(row: Operator) -> str:
 
 
 def _types(row: Operator) -> str:
-    """The signatures; those that differ in the type of the first input alone are one, of a letter T."""
+    """The signatures; those that differ only in the type of the first input are merged, with a letter T."""
     marks = {text: _numpy(row, text) for text in row.types}
     alike: dict[tuple[str, str], list[str]] = {}
     for text in row.types:

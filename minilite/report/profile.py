@@ -1,4 +1,4 @@
-"""The time of a run by node: the text after `minilite profile`."""
+"""The time of a run by node: the output of `minilite profile`."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ _BYTES = (TensorType.INT8, TensorType.UINT8, TensorType.INT4)
 
 
 class NodeTime(NamedTuple):
-    """What a node of one frame took, in all runs that were timed. One that is part of another takes nothing itself."""
+    """The times of a node of one frame, in all timed runs. A node fused into another has no time itself."""
 
     frame: int
     node: int
-    """The file's number."""
+    """The node's number in the file."""
     op: str
     name: str
     """Of its first output."""
     kernel: str
-    """The kernel and the operand types of its row; or the node that it is part of."""
+    """The kernel and the operand types of its row; or the node that does its work."""
     shape: tuple[int, ...] | None
     """Of its first output."""
     runs: int
     ns: int
-    """Of all its runs, with the nodes of its subgraphs."""
+    """Nanoseconds of all its runs, with the nodes of its subgraphs."""
     macs: int
-    """Multiply-adds of one run; 0 where they are not what counts."""
+    """Multiply-adds of one run; 0 for operators that are not products."""
     nbytes: int
-    """Read and written in one run: its operands, each once."""
+    """Bytes read and written in one run: each operand once."""
     bytewise: bool = False
-    """Its products are of bytes."""
+    """Its products are of bytes, not of floats."""
     shared_ns: int = 0
-    """Of its nanoseconds, those of work in more than one block, which threads share."""
+    """How many of its nanoseconds are in work of more than one block, which threads share."""
     blocks: int = 0
-    """Of such work, in all its runs; 0 where all of it stays on the calling thread, whatever the number of threads."""
+    """Blocks of such work, in all its runs; 0 if everything stays on the calling thread, for any number of threads."""
 
 
 def node_times(session: Session, turns: Iterable[object]) -> list[NodeTime]:
-    """Runs what is allocated once per turn, and gives every node that took part, frame by frame, in the order of
-    running."""
+    """Runs an allocated interpreter once per turn, and returns every node that ran, frame by frame, in the order of
+    execution."""
     memory = session.memory
     assert memory is not None
     frames = memory.frames()
@@ -94,7 +94,7 @@ def _node_time(session: Session, plan: Plan, where: tuple[int, int, int], time: 
 
 
 class Peaks:
-    """What the core does at best, measured when first asked for."""
+    """The peak rates of one core, measured when first needed."""
 
     def __init__(self, level: str) -> None:
         self.level = level
@@ -102,7 +102,7 @@ class Peaks:
         self._copies: dict[int, float] = {}
 
     def seconds(self, node: NodeTime) -> float:
-        """The least that products and bytes of a run take, whichever binds."""
+        """The least time for the products and the bytes of a run: the larger of the two."""
         room = 1 << max(node.nbytes, _WARM).bit_length()
         if room not in self._copies:
             self._copies[room] = copy_rate(min(room, 1 << 27))
@@ -119,8 +119,8 @@ class Peaks:
 def profile(nodes: Sequence[NodeTime], repeat: int, peaks: Peaks, width: int | None = None) -> str:
     """Time, share, work, rates and share of the core's peak of every node, then the same by operator.
 
-    The peak is that of products, of float32 or of bytes as the weights are, or of copies as large as the node's
-    operands, whichever binds; a node above 100 % finds its operands in a nearer cache than a copy does.
+    The peak is that of products (of float32 or of bytes, like the weights), or of copies as large as the node's
+    operands, whichever takes longer. A node above 100 % has its operands in a nearer cache than the copy.
     """
     whole = sum(node.ns for node in nodes if node.frame == 0) or 1
     lines = [_nodes(nodes, repeat, whole, peaks, width), "", _operators(nodes, whole, width), ""]
@@ -163,8 +163,7 @@ def profile_facts(nodes: Sequence[NodeTime], repeat: int, peaks: Peaks) -> dict[
 
 
 def alone(nodes: Sequence[NodeTime]) -> float:
-    """The part of the time (0 to 1) that is not in work of more than one block: the calling thread's, however many
-    there are."""
+    """The part of the time (0 to 1) outside of work of more than one block, which only the calling thread does."""
     top = [node for node in nodes if node.frame == 0]
     return 1 - sum(node.shared_ns for node in top) / (sum(node.ns for node in top) or 1)
 

@@ -17,9 +17,9 @@ from minilite.format.origin import looks_like
 from minilite.text import cut, shape_text, table, wrapped
 
 SHOWN = 6
-"""Values that a line shows."""
+"""How many values a line shows."""
 _ROWS = 4
-"""Rows of a batch that are ranked in text."""
+"""How many rows of a batch are ranked in text."""
 
 
 class Labels(NamedTuple):
@@ -30,7 +30,7 @@ class Labels(NamedTuple):
     """Each value is the number of a label; else each element of the last dimension has one."""
 
     def of(self, number: int) -> str:
-        """The label of a number; empty where it has none."""
+        """The label of a number; empty if there is none."""
         return self.texts[number] if 0 <= number < len(self.texts) else ""
 
 
@@ -39,22 +39,22 @@ class Output(NamedTuple):
 
     tensor: Tensor
     array: Array
-    """As the tensor has it."""
+    """The values in the tensor's type."""
     labels: Labels = Labels()
 
     @property
     def values(self) -> Array:
-        """Real numbers, where the tensor is quantized."""
+        """Real numbers, if the tensor is quantized."""
         return floats(self.tensor, self.array)
 
     @property
     def classes(self) -> int:
-        """The elements of the last dimension; 0 where they are no scores."""
+        """The size of the last dimension; 0 if the elements are not scores."""
         return self.array.shape[-1] if self.array.ndim and self.array.dtype.kind in "fiu" else 0
 
 
 def labels_of(metadata: Metadata, outputs: int) -> list[Labels]:
-    """The labels of each output that the model itself carries. Raises: ModelFormatError."""
+    """The labels of each output that are in the model's file. Raises: ModelFormatError."""
     found = []
     for output in range(outputs):
         file = metadata.label_file(output)
@@ -67,7 +67,7 @@ def given_labels(
 ) -> list[Labels]:
     """The labels of a file for the outputs that have as many classes, or whose values are labels' numbers.
 
-    Raises: InputError where there is no such output.
+    Raises: InputError if there is no such output.
     """
     if b"\0" in data:
         guess = looks_like(memoryview(data))
@@ -122,8 +122,8 @@ def _value_labels(output: Output) -> list[str]:
 
 
 def is_ranked(output: Output, top: int | None) -> bool:
-    """Whether an output is shown by class: it has labels, one a class, or the user asked for it and there is more than
-    one."""
+    """Whether an output is shown by class: it has one label per class, or the user requested it and there is more than
+    one class."""
     if output.labels.of_values or output.classes < 2:
         return False
     return top is not None or len(output.labels.texts) == output.classes

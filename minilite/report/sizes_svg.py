@@ -1,4 +1,5 @@
-"""Sizes of a sweep as SVG: arena, lower bound and planning time over size; refused sizes marked, with their reasons."""
+"""Draws a sweep of sizes as SVG: arena, lower bound and planning time over size; refused sizes are marked, with
+reasons."""
 
 from __future__ import annotations
 
@@ -92,7 +93,7 @@ def bytes_text(size: float) -> str:
 def _points(
     found: Sequence[PlannedSize], across: Callable[[int], float], up: Callable[[float], float], most: int
 ) -> Iterator[str]:
-    """A mark for each size, which says what it takes or why it is refused when the pointer rests on it."""
+    """A mark per size; hovering shows its arena, or why it is refused."""
     for one in found:
         x = across(one.size)
         if one.arena_bytes is None:

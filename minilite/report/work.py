@@ -1,4 +1,4 @@
-"""How much a node computes and moves: multiply-adds by its operands' shapes, bytes by what it reads and writes."""
+"""How much a node computes and moves: multiply-adds from the shapes of its operands, bytes read and written."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _Rule = Callable[[Sequence[Shape], Sequence[Shape]], int]
 
 
 def _windows(inputs: Sequence[Shape], outputs: Sequence[Shape]) -> int:
-    """Every output is a sum over one filter: (outputs, height, width, channels of a group)."""
+    """Each output element is a sum over one filter: (outputs, height, width, channels of a group)."""
     return math.prod(outputs[0]) * math.prod(inputs[1][1:])
 
 
@@ -23,7 +23,7 @@ def _rows(inputs: Sequence[Shape], outputs: Sequence[Shape]) -> int:
 
 
 def _matrices(inputs: Sequence[Shape], outputs: Sequence[Shape]) -> int:
-    """What is summed over has the elements of x, less the rows of an output; whichever operand is transposed."""
+    """The summed dimension is the elements of x divided by the rows of the output, whichever operand is transposed."""
     outer = math.prod(outputs[0][:-2]) or 1
     mine = math.prod(inputs[0][:-2]) or 1
     inner = math.prod(inputs[0]) // mine // max(1, outputs[0][-2])
@@ -31,7 +31,7 @@ def _matrices(inputs: Sequence[Shape], outputs: Sequence[Shape]) -> int:
 
 
 def _transposed(inputs: Sequence[Shape], _: Sequence[Shape]) -> int:
-    """Every value of the input meets every filter."""
+    """Every value of the input is multiplied with every filter."""
     data, weights = inputs[2], inputs[1]
     return math.prod(data) * math.prod(weights[:-1])
 
@@ -41,7 +41,7 @@ def _volumes(inputs: Sequence[Shape], outputs: Sequence[Shape]) -> int:
 
 
 def _steps(inputs: Sequence[Shape], _: Sequence[Shape]) -> int:
-    """Every step of every batch meets all weights, which are the matrices among the operands."""
+    """Every step of every batch is multiplied with all weights, which are the matrices among the operands."""
     matrices = sum(math.prod(shape) for shape in inputs[1:] if len(shape) == 2)
     return math.prod(inputs[0][:-1]) * matrices
 
@@ -60,7 +60,7 @@ _RULES: dict[str, _Rule] = {
 
 
 def multiplications(op: str, inputs: Sequence[Shape], outputs: Sequence[Shape]) -> int:
-    """Multiply-adds of a node whose operator is known to come down to products, else 0; absent operands have the shape
+    """Multiply-adds of a node whose operator is known to consist of products, else 0; absent operands have the shape
     ()."""
     rule = _RULES.get(op)
     return rule(inputs, outputs) if rule is not None else 0

@@ -1,4 +1,4 @@
-"""Profiles: what callgrind writes is read as it means it, and drawn with callers below."""
+"""Profiles: callgrind's files are read correctly, and drawn with callers below."""
 
 from __future__ import annotations
 

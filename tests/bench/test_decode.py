@@ -1,4 +1,4 @@
-"""The decode step: its composites run by kernels, its caches stay in place, and LiteRT makes the same of tokens."""
+"""The decode step: its composites run by kernels, its caches stay in place, and LiteRT gives the same results."""
 
 from __future__ import annotations
 

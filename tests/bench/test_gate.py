@@ -1,4 +1,4 @@
-"""The gate: what it calls worse, and that it catches work planted in a scratch clone."""
+"""The gate: which figures it calls worse, and that it notices extra work planted in a scratch clone."""
 
 from __future__ import annotations
 

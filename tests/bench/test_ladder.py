@@ -1,4 +1,5 @@
-"""The ladder: all variants place every tensor alike, and each step looks at less than the one before."""
+"""The ladder: all variants place every tensor in the same way, and each step looks at fewer records than the one
+before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What times and repeats: calls take turns, a new size is new, and the history's operations all run on this commit."""
+"""Timing: calls are interleaved, a new size is really new, and all operations of the history run on this commit."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Files as the arrays that tensors take: images, sound, arrays, text, raw bytes, each by its tensor's type and
-quantization."""
+"""Files read as arrays for tensors: images, sound, arrays, text, raw bytes, by the tensor's type and quantization."""
 
 from __future__ import annotations
 
@@ -262,7 +261,7 @@ def test_arrays_of_the_same_kind_are_converted(read: Any) -> None:
 def test_archives(read: Any) -> None:
     assert read(npz(x=np.ones(2, np.float32), y=np.zeros(3)), feed((2,))).array.tolist() == [1, 1]
     assert read(npz(other=np.ones(2, np.float32)), feed((2,))).array.tolist() == [1, 1]
-    with pytest.raises(InputError, match="has a, b, and none is called as input 'x'"):
+    with pytest.raises(InputError, match="has a, b, and none has the name of input 'x'"):
         read(npz(a=np.ones(1), b=np.ones(1)), feed((1,)))
     with pytest.raises(InputError, match=r"is a zip archive that cannot be read as .npz file"):
         read(b"PK\x03\x04nothing", feed((1,)))
@@ -273,14 +272,17 @@ def test_raw_bytes_are_exactly_the_tensors(read: Any) -> None:
     assert read(values.tobytes(), feed((2, 3))).array.tolist() == values.reshape(2, 3).tolist()
     assert read(values.tobytes(), feed((-1, 2))).array.shape == (3, 2)
     for data, text in (
-        (values.tobytes() + b"x", "has 25 bytes, raw data of input 'x' (float32 of shape 2x3) has 24; it is no .npy"),
+        (
+            values.tobytes() + b"x",
+            "has 25 bytes, raw data of input 'x' (float32 of shape 2x3) has 24; it is not a .npy",
+        ),
         (
             b"<html><body>404",
             "has 15 bytes, raw data of input 'x' (float32 of shape 2x3) has 24; it looks like an HTML page",
         ),
         (b"1,2,3\n", "has 24; it looks like text that begins with '1,2,3', numbers go in as .npy"),
-        (b"ID3\4", "it looks like sound that is no .wav: ffmpeg -i FILE out.wav makes it one"),
-        (b"\0\0\0\x18ftypheic", "it looks like a video, or an image of a phone's (.heic)"),
+        (b"ID3\4", "it looks like sound in another format than .wav: ffmpeg -i FILE out.wav converts it"),
+        (b"\0\0\0\x18ftypheic", "it looks like a video, or an image of a phone (.heic)"),
         (b"", "has 0 bytes"),
         (b"\0\0\0\0TFL3" + bytes(30), "is a .tflite model, not data for input 'x'"),
     ):

@@ -1,4 +1,4 @@
-"""What `minilite run` makes of files and shows of outputs: labels, classes by score, real numbers, JSON."""
+"""How `minilite run` reads files and shows outputs: labels, classes by score, real numbers, JSON."""
 
 from __future__ import annotations
 

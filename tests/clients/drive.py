@@ -1,4 +1,4 @@
-"""Runs one program from PyPI, unmodified, on minilite or on LiteRT in the place of the package that it imports.
+"""Runs one program from PyPI, unmodified, with minilite or LiteRT as the package that it imports.
 
 usage: python drive.py CLIENT minilite|litert OUT.npz
 """

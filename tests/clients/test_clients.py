@@ -1,4 +1,4 @@
-"""Programs from PyPI, unmodified, on minilite and on LiteRT: the same findings. `.ci/clients` installs them."""
+"""Programs from PyPI, unmodified, give the same results on minilite and on LiteRT. `.ci/clients` installs them."""
 
 from __future__ import annotations
 

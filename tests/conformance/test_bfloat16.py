@@ -1,4 +1,5 @@
-"""Operators of bfloat16, of which LiteRT's Python takes no arrays: between two CASTs, minilite and LiteRT agree."""
+"""Operators of bfloat16: minilite and LiteRT agree, between two CASTs, because LiteRT's Python API takes no bfloat16
+arrays."""
 
 from __future__ import annotations
 

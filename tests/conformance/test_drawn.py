@@ -1,5 +1,5 @@
-"""Nodes drawn at random, of every operator there is a function for: LiteRT, C kernels and numpy references agree, and a
-loop's body does.
+"""Random nodes of every operator that has a drawing function: LiteRT, C kernels and numpy references agree, also in a
+loop's body.
 
 Where LiteRT itself is wrong, or reads beyond its tensors, no such node is drawn: tests/support/drawn*.py say where.
 What it alone runs for its types is test_litert_types.py's.

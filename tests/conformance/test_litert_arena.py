@@ -1,4 +1,4 @@
-"""With TFLite's own strategy, our arena is LiteRT's: the same offsets, tensor by tensor, on real models."""
+"""With TFLite's own strategy, our arena equals LiteRT's: the same offsets, tensor by tensor, on real models."""
 
 from __future__ import annotations
 

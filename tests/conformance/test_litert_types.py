@@ -1,4 +1,4 @@
-"""What LiteRT runs and minilite refuses: a count for each reason, in litert_types.txt, that may only fall."""
+"""Types that LiteRT runs and minilite refuses: litert_types.txt has a count for each reason, which may only fall."""
 
 from __future__ import annotations
 

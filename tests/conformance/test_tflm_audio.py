@@ -1,5 +1,5 @@
-"""TensorFlow Lite Micro's audio preprocessor: bands of loudness from samples, frame by frame, as its own interpreter
-finds them."""
+"""TensorFlow Lite Micro's audio preprocessor: bands of loudness from samples, frame by frame, equal to those of its own
+interpreter."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A spotter of keywords whose state is int8, for which LiteRT has no kernel: run after run as TensorFlow Lite Micro
-finds it."""
+"""A keyword spotter with an int8 state, for which LiteRT has no kernel: run after run equal to TensorFlow Lite
+Micro."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mutated models are loaded, allocated, run, and their tensors looked at: a MiniliteError at most, never a crash.
+"""Mutated models are loaded, allocated, run, and their tensors are looked at: at worst a MiniliteError, never a crash.
 
 test_reader_fuzz.py ends with the reader; here what it lets through is used.
 """

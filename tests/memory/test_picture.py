@@ -1,4 +1,4 @@
-"""What a plan looks like: table, TFLM's memory map, SVG, CSV, differences."""
+"""The forms of a plan: table, TFLM's memory map, SVG, CSV, differences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sharing in place: which tensors get whose memory, by TFLite's rules and by the wide ones."""
+"""Sharing in place: which tensors share memory, by TFLite's rules and by the wide ones."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""MaxPoolingWithArgmax2D, MaxUnpooling2D: C kernels, numpy references and LiteRT (XNNPACK, which has them alone)
-agree."""
+"""MaxPoolingWithArgmax2D, MaxUnpooling2D: C kernels, numpy references and LiteRT (only XNNPACK has them) agree."""
 
 from __future__ import annotations
 

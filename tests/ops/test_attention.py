@@ -1,5 +1,5 @@
-"""odml.scaled_dot_product_attention: C kernel and numpy reference agree; a composite of that name gives what LiteRT
-computes by its decomposition, whether the kernel takes it or not."""
+"""odml.scaled_dot_product_attention: C kernel and numpy reference agree; a composite of that name gives the results of
+LiteRT's decomposition, whether the kernel runs it or not."""
 
 from __future__ import annotations
 

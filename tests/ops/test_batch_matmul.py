@@ -1,4 +1,4 @@
-"""BATCH_MATMUL: both sides computed or constant, transposed, broadcast; odml.runtime_bmm."""
+"""BATCH_MATMUL: both operands computed or constant, transposed, broadcast; odml.runtime_bmm."""
 
 from __future__ import annotations
 

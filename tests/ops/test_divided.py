@@ -1,5 +1,5 @@
-"""Nodes of sizes that models have are work in several blocks, which threads share, and the same on any number of
-them."""
+"""Nodes of realistic sizes are divided into several blocks, which threads share; results are the same for any number of
+threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every kernel's long work looks whether the run goes on, ends when it does not, and is the same on any number of
+"""Every kernel's long work checks whether the run is cancelled, ends if it is, and is the same on any number of
 threads."""
 
 from __future__ import annotations

@@ -73,6 +73,6 @@ def test_range_of_fractions() -> None:
 def test_range_refused(start: int, limit: int, delta: int, kind: Any) -> None:
     for wrap in (const, lambda value, kind: np.array(value, kind)):
         node("RANGE", [wrap(v, kind) for v in (start, limit, delta)]).refused(
-            ShapeError, "delta does not lead from start to limit"
+            ShapeError, "delta has the wrong sign or is 0"
         )
     node("RANGE", [const([0, 1]), const(1), const(1)]).refused(ShapeError, "start has the shape .2.", by_litert=False)

@@ -189,12 +189,12 @@ def test_refused() -> None:
     bank(x, np.zeros(8)).refused(
         KernelError, "channel 3 takes 3 frequencies from 6 and weights from 6, there are 9 and 8"
     )
-    bank(x, np.zeros(9), channels=5).refused(ShapeError, "input 3 has 5 numbers, 5 channels take 6")
+    bank(x, np.zeros(9), channels=5).refused(ShapeError, "input 3 has 5 numbers, for 5 channels it must have 6")
     bank(x.reshape(3, 3), np.zeros(9)).refused(ShapeError, r"input 0 must be a row, its shape is \(3, 3\)")
     root([1, 2], 32).refused(KernelError, "the number of bits is 32, expected 0 to 31")
     root([1, 2], [1, 2]).refused(ShapeError, "the number of bits must be one number, it has 2")
-    noise(x[:5]).refused(ShapeError, "5 bands, the options say 6")
+    noise(x[:5]).refused(ShapeError, "the input has 5 bands, the options say 6")
     noise(x, num_channels=1025).refused(UnsupportedOpError, "option num_channels is 1025, expected 1 to 1024")
-    pcan(x, x[:8], gains()).refused(ShapeError, r"bands of shape \(9\), noise of \(8\)")
-    pcan(x, x, gains()[:124]).refused(ShapeError, "a table of 124 gains, expected 125 or more")
+    pcan(x, x[:8], gains()).refused(ShapeError, r"bands have shape \(9\), noise has \(8\)")
+    pcan(x, x, gains()[:124]).refused(ShapeError, "the table has 124 gains, expected 125 or more")
     log(x.reshape(3, 3)).refused(ShapeError, "a row of bands")

@@ -35,7 +35,9 @@ def test_indices_outside(at: int, value: int) -> None:
 
 
 def test_refused() -> None:
-    OneNode("GATHER", [X, const([[0]] * 3)], {"axis": 1, "batch_dims": 1}).refused(ShapeError, "dimension 0 is 2 of")
+    OneNode("GATHER", [X, const([[0]] * 3)], {"axis": 1, "batch_dims": 1}).refused(
+        ShapeError, "batch dimension 0 is 2 in"
+    )
     OneNode("GATHER", [X, const([0])], {"axis": 4}).refused(ShapeError, "axis 4")
     OneNode("GATHER", [X, const(np.zeros((1,) * 6))], {"axis": 1}).refused(ShapeError, "more than 8", by_litert=False)
 

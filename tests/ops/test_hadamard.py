@@ -1,4 +1,4 @@
-"""aeq.hadamard_rotation: C kernel, numpy reference and LiteRT (its optimized kernels, which have it alone) agree, bit
+"""aeq.hadamard_rotation: C kernel, numpy reference and LiteRT (only its optimized kernels have it) agree, bit
 for bit."""
 
 from __future__ import annotations

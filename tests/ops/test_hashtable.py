@@ -1,4 +1,4 @@
-"""HASHTABLE and what uses it: tables in both directions, filled once; LiteRT (its optimized kernels have them alone) is
+"""HASHTABLE and what uses it: tables in both directions, filled once; LiteRT (only its optimized kernels have them) is
 the oracle."""
 
 from __future__ import annotations
@@ -149,5 +149,5 @@ def test_the_other_direction() -> None:
     g.node("HASHTABLE_IMPORT", [table, g.constant("keys", NAMES), g.constant("values", NUMBERS)])
     given = [table, g.constant("wanted", NUMBERS), g.constant("default", texts("?"))]
     g.output(g.node("HASHTABLE_FIND", given, out=("found", (6,), TEXT)))
-    with pytest.raises(KernelError, match="the table goes from string to s64, the node from s64 to string"):
+    with pytest.raises(KernelError, match="the table maps string to s64, the node expects s64 to string"):
         run(ready(builder.build()))

@@ -105,7 +105,7 @@ def test_quantization_that_does_not_match() -> None:
         UnsupportedOpError, "zero point 1 of an int16 tensor, expected 0"
     )
     concatenation([quantized(x.view(np.uint8), 1, 3)], 0).refused(
-        UnsupportedOpError, "cannot be brought to the output's, 0", by_litert=False
+        UnsupportedOpError, "cannot be converted to the output's, 0", by_litert=False
     )  # LiteRT divides by 0
 
 
@@ -122,7 +122,7 @@ def test_refused() -> None:
     concatenation([x, x], -3).refused(ShapeError, "axis -3, expected -2 to 1")
     concatenation([x, x], -(2**31)).refused(ShapeError, "axis -2147483648")
     concatenation([x, x.T], 0).refused(
-        ShapeError, r"input 0 has the shape \(3, 4\), input 1 \(4, 3\): .* beyond axis 0"
+        ShapeError, r"input 0 has the shape \(3, 4\), input 1 \(4, 3\): .* outside axis 0"
     )
     concatenation([x, X], 0).refused(ShapeError, r"input 1 \(2, 3, 4\)")
     concatenation([x, x], 0, "RELU").refused(UnsupportedOpError, "activation RELU is not supported, only NONE")

@@ -150,8 +150,8 @@ def test_threads() -> None:
 def test_refused() -> None:
     x = np.zeros((1, 6, 3), np.float32)
     matrix(x[0]).refused(ShapeError, r"landmarks must be \(1, points, 3\), their shape is \(6, 3\)")
-    matrix(x, right_rotation_idx=6).refused(ShapeError, "the options name point 6, there are 6")
-    matrix(x, subset_idxs=[0, 7]).refused(ShapeError, "the options name point 7, there are 6")
+    matrix(x, right_rotation_idx=6).refused(ShapeError, "the options name point 6, the input has 6 points")
+    matrix(x, subset_idxs=[0, 7]).refused(ShapeError, "the options name point 7, the input has 6 points")
     for wrong in ([], [-1], 3, [0.5]):
         matrix(x, subset_idxs=wrong).refused(UnsupportedOpError, "option subset_idxs")
     matrix(x, scale_x=0.0).refused(UnsupportedOpError, "option scale_x is 0, must be above 0")

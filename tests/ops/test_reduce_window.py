@@ -136,7 +136,7 @@ def test_refused() -> None:
     node.refused(ShapeError, "the initial value must be one number, it has 2", by_litert=False)
     with pytest.raises(ShapeError, match="windows of 1 dimensions, the input has 2"):
         Stablehlo(x, 0, "ADD", window_dimensions=[2]).check()
-    with pytest.raises(UnsupportedOpError, match="elements are joined by SUB, must be a single ADD"):
+    with pytest.raises(UnsupportedOpError, match="its body is SUB, must be a single ADD"):
         Stablehlo(x, 0, "SUB").check()
-    with pytest.raises(UnsupportedOpError, match="subgraph 5, which is to join elements, does not exist"):
+    with pytest.raises(UnsupportedOpError, match="its body is subgraph 5, which does not exist"):
         Stablehlo(x, 0, "ADD", body_subgraph_index=5).check()

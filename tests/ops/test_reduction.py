@@ -1,4 +1,4 @@
-"""MEAN and its like: integers bit for bit (oracle: BUILTIN_REF)."""
+"""MEAN and the other reductions: integers bit for bit (oracle: BUILTIN_REF)."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ def test_products_refused() -> None:
     node = OneNode(
         "REDUCE_PROD", [x, const([1])], {"keep_dims": False}, quantization=Quantization((0.5,), (0,)), version=2
     )
-    node.refused(ShapeError, "factors are scaled by 2", by_litert=False)  # its shift is undefined
+    node.refused(ShapeError, "the scales give a multiplier of 2", by_litert=False)  # its shift is undefined
 
 
 @pytest.mark.parametrize("kind", ["s8", "u8", "s16"])

@@ -22,7 +22,7 @@ def test_dimensions(along: int, across: int, dtype: Any) -> None:
     lengths = np.random.default_rng(1).integers(1, x.shape[along] + 1, x.shape[across]).astype(dtype)
     node = OneNode("REVERSE_SEQUENCE", [x, lengths], {"seq_dim": along, "batch_dim": across})
     if along == across:
-        node.refused(ShapeError, f"sequences along dimension {along}, batches along {across}: must be two of 4")
+        node.refused(ShapeError, f"seq_dim is {along} and batch_dim {across}: they must be two of the input's 4")
     else:
         node.check()
 

@@ -1,4 +1,4 @@
-"""SKIP_GRAM: the numpy reference and LiteRT agree; how many combinations there are is known in the run alone."""
+"""SKIP_GRAM: the numpy reference and LiteRT agree; the number of combinations is known only in the run."""
 
 from __future__ import annotations
 
@@ -50,6 +50,6 @@ def test_the_first_text_alone() -> None:
 
 
 def test_refused() -> None:
-    skip_gram("a b", 0).refused(UnsupportedOpError, "0 words, 1 of them left out", by_litert=False)
+    skip_gram("a b", 0).refused(UnsupportedOpError, "ngram_size is 0 and max_skip_size 1", by_litert=False)
     node = OneNode("SKIP_GRAM", [Given(np.zeros(0, object), kind="string")], {"ngram_size": 1}, kind="string")
     node.refused(ShapeError, "the input holds no words", by_litert=False)

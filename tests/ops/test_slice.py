@@ -172,7 +172,7 @@ REFUSED: list[tuple[Any, Any, Any, Any, dict[str, Any], str, bool]] = [
     (X, [0, 0], [1], [1], {}, "begin has 2 entries, end has 1", True),
     (X, [0, 0], [1, 1], [1], {}, "begin has 2 entries, strides has 1", False),
     (X, [[0]], [[1]], [[1]], {}, r"begin has the shape \(1, 1\), expected a vector", True),
-    (X, [0, 0, 0], [1, 1, 1], [1, 1, 1], {}, "3 entries for an input of rank 2", False),
+    (X, [0, 0, 0], [1, 1, 1], [1, 1, 1], {}, "begin has 3 entries, the input has rank 2", False),
     (X, [4], [5], [1], {"shrink_axis_mask": 1}, "index 4 is outside dimension 0 of size 4", False),
     (X, [INT_MAX], [5], [1], {"shrink_axis_mask": 1}, "index 4 is outside dimension 0 of size 4", False),
     (counting((0, 3)), [0], [1], [1], {"shrink_axis_mask": 1}, "index 0 is outside dimension 0 of size 0", False),

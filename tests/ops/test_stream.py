@@ -148,13 +148,13 @@ def test_interpreters_hear_for_themselves() -> None:
 
 def test_refused() -> None:
     framer((7,)).refused(ShapeError, "7 samples are not a multiple of the step, 2")
-    framer((2,), size=1).refused(UnsupportedOpError, "frames of 1 samples, the step, 2, must not be longer")
+    framer((2,), size=1).refused(UnsupportedOpError, "frames have 1 samples, the step is 2: it must not be longer")
     framer((300, 200), size=200).refused(
-        ShapeError, "300 streams keep 202 elements each, there is room for 32768 in all"
+        ShapeError, "300 streams of 202 elements exceed the limit of 32768 elements in all"
     )
     overlap((3,)).refused(ShapeError, r"the input must be frames of samples, its shape is \(3\)")
-    overlap((1, 1)).refused(ShapeError, "frames of 1 samples, the step is 2")
-    delay((4,), 40000).refused(ShapeError, "1 streams keep 40000 elements each")
+    overlap((1, 1)).refused(ShapeError, "frames have 1 samples, the step is 2: it must not be longer")
+    delay((4,), 40000).refused(ShapeError, "1 streams of 40000 elements exceed the limit")
     delay((4,), -1).refused(UnsupportedOpError, "option delay_length is -1")
-    stacker(5, 1, 1, 4).refused(UnsupportedOpError, "3 frames side by side, the step, 4, must not be longer")
-    stacker(5, 1, 1, 1, given=4).refused(ShapeError, "4 channels, the options say 5")
+    stacker(5, 1, 1, 4).refused(UnsupportedOpError, "3 frames are stacked, the step is 4: it must not be longer")
+    stacker(5, 1, 1, 1, given=4).refused(ShapeError, "the input has 4 channels, the options say 5")

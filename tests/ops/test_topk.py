@@ -1,4 +1,4 @@
-"""TOPK_V2: values and where they were."""
+"""TOPK_V2: values and their indices."""
 
 from __future__ import annotations
 

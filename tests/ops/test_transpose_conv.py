@@ -1,4 +1,4 @@
-"""TRANSPOSE_CONV: float, quantized as a whole and by channel; output shapes known and computed."""
+"""TRANSPOSE_CONV: floats, and quantized per tensor and per channel; output shapes known and computed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ABS, NEG, EXP, LOG, ...: integers bit for bit (oracle: BUILTIN_REF, of CEIL and ROUND the optimized kernels)."""
+"""ABS, NEG, EXP, LOG, ...: integers bit for bit (oracle: BUILTIN_REF; for CEIL and ROUND, the optimized kernels)."""
 
 from __future__ import annotations
 

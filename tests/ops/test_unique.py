@@ -1,4 +1,4 @@
-"""UNIQUE: C kernel, numpy reference and LiteRT agree; how many numbers there are is known in the run alone."""
+"""UNIQUE: C kernel, numpy reference and LiteRT agree; the count of numbers is known only in the run."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Models for sequences of calls: each with what feeds it, what makes its runs fail, and what it keeps from run to
-run."""
+"""Models for sequences of calls: each with its inputs, inputs that make its runs fail, and the state that it keeps."""
 
 from __future__ import annotations
 

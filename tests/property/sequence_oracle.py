@@ -1,4 +1,4 @@
-"""What an interpreter should know after a sequence of calls, and what a fresh one gives in its place."""
+"""The expected state of an interpreter after a sequence of calls, and the results of a fresh one in that state."""
 
 from __future__ import annotations
 

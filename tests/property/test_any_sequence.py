@@ -1,8 +1,8 @@
 """After any sequence of public calls an interpreter gives, bit for bit, what a fresh one gives.
 
-The machine draws calls, good and bad, for an interpreter and its clones. What a run should give is not computed here: a
-fresh interpreter says it (sequence_oracle.py), at the same size, after the runs that variables remember, if there are
-any.
+The machine draws calls, good and bad, for an interpreter and its clones. The expected results are not computed here: a
+fresh interpreter gives them (sequence_oracle.py), at the same size, after the runs that variables remember, if there
+are any.
 
 `pytest --hypothesis-profile=long` draws many more sequences, and longer ones.
 """

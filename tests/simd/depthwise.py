@@ -1,4 +1,4 @@
-"""Windows for the depthwise primitives: packed weights, calls with numpy arrays, the meaning in numpy."""
+"""Windows for the depthwise primitives: packed weights, calls with numpy arrays, the expected results by numpy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays that end, or begin, where memory may not be touched: a read or write past them kills the process."""
+"""Arrays that begin or end at protected memory: a read or write outside of them kills the process."""
 
 from __future__ import annotations
 

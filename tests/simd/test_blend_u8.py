@@ -1,4 +1,4 @@
-"""blend_u8 at each level: reals in one order, rounded half up, tails, nothing past the operands."""
+"""blend_u8 at each level: float sums in one order, rounded half up, tails, nothing past the operands."""
 
 from __future__ import annotations
 

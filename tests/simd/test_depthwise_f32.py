@@ -1,5 +1,4 @@
-"""depthwise_f32 at each level: float64 within 8 eps of the sum of |x w|, tails, strides, limits, what is not a
-number."""
+"""depthwise_f32 at each level: float64 within 8 eps of the sum of |x w|, tails, strides, limits, NaN and infinities."""
 
 from __future__ import annotations
 

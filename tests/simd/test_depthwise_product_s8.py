@@ -1,4 +1,4 @@
-"""depthwise_product_s8 at each level: the bytes that scalar requantize makes of depthwise_s8's exact sums."""
+"""depthwise_product_s8 at each level: the same bytes as scalar requantize of depthwise_s8's exact sums."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""dot_rows_f32 at each level: float64 within 8 eps of the sum of |x w|, tails, memory's end, and rows by themselves."""
+"""dot_rows_f32 at each level: float64 within 8 eps of the sum of |x w|, tails, the end of memory, and single rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""interleave_s8 at each level: lines of bytes as groups, those that are missing, tails."""
+"""interleave_s8 at each level: lines of bytes become groups; missing lines, tails."""
 
 from __future__ import annotations
 

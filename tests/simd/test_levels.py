@@ -1,4 +1,4 @@
-"""The list of primitives and levels: which there are, how one is chosen, and that each primitive is tested."""
+"""The list of primitives and levels: which exist, how a level is chosen, and that each primitive is tested."""
 
 from __future__ import annotations
 

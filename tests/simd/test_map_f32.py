@@ -1,4 +1,4 @@
-"""map_f32 at each level: each function within its bound of float64; tails, places, in place, and what is no number."""
+"""map_f32 at each level: each function within its bound of float64; tails, places, in place, NaN and infinities."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""matmul_f32 at each level: float64 within 8 eps of the sum of |a w|, tails, strides, pieces, limits, what is not a
-number."""
+"""matmul_f32 at each level: float64 within 8 eps of the sum of |a w|, tails, strides, pieces, limits, NaN, infinity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""narrow_f16 at each level: nearest, ties to even, denormals, infinity from 65520 on, one NaN a sign; tails and
+"""narrow_f16 at each level: nearest, ties to even, denormals, infinity from 65520 on, one NaN per sign; tails and
 places."""
 
 from __future__ import annotations

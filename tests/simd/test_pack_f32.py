@@ -1,4 +1,4 @@
-"""pack_f32: every weight where its panel wants it, zeros in excess, at each level."""
+"""pack_f32 at each level: every weight in its place in its panel, and zeros in the padding."""
 
 from __future__ import annotations
 

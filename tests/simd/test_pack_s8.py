@@ -1,4 +1,4 @@
-"""pack_s8: every weight where matmul_s8 wants it, zeros in excess, and the sums of each output."""
+"""pack_s8: every weight in its place for matmul_s8, zeros in the padding, and the sums of each output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""product_s8 at each level: the bytes that scalar requantize makes of scalar matmul_s8's sums."""
+"""product_s8 at each level: the same bytes as scalar requantize of scalar matmul_s8's sums."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""quantize_u8 at each level: float32's steps, ties away from zero, ends, what is not a number, tails."""
+"""quantize_u8 at each level: float32's steps, ties away from zero, limits, NaN, tails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""range_f32 at each level: the least and the most of 0 and all values."""
+"""range_f32 at each level: the least and the greatest of 0 and all values."""
 
 from __future__ import annotations
 

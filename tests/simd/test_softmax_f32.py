@@ -1,4 +1,4 @@
-"""softmax_f32 at each level: within its bound of float64; tails, places, in place, and what is no number."""
+"""softmax_f32 at each level: within its bound of float64; tails, places, in place, NaN and infinities."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""sum_rows_s8 at each level: columns of bytes, or rows, added to what there is, tails, strides, nothing past the
+"""sum_rows_s8 at each level: columns or rows of bytes are added to the sums so far; tails, strides, nothing past the
 operands."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""transpose_x4 at each level: squares, narrow matrices, steps that crowd a cache, nothing past the operands."""
+"""transpose_x4 at each level: squares, narrow matrices, strides that collide in a cache, nothing past the operands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""zip_s32 at each level: what wraps, limits, counts of shifts beyond the word, scalars, in place, nothing past the
+"""zip_s32 at each level: sums that wrap, limits, shift counts beyond the width, scalars, in place, nothing past the
 operands."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What test_every_type needs to try an operator in all the types its row names.
+"""How test_every_type makes a node of an operator for all types that the operator's row names.
 
 The tests of a family have `EVERY_TYPE`: operator -> Case, from which a node is made for each combination of types.
 Where that depends on the types it is a function (rng, inputs, outputs) -> Case, types spelled as in rows; where a Case

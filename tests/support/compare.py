@@ -1,4 +1,4 @@
-"""One way to compare: a model run by minilite's C kernels, by its numpy references and by LiteRT, which must agree."""
+"""Compares a model run by minilite's C kernels, by its numpy references and by LiteRT, which must agree."""
 
 from __future__ import annotations
 

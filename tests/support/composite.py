@@ -1,4 +1,4 @@
-"""One way to build a composite with its decomposition, and to compare all that can run it."""
+"""Builds a composite with its decomposition, and compares everything that can run it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models of a first hour: int8 with scales, a size that depends on values, a memory, a long node."""
+"""Models for a user's first hour: int8 with scales, a size that depends on values, state, a long node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bytes that are no model, each with what is said of it: what a first user may take for one."""
+"""Files that a new user may take for a model, each with the message that refuses it."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ FOREIGN = {
     "umlauts": ("ä".encode() * 400, "it looks like text that begins with 'ää"),
     "xml": (b"<Error><Code>NoSuchKey</Code></Error>", "it looks like an XML document, perhaps the answer to a download"),
     "wav": (b"RIFF\0\0\0\0WAVEfmt " + bytes(40), "it looks like sound or an image: data, not a model"),
-    "moved": (b"\n" + relu_chain(), "it looks like a model with 1 bytes too many in front"),
+    "moved": (b"\n" + relu_chain(), "it looks like a model with 1 extra bytes at its start"),
     "line ends": (windows(), "it looks like a model whose line ends were changed on the way"),
     "as text": (as_text(), "it looks like a model that was read as text and written again"),
     "h5": (b"\x89HDF\r\n\x1a\n" + bytes(100), "it looks like an HDF5 file, such as Keras's .h5"),

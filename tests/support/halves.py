@@ -1,4 +1,4 @@
-"""Floats of 16 bits of all kinds, for what is computed in stretches of float32."""
+"""Floats of 16 bits of all kinds, for tests of kernels that compute them in stretches of float32."""
 
 from __future__ import annotations
 

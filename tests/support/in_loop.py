@@ -1,4 +1,4 @@
-"""A model of one node, and the same node in the body of a WHILE that turns once."""
+"""A model of one node, and the same node in the body of a WHILE that runs once."""
 
 from __future__ import annotations
 

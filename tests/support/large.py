@@ -1,4 +1,4 @@
-"""A node of much work for each operator: what a run has to be stopped in the middle of.
+"""A node with much work for each operator, to stop a run in the middle of it.
 
 `LARGE` has an entry for each operator with a C kernel but those in `SHORT` and `MODELS`: a Case, or what makes one from
 the types, as in support.cases.

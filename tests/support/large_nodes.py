@@ -1,4 +1,4 @@
-"""What makes nodes of much work, from the types of their operands, as in support.cases; large.py says which operator
+"""Makes nodes with much work from the types of their operands, as in support.cases; large.py says which operator
 has which."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which types LiteRT runs an operator in and minilite's row does not name.
+"""Finds the types in which LiteRT runs an operator, but which minilite's row does not name.
 
     PYTHONPATH=tests python -m support.litert_types [--places] [OPERATOR ...]
 

@@ -1,7 +1,7 @@
 """The models whose lowering is recorded: nodes in every combination of types, drawn ones, ones of a kind, and mutants.
 
-Nothing here looks at what an operator takes: `lowering/takes.txt` says it as it was when the record began, so that the
-cases stay the same while operators change. `python -m support.lowering_record --takes` writes it anew.
+Nothing here reads which types an operator takes now: `lowering/takes.txt` has those of the day the record began, so
+that the cases stay the same while operators change. `python -m support.lowering_record --takes` writes it anew.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Mutants of models of one operator: other types, quantization, options, versions, and operands fewer, more or absent.
 
-All choices come from a seed through `random.Random.random`, whose numbers every Python has alike.
+All choices come from a seed through `random.Random.random`, which gives the same numbers in every version of Python.
 """
 
 from __future__ import annotations

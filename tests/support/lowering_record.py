@@ -1,4 +1,4 @@
-"""The record of what nodes lower to: hashes per case, which a test compares, and their full text, for a look at both.
+"""The record of lowered nodes: hashes per case, which a test compares, and their full text, to look at differences.
 
     PYTHONPATH=tests python -m support.lowering_record                  compares all, and prints what differs
     PYTHONPATH=tests python -m support.lowering_record --full FOLDER    writes all in full, to be compared by `diff -r`

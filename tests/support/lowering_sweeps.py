@@ -1,4 +1,4 @@
-"""Sweeps: models of many nodes of one operator, each like a node that runs but for one thing.
+"""Sweeps: models of many nodes of one operator, each of which differs in one thing from a node that runs.
 
 Mutants draw a few of all the things that may differ; sweeps have each of them by itself: every scale that is refused
 somewhere, every type in the place of another, every version, option and operand.

@@ -1,4 +1,4 @@
-"""What a model lowers to, as text: one line per node that is lowered, refused or gone, and per tensor that changed.
+"""A lowered model as text: one line per node that is lowered, refused or removed, and per tensor that changed.
 
 It is read from the loading description (csrc/api/load.h: ml_graph_def, ml_node_def, ml_tensor_def) and from the rows of
 the file (csrc/api/load_file.h). `lower` is the only function here that knows how minilite comes to a description.

@@ -1,4 +1,4 @@
-"""Nodes of LSTMs: operands at random, with every optional part or without."""
+"""Nodes of LSTMs with random operands, with every optional part or without."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that inputs are read from."""
+"""Makes image, audio and text files from which inputs are read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often runs of large nodes look whether they are to go on; a program, under the clock of clock.c.
+"""A program that counts how often runs of large nodes check whether to go on, under the clock of clock.c.
 
     LD_PRELOAD=clock.so python -m support.polls
 

@@ -1,4 +1,4 @@
-"""What LiteRT's class has not: open files, `with`, copies and pickles, real numbers, tables in notebooks."""
+"""What LiteRT's class does not have: open files, `with`, copies and pickles, real numbers, tables in notebooks."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def test_runners_of_signatures_are_pickled_with_their_interpreters() -> None:
 def test_a_plan_in_force_is_not_pickled_but_one_of_its_own_is() -> None:
     plan = ready(one_signature()).plan
     assert plan is not None
-    with pytest.raises(TypeError, match=r"^a plan in force belongs to its interpreter, .*\.to_memory_plan\(\)"):
+    with pytest.raises(TypeError, match=r"^a plan belongs to its interpreter, .*\.to_memory_plan\(\)"):
         pickle.dumps(plan)
     own = plan.to_memory_plan()
     assert pickle.loads(pickle.dumps(own)) == own

@@ -1,4 +1,4 @@
-"""What a first user hands over by mistake: one line that names the argument, says what it is, and what to do."""
+"""Mistakes of new users: each error is one line that names the argument, says what it is, and what to do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors bound to memory that is not numpy's: it is shared, mapped or another interpreter's, and does not go away."""
+"""Tensors bound to memory that does not belong to numpy: shared, mapped, or of another interpreter; it stays alive."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""IF, STABLEHLO_CASE, STABLEHLO_COMPOSITE: subgraphs that a node chooses among, or has one of. LiteRT is the oracle."""
+"""IF, STABLEHLO_CASE, STABLEHLO_COMPOSITE: nodes that choose among subgraphs, or call a single one. LiteRT is the
+oracle."""
 
 from __future__ import annotations
 

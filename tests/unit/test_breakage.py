@@ -1,4 +1,4 @@
-"""Hostile files that broke the interpreter once: each is refused with an error that says what is wrong, or runs."""
+"""Hostile files that once broke the interpreter: each is refused with an error that says what is wrong, or runs."""
 
 from __future__ import annotations
 

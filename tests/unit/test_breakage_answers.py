@@ -1,4 +1,4 @@
-"""Answers that were other than LiteRT's: variables and signatures, ties, plans of files, empty weights, numpy
+"""Results that once differed from LiteRT's: variables and signatures, ties, plans of files, empty weights, numpy
 references."""
 
 from __future__ import annotations

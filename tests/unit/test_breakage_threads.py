@@ -1,4 +1,5 @@
-"""Two and more threads on one interpreter: each call is served or refused, says why, and memory stays whole.
+"""Two and more threads on one interpreter: each call is served, or refused with the reason, and memory is never
+corrupted.
 
 Each case runs for a second or two, in a process of its own. What it does is bounded by time, but the verdict is not
 a matter of luck: whatever happens in between, only these answers are right.

@@ -1,4 +1,4 @@
-"""What is built reads back equal, and what the format does not have is refused."""
+"""Built models read back equal; what the format does not have is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What dynamic tensors are planned with: the most of their last runs, and more once they have outgrown it."""
+"""Capacities of dynamic tensors: the most that their last runs needed, and more once they have outgrown it."""
 
 from __future__ import annotations
 

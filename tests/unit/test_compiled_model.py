@@ -1,4 +1,4 @@
-"""CompiledModel over buffers: results, what lies where without a copy, shapes, and what is refused."""
+"""CompiledModel over buffers: results, which tensors are not copied, shapes, and refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Custom operators in Python: what they are called with, and how their mistakes are answered."""
+"""Custom operators in Python: the arguments they get, and the errors for their mistakes."""
 
 from __future__ import annotations
 
@@ -167,10 +167,10 @@ def test_functions_that_can_be_called_are_taken(function: Any) -> None:
         (2, floats(1), "the function gave 1 output, the node has 2$"),
         (1, (floats(1), floats(2)), "the function gave 2 outputs, the node has 1$"),
         (1, (), "the function gave 0 outputs, the node has 1$"),
-        (1, np.zeros(4), r"output 0 came as float64, the model says float32: convert it with \.astype\('float32'\)$"),
-        (1, "text", "output 0 came as str, the model says float32$"),
-        (1, [[1.0], [2.0, 3.0]], "output 0 came as list whose parts differ in shape$"),
-        (2, (floats(1), None), "output 1 came as NoneType, the model says float32$"),
+        (1, np.zeros(4), r"output 0 is float64, the model says float32: convert it with \.astype\('float32'\)$"),
+        (1, "text", "output 0 is str, the model says float32$"),
+        (1, [[1.0], [2.0, 3.0]], "output 0 is a list whose parts differ in shape$"),
+        (2, (floats(1), None), "output 1 is NoneType, the model says float32$"),
     ],
 )
 def test_answers_that_do_not_fit(outputs: int, answer: Any, text: str) -> None:
@@ -183,9 +183,9 @@ def test_answers_that_do_not_fit(outputs: int, answer: Any, text: str) -> None:
 @pytest.mark.parametrize(
     ("signature", "shape", "text"),
     [
-        ((4,), (3, 3), r"output 0 came with shape \(3, 3\), the model fixes \(4,\)$"),
-        ((4,), (3,), r"output 0 came with shape \(3,\), the model fixes \(4,\)$"),
-        ((-1, 2), (3, 3), r"output 0 came with shape \(3, 3\), the model fixes \(-1, 2\)$"),
+        ((4,), (3, 3), r"output 0 has shape \(3, 3\), the model fixes \(4,\)$"),
+        ((4,), (3,), r"output 0 has shape \(3,\), the model fixes \(4,\)$"),
+        ((-1, 2), (3, 3), r"output 0 has shape \(3, 3\), the model fixes \(-1, 2\)$"),
         ((-1, 2), (3, 2), ""),
         ((4,), (4,), ""),
         (None, (3, 3), ""),
@@ -206,7 +206,7 @@ def test_sizes_that_the_file_leaves_open_release_no_output() -> None:
         model_content=model(signature=(4,)), custom_ops={"Foo": lambda node, x: np.zeros(x.shape, np.float32)}
     )
     assert interpreter.run(floats(1, 2, 3, 4))["y"].shape == (4,)
-    with pytest.raises(KernelError, match=r"output 0 came with shape \(2,\), the model fixes \(4,\)$"):
+    with pytest.raises(KernelError, match=r"output 0 has shape \(2,\), the model fixes \(4,\)$"):
         interpreter.run(floats(1, 2))
 
 
@@ -274,7 +274,7 @@ def test_a_result_keeps_to_its_shape_function() -> None:
     function = with_shape(lambda node, x: x[: lengths.pop(0)], lambda node, x: (4,))
     interpreter = ready(custom_chain("Foo"), custom_ops={"Foo": function})
     assert run(interpreter, floats(1, 2, 3, 4))[0].tolist() == [1, 2, 3, 4]
-    text = r"^subgraph 0, node 0 \(Foo 'y'\): output 0 came with shape \(2\), its prepare set \(4\)$"
+    text = r"^subgraph 0, node 0 \(Foo 'y'\): output 0 was given shape \(2\), but prepare has set \(4\)$"
     with pytest.raises(minilite.KernelError, match=text):
         interpreter.invoke()
     interpreter.invoke()

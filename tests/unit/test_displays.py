@@ -1,4 +1,4 @@
-"""What terminals and notebooks show of interpreters, models and plans."""
+"""How interpreters, models and plans appear in terminals and notebooks."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Dynamic tensors that share a place: computed in place while sizes agree, apart where they do not, followed where they
-grow."""
+"""Dynamic tensors that share a place: computed in place while sizes agree, kept apart if they do not, followed when
+they grow."""
 
 from __future__ import annotations
 

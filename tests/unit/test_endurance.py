@@ -1,4 +1,4 @@
-"""What many cycles and many threads leave behind: nothing. In processes of their own, without the cyclic collector."""
+"""Many cycles and many threads leave nothing behind. In processes of their own, without the cyclic collector."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What a first hour does right, in 40 snippets, run on minilite and on LiteRT: the same answers, or better ones that
-are stated."""
+"""40 snippets that a new user would write, run on minilite and on LiteRT: the same results, or better ones that are
+stated."""
 
 from __future__ import annotations
 

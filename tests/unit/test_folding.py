@@ -1,4 +1,4 @@
-"""Shapes computed from shapes are known before a run: no dynamic tensor comes of them."""
+"""Shapes computed from shapes are known before a run, and make no tensor dynamic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nodes that become part of others: the same results, what is hidden, and what keeps them apart."""
+"""Fused nodes: the same results, which tensors are hidden, and when nodes are not fused."""
 
 from __future__ import annotations
 

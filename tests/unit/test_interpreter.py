@@ -1,5 +1,4 @@
-"""LiteRT's surface: what every misuse is answered with, details dicts, signatures, and how arrays go in and come
-out."""
+"""LiteRT's API: the errors for misuse, details dicts, signatures, and how arrays are set and read."""
 
 from __future__ import annotations
 

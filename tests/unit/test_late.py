@@ -1,4 +1,4 @@
-"""Importing late: a module that waits until something of it is used."""
+"""Importing late: a module is imported when something in it is first used."""
 
 from __future__ import annotations
 

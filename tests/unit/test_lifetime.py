@@ -1,4 +1,4 @@
-"""What goes with the last reference to an interpreter: everything, at once, without the cyclic collector."""
+"""The last reference to an interpreter frees everything at once, without the cyclic collector."""
 
 from __future__ import annotations
 

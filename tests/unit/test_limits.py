@@ -1,4 +1,4 @@
-"""What bounds an interpreter, and what it gives back: max_bytes, max_iterations, memory that a big size left behind."""
+"""Limits of an interpreter, and memory it gives back: max_bytes, max_iterations, memory left over from a large size."""
 
 from __future__ import annotations
 

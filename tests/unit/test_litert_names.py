@@ -1,4 +1,4 @@
-"""LiteRT's private names give what LiteRT's give, and minilite stands in for it."""
+"""LiteRT's private names give the same results as LiteRT's, and minilite can replace it."""
 
 from __future__ import annotations
 

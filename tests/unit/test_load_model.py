@@ -1,4 +1,4 @@
-"""Files by path: mapped or copied, named in every error, and what is wrong with those that are no model."""
+"""Files by path: mapped or copied, named in every error; and the errors for files that are not models."""
 
 from __future__ import annotations
 
@@ -106,7 +106,9 @@ def test_bytes_for_a_path(tmp_path: pathlib.Path, kind: Any) -> None:
     for wrong in (b"", b"none.tflite", b"\0" * 100, b"x" * 1_000_000):
         with pytest.raises(ModelNotFoundError) as caught:
             load_model(kind(wrong))
-        assert str(caught.value).startswith(f"{len(wrong)} bytes came for a path: no file is called so")
+        assert str(caught.value).startswith(
+            f"path is {len(wrong)} bytes, which are neither the name of a file nor a model"
+        )
         assert len(str(caught.value)) < 120
 
 

@@ -1,4 +1,4 @@
-"""What nodes lower to is what was recorded: kernels, rows, flags, parameters, folded constants, refusals.
+"""Lowered nodes are equal to the record: kernels, rows, flags, parameters, folded constants, refusals.
 
 After a change on purpose: `PYTHONPATH=tests python -m support.lowering_record --write`, with `--full FOLDER` before and
 after to see what it changes. Messages, and the rows' spelling, are parts of their own.

@@ -1,5 +1,4 @@
-"""What a model says of itself, and the files that travel with it: read whole, and refused in one line where they are
-hostile."""
+"""A model's metadata and associated files: read completely, and refused in one line if they are hostile."""
 
 from __future__ import annotations
 
@@ -104,7 +103,7 @@ def test_names_that_lead_out_are_refused(name: str, tmp_path: pathlib.Path, monk
 
 def test_archives_that_unpack_to_too_much_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     big = bytes(1 << 20)
-    assert "65 files of 68157440 bytes, may be 1000 files" in refusal(
+    assert "65 files of 68157440 bytes, must be at most 1000 files" in refusal(
         with_files(relu_chain(), {str(i): big for i in range(65)})
     )
     assert "1001 files" in refusal(with_files(relu_chain(), {str(i): b"" for i in range(1001)}))

@@ -1,4 +1,4 @@
-"""What every misuse of the interpreter is answered with, against what LiteRT answers."""
+"""The error for every misuse of the interpreter, compared with LiteRT's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory that moves or grows in the middle of a run, or between runs: whoever holds a pointer into it has to follow."""
+"""Memory that moves or grows during a run, or between runs: all pointers into it have to follow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The nest of copies (csrc/rules/nest.c), by operators that show its corners, against numpy."""
+"""The nest of copies (csrc/rules/nest.c), tested by operators that cover its special cases, against numpy."""
 
 from __future__ import annotations
 

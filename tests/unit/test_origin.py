@@ -1,4 +1,4 @@
-"""Bytes that are no model: the error names the file and what they look like."""
+"""Bytes that are not a model: the error names the file and says what they look like."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_folders_and_names_that_are_nearly_right(tmp_path: pathlib.Path, monkeyp
     assert opened("resnet.tflite").endswith("no such file or directory")
     assert opened("wiht/a.tflite").endswith("there is no folder 'wiht'")
     assert ": near it is 'with/" in opened("with/c.tflite")
-    assert opened("~/m.tflite").endswith("nobody replaces the ~, os.path.expanduser does")
+    assert opened("~/m.tflite").endswith("the ~ is not expanded, os.path.expanduser does that")
     assert opened("https://example.com/m.tflite").endswith("it is an address, the file has to be downloaded first")
     assert opened(" mobilenet_v2.tflite ").endswith("without the blanks around it there is 'mobilenet_v2.tflite'")
     assert opened("'mobilenet_v2.tflite'").endswith("without the quotes around it there is 'mobilenet_v2.tflite'")

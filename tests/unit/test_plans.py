@@ -1,4 +1,4 @@
-"""The plan cache, plans that are only looked at, clones; the arena given back and taken again, variable tensors."""
+"""The plan cache, plans that are not used, clones; the arena given back and taken again, variable tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Other buffers, or the same ones again, under a plan that is in force."""
+"""Binding other buffers, or the same ones again, while a plan is in use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shapes that were asked for: what counts as one, what is taken back, what a failure leaves."""
+"""Requested shapes: what counts as a request, what is withdrawn, what a failure leaves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A model that was read is a view of C rows: made when looked at, equal to one made by hand, gone when let go of."""
+"""A model that was read is a view of C rows: made when looked at, equal to one made by hand, freed with its last
+reference."""
 
 from __future__ import annotations
 

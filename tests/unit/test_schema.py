@@ -1,4 +1,4 @@
-"""schema/tflite.fbs is the published schema, and the tables of Python and C are what regenerate.py makes of it."""
+"""schema/tflite.fbs is the published schema, and regenerate.py gives exactly the committed tables of Python and C."""
 
 from __future__ import annotations
 

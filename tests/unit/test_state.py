@@ -83,7 +83,7 @@ def test_python_operator_with_wrong_output() -> None:
     ):
         interpreter.invoke()
     with pytest.raises(
-        KernelError, match=r"output 0 came as float64, the model says float32: convert it with \.astype\('float32'\)$"
+        KernelError, match=r"output 0 is float64, the model says float32: convert it with \.astype\('float32'\)$"
     ):
         interpreter.invoke()
     interpreter.invoke()

@@ -1,4 +1,4 @@
-"""The store of packed weights: asked once per node and layout, however many sizes, plans and threads there are."""
+"""The store of packed weights: asked once per node and layout, for any number of sizes, plans and threads."""
 
 from __future__ import annotations
 

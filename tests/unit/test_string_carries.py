@@ -1,4 +1,4 @@
-"""Strings through loops, branches, variables and operators in Python, and what their blocks take."""
+"""Strings through loops, branches, variables and operators in Python, and the bytes of their blocks."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_operators_in_python() -> None:
 @pytest.mark.parametrize(
     ("result", "message"),
     [
-        (np.zeros(3, np.float32), "output 0 came as float32, the model says strings"),
+        (np.zeros(3, np.float32), "output 0 is float32, the model says strings"),
         ([1, 2, 3], "output 0 takes strings .bytes or str., got an element of type int"),
         (["\ud800"] * 3, "output 0 takes strings that UTF-8 can write"),
         (None, "the function gave None"),

@@ -1,4 +1,4 @@
-"""Operators that move strings: as LiteRT does, and never out of a tensor's bytes."""
+"""Operators that move strings: like LiteRT, and never outside of a tensor's bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""String tensors: set and read as LiteRT has them; and what LiteRT crashes on."""
+"""String tensors: set and read like LiteRT's; and inputs on which LiteRT crashes."""
 
 from __future__ import annotations
 

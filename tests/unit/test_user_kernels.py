@@ -1,4 +1,4 @@
-"""Kernels compiled elsewhere (user_kernels.c), given by the addresses of their rows: every part of the contract."""
+"""Kernels compiled by the user (user_kernels.c), given by the addresses of their rows: every part of the contract."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What a first hour does wrong, in 55 rows: each answer is one line that suffices alone, and begins as LiteRT's
-does."""
+"""55 mistakes that a new user would make: each error is one line that suffices by itself, and begins like LiteRT's."""
 
 from __future__ import annotations
 

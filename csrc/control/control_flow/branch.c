@@ -1,5 +1,5 @@
-/* branch.c -- IF, STABLEHLO_CASE: run one of several subgraphs on the node's operands, chosen by
- * the first of them. STABLEHLO_COMPOSITE: runs the one subgraph that says what it means, on all its
+/* branch.c -- IF, STABLEHLO_CASE: run one of several subgraphs, chosen by the node's first operand,
+ * on the other operands. STABLEHLO_COMPOSITE: runs the subgraph that defines the composite, on all
  * operands.
  *
  * All branches are prepared for the operands' shapes and known values. Where they agree on the
@@ -8,12 +8,12 @@
  * shapes of the branch that ran. */
 #include "control/control.h"
 
-/* Operands in front of those that branches take: 0 where there is nothing to choose. */
+/* The number of operands before those that branches take: 0 if there is nothing to choose. */
 #define BRANCH_FIELDS(X, S) X(S, i32, conditions, ML_BY_CHECK)
 ML_PARAMS(branch_params, BRANCH_FIELDS)
 
 typedef struct branch_blob {
-    int32_t fixed; /* outputs have the same known shapes whichever branch runs */
+    int32_t fixed; /* outputs have the same known shapes, whichever branch runs */
 } branch_blob;
 
 static int32_t conditions(const ml_call *c) {
@@ -52,7 +52,7 @@ static ml_status check_operands(const ml_call *c) {
     return status;
 }
 
-/* Whether branch `k` gives shapes that are known, and those of the first. */
+/* Whether the shapes of branch `k`'s outputs are known, and equal to those of the first branch. */
 static bool agrees(const ml_call *c, int32_t k) {
     const ml_child first = ml_child_of(c, 0), branch = ml_child_of(c, k);
     for (int32_t i = 0; i < c->n_outputs; i++) {
@@ -154,7 +154,7 @@ static ml_status run_if(const ml_call *c) {
     return run_branch(c, *(const uint8_t *)ml_in(c, 0) ? 0 : 1);
 }
 
-/* Numbers that no branch has choose the last. */
+/* A number without a branch chooses the last one. */
 static ml_status run_case(const ml_call *c) {
     const int32_t k = *(const int32_t *)ml_in(c, 0), last = ml_children_of(c) - 1;
     return run_branch(c, k < 0 || k > last ? last : k);
@@ -185,7 +185,7 @@ static ml_status check_case(const ml_call *c, void *params) {
     }
     return ML_OK;
 }
-/* Reached where no kernel runs the composite by its name. */
+/* Called if no kernel runs the composite by its name. */
 static ml_status check_composite(const ml_call *c, void *params) {
     const int64_t meaning = ml_option_of(c, "decomposition_subgraph_index").integer;
     if (meaning >= 0) return ML_OK;

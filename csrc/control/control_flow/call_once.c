@@ -1,5 +1,5 @@
-/* call_once.c -- CALL_ONCE: its subgraph runs at the node's first turn in an interpreter's life,
- * whichever signature comes first, and again after resources are reset. */
+/* call_once.c -- CALL_ONCE: runs its subgraph the first time that an interpreter reaches the node,
+ * in whichever signature, and again after resources are reset. */
 #include "control/control.h"
 
 static ml_status prepare_call_once(const ml_call *c, ml_wish *wish) {

@@ -1,16 +1,17 @@
 /* while.c -- WHILE: runs its body for as long as its condition says so.
  *
- * A loop whose carries keep their shapes has two slots a carry in its scratch: one holds the value,
- * the body writes the other, and they change hands after each iteration. A carry that the body
- * passes through needs none; one whose new value is another input, a constant or a second copy of
- * an output is copied into its slot. When a carry changes shape, or its shape is not known while
- * planning, values travel through blocks that the state keeps from run to run, and the nodes of the
- * body that read what changed are prepared again, each when it is reached. */
+ * A carry is a value that one iteration passes to the next. A loop whose carries keep their shapes
+ * has two slots per carry in its scratch: one holds the value, the body writes the other, and they
+ * swap after each iteration. A carry that the body passes through needs no slots. A carry whose new
+ * value is another input, a constant or a second copy of an output is copied into its slot. When a
+ * carry changes shape, or its shape is not known while planning, values travel through blocks that
+ * the state keeps from run to run, and the nodes of the body that read what changed are prepared
+ * again, each when it is reached. */
 #include "control/control.h"
 
 typedef struct while_blob {
-    /* Carries keep their shapes: scratch has two slots for each that is not passed through, in
-     * order. */
+    /* Carries keep their shapes: scratch has two slots, in order, for each carry that is not passed
+     * through. */
     int32_t fixed;
 } while_blob;
 
@@ -34,8 +35,8 @@ static ml_status check_types(const ml_call *c, const ml_child *condition, const 
                 out = ml_output(c, i)->type;
         if (carry != back || carry != out)
             return ml_fail(c, ML_SHAPE_ERROR,
-                           "carry %d has type %s, the body returns %s, the output has %s", i,
-                           ml_type_name(carry), ml_type_name(back), ml_type_name(out));
+                           "carried value %d has type %s, the body returns %s, the output has %s",
+                           i, ml_type_name(carry), ml_type_name(back), ml_type_name(out));
     }
     const ml_tensor *t = ml_child_output(c, condition, 0);
     if (t->type != ML_B8)
@@ -51,7 +52,7 @@ static ml_status check_condition(const ml_call *c, const ml_child *condition) {
                    (long long)ml_elements(&t->shape));
 }
 
-/* Whether the body gives back what it takes, so that its carries can lie in slots. */
+/* Whether the body's outputs have the shapes of its inputs, so that carries can be in slots. */
 static bool keeps_shapes(const ml_call *c, const ml_child *body) {
     for (int32_t i = 0; i < c->n_inputs; i++) {
         const ml_tensor *out = ml_child_output(c, body, i), *in = ml_input(c, i);
@@ -108,8 +109,8 @@ static ml_status ask_condition(const ml_call *c, const ml_child *condition, int6
 
 /* Loops whose carries keep their shapes -------------------------------------------------------- */
 
-/* Points what reads and writes the carries at the slots of this turn; slots are walked, not kept,
- * so that any number will do. */
+/* Points the readers and writers of carries to the slots of this turn. Slots are counted again each
+ * time, not stored, so that any number is possible. */
 static void point_carries(const ml_call *c, const ml_child *condition, const ml_child *body,
                           int turn) {
     uint8_t *slot = c->scratch;
@@ -124,7 +125,7 @@ static void point_carries(const ml_call *c, const ml_child *condition, const ml_
     }
 }
 
-/* Copies into the slots of `turn`: from the node's operands, or from what the body gave. */
+/* Copies into the slots of `turn`, from the node's operands or from the body's outputs. */
 static void fill_slots(const ml_call *c, const ml_child *body, int turn, bool first) {
     uint8_t *slot = c->scratch;
     for (int32_t i = 0; i < c->n_inputs; i++) {
@@ -171,7 +172,8 @@ static ml_status carry_on(const ml_call *c, const ml_child *body, int turn) {
     for (int32_t i = 0; i < c->n_inputs; i++) {
         ml_value_now value = ml_child_value(c, body, i);
         if (!value.tensor->shaped || (!value.data && value.bytes > 0))
-            return ml_fail(c, ML_KERNEL_ERROR, "the body computes no value for carry %d", i);
+            return ml_fail(c, ML_KERNEL_ERROR, "the body computes no value for carried value %d",
+                           i);
         ml_block *blocks = ml_carry_blocks(c, body, i);
         ml_status status = ml_block_set(ml_account_of(c), &blocks[turn], &value.tensor->shape,
                                         value.tensor->type, value.data, value.bytes, c->env->error);
@@ -222,7 +224,7 @@ static ml_status run_while(const ml_call *c) {
     return blob->fixed ? run_fixed(c, &condition, &body) : run_changing(c, &condition, &body);
 }
 
-/* Numbers and types of what the subgraphs take and give are checked in prepare. */
+/* Numbers and types of the subgraphs' inputs and outputs are checked in prepare. */
 static ml_status check_while(const ml_call *c, void *params) {
     const int64_t condition = ml_option_of(c, "cond_subgraph_index").integer;
     const int64_t body = ml_option_of(c, "body_subgraph_index").integer;

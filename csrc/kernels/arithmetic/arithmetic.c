@@ -1,11 +1,11 @@
 /* arithmetic.c -- ADD, SUB, MUL, SQUARED_DIFFERENCE: elementwise with numpy's broadcasting and a
  * fused clamp; output 0 may be either input.
  *
- * Floats: one rounding per operation; without an activation nothing is clamped, so infinities stay.
- * NaN passes every clamp. Integers wrap. Quantized ones follow TFLite's reference kernels bit for
- * bit (double rounding, fixed_point.h), 8 bits in bytes.c. 16 bits: as there with << 15; with
- * power-of-two scales one operand is shifted and the sum saturates; without scales they are plain
- * integers. */
+ * Floats: one rounding per operation. Without an activation nothing is clamped, so infinities stay.
+ * NaN passes every clamp. Integers wrap. Quantized integers follow TFLite's reference kernels bit
+ * for bit (double rounding, fixed_point.h). 8 bits: see bytes.c. 16 bits: the same, but with << 15;
+ * with power-of-two scales, one operand is shifted and the sum saturates; without scales they are
+ * plain integers. */
 #include "kernels/arithmetic/arithmetic.h"
 
 #include <math.h>
@@ -18,8 +18,8 @@ ML_FIELDS(add_params, ADD_FIELDS)
 
 /* Floats --------------------------------------------------------------------------------------- */
 
-/* Evals `op`_f32, and `op`_f16: sums and products of halves are exact enough in float for one
- * rounding. */
+/* Defines the evals `op`_f32 and `op`_f16. Sums and products of halves are so exact in float that
+ * they are rounded only once. */
 #define FLOATS(op, context, FUNCTION, OPERATION)                                   \
     ML_BINARY_F32(op##_f32, FUNCTION, ML_PARAMS_AS(context), p.minimum, p.maximum, \
                   OPERATION(u, v))
@@ -82,8 +82,8 @@ ML_BINARY(squared_difference_s32, int32_t, int32_t, ML_NO_CONTEXT,
 
 /* 16 bits -------------------------------------------------------------------------------------- */
 
-/* 16 bits: plain integers where there are no scales; ADD by shifts where scales are powers of two;
- * or in general. */
+/* Kinds of 16-bit arithmetic: plain integers, without scales; ADD by shifts, for scales that are
+ * powers of two; the general case. */
 typedef enum { PLAIN, SHIFTED, GENERAL } word_kind;
 typedef struct words {
     limits plain;
@@ -92,8 +92,8 @@ typedef struct words {
     bool subtracts;
 } words;
 
-/* Whether scales are powers of two and zero points 0; then by how many bits a and b are shifted
- * right. */
+/* Whether scales are powers of two and zero points 0. If so, sets by how many bits a and b are
+ * shifted right. */
 static bool powers_of_two(const ml_call *c, arithmetic_terms *p) {
     const ml_affine t[3] = {ml_input_affine(c, 0), ml_input_affine(c, 1), ml_output_affine(c, 0)};
     int exponents[3];
@@ -177,12 +177,13 @@ static ml_status mul_s16(const ml_call *c) {
 
 /* Checks --------------------------------------------------------------------------------------- */
 
-/* What sums in the common scale, shifted left by `left` bits, are multiplied by. */
+/* The multiplier of sums in the common scale that are shifted left by `left` bits. */
 static double sum_multiplier(const ml_call *c, int32_t left) {
     const double a = ml_scale_of(c, c->inputs[0]), b = ml_scale_of(c, c->inputs[1]);
     return 2 * (a > b ? a : b) / ((double)(1 << left) * ml_scale_of(c, ml_output_tensor(c, 0)));
 }
-/* Whether scales that are powers of two, and zero points 0, are asked for and there: *are. */
+/* Sets *are: whether the options want scales that are powers of two (with zero points 0), and the
+ * tensors have them. */
 static ml_status check_powers_of_two(const ml_call *c, const add_params *params, bool *are) {
     int exponents[3];
     *are = params->pot_scale_int16 != 0;

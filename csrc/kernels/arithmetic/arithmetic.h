@@ -1,4 +1,5 @@
-/* arithmetic.h -- what the files of ADD, SUB, MUL and SQUARED_DIFFERENCE share. */
+/* arithmetic.h -- types and functions that the files of ADD, SUB, MUL and SQUARED_DIFFERENCE
+ * share. */
 #ifndef ML_KERNELS_ARITHMETIC_H
 #define ML_KERNELS_ARITHMETIC_H
 
@@ -16,10 +17,10 @@ typedef struct arithmetic_terms {
     ml_rescale b;
 } arithmetic_terms;
 
-/* Of sums: both inputs in a common scale, twice the larger one's, shifted left by as many bits as a
- * sum of them leaves. */
+/* For sums: converts both inputs to a common scale, twice the larger one, and shifts them left by
+ * `left` bits, as many as their sum allows. */
 void ml_fill_sum(const ml_call *c, arithmetic_terms *p, int32_t left);
-/* Of products. */
+/* The same for products. */
 void ml_fill_product(const ml_call *c, arithmetic_terms *p);
 /* An input's share of a sum. */
 static inline int32_t ml_sum_term(int32_t x, const ml_rescale *p, int32_t left) {
@@ -27,12 +28,12 @@ static inline int32_t ml_sum_term(int32_t x, const ml_rescale *p, int32_t left) 
     return ml_multiply_quantized((int32_t)shifted, p->mantissa, p->shift);
 }
 
-/* Bytes, s8 and u8 alike. */
+/* For bytes, s8 and u8. */
 int64_t ml_derive_add_bytes(const ml_call *c, void *to);
 int64_t ml_derive_sub_bytes(const ml_call *c, void *to);
 int64_t ml_derive_mul_bytes(const ml_call *c, void *to);
 int64_t ml_derive_squared_difference_bytes(const ml_call *c, void *to);
-ml_status ml_add_bytes(const ml_call *c); /* and SUB, which differs in what is derived */
+ml_status ml_add_bytes(const ml_call *c); /* and SUB, whose derived block differs */
 ml_status ml_mul_bytes(const ml_call *c);
 ml_status ml_squared_difference_bytes(const ml_call *c);
 

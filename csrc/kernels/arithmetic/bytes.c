@@ -43,14 +43,14 @@ void ml_fill_product(const ml_call *c, arithmetic_terms *p) {
     p->b.input_zero_point = b.zero_point;
 }
 
-/* ml_doubling_high_mul in unsigned products, which baseline x86-64 has and GCC vectorises: a + 2^31
- * in place of a adds b. */
+/* ml_doubling_high_mul by unsigned products, which baseline x86-64 has and GCC vectorises. Using a
+ * + 2^31 in place of a adds b to the result. */
 static inline int32_t doubling_high_mul(int32_t a, int32_t b) {
     uint64_t product = (uint64_t)((uint32_t)a ^ 0x80000000u) * (uint32_t)b + (1u << 30);
     return (int32_t)((uint32_t)(product >> 31) - (uint32_t)b);
 }
 
-/* ml_rescale_one of `n` sums; a right shift is the common case, and one that vectorises. */
+/* ml_rescale_one for `n` sums. A right shift is the common case, and it vectorises. */
 static inline void rescale_row(const int32_t *sums, uint8_t *y, int64_t n, const ml_rescale *p) {
     const int32_t mantissa = p->mantissa, zero = p->zero_point, low = p->least, high = p->most,
                   right = -p->shift;
@@ -110,7 +110,8 @@ static void combine(const arithmetic_tables *p, const ml_add_s8_args *r, const b
     ((args).a = a, (args).b = b, (args).y = y, (args).n = n,                 \
      (args).a_step = kind != ML_ROW_SCALAR_A, (args).b_step = kind != ML_ROW_SCALAR_B)
 
-/* Where both bytes are those of a pair, what it gives; an operand without steps is the pair's. */
+/* Writes the odd pair's result where both bytes are those of the pair; an operand without steps (a
+ * single byte) is known to match. */
 static void mend(const odd_pair *odd, const ml_add_s8_args *r, int64_t n, uint8_t *restrict y) {
     const uint8_t *a = r->a_step ? r->a : r->b, *b = r->b_step ? r->b : r->a;
     const uint8_t of_a = r->a_step ? odd->a : odd->b, of_b = r->b_step ? odd->b : odd->a;
@@ -121,7 +122,7 @@ static void mend(const odd_pair *odd, const ml_add_s8_args *r, int64_t n, uint8_
     }
 }
 
-/* A linear sum with odd pairs, by way of a buffer: the output may be an input. */
+/* A linear sum with odd pairs. It goes through a buffer, because the output may be an input. */
 static void add_mended(const ml_call *c, const arithmetic_linear *p, ml_add_s8_args args) {
     enum { STRETCH = 2048 };
     uint8_t room[STRETCH], *y = args.y;

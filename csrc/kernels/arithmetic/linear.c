@@ -1,11 +1,11 @@
-/* linear.c -- constants by which a linear form equals what TFLite's roundings give, for all pairs
- * of bytes: of sums in integers, of products in floats.
+/* linear.c -- finds constants with which a linear form gives the same result as TFLite's roundings
+ * for all pairs of bytes: sums by integers, products by floats.
  *
- * With factors of k fractional bits the form is within `near` of the value that is rounded, so only
- * pairs that near to a tie can come out wrong. Each of them says between which bounds what is added
- * before the shift must lie; if no number is within all of them, factors one larger or smaller are
- * tried, and last the number that misses the fewest: those pairs are odd ones. Of random scales one
- * in 250 has any, and one or two of them. */
+ * With factors of k fractional bits, the form is within `near` of the value that is rounded, so
+ * only pairs that are as near to a tie can give a wrong result. Each such pair sets bounds for the
+ * nudge, the number that is added before the shift. If no nudge is within all bounds, factors that
+ * are larger or smaller by one are tried. Last, the nudge that misses the fewest pairs is taken,
+ * and those pairs are the odd ones. Of random scales, one in 250 has one or two odd pairs. */
 #include "kernels/arithmetic/linear.h"
 
 #include <math.h>
@@ -16,9 +16,9 @@ enum { LEAST_BITS = 13, MOST_BITS = 24, MOST_NUDGE = 256, MOST_NEAR = 256 };
 typedef struct form {
     int32_t a_terms[256]; /* by byte: factor * (x - zero point) */
     int32_t b_terms[256];
-    /* The bytes by the first 8 of the `bits` fractional ones of their terms. */
+    /* The bytes, sorted by the first 8 of the `bits` fractional bits of their terms. */
     uint8_t b_sorted[256];
-    int32_t b_starts[257]; /* where those of each begin */
+    int32_t b_starts[257]; /* where the bytes of each value of those 8 bits begin */
     int32_t factors[2];
     int32_t bits;
     int32_t near;
@@ -35,7 +35,7 @@ static void fill_terms(int32_t *terms, int32_t factor, ml_affine x) {
         terms[byte] = factor * (integer_of(byte, x.type) - x.zero_point);
 }
 
-/* Where b's term ends after the point, in `bits` bits. */
+/* The fraction of b's term, in `bits` bits. */
 static uint32_t fraction_of(const form *f, int32_t b) {
     return (uint32_t)f->b_terms[b] & ((1u << f->bits) - 1);
 }
@@ -49,7 +49,7 @@ static void sort_b(form *f) {
         f->b_sorted[next[fraction_of(f, b) >> (f->bits - 8)]++] = (uint8_t)b;
 }
 
-/* What the pair (a, b) says. */
+/* The bounds that the pair (a, b) sets. */
 typedef struct bounds {
     odd_pair pair;
     int64_t least;
@@ -67,9 +67,9 @@ static bounds bounds_of(const form *f, const arithmetic_tables *t, int32_t a, in
     return limits;
 }
 
-/* Narrows the bounds by all pairs; as far as there is room, they are listed. With `list` NULL it
- * ends where nothing is left. To each a belong the few b whose fractions are so large that the
- * sum's is near to a half. */
+/* Narrows the bounds by all pairs, and lists the pairs' bounds as long as there is room. With
+ * `list` NULL it ends as soon as no nudge is left. For each a, only the few b matter with which the
+ * fraction of the sum is near to a half. */
 static bool fits(form *f, const arithmetic_tables *t, bounds *list, int32_t *listed) {
     const uint32_t one = 1u << f->bits, near = (uint32_t)f->near, width = 2 * near;
     const int32_t bucket = f->bits - 8;
@@ -91,7 +91,7 @@ static bool fits(form *f, const arithmetic_tables *t, bounds *list, int32_t *lis
     return f->least <= f->most;
 }
 
-/* The pairs that `nudge` misses, at most ML_MOST_ODD of them in `odd`. */
+/* Counts the pairs that `nudge` misses, and writes at most ML_MOST_ODD of them to `odd`. */
 static int32_t missed(const bounds *list, int32_t n, int64_t nudge, odd_pair *odd) {
     int32_t count = 0;
     for (int32_t i = 0; i < n; i++) {
@@ -120,9 +120,10 @@ static bool fits_but_few(form *f, const arithmetic_tables *t, arithmetic_linear 
     return fewest <= ML_MOST_ODD;
 }
 
-/* How far the form, less what it was nudged by, may be from the value that the tables round, in its
- * last bits: half a bit for each step of an input in either factor, and a whole one if that is not
- * the nearest; a few units of the tables; and one of what the output's multiplier leaves. */
+/* How far the form, without the nudge, may be from the value that the tables round, in its last
+ * bits. It is the sum of: half a bit for each step of an input, for either factor (a whole bit if
+ * the factor is not the nearest one); a few units of the tables; and one unit for the output's
+ * multiplier. */
 static double distance(const arithmetic_tables *t, int32_t bits, double a, double b) {
     const double table_unit = 2 * fmax(fabs(a), fabs(b)) / (1 << 20);
     return 3 * 255 + ldexp(8 * table_unit, bits) + ldexp(1.0, bits + t->out.shift) + 16;
@@ -170,7 +171,7 @@ bool ml_find_linear(const arithmetic_tables *t, const ml_affine x[2], ml_affine 
     const double b = sign * (double)x[1].scale / (double)y.scale;
     form f;
     if (!choose_bits(&f, t, a, b)) return false;
-    for (int i = 0; i < 18; i++) { /* all factors in vain, then again with odd pairs */
+    for (int i = 0; i < 18; i++) { /* first all factors without odd pairs, then again with them */
         f.factors[0] = (int32_t)lrint(ldexp(a, f.bits)) + nudges[i % 9][0];
         f.factors[1] = (int32_t)lrint(ldexp(b, f.bits)) + nudges[i % 9][1];
         fill_terms(f.a_terms, f.factors[0], x[0]);
@@ -192,8 +193,8 @@ static int32_t nearest_of(int32_t product, const ml_mul_s8_args *p) {
     return (int32_t)lrintf(fmaf((float)product, p->real, (float)p->zero + nudge));
 }
 
-/* The least product from `from` on that comes to `wanted` or more; one too large where none
- * does. */
+/* The least product >= `from` whose result is `wanted` or more; if there is none, a product that is
+ * too large by one. */
 static int32_t first_of(const ml_rescale *out, int32_t wanted, int32_t from) {
     int32_t end = MOST_PRODUCT + 1;
     while (from < end) {
@@ -204,7 +205,7 @@ static int32_t first_of(const ml_rescale *out, int32_t wanted, int32_t from) {
     return end;
 }
 
-/* Both are steps that rise: they are equal if each step begins at the same product. */
+/* Both are rising step functions: they are equal if each step begins at the same product. */
 static bool steps_match(const ml_mul_s8_args *p, const int32_t firsts[STEPS]) {
     for (int32_t wanted = p->low + 1; wanted <= p->high; wanted++) {
         const int32_t first = firsts[wanted - p->low - 1];
@@ -214,8 +215,8 @@ static bool steps_match(const ml_mul_s8_args *p, const int32_t firsts[STEPS]) {
     return true;
 }
 
-/* TFLite rounds twice, first to 2^shift: what is less than half of that below a tie goes away from
- * zero too. That is the nudge, or so: neither it nor the factor is exact. */
+/* TFLite rounds twice, first to 2^shift. So a value that is less than half of 2^shift below a tie
+ * is rounded away from zero, too. This is about the nudge: neither it nor the factor is exact. */
 bool ml_find_real(const ml_rescale *out, ml_mul_s8_args *to) {
     static const float nudges[] = {1.0f - 0x1p-12f, 1.0f, 1.0f + 0x1p-12f, 1.0f - 0x1p-6f,
                                    1.0f + 0x1p-6f};

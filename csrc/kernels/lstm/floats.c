@@ -1,4 +1,4 @@
-/* floats.c -- LSTM of floats, with weights of floats or of bytes. */
+/* floats.c -- LSTM of floats; weights are floats or bytes. */
 #include <math.h>
 
 #include "lstm.h"
@@ -15,7 +15,7 @@ typedef struct float_row {
     float *hidden;
 } float_row;
 
-/* v += weights of the cell, floats or scaled bytes, times cells. */
+/* v += the cell's weights (floats or scaled bytes) times cells. */
 static void add_peephole(const ml_call *c, int32_t input, const float *cell, float *v, int64_t n) {
     if (ml_in_tensor(c, input)->type == ML_F32) {
         const float *w = ml_in(c, input);
@@ -27,7 +27,7 @@ static void add_peephole(const ml_call *c, int32_t input, const float *cell, flo
     for (int64_t i = 0; i < n; i++) v[i] += scale * (float)w[i] * cell[i];
 }
 
-/* Less the mean, over the standard deviation, times coefficients. */
+/* (v - mean) / standard deviation * coefficients. */
 static void normalize(const float *coefficients, float *v, int64_t n) {
     double sum = 0.0, squares = 0.0;
     for (int64_t i = 0; i < n; i++) sum += (double)v[i];
@@ -37,7 +37,7 @@ static void normalize(const float *coefficients, float *v, int64_t n) {
     for (int64_t i = 0; i < n; i++) v[i] = (v[i] - mean) * inverse * coefficients[i];
 }
 
-/* What the activation of a gate takes. */
+/* Computes the sum that a gate's activation takes. */
 static float *sum_gate(const ml_call *c, const lstm_run *run, const float_row *row, int32_t gate) {
     int64_t n = run->r.gates[ML_OF_INPUT].outputs, k = gate - run->skipped;
     const float *x = row->input + k * row->pitch, *h = row->state + k * row->state_pitch;
@@ -79,7 +79,7 @@ static void step_row(const ml_call *c, const lstm_run *run, const float_row *row
     for (int64_t i = 0; i < n; i++) row->hidden[i] *= output[i];
 }
 
-/* Hidden rows become the output's state, by way of a projection where there is one. */
+/* Writes the hidden rows, projected if there is a projection, to the output's state. */
 static ml_status project(const ml_call *c, const lstm_run *run, const ml_step *at) {
     float limit = ((const lstm_params *)c->params)->proj_clip;
     float *state = ml_variable(c, run->r.state);

@@ -1,5 +1,5 @@
-/* integers.c -- LSTM of bytes: gates and cells of 16 bits, sums of 32, each requantized with double
- * rounding. */
+/* integers.c -- LSTM of bytes: gates and cells have 16 bits, sums have 32; each is requantized with
+ * double rounding. */
 #include "lstm.h"
 #include "math/fixed_s16.h"
 #include "rules/quantized.h"
@@ -9,13 +9,13 @@ typedef struct multiplier {
     int32_t shift;
 } multiplier;
 
-/* From the quantization, by gate. */
+/* Derived from the quantization, per gate. */
 typedef struct lstm_integers_derived {
     multiplier input[ML_MAX_GATES];
     multiplier recurrent[ML_MAX_GATES];
     multiplier peephole[ML_MAX_GATES];
     multiplier norm[ML_MAX_GATES];
-    int32_t guard[ML_MAX_GATES]; /* what stands for a variance of 0 */
+    int32_t guard[ML_MAX_GATES]; /* replaces a variance of 0 */
     multiplier hidden;
     multiplier projection;
     int32_t exponent; /* of the cell state's scale, a power of two */
@@ -95,8 +95,8 @@ static int32_t requantized(int32_t x, multiplier m) {
 }
 static int16_t saturated(int32_t x) { return (int16_t)ml_clamp_s32(x, INT16_MIN, INT16_MAX); }
 
-/* TFLite takes rows of as many cells as there are outputs: where a projection makes those fewer,
- * weights come to other cells, and the last ones go without. */
+/* TFLite takes the number of outputs as the length of a row of cells. Where a projection makes
+ * outputs fewer than cells, weights are applied to other cells, and the last cells get none. */
 static void add_peephole(const ml_call *c, const lstm_run *run, const integer_row *row,
                          int32_t gate, multiplier m, int16_t *v) {
     const int16_t *w = ml_in(c, run->first + 8 + (gate < 2 ? gate : 2));
@@ -107,8 +107,7 @@ static void add_peephole(const ml_call *c, const lstm_run *run, const integer_ro
     }
 }
 
-/* Less the mean, over the standard deviation, times coefficients, plus bias: TFLite's
- * ApplyLayerNorm. */
+/* (v - mean) / standard deviation * coefficients + bias: TFLite's ApplyLayerNorm. */
 static void normalize(const int16_t *coefficients, const int32_t *bias, multiplier m, int32_t guard,
                       int16_t *v, int64_t n) {
     int64_t sum = 0, squares = 0;
@@ -129,7 +128,7 @@ static void normalize(const int16_t *coefficients, const int32_t *bias, multipli
     }
 }
 
-/* What the activation of a gate takes, Q3.12. */
+/* Computes the sum that a gate's activation takes, in Q3.12. */
 static int16_t *sum_gate(const ml_call *c, const lstm_run *run, const integer_row *row,
                          int32_t gate) {
     const lstm_integers_derived *d = c->derived;
@@ -153,7 +152,7 @@ static void logistic(int16_t *v, int64_t n) {
     for (int64_t i = 0; i < n; i++) v[i] = ml_logistic_q3(v[i]);
 }
 
-/* Cells, then hidden values: the output where there is no projection, else what is projected. */
+/* Computes the cells, then the hidden values: the output, or with a projection its input. */
 static void step_row(const ml_call *c, const lstm_run *run, const integer_row *row,
                      int8_t *hidden) {
     const lstm_integers_derived *d = c->derived;
@@ -183,7 +182,7 @@ static void step_row(const ml_call *c, const lstm_run *run, const integer_row *r
 
 /* Steps ---------------------------------------------------------------------------------------- */
 
-/* Hidden rows become the output's state, by way of a projection where there is one. */
+/* Writes the hidden rows, projected if there is a projection, to the output's state. */
 static ml_status project(const ml_call *c, const lstm_run *run, const ml_step *at) {
     const lstm_integers_derived *d = c->derived;
     int8_t *state = ml_variable(c, run->r.state);

@@ -1,5 +1,5 @@
 /* lstm.c -- LSTM, UNIDIRECTIONAL_SEQUENCE_LSTM, BIDIRECTIONAL_SEQUENCE_LSTM: which operand is
- * which, and which must come together. */
+ * which, and which of them must be given together. */
 #include "lstm.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 
 ML_FIELDS(lstm_params, LSTM_FIELDS)
 
-/* An auxiliary input without weights is what goes backwards. */
+/* An auxiliary input without weights is the input of the backward direction. */
 static void set_places(const ml_call *c, lstm_run runs[2]) {
     const lstm_params *params = c->params;
     if (c->n_inputs <= 24) {
@@ -84,17 +84,18 @@ ml_status ml_lstm_run(const ml_call *c, int64_t head, ml_step_fn *step) {
 
 /* Shapes --------------------------------------------------------------------------------------- */
 
-/* Inputs first .. first + n - 1 are all there, or all absent. */
+/* Checks that inputs first .. first + n - 1 are all present, or all absent. */
 static ml_status together(const ml_call *c, int32_t first, int32_t n, bool wanted) {
     for (int32_t i = first; i < first + n; i++)
         if ((ml_input(c, i) != NULL) != wanted)
-            return ml_fail(c, ML_SHAPE_ERROR, "input %d is %s, unlike the others of its group", i,
+            return ml_fail(c, ML_SHAPE_ERROR,
+                           "input %d is %s, but other inputs of its group are not", i,
                            wanted ? "absent" : "given");
     return ML_OK;
 }
 
-/* What goes with which: the input gate's operands, peepholes, coefficients, the projection; `aux`
- * is 0 where there are no weights of an auxiliary input. */
+/* Checks which operands are present together: the input gate's, peepholes, coefficients, the
+ * projection. `aux` is 0 if there are no weights for an auxiliary input. */
 static ml_status check_presence(const ml_call *c, const lstm_run *run, int32_t aux) {
     int32_t first = run->first, norms = run->norms, skipped = !ml_input(c, first);
     bool peepholes = ml_input(c, first + 10) != NULL;
@@ -118,8 +119,7 @@ static ml_status check_state(const ml_call *c, int32_t i, int64_t batches, int64
                    ml_shape_text(shape, text), (long long)batches, (long long)each);
 }
 
-/* The weights of one product: matrices of k columns, or diagonals where they are floats among
- * others. */
+/* Checks the weights of one product: matrices of k columns, or diagonals, which are floats. */
 static ml_status check_gates(const ml_call *c, const ml_gates *g, int32_t type, int64_t cells,
                              int64_t k) {
     ml_status status = ML_OK;
@@ -213,15 +213,15 @@ static ml_status prepare_lstm(const ml_call *c, ml_wish *wish) {
     EACH_AUX(w) EACH_AUX(w) "-> f32 f32?"
 /* Checks --------------------------------------------------------------------------------------- */
 
-/* Where a node of integers has what checks ask about. */
+/* Indices of the operands of an integer node that the checks read. */
 enum { OUTPUT_STATE = 18, CELL_STATE = 19, FORGET_NORM = 21, INTERMEDIATES = 5, HIDDEN = 4 };
 
 static bool is_quantized_type(int32_t type) {
     return type == ML_S8 || type == ML_U8 || type == ML_S16;
 }
 
-/* An older LSTM, in numpy alone: five inputs and four outputs; bytes of 1/128 around 128, cells of
- * four integer bits. */
+/* An older LSTM, which only the numpy reference runs: five inputs and four outputs; bytes of scale
+ * 1/128 and zero point 128, cells with four integer bits. */
 static ml_status check_basic(const ml_call *c) {
     const char *kind = ml_option_word(c, "kernel_type");
     if (strcmp(kind, "BASIC") != 0 || c->n_inputs != 5 || c->n_outputs != 4)
@@ -238,7 +238,7 @@ static ml_status check_basic(const ml_call *c) {
                    ml_scale_of(c, cell));
 }
 
-/* The quantization of a tensor that stands for values inside the node. */
+/* The quantization of an intermediate tensor, which describes values inside the node. */
 static const ml_quantization *intermediate(const ml_call *c, int32_t number) {
     const ml_node_row *row = c->env->core->node_row(c);
     const int32_t tensor = number < row->n_intermediates ? row->intermediates[number] : -1;
@@ -250,7 +250,7 @@ static const ml_quantization *intermediate(const ml_call *c, int32_t number) {
 
 static float only_scale(const ml_quantization *q) { return q->n_scales == 1 ? q->scales[0] : 0.0f; }
 
-/* The scales of each gate's sums and of the hidden values. */
+/* Reads the scales of each gate's sums and of the hidden values. */
 static ml_status read_scales(const ml_call *c, lstm_params *p) {
     const bool normed = ml_input_tensor(c, FORGET_NORM) >= 0;
     float *scales = ml_keep(c, INTERMEDIATES * (int64_t)sizeof *scales);
@@ -268,7 +268,8 @@ static ml_status read_scales(const ml_call *c, lstm_params *p) {
     return ML_OK;
 }
 
-/* Scales and zero points of all that is s8 or s16, and a power of two for the cells. */
+/* Checks that all s8 and s16 tensors have scales and zero points, and that the cells' scale is a
+ * power of two. */
 static ml_status check_integers(const ml_call *c, lstm_params *p) {
     ml_status status = ml_check_quantized(c, c->inputs[0]);
     if (status == ML_OK && ml_input_tensor(c, OUTPUT_STATE) >= 0)
@@ -296,7 +297,7 @@ static ml_status check_integers(const ml_call *c, lstm_params *p) {
     return read_scales(c, p);
 }
 
-/* An LSTM is one step of matrices; the others step through a sequence. */
+/* LSTM is one step on matrices; the other operators step through a sequence. */
 static ml_status check_lstm(const ml_call *c, void *params) {
     lstm_params *p = params;
     p->rank = strcmp(c->env->core->operator_name(c, c->env->core->node_row(c)), "LSTM") ? 3 : 2;
@@ -318,8 +319,7 @@ static ml_status check_lstm(const ml_call *c, void *params) {
 
 /* Rows ----------------------------------------------------------------------------------------- */
 
-/* Names of operands: one per gate, and all of a direction. `mark` is "?" where all may be
- * absent. */
+/* Names of operands: one per gate, and all of a direction. `mark` is "?" if all may be absent. */
 #define EACH_GATE(before, after, mark)                                                           \
     before "input" after "? " before "forget" after mark " " before "cell" after mark " " before \
         "output" after mark " "

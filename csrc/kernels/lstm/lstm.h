@@ -1,4 +1,5 @@
-/* lstm.h -- what the files of LSTM share: the operands' numbers, by direction. */
+/* lstm.h -- types and functions that the files of LSTM share: the numbers of operands, by
+ * direction. */
 #ifndef ML_KERNELS_LSTM_H
 #define ML_KERNELS_LSTM_H
 
@@ -24,21 +25,22 @@ typedef struct lstm_run {
     ml_recurrent r;
     int32_t first; /* the input gate's weights of the input */
     int32_t cell_state;
-    int32_t norms; /* coefficients for each gate; 0: it has none */
-    int32_t skipped; /* 1: no input gate, the forget gate's complement stands in */
-    int64_t hidden_at; /* scratch: a row a batch */
+    int32_t norms; /* coefficients for each gate; 0: none */
+    int32_t skipped; /* 1: no input gate; 1 - forget gate is used instead */
+    int64_t hidden_at; /* scratch: a row per batch */
     int64_t projected_at; /* the same, of integers */
-    int64_t gates_at; /* those of one row */
+    int64_t gates_at; /* scratch: the gates of one row */
 } lstm_run;
 
-/* The directions of a node, one or two, and what depends on weights; negative where those do not go
- * together. Derived begins with *derived bytes of other things. */
+/* Describes the directions of a node and their weights; returns their number, one or two, or a
+ * negative number if weights do not fit together. Derived begins with *derived bytes for other
+ * data. */
 int32_t ml_lstm_describe(const ml_call *c, lstm_run runs[2], int64_t *derived);
-/* Derive: packs what is known of them. */
+/* Derive: packs the weights that are known. */
 void ml_lstm_pack(const ml_call *c, int64_t head, void *to);
-/* Prepare and eval: scratch, -1 bytes where they overflow. */
+/* Prepare and eval: places scratch; -1 bytes after an overflow. */
 void ml_lstm_place_scratch(const ml_call *c, lstm_run runs[2], int32_t n, int64_t *scratch);
-/* The eval of all of them, whose derived block begins with `head` bytes of other things. */
+/* The eval of all LSTMs; their derived block begins with `head` bytes of other data. */
 ml_status ml_lstm_run(const ml_call *c, int64_t head, ml_step_fn *step);
 
 int64_t ml_lstm_derive_floats(const ml_call *c, void *to);

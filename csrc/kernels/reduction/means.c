@@ -1,4 +1,4 @@
-/* means.c -- MEAN of bytes where a primitive sums whole rows. */
+/* means.c -- MEAN of bytes, in the cases where a primitive sums whole rows. */
 #include <stdlib.h>
 
 #include "kernels/reduction/reduction.h"
@@ -9,8 +9,8 @@ int64_t ml_derive_mean(const ml_call *c, void *to) {
     return (int64_t)sizeof(ml_rescale);
 }
 
-/* The multiplier by `count`, as QuantizedMeanOrSum derives it; for sums, whose zero point is count
- * times the input's. */
+/* The multiplier divided by `count`, as QuantizedMeanOrSum derives it. It applies to sums, whose
+ * zero point is count times the input's. */
 static ml_rescale divided(const ml_rescale *p, int64_t count) {
     ml_rescale of_sum = *p;
     int32_t bits = 63 - __builtin_clzll((uint64_t)count);
@@ -28,19 +28,19 @@ ml_rescale ml_mean_rescale(const ml_call *c) {
 
 enum { COLUMNS = 256, LANES = 16 };
 
-/* Whether rows of bytes that come to the same results follow each other, as height and width of an
- * image do. */
+/* Whether the rows of bytes that are added to the same results follow each other, as for a mean
+ * over the height and width of an image. */
 static bool is_image(const ml_reduce *r) {
     const bool image = r->n_outer == 1 || (r->n_outer == 2 && r->kept == 2);
     return !r->row_reduced && image && !(r->kept & 1);
 }
 
-/* Whether each row comes to a result of its own. */
+/* Whether each row gives one result. */
 static bool is_list(const ml_reduce *r) {
     return r->row_reduced && (r->n_outer == 0 || (r->n_outer == 1 && r->kept == 1));
 }
 
-/* Multipliers have to be what requantize needs so that nothing wraps. */
+/* Only with multipliers in the range of requantize, so that nothing wraps. */
 bool ml_mean_is_direct(const ml_call *c) {
     const ml_reduce *r = c->blob;
     if (ml_in_tensor(c, 0)->type == ML_S16 || r->count == 0 || r->count > 1 << 20) return false;
@@ -49,7 +49,7 @@ bool ml_mean_is_direct(const ml_call *c) {
     return p.shift <= 0 && p.mantissa >= 0 && abs(p.input_zero_point) < 1 << 29;
 }
 
-/* Sums to bytes, all with the same multiplier. */
+/* Requantizes sums to bytes, all with the same multiplier. */
 static void write_means(const ml_call *c, const ml_rescale *p, const int32_t *sums, int64_t n,
                         int8_t *y) {
     int32_t bias[LANES], mantissas[LANES], shifts[LANES];
@@ -79,7 +79,7 @@ static void write_means(const ml_call *c, const ml_rescale *p, const int32_t *su
     c->env->simd->requantize(&args);
 }
 
-/* Blocks of columns of each image. */
+/* Computes the means of blocks of columns of each image. */
 static ml_status mean_columns(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                               void *args) {
     const ml_reduce *r = c->blob;
@@ -107,7 +107,7 @@ static ml_status mean_columns(const ml_call *c, int64_t first, int64_t end, int3
     return ML_OK;
 }
 
-/* Rows, each to a mean. */
+/* Computes the mean of each row. */
 static ml_status mean_rows(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                            void *args) {
     const ml_reduce *r = c->blob;

@@ -1,9 +1,9 @@
 /* reduction.c -- MEAN, SUM, REDUCE_MAX, _MIN, _PROD, _ANY, _ALL over any set of dimensions.
  *
- * f32: sums in float32, in as many lanes as a level has along a reduced last dimension, and one
- * division. s32, s64: sums wrap in int64, divided towards 0. 8 and 16 bits: TFLite's
- * QuantizedMeanOrSum: int32 sum less zero points, one requantization (double rounding) by a
- * multiplier that holds 1 / count; SUM scales in float32, as LiteRT's optimized kernel. */
+ * f32: sums in float32, and one division; along a reduced last dimension, as many partial sums as
+ * the SIMD level has lanes. s32, s64: sums wrap in int64, and are divided towards 0. 8 and 16 bits:
+ * TFLite's QuantizedMeanOrSum: int32 sum less zero points, one requantization (double rounding) by
+ * a multiplier that holds 1 / count; SUM scales in float32, as LiteRT's optimized kernel. */
 #include <math.h>
 
 #include "rules/checks.h"
@@ -11,7 +11,7 @@
 
 ML_PARAMS(reduce_params, ML_REDUCE_FIELDS)
 
-/* Scratch holds the sums that outputs are too narrow for. */
+/* Scratch holds the sums, because outputs are too narrow for them. */
 static ml_status prepare_mean(const ml_call *c, ml_wish *wish) {
     const int32_t type = ml_input(c, 0)->type;
     const int64_t bytes = type == ML_F32 ? 0 : type == ML_S32 || type == ML_S64 ? 8 : 4;
@@ -73,7 +73,7 @@ static ml_status mean_f32(const ml_call *c) {
     return status;
 }
 
-/* Of no elements 0, as LiteRT's. */
+/* The mean of no elements is 0, as in LiteRT. */
 FINISHED(mean_s32, sum_s32, uint64_t, int32_t, c->scratch, ,
          r->count ? (int32_t)((int64_t)s / r->count) : 0)
 FINISHED(mean_s64, sum_s64, uint64_t, int64_t, c->scratch, , r->count ? (int64_t)s / r->count : 0)
@@ -93,7 +93,7 @@ MEAN_QUANTIZED(s8, int8_t)
 MEAN_QUANTIZED(u8, uint8_t)
 MEAN_QUANTIZED(s16, int16_t)
 
-/* Sums: those narrower than what they are summed in pass through scratch. */
+/* Sums: outputs that are narrower than the type of the sums need scratch. */
 static ml_status prepare_sum(const ml_call *c, ml_wish *wish) {
     const int32_t type = ml_input(c, 0)->type;
     const int64_t bytes = type == ML_F32 || type == ML_S64 ? 0 : type == ML_S32 ? 8 : 4;
@@ -117,7 +117,7 @@ FINISHED(reduce_sum_s32, sum_s32, uint64_t, int32_t, c->scratch, , (int32_t)s)
 
 typedef struct sum_scale {
     float scale;
-    float bias; /* an element's, of its zero point */
+    float bias; /* per element, for its zero point */
     float zero_point;
     float least;
     float most;
@@ -150,7 +150,7 @@ SUM_QUANTIZED(s8, int8_t)
 SUM_QUANTIZED(u8, uint8_t)
 SUM_QUANTIZED(s16, int16_t)
 
-/* What is reduced in its own type, straight into the output. */
+/* Defines an eval that reduces in the type of the elements, directly into the output. */
 #define PLAIN(name, type, START, STEP)                                           \
     ML_REDUCE(name##_all, type, type, START, STEP, STEP)                         \
     static ml_status name(const ml_call *c) {                                    \
@@ -184,9 +184,9 @@ PLAIN(prod_f32, float, 1.0f, TIMES)
 PLAIN(prod_s32, uint32_t, 1, TIMES)
 PLAIN(prod_s64, uint64_t, 1, TIMES)
 
-/* Quantized products: each factor, from the second on, is scaled so that the last product comes out
- * in the output's scale, and so is the product; as TFLite, by multipliers of 16 bits. Without
- * scales they wrap. */
+/* Quantized products: each factor from the second on is scaled, and so is the product, such that
+ * the last product has the output's scale. As in TFLite, multipliers have 16 bits. Without scales,
+ * products wrap. */
 static double factor_of(const ml_call *c, int64_t count) {
     const double out = (double)ml_output_affine(c, 0).scale;
     return (double)ml_input_affine(c, 0).scale / pow(out, 1.0 / (double)count);
@@ -200,12 +200,14 @@ static ml_status prepare_prod(const ml_call *c, ml_wish *wish) {
         c, wish, c->blob, ((const reduce_params *)c->params)->keep_dims, scaled ? 8 : 0);
     if (status != ML_OK || !scaled || wish->open || r->count == 0) return status;
     const double factor = factor_of(c, r->count);
-    return factor < 128.0 ? ML_OK
-                          : ml_fail(c, ML_SHAPE_ERROR,
-                                    "factors are scaled by %g, expected less than 128", factor);
+    return factor < 128.0
+               ? ML_OK
+               : ml_fail(c, ML_SHAPE_ERROR,
+                         "the scales give a multiplier of %g per element, must be less than 128",
+                         factor);
 }
 
-/* Of no factors it is 1. */
+/* The product of no factors is 1. */
 static int64_t one_of(const ml_affine out) { return (int64_t)ml_round_half_away(1.0f / out.scale); }
 
 static int32_t finished(int64_t product, int64_t count, int32_t mantissa, int32_t shift,
@@ -248,7 +250,7 @@ static int32_t finished(int64_t product, int64_t count, int32_t mantissa, int32_
 PROD_QUANTIZED(s8, int8_t)
 PROD_QUANTIZED(s16, int16_t)
 
-/* Truth values, of which any byte but 0 is one: their largest, or their smallest. */
+/* Truth values (every byte except 0 is true): their largest, or their smallest. */
 static ml_status bytes_to_truth(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                                 void *args) {
     uint8_t *y = ml_out(c, 0);
@@ -267,7 +269,7 @@ TRUTH(all_b8, min_u8)
 
 /* Checks --------------------------------------------------------------------------------------- */
 
-/* Integers are taken as they are: both sides have one scale and zero point. */
+/* Integers are compared as they are, so both sides must have the same scale and zero point. */
 static ml_status check_limit(const ml_call *c, void *params) {
     const int32_t type = ml_input(c, 0)->type;
     if (type != ML_S8 && type != ML_U8 && type != ML_S16) return ML_OK;

@@ -1,5 +1,5 @@
-/* reduction.h -- what the files of the reductions share: the multipliers of MEAN, and MEAN of
- * bytes. */
+/* reduction.h -- functions that the files of the reductions share: the multipliers of MEAN, and
+ * MEAN of bytes. */
 #ifndef ML_KERNELS_REDUCTION_H
 #define ML_KERNELS_REDUCTION_H
 
@@ -8,11 +8,11 @@
 #include "simd/simd.h"
 
 int64_t ml_derive_mean(const ml_call *c, void *to);
-/* What becomes of a sum of `count` elements, which is not 0. */
+/* The conversion of a sum of `count` (> 0) elements to their mean. */
 ml_rescale ml_mean_rescale(const ml_call *c);
 
-/* Whether a mean of bytes can be made straight from rows, side by side or one upon the other, and
- * that. */
+/* Whether a mean of bytes can be computed directly from rows, along or across them; and its
+ * computation. */
 bool ml_mean_is_direct(const ml_call *c);
 ml_status ml_mean_direct(const ml_call *c);
 

@@ -1,5 +1,5 @@
-/* fixed_fft.c -- decimation in time, by 4 as often as that goes, the last pass by 2. Sums wrap, as
- * numbers of 16 or 32 bits do. */
+/* fixed_fft.c -- decimation in time, by 4 as often as possible, the last pass by 2. Sums wrap at 16
+ * or 32 bits. */
 #include "kernels/signal/fixed_fft.h"
 
 #include <math.h>
@@ -74,7 +74,7 @@ static void pass_by_4(const ml_fixed_fft *f, ml_fixed *y, int64_t m, const ml_fi
     }
 }
 
-/* n numbers, `step` apart in `x`, to `y`. */
+/* Transforms n numbers, `step` apart in `x`, to `y`. */
 static void transform(const ml_fixed_fft *f, const ml_fixed *roots, const ml_fixed *x, int64_t step,
                       int64_t n, ml_fixed *y) {
     const int64_t radix = n % 4 == 0 ? 4 : 2, m = n / radix;

@@ -1,5 +1,5 @@
 /* fixed_fft.h -- Fourier transforms of fixed-point numbers, of lengths that are powers of two: each
- * pass divides by its radix, so that nothing overflows, and rounds; what comes out is the transform
+ * pass divides by its radix, so that nothing overflows, and rounds. So the result is the transform
  * divided by its length. */
 #ifndef ML_KERNELS_SIGNAL_FIXED_FFT_H
 #define ML_KERNELS_SIGNAL_FIXED_FFT_H
@@ -12,18 +12,18 @@ typedef struct ml_fixed {
     int32_t im;
 } ml_fixed;
 
-/* A transform of n reals: n / 2 complex numbers, then the two halves told apart. */
+/* A transform of n reals: as n / 2 complex numbers, whose two halves are separated afterwards. */
 typedef struct ml_fixed_fft {
     int64_t n; /* 4 or more */
-    int32_t bits; /* after the point: 15 or 31 */
+    int32_t bits; /* fraction bits: 15 or 31 */
     bool inverse;
 } ml_fixed_fft;
 
-/* n / 2 roots of the transform, then n / 4 that tell the halves apart. */
+/* Computes n / 2 roots for the transform, then n / 4 that separate the halves. */
 void ml_fixed_roots(const ml_fixed_fft *f, ml_fixed *roots);
-/* n reals to n / 2 + 1 numbers; `x` has n / 2 pairs of neighbours and is lost. */
+/* From n reals to n / 2 + 1 numbers. `x` has n / 2 pairs of neighbours, and is overwritten. */
 void ml_fixed_real(const ml_fixed_fft *f, const ml_fixed *roots, ml_fixed *x, ml_fixed *y);
-/* And back: n / 2 + 1 numbers, which are lost, to n / 2 pairs of neighbours. */
+/* And back: from n / 2 + 1 numbers, which are overwritten, to n / 2 pairs of neighbours. */
 void ml_fixed_real_inverse(const ml_fixed_fft *f, const ml_fixed *roots, ml_fixed *x, ml_fixed *y);
 
 #endif

@@ -1,6 +1,6 @@
 /* signal.c -- SignalWindow, SignalFftAutoScale, SignalRfft, SignalIrfft, SignalEnergy: from samples
- * to the power of their frequencies, in integers, as TensorFlow Lite Micro's front end for audio
- * has it. */
+ * to the power of their frequencies, in integers, as in TensorFlow Lite Micro's front end for
+ * audio. */
 #include "kernels/signal/fixed_fft.h"
 #include "math/fft.h"
 #include "rules/values.h"
@@ -54,7 +54,7 @@ static ml_status prepare_auto_scale(const ml_call *c, ml_wish *wish) {
     return status == ML_OK ? ml_set_output(c, 1, &(ml_shape){.rank = 0}) : status;
 }
 
-/* As many bits to the left as the largest of all leaves free. */
+/* Shifts left by as many bits as the largest number of all leaves free. */
 static ml_status auto_scale(const ml_call *c) {
     const int64_t count = ml_elements(&ml_in_tensor(c, 0)->shape);
     const int16_t *x = ml_in(c, 0);
@@ -134,7 +134,7 @@ static inline void write_fixed(void *y, int32_t bits, int64_t at, int32_t value)
     else ((int32_t *)y)[at] = value;
 }
 
-/* Both ways: numbers in pairs, zeros after them. */
+/* Both directions: numbers in pairs, then zeros. */
 static ml_status fixed_rows(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                             void *args) {
     (void)args;
@@ -172,8 +172,8 @@ static ml_status float_rows(const ml_call *c, int64_t first, int64_t end, int32_
     return ML_OK;
 }
 
-/* The transform of the conjugate is the conjugate of the inverse, whose real parts are asked for
- * alone. */
+/* The transform of the conjugate is the conjugate of the inverse, of which only the real parts are
+ * needed. */
 static ml_status float_rows_inverse(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                                     void *args) {
     (void)args;
@@ -218,7 +218,9 @@ static ml_status prepare_energy(const ml_call *c, ml_wish *wish) {
                        ml_shape_text(x, text));
     const int32_t bins = x->dims[0] / 2;
     if (p->start > p->end || p->end > bins)
-        return ml_fail(c, ML_SHAPE_ERROR, "frequencies %d to %d of %d", p->start, p->end, bins);
+        return ml_fail(c, ML_SHAPE_ERROR,
+                       "frequencies %d to %d are not a range within the %d of the input", p->start,
+                       p->end, bins);
     return ml_set_output(c, 0, &(ml_shape){.rank = 1, .dims = {bins}});
 }
 

@@ -27,8 +27,9 @@ ml_status ml_check_dims(const ml_call *c, ml_array array, const char *name, int6
     for (int64_t i = 0; i < ml_length(array); i++)
         if (ml_item(array, i) < 0 || ml_item(array, i) >= rank ||
             (i > 0 && !any_order && ml_item(array, i) <= ml_item(array, i - 1)))
-            return ml_fail(c, ML_SHAPE_ERROR, "%s %lld is %lld, expected ascending ones below %lld",
-                           name, (long long)i, (long long)ml_item(array, i), (long long)rank);
+            return ml_fail(c, ML_SHAPE_ERROR,
+                           "%s %lld is %lld, expected 0 or more, ascending, below %lld", name,
+                           (long long)i, (long long)ml_item(array, i), (long long)rank);
     return ML_OK;
 }
 

@@ -1,5 +1,5 @@
-/* stablehlo_gather.c -- STABLEHLO_GATHER: blocks of the operand whose places indices say, moved so
- * far that they lie inside. */
+/* stablehlo_gather.c -- STABLEHLO_GATHER: copies blocks of the operand from the places that indices
+ * give; blocks that reach outside of the operand are moved inside. */
 #include "kernels/stablehlo_move/stablehlo_move.h"
 
 #define GATHER_FIELDS(X, S)                                                                     \

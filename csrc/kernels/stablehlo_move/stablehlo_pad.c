@@ -1,5 +1,5 @@
-/* stablehlo_pad.c -- STABLEHLO_PAD: a value around and between the elements, or elements left
- * out. */
+/* stablehlo_pad.c -- STABLEHLO_PAD: adds a value around and between the elements, or removes
+ * elements. */
 #include "rules/checks.h"
 #include "kernels/stablehlo_move/stablehlo_move.h"
 
@@ -20,7 +20,7 @@ typedef struct padded {
     int64_t size;
     int64_t first;
     int64_t count;
-    int64_t at; /* where the first comes to lie */
+    int64_t at; /* where the first of them goes */
 } padded;
 
 static padded pad_dimension(int64_t size, int64_t low, int64_t high, int64_t step) {
@@ -53,8 +53,10 @@ static ml_status prepare_pad(const ml_call *c, ml_wish *wish) {
         const int64_t low = ml_item(p->low, d), high = ml_item(p->high, d),
                       gap = ml_item(p->interior, d);
         if (gap < 0 || gap > limit || low < -limit || low > limit || high < -limit || high > limit)
-            return ml_fail(c, ML_SHAPE_ERROR, "dimension %d is padded by %lld, %lld and %lld", d,
-                           (long long)low, (long long)gap, (long long)high);
+            return ml_fail(
+                c, ML_SHAPE_ERROR,
+                "padding of dimension %d is out of range: low %lld, interior %lld, high %lld", d,
+                (long long)low, (long long)gap, (long long)high);
         dims[d] = pad_dimension(x->dims[d], low, high, gap + 1);
         empty = empty || dims[d].size <= 0;
         if (dims[d].size > limit)

@@ -1,5 +1,5 @@
-/* stablehlo_scatter.c -- STABLEHLO_SCATTER: blocks put where indices say, joined with what stands
- * there by one of five rules; what would come to lie outside is left out. */
+/* stablehlo_scatter.c -- STABLEHLO_SCATTER: puts blocks at the places that indices give, combined
+ * with the elements there by one of five rules. Blocks that would reach outside are left out. */
 #include "kernels/stablehlo_move/stablehlo_move.h"
 #include "math/float_math.h"
 
@@ -63,7 +63,7 @@ static ml_status prepare_scatter(const ml_call *c, ml_wish *wish) {
     return status == ML_OK ? ml_set_output(c, 0, x) : status;
 }
 
-/* Which element of the operand update `at` (by dimension) goes to; -1: none. */
+/* The element of the operand that the update at `at` (by dimension) goes to; -1: none. */
 static int64_t target(const ml_call *c, const int64_t at[ML_MAX_RANK]) {
     const scatter_params *p = c->params;
     const scatter_blob *b = c->blob;
@@ -130,14 +130,16 @@ SCATTER(u32, uint32_t, uint32_t, KEEP, KEEP)
 SCATTER(s64, int64_t, uint64_t, KEEP, KEEP)
 SCATTER(u64, uint64_t, uint64_t, KEEP, KEEP)
 
-/* How updates are joined is the one operator of a subgraph; none replaces. */
+/* The subgraph's one operator says how updates are combined; a subgraph without operators
+ * replaces. */
 static ml_status check_scatter(const ml_call *c, void *params) {
     static const char *const joins[] = {"STABLEHLO_ADD", "STABLEHLO_MULTIPLY", "STABLEHLO_MAXIMUM",
                                         "STABLEHLO_MINIMUM"};
     const int64_t number = ml_option_of(c, "update_computation_subgraph_index").integer;
     const ml_subgraph_row *rows = c->env->core->subgraph_row(c, (int32_t)number);
     if (!rows)
-        return ml_fail(c, ML_UNSUPPORTED, "subgraph %lld, which is to join updates, does not exist",
+        return ml_fail(c, ML_UNSUPPORTED,
+                       "its update computation is subgraph %lld, which does not exist",
                        (long long)number);
     ((scatter_params *)params)->rule = REPLACE;
     if (rows->n_nodes == 0) return ML_OK;
@@ -149,7 +151,7 @@ static ml_status check_scatter(const ml_call *c, void *params) {
         }
     return ml_fail(
         c, ML_UNSUPPORTED,
-        "updates are joined by %s%s, must be a single STABLEHLO_ADD, STABLEHLO_MULTIPLY, "
+        "its update computation is %s%s, must be a single STABLEHLO_ADD, STABLEHLO_MULTIPLY, "
         "STABLEHLO_MAXIMUM or STABLEHLO_MINIMUM",
         name, rows->n_nodes > 1 ? " and others" : "");
 }

@@ -1,5 +1,5 @@
-/* integers.c -- TRANSPOSE_CONV of integers, and of floats that meet integer weights: the products
- * of bytes, added in 32 or 64 bits. */
+/* integers.c -- TRANSPOSE_CONV of integers, and of floats with integer weights: products of bytes
+ * are added in 32 or 64 bits. */
 #include "kernels/transpose_conv/transpose_conv.h"
 #include "rules/values.h"
 #include "rules/work.h"
@@ -28,7 +28,7 @@ static ml_slices slices_of(const ml_call *c) {
     return ml_slices_at(ml_scratch(c, b->slices), b->batches, pixels_of_batch(b) * b->depth);
 }
 
-/* Pixels begin .. end - 1 of a block. */
+/* Multiplies pixels begin .. end - 1 of a block. */
 static ml_status multiply(const ml_call *c, int64_t begin, int64_t end, int32_t worker,
                           void *args) {
     const scattering *of = args;

@@ -1,9 +1,9 @@
-/* transpose_conv.c -- TRANSPOSE_CONV: every input pixel, times weights of (outputs, height, width,
- * depth), is added to the window of outputs that it stands for. The first operand is the output's
- * shape; Convolution2DTransposeBias has none.
+/* transpose_conv.c -- TRANSPOSE_CONV: every input pixel, times weights of shape (outputs, height,
+ * width, depth), is added to its window of outputs. The first operand is the output's shape;
+ * Convolution2DTransposeBias has none.
  *
  * Blocks of pixels are multiplied by the weights of all taps at once; the products are then added
- * where they belong. */
+ * to their outputs. */
 #include "kernels/transpose_conv/transpose_conv.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@
 
 ML_FIELDS(transpose_conv_params, TRANSPOSE_CONV_FIELDS)
 
-/* Convolution2DTransposeBias as TRANSPOSE_CONV without a shape: that, weights, input, bias. */
+/* Presents Convolution2DTransposeBias as TRANSPOSE_CONV: (no) shape, weights, input, bias. */
 static const ml_call *shapeless(const ml_call *c, reordered_call *w) {
     w->operands[0] = -1;
     w->operands[1] = c->inputs[1];
@@ -43,7 +43,7 @@ static ml_status check_shapes(const ml_call *c) {
     return ML_OK;
 }
 
-/* The output's shape as it is given. */
+/* Reads the output's shape from the operand. */
 static ml_status read_shape(const ml_call *c, const void *value, ml_shape *y) {
     const ml_shape *x = &ml_input(c, 2)->shape, *w = &ml_input(c, 1)->shape;
     y->rank = 4;
@@ -62,7 +62,7 @@ static ml_status read_shape(const ml_call *c, const void *value, ml_shape *y) {
     return ML_OK;
 }
 
-/* Where none is given. */
+/* Computes the output's shape if none is given. */
 static ml_status make_shape(const ml_call *c, ml_shape *y) {
     const ml_shape *x = &ml_input(c, 2)->shape, *w = &ml_input(c, 1)->shape;
     const transpose_conv_params *p = c->params;
@@ -70,13 +70,14 @@ static ml_status make_shape(const ml_call *c, ml_shape *y) {
     ml_status status = ml_append_dim(c, y, x->dims[0]);
     for (int32_t i = 0; i < 2 && status == ML_OK; i++) {
         const int64_t stride = i ? p->stride_w : p->stride_h, in = x->dims[i + 1];
-        const int64_t last = w->dims[i + 1] - (i ? p->cut_w : p->cut_h); /* of the last window */
+        const int64_t last = w->dims[i + 1] - (i ? p->cut_w : p->cut_h); /* the end of the last
+                                                                          * window */
         status = ml_append_dim(c, y, in > 0 ? (in - 1) * stride + last : 0);
     }
     return status == ML_OK ? ml_append_dim(c, y, w->dims[0]) : status;
 }
 
-/* Each side of the output must be one that a convolution makes the input's of. */
+/* Checks that a convolution of the output would give the input's height and width. */
 static void place_windows(const ml_call *c, const ml_shape *y) {
     const ml_shape *x = &ml_input(c, 2)->shape, *w = &ml_input(c, 1)->shape;
     const transpose_conv_params *p = c->params;
@@ -127,7 +128,7 @@ static ml_status prepare_transpose_conv(const ml_call *c, ml_wish *wish) {
     return ML_OK;
 }
 
-/* The weights' taps lie outermost, so that a tap's outputs stand side by side. */
+/* Packs taps outermost, so that the outputs of a tap are next to each other. */
 static int64_t source_of(const transpose_conv_blob *b, int64_t i) {
     const int64_t taps = (int64_t)b->taps[0] * b->taps[1];
     return (i % b->outputs * taps + i / b->outputs) * b->depth;
@@ -149,7 +150,7 @@ static int64_t pack_f32(const ml_call *c, void *to) {
 
 SCATTER(scatter_f32, float)
 
-/* Bias and clamp, of the outputs of pixels first .. end - 1. */
+/* Adds the bias and clamps the outputs of pixels first .. end - 1. */
 static ml_status finish_f32(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                             void *args) {
     const transpose_conv_params *p = c->params;
@@ -179,7 +180,7 @@ ml_status ml_transpose_conv_scatter(const ml_call *c, ml_body scatter, scatterin
     return lines > 0 ? ml_in_blocks(c, lines, adds / lines + 1, scatter, &of) : ML_OK;
 }
 
-/* Pixels of a block times the weights of all taps. */
+/* Multiplies pixels of a block by the weights of all taps. */
 static ml_status multiply_f32(const ml_call *c, int64_t begin, int64_t end, int32_t worker,
                               void *args) {
     const scattering *of = args;
@@ -237,7 +238,8 @@ static ml_status shapeless_f32(const ml_call *c) {
     X(S, f32, maximum, ML_IS(INFINITY))
 ML_FIELDS_AS(bias, transpose_conv_params, BIAS_FIELDS)
 
-/* How much the file's shapes say is cut off a side: dimension `d` of input, filter and output. */
+/* How much is cut off a side, according to the file's shapes: dimension `d` of input, filter and
+ * output. */
 static ml_status read_cut(const ml_call *c, int32_t d, int32_t stride, int32_t same, int32_t *cut) {
     const ml_shape *x = &ml_input(c, 0)->shape, *w = &ml_input(c, 1)->shape;
     const ml_shape *y = &ml_output(c, 0)->shape;

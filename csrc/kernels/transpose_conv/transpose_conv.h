@@ -1,11 +1,12 @@
-/* transpose_conv.h -- what the files of TRANSPOSE_CONV share. */
+/* transpose_conv.h -- types and functions that the files of TRANSPOSE_CONV share. */
 #ifndef ML_KERNELS_TRANSPOSE_CONV_H
 #define ML_KERNELS_TRANSPOSE_CONV_H
 
 #include "rules/bytes.h"
 #include "rules/matmul.h"
 
-/* cut: how many outputs fewer than its windows cover an output has for which no shape is given. */
+/* cut: if no output shape is given, how many elements smaller the output is than what its windows
+ * cover. */
 #define TRANSPOSE_CONV_FIELDS(X, S)                                                                \
     X(S, i32, same, ML_SAME_PADDING) X(S, i32, stride_h, ML_POSITIVE("stride_h")) X(S, i32, stride_w, ML_POSITIVE("stride_w")) X(S, i32, cut_h, ML_IS(0)) X(S, i32, cut_w, ML_IS(0)) \
     ML_CLAMP_FIELDS(X, S)
@@ -20,17 +21,17 @@ typedef struct transpose_conv_blob {
     int64_t depth;
     int64_t outputs;
     int64_t block; /* pixels at a time */
-    /* In scratch: pixels as bytes, what they take from products, products of planes, products, sums
-     * of outputs. */
+    /* Offsets in scratch: pixels as bytes, their factors, products of planes, products, sums of
+     * outputs. */
     int64_t rows;
     int64_t factors;
     int64_t planes;
     int64_t products;
     int64_t sums;
-    int64_t slices; /* floats that were quantized, each batch by itself */
+    int64_t slices; /* quantized floats, each batch by itself */
 } transpose_conv_blob;
 
-/* The node with its operands in another order. */
+/* The call with its operands in another order. */
 typedef struct reordered_call {
     int32_t operands[5];
     ml_call call;
@@ -43,7 +44,7 @@ static inline const ml_call *reordered(const ml_call *c, reordered_call *to, int
     return &to->call;
 }
 
-/* As operators of weights have them: input, weights, bias. */
+/* The order of other operators with weights: input, weights, bias. */
 static inline const ml_call *weighted(const ml_call *c, reordered_call *w) {
     w->operands[0] = c->inputs[2];
     w->operands[1] = c->inputs[1];
@@ -59,17 +60,16 @@ static inline int64_t pixels_of_batch(const transpose_conv_blob *b) {
     return (int64_t)b->in[0] * b->in[1];
 }
 
-/* Products of pixels first .. first + count - 1, on their way to the outputs they belong to. */
+/* Products of pixels first .. first + count - 1, which are added to the outputs they belong to. */
 typedef struct scattering {
     const void *products;
     void *y;
     int64_t first;
     int64_t count;
-    int64_t line; /* of the output, the first that they reach; of all batches */
+    int64_t line; /* the first line of the output that they reach, counted over all batches */
 } scattering;
 
-/* Defines a body that adds them to lines of the output: each line takes what it gets in the order
- * of pixels. */
+/* Defines a body that adds products to lines of the output, to each line in the order of pixels. */
 #define SCATTER(name, type) \
     static ml_status name(const ml_call *c, int64_t begin, int64_t end, int32_t worker, void *args) { \
         const scattering *of = args; \
@@ -99,7 +99,7 @@ typedef struct scattering {
         return ML_OK; \
     }
 
-/* Divided among threads by lines of the output: `scatter` is a body of SCATTER's. */
+/* Divides lines of the output among threads; `scatter` is a body defined by SCATTER. */
 ml_status ml_transpose_conv_scatter(const ml_call *c, ml_body scatter, scattering of);
 
 int64_t ml_transpose_conv_pack_s8(const ml_call *c, void *to);

@@ -1,20 +1,20 @@
-/* default.c -- the default strategy: several orders, until one meets the lower bound; then a
- * search, within a budget.
+/* default.c -- the default strategy: tries several orders until one meets the lower bound, then
+ * searches, within a budget.
  *
- * What is tried, in turn:
+ * It tries, in turn:
  *
  *   1. the order of a similar problem's plan from the bottom up, if there is one, each record on
  *      top of those below it;
  *   2. by size, by area (size x life);
- *   3. from the bottom up, the longest-lived first, which mostly does where graphs are wide and
- *      long-lived tensors many; where an order was handed in it comes before 2;
- *   4. a dive: the exact search for a plan at the bound, with a few alternatives to that (or with
- *      many, in a longer search);
- *   5. moves: a record goes before an earlier one, if that does no harm.
+ *   3. from the bottom up, the longest-lived first, which is mostly enough for wide graphs with
+ *   many long-lived tensors; if an order was handed in, this comes before 2;
+ *   4. a dive: the exact search for a plan at the bound, almost without backtracking (with more of
+ *   it in a longer search);
+ *   5. moves: a record goes before an earlier one, if the plan does not become larger.
  *
  * 2 and 5 place by best fit and by first fit. The budget is counted in looks at placed records, so
- * that the outcome is the same on any machine. The order by size is tried whatever is left of it
- * where nothing before came within an eighth of the bound. */
+ * that the result is the same on any machine. If nothing before came within an eighth of the bound,
+ * the order by size is tried even without budget. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,23 +25,23 @@
 enum {
     ORDER_MOVES = 200,
     MANY = 120, /* records */
-    MOST_TO_DIVE = 1000, /* records: the stacks of the search are quadratic */
-    WORK_OF_MANY = 750000 /* where no budget is given */
+    MOST_TO_DIVE = 1000, /* records: memory of the search is quadratic */
+    WORK_OF_MANY = 750000 /* if no budget is given */
 };
 
-/* The best order so far, in passes->order, and what it was placed by. */
+/* The best order so far, which is in passes->order, and how it was placed. */
 typedef struct attempt {
     ml_passes passes;
     int64_t bound;
     int64_t height;
     int64_t searched;
-    int64_t work; /* looks that may be spent in all */
+    int64_t work; /* budget in looks, in all */
     ml_fit fit;
-    bool stands; /* the order is the one handed in, and goes from the bottom up */
+    bool stands; /* the order is the one handed in, from the bottom up */
     bool by_size; /* that order was tried */
 } attempt;
 
-/* Sizes have changed so much that the order handed in is no longer of use. */
+/* Whether sizes have changed so much that the order handed in is no longer useful. */
 static bool astray(const attempt *a) { return a->height > a->bound + a->bound / 8; }
 
 static bool wanting(const attempt *a) {
@@ -56,7 +56,7 @@ static void keep(attempt *a, const int32_t *order, int64_t height) {
     a->stands &= a->searched == 0;
 }
 
-/* The first pass of all is taken whatever comes of it. */
+/* The first pass of all is always accepted. */
 static void try_order(attempt *a, ml_fit from, ml_fit to) {
     for (int f = from; f <= (int)to && wanting(a); f++, a->searched++) {
         int64_t tried = ml_passes_place(&a->passes, a->passes.trial, (ml_fit)f, a->height);
@@ -72,7 +72,7 @@ static int by_offset(const void *x, const void *y) {
     return (a->first > b->first) - (a->first < b->first);
 }
 
-/* The order from the bottom up, by the best offsets. */
+/* Sorts the order from the bottom up, by the best offsets. */
 static void sort_upwards(ml_passes *s) {
     for (int32_t i = 0; i < s->waiting; i++)
         s->room[i] = (ml_placed){.offset = s->best[s->order[i]], .first = s->order[i]};
@@ -80,7 +80,7 @@ static void sort_upwards(ml_passes *s) {
     for (int32_t i = 0; i < s->waiting; i++) s->order[i] = s->room[i].first;
 }
 
-/* A node of the search looks at all records that are not placed, three times. */
+/* Each search node costs three looks at every record not yet placed. */
 static void dive(attempt *a, const ml_problem *p) {
     ml_passes *s = &a->passes;
     int64_t n = s->waiting, look = 3 * n / 2 + 1, nodes = (a->work - s->looks) / look, visited = 0;
@@ -132,7 +132,7 @@ static void rise(attempt *a, const ml_problem *p) {
     ml_conflicts_free(&own);
 }
 
-/* If it names every record that waits. */
+/* Tries the order handed in, if it has every record to be placed. */
 static void try_hint(attempt *a, const ml_problem *p) {
     int32_t waiting = 0;
     for (int32_t i = 0; p->hints && i < p->hints->hinted; i++) {
@@ -168,9 +168,9 @@ static int32_t draw(uint32_t *seed, int32_t below) {
     return (int32_t)((uint64_t)(*seed >> 8) * (uint64_t)below >> 24);
 }
 
-/* A change of the order that may bring the peak down: the record that ends highest, or (every other
- * time) any record, goes before an earlier one. Deterministic: the generator starts from the same
- * seed for every problem. */
+/* Proposes a change of the order that may lower the peak: the record that ends highest, or (every
+ * other time) any record, goes before an earlier one. Deterministic: the generator starts from the
+ * same seed for every problem. */
 static void propose(ml_passes *s, uint32_t *seed, bool peak) {
     int32_t at = 1 + draw(seed, s->waiting - 1);
     int64_t top = -1;
@@ -186,7 +186,7 @@ static void propose(ml_passes *s, uint32_t *seed, bool peak) {
     s->trial[to] = moved;
 }
 
-/* A move that costs nothing is taken too. */
+/* Tries a move, and keeps it unless the plan becomes larger. */
 static void move(attempt *a) {
     uint32_t seed = 1;
     if (a->fit == ML_ON_TOP) a->fit = ML_FIRST_FIT;
@@ -197,8 +197,8 @@ static void move(attempt *a) {
     }
 }
 
-/* The order of this plan, records that take no place last. The one that was handed in is kept where
- * it was the answer, and where there is none at the bound. */
+/* Hands back the order of this plan, with records of 0 bytes last. The order that was handed in
+ * stays if it gave the plan, or if no plan met the bound. */
 static void hand_back(attempt *a, const ml_problem *p) {
     ml_passes *s = &a->passes;
     int32_t n = 0;

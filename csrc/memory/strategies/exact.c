@@ -1,16 +1,17 @@
-/* exact.c -- the optimum, or a proof that a capacity is too small.
+/* exact.c -- finds the smallest arena, or proves that a capacity is too small.
  *
- * Cut the problem into pieces that share no time, and time into sections (exact_pieces.c). For each
- * piece ask: is there a plan within this capacity? (exact_search.c.) With problem->capacity that
- * question is asked once; without, the lower bound is tried first, since it mostly is the optimum,
- * then capacities between it and the best plan, halving, with growing effort.
+ * The problem is cut into pieces that are live at different times, and time into sections
+ * (exact_pieces.c). For each piece the question is: is there a plan within this capacity?
+ * (exact_search.c.) With problem->capacity it is asked once. Without, the lower bound is tried
+ * first, since it is mostly the optimum; then capacities between it and the best plan, by halving,
+ * with growing effort.
  *
  * Ideas: solutions in canonical form (offsets never fall), inference on the bytes a section still
- * needs, a floor that only rises, dominance of blocks that fit below others, no alternatives for
- * what has nothing above it, splitting where no unplaced record crosses, several orders in turn
- * with growing node limits. Cost: exponential at worst, bounded by max_nodes and max_seconds. Out
- * of budget, the default planner's plan stands. Source: the ideas of MiniMalloc (Moffitt, ASPLOS
- * 2023). Takes no fixed records. */
+ * needs, a floor that only rises, dominance of blocks that fit below others, no alternatives for a
+ * block with nothing above it, splitting where no unplaced record crosses, several orders in turn
+ * with growing node limits. Cost: exponential at worst, bounded by max_nodes and max_seconds. When
+ * the budget is used up, the default strategy's plan is returned. Source: the ideas of MiniMalloc
+ * (Moffitt, ASPLOS 2023). Does not support fixed records. */
 #include "memory/strategies/exact.h"
 
 #include <stdlib.h>
@@ -18,12 +19,12 @@
 #include "memory/strategies.h"
 
 enum {
-    /* Beyond, the stacks of the search would be too large: only the default planner runs. */
+    /* For more records the search would need too much memory: only the default strategy runs. */
     MOST_RECORDS = 4096,
-    FIRST_SLICE = 50000 /* search nodes a capacity, to begin with, when looking for the smallest */
+    FIRST_SLICE = 50000 /* search nodes per capacity at first, when looking for the smallest */
 };
 
-/* Asks for one capacity with at most `slice` search nodes (0: all that is left) and notes what the
+/* Tries one capacity with at most `slice` search nodes (0: all that are left), and stores what the
  * answer tells. */
 static ml_search_status ask(ml_exact *e, int64_t capacity, int64_t slice) {
     int64_t all = e->problem->max_nodes, end = e->budget.nodes + slice;
@@ -40,9 +41,9 @@ static bool spent(const ml_exact *e) {
            (e->budget.end > 0 && ml_cpu_seconds() >= e->budget.end);
 }
 
-/* Narrows [low, top] until they meet or the budget is spent: the lower bound first, then halving,
- * taking a question that the slice does not answer for a no; then again with larger slices. False:
- * no memory. */
+/* Narrows [low, top] until they meet or the budget is spent: first tries the lower bound, then
+ * halves. A capacity that the slice cannot decide counts as too small; later it is tried again with
+ * a larger slice. False without memory. */
 static bool minimize(ml_exact *e) {
     int64_t a = e->problem->alignment;
     for (int64_t slice = FIRST_SLICE; e->top > e->low && !spent(e); slice *= 4) {
@@ -72,7 +73,7 @@ static ml_strategy_status search_capacities(ml_exact *e) {
     return ML_STRATEGY_OK;
 }
 
-/* Starts from the default planner's plan; the records stay unplaced unless all goes well. */
+/* Starts from the default strategy's plan. On failure the records stay unplaced. */
 static ml_strategy_status run(ml_exact *e) {
     ml_problem *p = e->problem;
     ml_strategy_status status = ml_strategy_default(p);

@@ -1,5 +1,5 @@
-/* exact_pieces.c -- a problem cut into pieces that share no time, and the same question asked of
- * each. */
+/* exact_pieces.c -- cuts a problem into pieces that are live at different times, and searches each
+ * of them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +23,7 @@ static bool find_sections(ml_exact *e) {
     int32_t *ends = malloc(3 * (size_t)n * sizeof *ends), *starts = ends + n,
             *section_of = starts + n;
     if (!ends) return false;
-    for (int32_t k = 0; k < n; k++) { /* blocks are by first node */
+    for (int32_t k = 0; k < n; k++) { /* blocks are in the order of their first nodes */
         ends[k] = records[e->blocks[k].record].last;
         starts[k] = records[e->blocks[k].record].first;
     }
@@ -38,7 +38,7 @@ static bool find_sections(ml_exact *e) {
     }
     for (int32_t k = 0; k < n; k++) {
         int32_t low = 0, high = n, last = records[e->blocks[k].record].last;
-        while (low < high) { /* how many start no later than it ends */
+        while (low < high) { /* count those that start no later than it ends */
             int32_t middle = (low + high) / 2;
             if (starts[middle] <= last) low = middle + 1;
             else high = middle;
@@ -50,8 +50,8 @@ static bool find_sections(ml_exact *e) {
     return true;
 }
 
-/* Makes the sections of a piece start at 0, notes how many it has, and measures crowds. `live`: a
- * cell a section. */
+/* Numbers the sections of a piece from 0, stores how many it has, and computes crowds. `live` has
+ * one cell per section. */
 static void prepare_piece(ml_block *blocks, int32_t count, int64_t *live) {
     int32_t base = blocks[0].low, sections = 0;
     for (int32_t k = 0; k < count; k++) {
@@ -128,7 +128,7 @@ int64_t ml_exact_take(const ml_exact *e, int64_t *best) {
 
 bool ml_exact_dive(const ml_problem *problem, int64_t capacity, int64_t max_nodes, int64_t *offsets,
                    int64_t *visited) {
-    ml_exact e = {.problem = (ml_problem *)(uintptr_t)problem}; /* which is only read */
+    ml_exact e = {.problem = (ml_problem *)(uintptr_t)problem}; /* only read */
     bool found = ml_exact_open(&e);
     e.budget.max_nodes = max_nodes;
     e.budget.slice = e.count + e.count / 4;

@@ -2,7 +2,7 @@
  * and their source.
  *
  * Blocks are placed from the bottom up, by non-decreasing offset, equal offsets by rank. So a block
- * always lies on top of everything placed in its sections: `lowest[block]` is the one offset to
+ * always lies on top of everything placed in its sections: `lowest[block]` is the only offset to
  * try. The front is the (offset, rank) placed last. */
 #include "memory/strategies/exact.h"
 
@@ -58,13 +58,13 @@ static bool out_of_budget(search *s) {
     return true;
 }
 
-/* Whether block a comes before block b when both are of one piece. */
+/* Whether block a comes before block b, both in one piece. */
 static bool comes_before(const search *s, int32_t a, int32_t b) {
     return s->crowd[a] != s->crowd[b] ? s->crowd[a] > s->crowd[b] : s->minor[a] < s->minor[b];
 }
 
-/* Every section with bytes left needs a block that can start before it is too late for all of
- * them. */
+/* Whether some block can still start low enough in the section that all its remaining bytes fit
+ * above. */
 static bool section_can_be_filled(search *s, int32_t section, front f) {
     int64_t limit = s->capacity - s->left[section];
     if (limit < f.offset) return false;
@@ -125,7 +125,7 @@ static void take_back(search *s, int32_t rank, int64_t trail_count) {
 static ml_search_status descend(search *s, int32_t *list, int32_t count, int32_t from, int32_t to,
                                 front f);
 
-/* Copies those of `list` that live in [from, to] to `piece`, the most crowded first where the
+/* Copies the blocks of `list` that are live in [from, to] to `piece`, the most crowded first if the
  * preorder says so. */
 static int32_t cut_out(search *s, const int32_t *list, int32_t count, int32_t from, int32_t to,
                        int32_t *piece) {
@@ -148,7 +148,7 @@ static int32_t cut_out(search *s, const int32_t *list, int32_t count, int32_t fr
     return n;
 }
 
-/* Solves what is left of sections [from, to] piece by piece, cutting where no unplaced block
+/* Solves the rest of sections [from, to] piece by piece, cutting where no unplaced block
  * crosses. */
 static ml_search_status solve_pieces(search *s, int32_t *list, int32_t count, int32_t from,
                                      int32_t to, front f) {
@@ -200,8 +200,7 @@ static int32_t next_candidate(const search *s, const int32_t *list, int32_t coun
 static ml_search_status descend(search *s, int32_t *list, int32_t count, int32_t from, int32_t to,
                                 front f) {
     if (count == 0) return ML_SEARCH_FOUND;
-    int64_t ceiling =
-        INT64_MAX; /* a block that fits below another's offset had better come first */
+    int64_t ceiling = INT64_MAX; /* a block that fits below another's offset should come first */
     for (int32_t k = 0; k < count; k++) {
         int64_t end = s->lowest[list[k]] + s->size[list[k]];
         if (end < ceiling) ceiling = end;
@@ -245,7 +244,7 @@ static int by_crowd(const void *x, const void *y) {
     return (a->minor > b->minor) - (a->minor < b->minor);
 }
 
-/* The orders that candidates of equal offset are tried in. */
+/* The orders in which candidates of equal offset are tried. */
 static const struct {
     int (*minor)(const void *, const void *);
     bool crowded_first;

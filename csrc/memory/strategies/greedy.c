@@ -42,7 +42,7 @@ ml_strategy_status ml_strategy_greedy_by_breadth(ml_problem *p) {
         free(s.size);
         return ML_STRATEGY_NO_MEMORY;
     }
-    /* Stable by breadth over the order by size. */
+    /* A stable sort by breadth, on top of the order by size. */
     for (int32_t i = 0; i < s.waiting; i++) {
         int32_t moving = s.trial[i], at = i;
         for (; at > 0 && s.key[s.order[at - 1]] < s.key[moving]; at--)

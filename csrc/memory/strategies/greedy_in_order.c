@@ -1,9 +1,9 @@
-/* greedy_in_order.c -- shared objects, records as they come: the free object of the closest size.
- * O(k n), k objects.
+/* greedy_in_order.c -- shared objects: in the order of first nodes, each record takes the free
+ * object of the closest size. O(k n), k objects.
  *
- * An object too small grows, so it competes by what it lacks as one too large does by what is left
- * over; of two that are equally far the larger wins. A new object is made only where none is
- * free. */
+ * An object that is too small grows, so the bytes it lacks count like the bytes that are left over
+ * in one too large. If two are equally close, the larger one wins. A new object is made only if
+ * none is free. */
 #include "memory/strategies/shared_objects.h"
 #include "memory/strategies.h"
 

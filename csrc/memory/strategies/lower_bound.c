@@ -1,14 +1,14 @@
-/* lower_bound.c -- the largest sum of rounded sizes live at once: no layout can be lower. Shares no
+/* lower_bound.c -- the largest sum of rounded sizes live at once: no plan can be smaller. Shares no
  * code with strategies.
  *
- * Sorts starts and ends and sweeps over them: O(n log n). */
+ * Sorts starts and ends, and adds and subtracts sizes in that order: O(n log n). */
 #include <stdlib.h>
 
 #include "memory/problem.h"
 
 typedef struct event {
-    int64_t change; /* bytes that come (> 0) or go (< 0) */
-    int64_t when; /* twice the node, plus one for what goes after it */
+    int64_t change; /* bytes that start (> 0) or end (< 0) */
+    int64_t when; /* twice the node; plus one for records that end after it */
 } event;
 
 static int by_time(const void *a, const void *b) {

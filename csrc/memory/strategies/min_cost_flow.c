@@ -1,13 +1,13 @@
-/* min_cost_flow.c -- shared objects as an assignment of least cost. O(n^3), and O(n^2) an exchange
+/* min_cost_flow.c -- shared objects as an assignment of least cost. O(n^3), and O(n^2) per exchange
  * of tails.
  *
  * Each record takes over the memory of one that ended before it began (cost: the bytes it lacks
- * there), or an object of its own (cost: its size); each record hands its memory on to one other at
- * most. That is a flow of unit capacities, and so an assignment of records to predecessors: it is
+ * there), or an object of its own (cost: its size); each record passes its memory on to at most one
+ * other. That is a flow of unit capacities, and so an assignment of records to predecessors: it is
  * solved by shortest augmenting paths under potentials (Kuhn and Munkres; Jonker & Volgenant 1987).
  * Following the predecessors gives the chains that share an object. The cost counts a chain's
- * growth step by step, not its largest record, and many assignments cost the same: so, in the end,
- * two chains exchange their tails as long as that makes the two objects smaller in all. */
+ * growth step by step, not its largest record, and many assignments cost the same. So at the end,
+ * two chains exchange their tails as long as that reduces the sum of the two objects. */
 #include <stdlib.h>
 
 #include "memory/place.h"
@@ -19,9 +19,9 @@ enum { FRESH = -1, EXCHANGES = 1000 };
 typedef struct assignment {
     const ml_objects *objects;
     int64_t *heir_price; /* potentials: of a record as one that needs memory */
-    int64_t *giver_price; /* and as one that hands it on */
-    int64_t *distance; /* by giver, in the search under way */
-    int32_t *heir; /* by giver: who takes over its memory, -1 = nobody */
+    int64_t *giver_price; /* and as one that passes it on */
+    int64_t *distance; /* by giver, in the current search */
+    int32_t *heir; /* by giver: the record that takes over its memory, -1 = none */
     int32_t *giver; /* by heir: whose memory it takes, FRESH = its own */
     int32_t *came_from; /* by giver: the heir through which the search reached it */
     uint8_t *settled; /* by giver */
@@ -57,7 +57,7 @@ static int32_t closest(const assignment *a) {
     return found;
 }
 
-/* Gives heir `start` a giver or fresh memory, moving others where that is cheaper in all. */
+/* Gives heir `start` a giver or new memory; reassigns others if that is cheaper in total. */
 static void augment(assignment *a, int32_t start) {
     const ml_objects *objects = a->objects;
     for (int32_t i = 0; i < objects->problem->count; i++) {
@@ -102,8 +102,8 @@ static void augment(assignment *a, int32_t start) {
     }
 }
 
-/* Writes the largest size of each record's chain up to and with it, and from it on. `order` is by
- * first node. */
+/* Computes, for each record, the largest size in its chain up to it and from it on, both inclusive.
+ * `order` is by first node. */
 static void measure(const assignment *a, int64_t *before, int64_t *after) {
     const ml_objects *objects = a->objects;
     for (int32_t i = 0; i < objects->waiting; i++) {
@@ -117,8 +117,7 @@ static void measure(const assignment *a, int64_t *before, int64_t *after) {
     }
 }
 
-/* Makes the first exchange of tails that saves memory; false when there is none. Each saves a byte
- * or more. */
+/* Makes the first exchange of tails that saves memory; false if there is none. */
 static bool exchange_tails(assignment *a, int64_t *before, int64_t *after) {
     const ml_objects *objects = a->objects;
     const ml_record *records = objects->problem->records;
@@ -154,7 +153,7 @@ static void solve(assignment *a, ml_objects *objects) {
     }
     objects->waiting = ml_order_by(objects->problem, objects->key, objects->order);
     for (int32_t i = 0; i < objects->waiting; i++) augment(a, objects->order[i]);
-    ml_objects_order_by_first(objects); /* a giver before its heir */
+    ml_objects_order_by_first(objects); /* so a giver comes before its heir */
     for (int32_t left = EXCHANGES; left > 0 && exchange_tails(a, a->heir_price, a->giver_price);)
         left--;
     for (int32_t i = 0; i < objects->waiting; i++) {

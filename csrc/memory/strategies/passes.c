@@ -31,8 +31,8 @@ bool ml_passes_begin(ml_passes *s, const ml_problem *p) {
     return true;
 }
 
-/* What a neighbour costs that is sorted by its offset, and a turn of the heap, against a neighbour
- * that is looked at. */
+/* The costs of sorting a neighbour by its offset and of a step of the heap, in looks at a
+ * neighbour. */
 enum { SORTED_LOOK = 8, RISING_LOOKS = 12, FEW = 64 };
 
 static int64_t place_by_lists(ml_passes *s, const int32_t *order, ml_fit fit, int64_t limit) {
@@ -63,7 +63,7 @@ int64_t ml_passes_place(ml_passes *s, const int32_t *order, ml_fit fit, int64_t 
     return layout.height;
 }
 
-/* A heap by offset, then by rank: moves its top down to where it belongs. */
+/* Moves the top of a heap, ordered by offset, then by rank, down to where it belongs. */
 static void sink(ml_stretch *heap, int32_t count) {
     ml_stretch moving = heap[0];
     int32_t at = 0;
@@ -81,8 +81,8 @@ static void sink(ml_stretch *heap, int32_t count) {
     heap[at] = moving;
 }
 
-/* Brings the record that can lie lowest to the top. The heap says where each could lie when it was
- * last looked at; placing others has raised it since, or not. */
+/* Brings the record that can lie lowest to the top. The heap has the offset at which each could lie
+ * when it was last looked at; placing others may have raised it since. */
 static void settle_heap(ml_passes *s, const int32_t *order, ml_stretch *heap, int32_t count) {
     for (int64_t at; (at = s->key[order[heap[0].end]]) > heap[0].offset; s->looks += RISING_LOOKS) {
         heap[0].offset = at;
@@ -90,7 +90,7 @@ static void settle_heap(ml_passes *s, const int32_t *order, ml_stretch *heap, in
     }
 }
 
-/* The same for few, of which most are raised at every turn: looks at all. */
+/* The same for few records, most of which are raised at every step: looks at all of them. */
 static void settle_few(ml_passes *s, const int32_t *order, ml_stretch *all, int32_t count) {
     int32_t best = 0;
     for (int32_t i = 0; i < count; i++) {

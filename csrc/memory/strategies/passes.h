@@ -1,5 +1,5 @@
-/* passes.h -- a pass over a problem: records are placed one by one, in some order. What greedy
- * strategies share. */
+/* passes.h -- a pass over a problem, which places records one by one in some order; greedy
+ * strategies share it. */
 #ifndef ML_MEMORY_PASSES_H
 #define ML_MEMORY_PASSES_H
 
@@ -8,17 +8,17 @@
 /* Working memory of one problem, in one block. */
 typedef struct ml_passes {
     const ml_problem *problem;
-    const ml_conflicts *conflicts; /* NULL: all that is placed is looked at */
+    const ml_conflicts *conflicts; /* NULL: all placed records are looked at */
     int64_t *size; /* by record, rounded */
     int64_t *key;
-    int64_t *offset; /* of the last pass */
-    int64_t *best; /* of the best one */
+    int64_t *offset; /* in the last pass */
+    int64_t *best; /* in the best pass */
     ml_placed *room;
     ml_placed *fixed;
-    ml_stretch *spans; /* in the same place as `room` */
+    ml_stretch *spans; /* shares its memory with `room` */
     int32_t *order;
     int32_t *trial;
-    int32_t waiting; /* records to be placed: those that `order` and `trial` have */
+    int32_t waiting; /* records to be placed, as in `order` and `trial` */
     int32_t n_fixed;
     int64_t fixed_height;
     int64_t looks; /* at placed records, so far */
@@ -28,13 +28,13 @@ typedef struct ml_passes {
 bool ml_passes_begin(ml_passes *passes, const ml_problem *problem);
 /* Places the records in `order`; returns the height, or `limit` as soon as it is reached. */
 int64_t ml_passes_place(ml_passes *passes, const int32_t *order, ml_fit fit, int64_t limit);
-/* Places, again and again, the record that can lie lowest, of equal ones the first in `order`, on
- * top of what is placed; returns the height, or `limit` as soon as it is reached. Takes lists of
+/* Repeatedly places the record that can lie lowest (of equal ones, the first in `order`) on top of
+ * those placed; returns the height, or `limit` as soon as it is reached. Needs lists of
  * conflicts. */
 int64_t ml_passes_rise(ml_passes *passes, const int32_t *order, int64_t limit);
 /* Makes the last pass, in `order`, the best one. */
 void ml_passes_keep(ml_passes *passes, const int32_t *order);
-/* Gives the problem the best pass's offsets, and frees the memory. */
+/* Copies the offsets of the best pass to the problem, and frees the memory. */
 void ml_passes_end(ml_passes *passes, ml_problem *problem, int64_t height, int64_t searched);
 
 #endif

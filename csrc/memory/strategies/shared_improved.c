@@ -1,10 +1,10 @@
 /* shared_improved.c -- shared objects by size in stages; within a stage, the record that leaves the
  * shortest idle time.
  *
- * A stage is the run of sizes between two neighbouring positional maxima: no order among them costs
- * more than the step between those two, so which record goes first may be chosen by time. A
- * record's distance to an object is the idle time between it and the closest record in there; it
- * counts only where the object is free for the record's whole life. */
+ * A stage is the range of sizes between two neighbouring positional maxima. Their order costs at
+ * most the difference of those two, so the order may be chosen by time. A record's distance to an
+ * object is the idle time between it and the closest record in the object; it is defined only if
+ * the object is free for the record's whole lifetime. */
 #include <stdlib.h>
 
 #include "memory/strategies/breadth.h"
@@ -12,13 +12,13 @@
 #include "memory/strategies.h"
 
 typedef struct nearest {
-    int32_t object; /* the closest it may join, -1 = none */
+    int32_t object; /* the closest object it may join, -1 = none */
     int32_t distance;
     int32_t stage; /* the rightmost positional maximum that is not smaller than the record */
     int32_t reserved;
 } nearest;
 
-/* Puts the positional maxima into `maxima`, which holds `room` zeros; `objects->order` is by size.
+/* Writes the positional maxima to `maxima`, which has `room` zeros; `objects->order` is by size.
  * O(n^2). */
 static void find_maxima(const ml_objects *objects, const ml_breadth *nodes, int32_t n_nodes,
                         int64_t *maxima) {
@@ -38,7 +38,7 @@ static int32_t idle_between(const ml_record *a, const ml_record *b) {
     return a->last < b->first ? b->first - a->last : a->first - b->last;
 }
 
-/* Finds the object a record is closest to, from scratch. O(n). */
+/* Finds the object that is closest to a record. O(n). */
 static void find_nearest(ml_objects *objects, int32_t record, nearest *found) {
     const ml_record *records = objects->problem->records;
     ml_objects_mark_taken(objects, record);
@@ -56,7 +56,8 @@ static void find_nearest(ml_objects *objects, int32_t record, nearest *found) {
 
 static int32_t next_record(const ml_objects *objects, const nearest *by_record) {
     int32_t next = -1;
-    for (int32_t i = 0; i < objects->waiting; i++) { /* by size, so a tie goes to the larger */
+    for (int32_t i = 0; i < objects->waiting; i++) { /* by size, so that the larger one wins a
+                                                       * tie */
         int32_t k = objects->order[i];
         if (objects->object[k] >= 0) continue;
         if (next >= 0 && by_record[k].stage > by_record[next].stage) break;
@@ -80,7 +81,7 @@ static bool meets_any(const ml_record *records, const int32_t *members, int32_t 
     return false;
 }
 
-/* Brings the distances up to date with `placed`, which has just got its object. */
+/* Updates the distances after `placed` has got its object. */
 static void update(ml_objects *objects, int32_t placed, nearest *by_record, int32_t *members) {
     const ml_record *records = objects->problem->records;
     int32_t o = objects->object[placed], n_members = list_members(objects, o, members);

@@ -1,4 +1,4 @@
-/* shared_objects.c -- what the shared-object strategies have in common. */
+/* shared_objects.c -- records, objects and their bookkeeping, for all shared-object strategies. */
 #include "memory/strategies/shared_objects.h"
 
 #include <stdlib.h>
@@ -64,7 +64,7 @@ ml_strategy_status ml_objects_finish(ml_objects *objects) {
     int64_t top = 0;
     for (int32_t o = 0; o < objects->count; o++) {
         int64_t size = objects->object_size[o];
-        objects->object_size[o] = top; /* from here on: its offset */
+        objects->object_size[o] = top; /* from here on this is the object's offset */
         top += size;
     }
     for (int32_t i = 0; i < problem->count; i++)

@@ -1,10 +1,11 @@
-/* strip_packing.c -- best fit by time, as one packs a strip: along the lowest stretch of the
- * skyline, the longest-lived record that fits between its walls. O(n^2). Takes no fixed records.
+/* strip_packing.c -- best fit by time, like packing a strip: places the longest-lived record that
+ * fits between the walls of the lowest stretch of the skyline. O(n^2). Does not support fixed
+ * records.
  *
- * The skyline is a list of lines over time, each with the height that is filled below it. The
- * lowest line (leftmost of equal ones) takes, of the records whose whole life lies inside it, the
- * longest-lived, then the largest. If none does, nothing will ever lie directly on it: it is lifted
- * to its lower neighbour and becomes one with it. */
+ * The skyline is a list of lines over time, each with the height up to which memory is filled. The
+ * lowest line (leftmost of equal ones) takes, of the records whose whole lifetime lies within it,
+ * the longest-lived, then the largest. If there is none, nothing will ever lie directly on the
+ * line: it is raised to the height of its lower neighbour and merged with it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,7 +41,7 @@ static void insert_line(skyline *s, int32_t at, line added) {
     s->count++;
 }
 
-/* Makes line `at` one with a neighbour of its height. */
+/* Merges line `at` with a neighbour of the same height. */
 static void merge(skyline *s, int32_t at) {
     if (at + 1 < s->count && s->lines[at + 1].height == s->lines[at].height) {
         s->lines[at].last = s->lines[at + 1].last;
@@ -59,7 +60,7 @@ static void lift(skyline *s, int32_t at) {
     merge(s, at);
 }
 
-/* Puts a record on line `at`: what is left of the line on either side stays at its height. */
+/* Puts a record on line `at`; the rest of the line, on either side, keeps its height. */
 static void put(skyline *s, int32_t at, const ml_record *r, int64_t size) {
     line under = s->lines[at];
     s->lines[at] = (line){under.height + size, r->first, r->last};
@@ -80,11 +81,12 @@ static int32_t first_inside(const ml_problem *p, const int32_t *order, int32_t w
     return i;
 }
 
-/* Longest-lived first, then largest, then as they come. */
+/* Sorts records longest-lived first, then largest, then by number. */
 static int32_t order_by_life(const ml_problem *p, int64_t *key, int32_t *order, int32_t *by_size) {
     for (int32_t i = 0; i < p->count; i++) key[i] = p->records[i].size;
     int32_t waiting = ml_order_by(p, key, by_size);
-    for (int32_t i = 0; i < waiting; i++) { /* stable by life over the order by size */
+    for (int32_t i = 0; i < waiting; i++) { /* a stable sort by lifetime, on top of the order by
+                                              * size */
         const ml_record *r = &p->records[by_size[i]];
         int64_t life = (int64_t)r->last - r->first;
         int32_t at = i;

@@ -1,9 +1,9 @@
 /* tflite.c -- TFLite's greedy by size, placement quirks included, so that offsets equal LiteRT's.
  *
  * Order: tensors allocated at node 0 and never freed first, by number; then by bytes, largest
- * first, ties by first node. Placement: best fit, where a gap takes a tensor if it fits after the
- * aligned start, but gaps are compared by their unaligned width, and the search stops at a gap of
- * no slack. Offsets are aligned, sizes are not rounded. */
+ * first, ties by first node. Placement: best fit. A tensor fits into a gap if it fits after the
+ * aligned start, but gaps are compared by their unaligned width, and the search stops at the first
+ * gap that fits exactly. Offsets are aligned, sizes are not rounded. */
 #include <stdlib.h>
 #include <string.h>
 

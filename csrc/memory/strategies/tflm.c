@@ -1,8 +1,8 @@
 /* tflm.c -- TFLM's greedy planner: first fit, largest first, of equal sizes the one that came last.
  * O(n^2).
  *
- * TFLM rounds sizes up to its alignment of 16 and compares what is rounded; here the problem's
- * alignment takes that place. */
+ * TFLM rounds sizes up to its alignment of 16 and compares rounded sizes; here the problem's
+ * alignment is used. */
 #include <stdlib.h>
 #include <string.h>
 

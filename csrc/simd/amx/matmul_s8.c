@@ -1,11 +1,10 @@
-/* matmul_s8.c -- 16 rows times 64 outputs in four tiles of sums, 64 inputs at a time.
+/* matmul_s8.c -- matmul_s8: 16 rows times 64 outputs in four tiles of sums, 64 inputs at a time.
  *
- * Packed weights are tiles as they lie: 16 groups of a panel times 16 outputs. Rows are copied
- * first, a stretch of inputs at a time, flipped, their pieces one after the other: a tile of them
- * reads no byte that is not there, and the last groups of all have tiles of their own height.
+ * Packed weights are tiles as they are: 16 groups of a panel times 16 outputs. Rows are first
+ * copied and flipped, a stretch of inputs at a time, with their pieces one after the other. So a
+ * tile of rows never reads missing bytes, and the last groups have a tile of less height.
  *
- * No tile is live outside of a call, for whatever else works with tiles on a thread leaves them as
- * it likes. */
+ * No tile is live outside of a call, because other code on the thread may use tiles, too. */
 #include <immintrin.h>
 #include <string.h>
 
@@ -22,18 +21,18 @@ enum {
 
 #define INLINE __attribute__((always_inline)) static inline
 
-/* What the compiler is not told: that a tile's instruction reads memory at `p`. */
+/* Tells the compiler that a tile instruction reads memory at `p`. */
 #define TILE_SEES(p) __asm__ volatile("" : : "r"(p) : "memory")
 
-/* Tiles 0 to 3 are sums. Bytes and weights have two each, of whole tiles and of the groups left.
- * Numbers become part of an instruction's name. */
+/* Tiles 0 to 3 are sums. Bytes and weights have two each: for whole tiles and for the remaining
+ * groups. Numbers become part of an instruction's name. */
 #define BYTES 4
 #define WEIGHTS 5
 #define LAST_BYTES 6
 #define LAST_WEIGHTS 7
 enum { TILES = 8 };
 
-/* As LDTILECFG reads it. */
+/* The layout that LDTILECFG reads. */
 typedef struct tile_config {
     uint8_t palette;
     uint8_t start_row;
@@ -77,7 +76,7 @@ INLINE void flip_bytes(const uint8_t *from, int64_t count, const __m512i flip, u
     }
 }
 
-/* A row's groups, as the weights have them. */
+/* Copies a row's groups, in the order of the weights. */
 static void copy_row(const ml_matmul_s8_args *p, const uint8_t *a, const stretch *s, uint8_t *to) {
     const int64_t of_piece = (p->k + GROUP - 1) / GROUP;
     const __m512i flip = _mm512_set1_epi8((char)p->flip);
@@ -93,7 +92,8 @@ static void copy_row(const ml_matmul_s8_args *p, const uint8_t *a, const stretch
     }
 }
 
-/* A stretch that is there already, as all of a short row, serves the next panel too. */
+/* Copies a stretch, unless it is there already, as for short rows, which serve the next panel
+ * too. */
 static void copy_rows(const ml_matmul_s8_args *p, int64_t row, int64_t rows, int64_t first,
                       int64_t groups, stretch *s) {
     if (s->first == first) return;
@@ -181,8 +181,8 @@ static void multiply_rows(const ml_matmul_s8_args *p, int64_t row, int64_t rows,
     }
 }
 
-/* Rows are shared evenly among as few tiles as hold them, all of one height: the last ones begin
- * where they end with the rows, and make some results again. */
+/* Rows are divided evenly among as few tiles as possible, all of one height. The last tile ends
+ * with the last row, and computes some results again. */
 void ml_matmul_s8_amx(const ml_matmul_s8_args *p) {
     if (!takes_tiles(p)) {
         ml_matmul_s8_avx512(p);

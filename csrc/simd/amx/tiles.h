@@ -1,8 +1,8 @@
-/* tiles.h -- which products are worth tiles.
+/* tiles.h -- decides which products are worth tiles.
  *
- * vpdpbusd is faster at few rows, outputs, or groups of four inputs: a tile's time follows its
- * rows, and to configure takes as long as some 20 000 products by vpdpbusd. Tests name lower
- * bounds, so that tiles see all that they can take. */
+ * vpdpbusd is faster at few rows, outputs, or groups of four inputs: the time of a tile depends on
+ * its rows, and configuring tiles takes as long as some 20 000 products by vpdpbusd. Tests define
+ * lower bounds, so that tiles get everything they can compute. */
 #ifndef ML_TILES_AMX_H
 #define ML_TILES_AMX_H
 

@@ -1,8 +1,8 @@
 /* add_s16.c -- sixteen sums a vector, each operand and then the sum scaled in 64 bits.
  *
- * Of x + 2^31, unsigned, times twice the mantissa, plus 2^31, the upper half is the high product
- * and the mantissa. The shift right, of one bit less, then of the last one, rounds half away from
- * zero: 1 is taken from what is negative. */
+ * The upper half of (x + 2^31, unsigned, times twice the mantissa, plus 2^31) is the high product
+ * plus the mantissa. Shifting right by all bits but one, and then by the last one, rounds half away
+ * from zero, if 1 is subtracted from negative numbers. */
 #include <immintrin.h>
 #include <stdbool.h>
 
@@ -15,7 +15,7 @@ enum { LANES = 16 };
 typedef struct scale {
     __m512i twice, rest; /* of 64 bits */
     __m512i zero;
-    __m128i most; /* of the shift right, but one bit */
+    __m128i most; /* the right shift, minus one bit */
     bool shifts;
 } scale;
 
@@ -26,7 +26,7 @@ static scale scale_of(const ml_add_s16_scale *s) {
         _mm512_set1_epi32(s->zero), _mm_cvtsi32_si128(-s->shift - 1), s->shift < 0};
 }
 
-/* ml_multiply_quantized, of shifts that are not above 0. */
+/* ml_multiply_quantized for shifts <= 0. */
 INLINE __m512i multiply(__m512i v, const scale *s) {
     const __m512i x = _mm512_xor_si512(v, _mm512_set1_epi32(INT32_MIN));
     const __m512i even = _mm512_add_epi64(_mm512_mul_epu32(x, s->twice), s->rest);

@@ -1,5 +1,5 @@
-/* fold_u8.c -- extremes of bytes, 64 at a time; lanes after a row's end are the least there
- * is. */
+/* fold_u8.c -- extremes of bytes, 64 at a time; lanes after the end of a row have the least
+ * value. */
 #include <immintrin.h>
 
 #include "simd/variants.h"
@@ -14,7 +14,7 @@ static inline __m512i load(const uint8_t *x, int64_t left, __m512i flip) {
     return _mm512_xor_si512(_mm512_mask_loadu_epi8(flip, first(left), x), flip);
 }
 
-/* The largest of all: the smallest of their complements, of which minpos finds one among words. */
+/* The largest byte: by the smallest complement, which minpos finds among 16-bit words. */
 static inline uint8_t most_of(__m512i v) {
     const __m256i halves =
         _mm256_max_epu8(_mm512_castsi512_si256(v), _mm512_extracti64x4_epi64(v, 1));

@@ -1,4 +1,4 @@
-/* interleave_s8.c -- 64 bytes of four lines at a time, taken in turns by permutations of two
+/* interleave_s8.c -- 64 bytes of four lines at a time, interleaved by permutations of two
  * vectors. */
 #include <immintrin.h>
 
@@ -12,7 +12,8 @@ static inline __m512i load_wide(const uint8_t *line, int64_t at, __mmask64 there
     return _mm512_xor_si512(_mm512_maskz_loadu_epi8(there, line + at), flip);
 }
 
-/* Bytes (even) or words of two vectors, in turn: of the first half of each, or of the last. */
+/* The permutation that interleaves bytes (even) or words of the first halves of two vectors, or of
+ * the last halves. */
 static inline __m512i turns_of_bytes(const int half) {
     uint8_t at[WIDE];
     for (int i = 0; i < WIDE; i++) at[i] = (uint8_t)(half * 32 + i / 2 + i % 2 * WIDE);
@@ -29,7 +30,7 @@ static inline void store_part(uint32_t *y, int64_t left, __m512i v) {
     _mm512_mask_storeu_epi32(y, (__mmask16)there, v);
 }
 
-/* As long as more is left than a narrow step does. */
+/* Runs while more is left than one narrow step does. */
 static int64_t interleave_wide(const ml_interleave_s8_args *p) {
     const __m512i flip = _mm512_set1_epi8((char)p->flip), pad = _mm512_set1_epi8((char)p->pad);
     const __m512i bytes[2] = {turns_of_bytes(0), turns_of_bytes(1)};

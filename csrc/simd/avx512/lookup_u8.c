@@ -1,5 +1,5 @@
-/* lookup_u8.c -- the table in four vectors: a permutation of two for each half, of which the
- * byte's sign takes one. */
+/* lookup_u8.c -- the table is in four vectors: a permutation of two vectors for each half; the sign
+ * of the byte selects the half. */
 #include <immintrin.h>
 
 #include "simd/variants.h"

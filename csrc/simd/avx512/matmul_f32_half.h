@@ -1,9 +1,9 @@
-/* matmul_f32_half.h -- rows times at most eight outputs, half a vector: two values of a row
- * meet their weights at once.
+/* matmul_f32_half.h -- multiplies rows with at most eight outputs, half a vector, taking two values
+ * of a row at a time.
  *
- * Lane 2i of a sum has output i's products of values with even numbers, lane 2i + 1 of odd ones,
- * and both are added up at the end. Numbers are counted through the pieces of a row, so that a
- * piece may begin with an odd one, and sums do not depend on how a row is cut. */
+ * Lane 2i of a sum has the products of output i with even-numbered values, lane 2i + 1 those with
+ * odd-numbered ones; both are added at the end. Values are numbered on from piece to piece, so a
+ * piece may begin with an odd number, and sums do not depend on how a row is cut. */
 #ifndef ML_SIMD_MATMUL_F32_HALF_AVX512_H
 #define ML_SIMD_MATMUL_F32_HALF_AVX512_H
 
@@ -17,7 +17,7 @@ enum { ML_HALF_ROWS = 14, ML_HALF_EVEN = 0x5555, ML_HALF_ODD = 0xaaaa };
 
 #define ML_HALF_INLINE __attribute__((always_inline)) static inline
 
-/* One value of each row and the weights that it meets, in the lanes of its number's kind. */
+/* Adds the products of one value of each row, in the even or odd lanes by its number. */
 ML_HALF_INLINE void ml_half_one(const float *const *group, int64_t a_stride, const float *w,
                                 __mmask16 lanes, const int rows, __m512 *sums) {
     const __m512i spread = _mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
@@ -66,7 +66,7 @@ ML_HALF_INLINE void ml_half_add(const float *a, int64_t a_stride, const float *w
 #undef ML_HALF_NEXT
 }
 
-/* Adds up what a lane's two kinds have, and bias; clamps; writes the outputs that exist. */
+/* Adds even and odd lanes and the bias, clamps, and writes the outputs that exist. */
 ML_HALF_INLINE void ml_half_store(const ml_matmul_f32_args *p, int64_t row, const __m512 *total,
                                   const int rows) {
     const __m512i apart = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15);
@@ -126,7 +126,7 @@ typedef void ml_half_fn(const ml_matmul_f32_args *p, int64_t row);
 #define ML_HALF_EACH(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14)
 ML_HALF_EACH(ML_HALF_DEFINE)
 
-/* Outputs that half a panel holds. The rows are shared evenly among as few tiles as hold them. */
+/* For at most half a panel of outputs. Divides the rows evenly among as few tiles as possible. */
 static inline void ml_matmul_half_avx512(const ml_matmul_f32_args *p) {
     static ml_half_fn *const tiles[] = {ML_HALF_EACH(ML_HALF_ENTRY)};
     const int64_t parts = (p->rows + ML_HALF_ROWS - 1) / ML_HALF_ROWS;

@@ -1,4 +1,4 @@
-/* narrow_f16.c -- sixteen at a time; of a NaN the sign alone is kept. */
+/* narrow_f16.c -- sixteen at a time; a NaN keeps only its sign. */
 #include <immintrin.h>
 
 #include "simd/variants.h"

@@ -1,5 +1,5 @@
-/* requantize.c -- as avx2/requantize.c, sixteen columns at a time, tails by masks; and, where sums
- * are known to be small, up to 64 columns as requantize_small.h has it. */
+/* requantize.c -- as avx2/requantize.c, sixteen columns at a time, tails by masks; and, if sums are
+ * known to be small, up to 64 columns by requantize_small.h. */
 #include "simd/variants.h"
 #include "simd/avx512/requantize_small.h"
 
@@ -37,7 +37,7 @@ static inline __m128i scale(__m512i v, const column_block *b, __m512i zero, __m5
     return _mm512_cvtepi32_epi8(_mm512_min_epi32(high, _mm512_max_epi32(low, v)));
 }
 
-/* One block of columns, whatever the sums are. */
+/* Requantizes one block of columns for any sums. */
 static void any_sums(const ml_requantize_args *p, int64_t column, int64_t count) {
     const __m512i zero = _mm512_set1_epi32(p->zero);
     const __m512i low = _mm512_set1_epi32(p->low), high = _mm512_set1_epi32(p->high);
@@ -57,7 +57,7 @@ static void any_sums(const ml_requantize_args *p, int64_t column, int64_t count)
 
 #define INLINE __attribute__((always_inline)) static inline
 
-/* `rows` rows of `vectors` blocks of columns, which make four vectors or fewer. */
+/* Scales `rows` rows of `vectors` blocks of columns, at most four vectors together. */
 INLINE __m512i scale_rows(const int32_t *sums, int64_t stride, const small_block *blocks,
                           const int vectors, const int rows, const bool one_sided, const ends *e) {
     __m512i v[MOST_VECTORS];
@@ -73,13 +73,13 @@ INLINE __m512i scale_rows(const int32_t *sums, int64_t stride, const small_block
     return to_bytes(v, e);
 }
 
-/* `vectors` blocks of columns, of `rows` rows at a time: four vectors or fewer. */
+/* Requantizes `vectors` blocks of columns, `rows` rows at a time, at most four vectors together. */
 INLINE void small_sums(const ml_requantize_args *p, int64_t column, const int vectors,
                        const int rows, const bool one_sided) {
     const ends e = ends_of(p->zero, p->low, p->high);
     const int64_t left = p->n - column, stride = p->sums_stride;
     const __mmask64 there = left < 64 ? ((__mmask64)1 << left) - 1 : ~(__mmask64)0;
-    const bool close = /* rows are one stretch of bytes */
+    const bool close = /* rows are contiguous bytes */
         p->y_stride == vectors * LANES && left == p->y_stride;
     const int32_t *sums = p->sums + column;
     int8_t *y = p->y + column;
@@ -136,7 +136,7 @@ static void any_columns(const ml_requantize_args *p) {
     }
 }
 
-/* Rows of few columns that lie side by side are taken for one, as many as find room in a vector. */
+/* Adjacent rows of few columns are treated as one row, as many as fit a vector. */
 static void few_columns(const ml_requantize_args *p) {
     const int64_t side = LANES / p->n, n = side * p->n, wide = p->rows / side;
     int32_t bias[LANES], mantissas[LANES], shifts[LANES];

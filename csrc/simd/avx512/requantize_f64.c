@@ -1,4 +1,4 @@
-/* requantize_f64.c -- sixteen columns at a time, tails by masks; of few rows 64, as many as
+/* requantize_f64.c -- sixteen columns at a time, tails by masks; for few rows 64 columns, which
  * make a vector of bytes. */
 #include "simd/variants.h"
 #include "simd/avx512/requantize_small.h"
@@ -16,8 +16,8 @@ static inline __m256i scale(__m256i sums, __m512d reals, __m512d low, __m512d hi
     return _mm512_cvttpd_epi32(_mm512_add_pd(v, _mm512_castsi512_pd(signed_half)));
 }
 
-/* What eight sums are, but for the zero point, above the lower end; where conversions end, they end
- * below. */
+/* Scales eight sums, without zero point and lower limit; values that a conversion cannot hold
+ * become the lowest one. */
 static inline __m256i scale_below(const int32_t *sums, const double *reals, __m512d high) {
     const __m512i half = _mm512_castpd_si512(_mm512_set1_pd(0.49999999999999994));
     const __m512i sign = _mm512_set1_epi64(INT64_MIN);
@@ -29,7 +29,7 @@ static inline __m256i scale_below(const int32_t *sums, const double *reals, __m5
     return _mm512_cvttpd_epi32(_mm512_add_pd(v, _mm512_castsi512_pd(signed_half)));
 }
 
-/* Whole vectors of bytes of a row; returns how many. */
+/* Requantizes whole vectors of bytes of a row; returns how many. */
 static int64_t scale_wide(const ml_requantize_f64_args *p, const int32_t *sums, int8_t *y) {
     const ends e = ends_of(p->zero, p->low, p->high);
     const __m512d high = _mm512_set1_pd((double)p->high - p->zero);

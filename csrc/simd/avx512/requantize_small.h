@@ -1,11 +1,11 @@
-/* requantize_small.h -- sums that are known to be small, as bytes, in about half the steps
- * of others: for requantize and product_s8.
+/* requantize_small.h -- requantizes sums that are known to be small to bytes, in about half the
+ * steps that other sums need; for requantize and product_s8.
  *
- * They need no room above them: with x + 2^31, unsigned, in place of a sum x, the high half of the
- * product with 2 m is that of x and 2 m, m more; one 64-bit constant a column rounds it, takes m
- * away, and adds half of what is shifted out, less 1. Only the 1 depends on the sum: it comes back
- * where x is not negative, or everywhere, if what is negative is clamped to the zero point or
- * above. The zero point is added to words, which saturate. */
+ * Small sums cannot overflow. With x + 2^31, unsigned, in place of a sum x, the high half of the
+ * product with 2 m is m more than that of x and 2 m. One 64-bit constant per column rounds the
+ * product, subtracts m, and adds half of the last bit kept, minus 1. Only that 1 depends on the
+ * sum: it is added again if x is not negative; or always, if negative results are clamped to the
+ * zero point or above anyway. The zero point is added to 16-bit words, which saturate. */
 #include <immintrin.h>
 #include <stdbool.h>
 
@@ -15,12 +15,12 @@ enum { LANES = 16, MOST_VECTORS = 4 };
 
 typedef struct small_block {
     __m512i bias, even, odd, even_rest, odd_rest, right;
-    /* A shift that leaves 1 of what is not negative, or nothing where nothing is shifted out. */
+    /* A shift that leaves 1 if the sum is not negative, or 0 if nothing is shifted out. */
     __m512i up;
     __mmask16 there;
 } small_block;
 
-/* `one_sided`: the 1 comes back everywhere. */
+/* `one_sided`: the 1 is always added again. */
 static inline void load_small(const ml_requantize_args *p, int64_t column, bool one_sided,
                               small_block *b) {
     const int64_t left = p->n - column;
@@ -57,19 +57,19 @@ static inline __m512i scale_small(__m512i x, const small_block *b, const bool on
 
 static inline bool is_one_sided(const ml_requantize_args *p) { return p->low >= p->zero; }
 
-/* What all columns share. */
+/* Constants that all columns share. */
 typedef struct ends {
     __m512i zero, low, high, flip;
 } ends;
 
-/* Bytes without a sign are 128 less until they are done. */
+/* Unsigned bytes are computed minus 128. */
 static inline ends ends_of(int32_t zero, int32_t low, int32_t high) {
     const int32_t less = low < 0 ? 0 : 128;
     return (ends){_mm512_set1_epi16((int16_t)(zero - less)), _mm512_set1_epi8((char)(low - less)),
                   _mm512_set1_epi8((char)(high - less)), _mm512_set1_epi8((char)less)};
 }
 
-/* Four vectors as bytes, which saturate: in the order of the vectors. */
+/* Four vectors as saturated bytes, in the order of the vectors. */
 static inline __m512i to_bytes(const __m512i v[MOST_VECTORS], const ends *e) {
     const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     const __m512i first = _mm512_adds_epi16(_mm512_packs_epi32(v[0], v[1]), e->zero);
@@ -79,7 +79,7 @@ static inline __m512i to_bytes(const __m512i v[MOST_VECTORS], const ends *e) {
     return _mm512_permutexvar_epi32(order, _mm512_xor_si512(bytes, e->flip));
 }
 
-/* Rows of 16, 32 or 64 bytes of a vector, whole or in part. */
+/* Stores rows of 16, 32 or 64 bytes of a vector, in full or in part. */
 __attribute__((always_inline)) static inline void store_rows(int8_t *y, int64_t stride,
                                                              __m512i bytes, const int vectors,
                                                              const int rows, int64_t left) {
@@ -101,8 +101,8 @@ __attribute__((always_inline)) static inline void store_rows(int8_t *y, int64_t 
     }
 }
 
-/* Whether these columns' sums are small: nothing is shifted to the left, and half of what is
- * shifted out has room above a sum. */
+/* Whether these columns' sums are small: nothing is shifted to the left, and rounding cannot
+ * overflow. */
 static inline bool is_small(const ml_requantize_args *p, int64_t column, int64_t count) {
     if (p->limit <= 0 || p->limit > ML_LIMIT_WIDE || p->low < -128 || p->zero < -255 ||
         p->zero > 255 || p->high > (p->low < 0 ? 127 : 255))

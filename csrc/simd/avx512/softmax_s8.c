@@ -2,7 +2,7 @@
 #include "simd/variants.h"
 #include "simd/avx512/softmax_s8_short.h"
 
-enum { FEW = 16, FLUSH = 512 /* vectors whose sums 32 bits hold */ };
+enum { FEW = 16, FLUSH = 512 /* vectors whose sums fit 32 bits */ };
 
 /* max - x, bytes in the order of u8. */
 static inline __m512i below(__m512i most, const uint8_t *x, __mmask64 there, __m512i flip) {
@@ -65,7 +65,7 @@ static void softmax_row(const ml_softmax_s8_args *args, const planes *p, const u
 
 void ml_softmax_s8_avx512(const ml_softmax_s8_args *args) {
     if (args->rows * args->n <= FEW) {
-        ml_softmax_s8_scalar(args); /* in less time than the planes take */
+        ml_softmax_s8_scalar(args); /* faster than with planes */
         return;
     }
     const planes p = split(args->exps);

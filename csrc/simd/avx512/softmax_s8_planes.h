@@ -1,8 +1,8 @@
 /* softmax_s8_planes.h -- exponentials of 64 bytes at a time: their table lies in four planes
  * of bytes, each in four vectors.
  *
- * What planes give is unpacked within lanes to 16 numbers per vector, and results are packed the
- * same way, so that no order has to be restored. */
+ * Values from planes are unpacked within lanes to 16 numbers per vector, and results are packed in
+ * the same way, so no order has to be restored. */
 #ifndef ML_SIMD_SOFTMAX_S8_PLANES_AVX512_H
 #define ML_SIMD_SOFTMAX_S8_PLANES_AVX512_H
 
@@ -32,7 +32,7 @@ static inline __m512i plane(const __m512i parts[VECTORS], __m512i index, __mmask
     return _mm512_mask_blend_epi8(upper, low, high);
 }
 
-/* The exponentials by index, those of lanes that are not there 0. */
+/* The exponentials by index; 0 for lanes not in `there`. */
 static inline void look_up(const planes *p, __m512i index, __mmask64 there, __m512i e[VECTORS]) {
     const __mmask64 upper = _mm512_movepi8_mask(index);
     __m512i bytes[PLANES];
@@ -67,7 +67,7 @@ static inline __m512i scale(__m512i e, __m512i twice, __m512i shift) {
     return _mm512_srlv_epi32(_mm512_add_epi32(v, half), shift);
 }
 
-/* Numbers as look_up unpacked them, to bytes from 0 to 255. */
+/* Packs numbers, in the order of look_up, to bytes from 0 to 255. */
 static inline __m512i join(const __m512i v[VECTORS]) {
     return _mm512_packus_epi16(_mm512_packs_epi32(v[0], v[1]), _mm512_packs_epi32(v[2], v[3]));
 }

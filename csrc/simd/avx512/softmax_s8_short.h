@@ -1,6 +1,6 @@
-/* softmax_s8_short.h -- rows of up to 16 bytes, as many as fit 64 bytes together: each in a
- * group of 4, 8 or 16 bytes, so that its most and its sum stay within a lane of 16, and all
- * reciprocals of a vector are found at once. */
+/* softmax_s8_short.h -- rows of up to 16 bytes, as many at a time as fit 64 bytes. Each row is in a
+ * group of 4, 8 or 16 bytes, so that its maximum and its sum stay within a lane of 16 bytes, and
+ * all reciprocals of a vector are computed at once. */
 #ifndef ML_SIMD_SOFTMAX_S8_SHORT_AVX512_H
 #define ML_SIMD_SOFTMAX_S8_SHORT_AVX512_H
 
@@ -8,7 +8,7 @@
 
 enum { SHORT = 16 };
 
-/* The most of each group, in all of it. */
+/* The maximum of each group, in all its bytes. */
 static inline __m512i most_of_groups(__m512i v, const int group) {
     if (group == 4) {
         v = _mm512_max_epu8(v, _mm512_ror_epi32(v, 8));
@@ -20,7 +20,7 @@ static inline __m512i most_of_groups(__m512i v, const int group) {
     return group == 8 ? v : _mm512_max_epu8(v, _mm512_shuffle_epi32(v, _MM_PERM_BADC));
 }
 
-/* The sums of groups: that of e[k]'s at k of each lane. */
+/* The sums of groups; that of e[k] is at position k of each lane. */
 static inline __m512i sums_of_groups(const __m512i e[VECTORS], const int group) {
     const __m512i half = _mm512_set1_epi32(1 << 11);
     __m512i sums[VECTORS];
@@ -50,7 +50,8 @@ static inline __m512i high_mul(__m512i a, __m512i b) {
 
 /* ml_softmax_scale_of: twice the reciprocals, and shifts. */
 static inline __m512i scales_of(__m512i sums, __m512i *shift) {
-    const __m512i least = _mm512_max_epu32(sums, _mm512_set1_epi32(1)); /* where no row is */
+    const __m512i least = _mm512_max_epu32(sums, _mm512_set1_epi32(1)); /* for groups without a
+                                                                          * row */
     const __m512 real = _mm512_cvt_roundepu32_ps(least, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
     const __m512i exponent = _mm512_srli_epi32(_mm512_castps_si512(real), 23);
     const __m512i headroom = _mm512_sub_epi32(_mm512_set1_epi32(127 + 31), exponent);
@@ -69,7 +70,7 @@ static inline __m512i scales_of(__m512i sums, __m512i *shift) {
     return _mm512_slli_epi32(reciprocal, 1);
 }
 
-/* `v`, of groups, there being rows in `there`, to bytes. */
+/* Computes the bytes of groups `v`; `there` has the bytes that belong to rows. */
 static inline __m512i softmax_groups(const planes *p, __m512i v, __mmask64 there, const int group) {
     __m512i e[VECTORS], shift;
     look_up(p, _mm512_sub_epi8(most_of_groups(v, group), v), there, e);

@@ -1,10 +1,10 @@
-/* sum_rows_s8.c -- as portable/sum_rows_s8.c; along rows, sums of sixteen at a time, which are
- * taken together at last. */
+/* sum_rows_s8.c -- like portable/sum_rows_s8.c; along rows, sums of sixteen rows at a time, which
+ * are combined at the end. */
 #include "simd/portable/sum_rows.h"
 
 enum { WIDE = 64, TOGETHER = 16 };
 
-/* Sums of four neighbours, added to `sum`: one side of the product has no sign. */
+/* Adds sums of four neighbours to `sum`; one side of the product is unsigned. */
 INLINE __m512i add_fours(__m512i sum, __m512i x, const bool is_signed) {
     const __m512i ones = _mm512_set1_epi8(1);
     return is_signed ? _mm512_dpbusd_epi32(sum, ones, x) : _mm512_dpbusd_epi32(sum, x, ones);

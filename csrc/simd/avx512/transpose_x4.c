@@ -1,4 +1,4 @@
-/* transpose_x4.c -- squares of sixteen rows, as transpose_x4.h has them. */
+/* transpose_x4.c -- squares of sixteen rows; see transpose_x4.h. */
 #include "simd/words.h"
 
 #define EQUAL_S32(a, b) _mm512_cmpeq_epi32_mask(a, b)

@@ -1,5 +1,5 @@
-/* add_s16.c -- eight sums at a time, each operand and then the sum scaled as neon/requantize.c
- * has it. */
+/* add_s16.c -- eight sums at a time, each operand and then the sum scaled as in
+ * neon/requantize.c. */
 #include <arm_neon.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* lookup_u8.c -- the table in four times four vectors: a byte that is not in one of the fours
- * leaves what is there. */
+/* lookup_u8.c -- the table is in four groups of four vectors; a byte that is not in a group leaves
+ * the result of the others. */
 #include <arm_neon.h>
 
 #include "simd/variants.h"

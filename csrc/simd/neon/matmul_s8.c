@@ -15,7 +15,7 @@
 #define KEEP(sums) __asm__ volatile("" : "+w"((sums).front), "+w"((sums).back))
 #define TOTAL(sums) vpaddq_u32((sums).front, (sums).back)
 
-/* Not uint32x4x2_t, for which the compiler wants registers side by side. */
+/* Not uint32x4x2_t, for which the compiler needs adjacent registers. */
 typedef struct pairs {
     uint32x4_t front, back; /* of two outputs each */
 } pairs;

@@ -1,5 +1,4 @@
-/* narrow_f16.c -- four at a time by the processor's conversion, of which a NaN keeps its sign
- * alone. */
+/* narrow_f16.c -- four at a time by the processor's conversion; a NaN keeps only its sign. */
 #include <arm_neon.h>
 
 #include "simd/variants.h"

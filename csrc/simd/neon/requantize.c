@@ -1,9 +1,9 @@
 /* requantize.c -- sixteen columns at a time, whose multipliers stay in registers from row to
  * row.
  *
- * SQRDMULH is SaturatingRoundingDoublingHighMul as it stands, for mantissas are 0 or above. What it
- * gives is more than INT32_MIN. The rounding shift rounds half up; less 1, a negative number is
- * rounded half away from zero. */
+ * SQRDMULH is exactly SaturatingRoundingDoublingHighMul, because mantissas are 0 or above. Its
+ * result is above INT32_MIN. The rounding shift rounds half up; if 1 is subtracted, negative
+ * numbers are rounded half away from zero. */
 #include <arm_neon.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ enum { LANES = 4, WIDE = 4 /* vectors */ };
 
 typedef struct column_block {
     int32x4_t bias, mantissas;
-    int32x4_t left; /* shifts that are above 0 */
+    int32x4_t left; /* shifts above 0 */
     int32x4_t right; /* those below 0 */
 } column_block;
 
@@ -40,7 +40,8 @@ INLINE int32x4_t scale(int32x4_t v, const column_block *b) {
     return vrshlq_s32(vaddq_s32(v, down), b->right);
 }
 
-/* `vectors` vectors of columns of all rows, a constant; of a single one the first `count`. */
+/* Requantizes `vectors` (a constant) vectors of columns of all rows; the first `count` columns of a
+ * single one. */
 INLINE void columns(const ml_requantize_args *p, int64_t column, const int vectors, int count) {
     const int32x4_t zero = vdupq_n_s32(p->zero);
     const int32x4_t low = vdupq_n_s32(p->low), high = vdupq_n_s32(p->high);

@@ -1,4 +1,4 @@
-/* softmax_s8.c -- exponentials from their table one by one, some at a time; all else in
+/* softmax_s8.c -- exponentials are looked up one by one, some at a time; everything else is in
  * vectors. */
 #include <arm_neon.h>
 
@@ -15,7 +15,7 @@ static uint8_t find_most(const uint8_t *x, int64_t n, uint8_t flip) {
     return vmaxvq_u8(v) > most ? vmaxvq_u8(v) : most;
 }
 
-/* The exponentials of `count` bytes, at most CHUNK; those of a vector that are not there are 0. */
+/* The exponentials of `count` bytes, at most CHUNK; 0 for missing bytes of a vector. */
 static void look_up(const ml_softmax_s8_args *p, const uint8_t *x, int64_t count, uint8_t flip,
                     uint8_t most, int32_t exps[CHUNK]) {
     for (int64_t i = 0; i < count; i++) exps[i] = p->exps[most - (x[i] ^ flip)];
@@ -30,7 +30,7 @@ static uint32_t sum_of(const int32_t *exps, int64_t count) {
     return vaddvq_u32(vreinterpretq_u32_s32(sum));
 }
 
-/* No product is below 0: rounding half up is rounding half away from 0. */
+/* No product is negative, so rounding half up is rounding half away from 0. */
 static inline uint16x4_t scaled(const int32_t *exps, const ml_softmax_scale *scale) {
     const int32x4_t v = vqrdmulhq_n_s32(vld1q_s32(exps), scale->reciprocal);
     return vqmovun_s32(vrshlq_s32(v, vdupq_n_s32(-scale->shift)));

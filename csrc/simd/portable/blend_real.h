@@ -1,4 +1,4 @@
-/* blend_real.h -- vectors of four pixels blended by parts of 1, in the order of blend_plain.h. */
+/* blend_real.h -- blends vectors of four pixels by real weights, in the order of blend_plain.h. */
 #include "simd/words.h"
 
 typedef struct constants {

@@ -20,7 +20,7 @@ static inline constants begin(ml_blend_part down, ml_blend_part across) {
                        SPLAT_S32((int32_t)(upper * right)), SPLAT_S32((int32_t)(lower * right))};
 }
 
-/* Rounded half away from zero: half is added, less 1 of a sum that is not above 0, and the shift
+/* Rounded half away from zero: half is added, minus 1 if the sum is not above 0, and the shift
  * rounds down. */
 static inline VECTOR_S32 blend(const constants *k, VECTOR_S32 nw, VECTOR_S32 sw, VECTOR_S32 ne,
                                VECTOR_S32 se) {

@@ -1,9 +1,9 @@
-/* blend_tile.h -- pixels blended of four, in vectors of any width: blend_pixels(args).
+/* blend_tile.h -- blends each pixel from four, in vectors of any width: blend_pixels(args).
  *
- * The file that includes it says what its vectors of LANES channels are: CHANNELS, of ELEMENT,
- * READ(p), READ_PART(p, count), WRITE(p, v), WRITE_PART(p, v, count), and BLEND(k, nw, sw, ne, se)
- * with `constants` k that begin(down, across) makes of the parts of the lower and the right
- * ones. */
+ * The file that includes it defines its vectors of LANES channels: CHANNELS, of ELEMENT, READ(p),
+ * READ_PART(p, count), WRITE(p, v), WRITE_PART(p, v, count), and BLEND(k, nw, sw, ne, se) with
+ * `constants` k, which begin(down, across) makes from the weights of the lower and the right
+ * pixels. */
 static void blend_pixels(const ml_blend_args *args) {
     const ml_blend_args p = *args; /* a copy, which stores do not change */
     ELEMENT *y = p.y;

@@ -1,11 +1,11 @@
-/* bytes.h -- a function of two bytes in 32 bits, some vectors at a time: who includes it has
- * included its level's vectors of int32, names its ARGS, whose members a, b, y, n, steps and limits
- * are those of ml_add_s8_args, and has `constants`, what
+/* bytes.h -- a function of two bytes, computed in 32 bits, some vectors at a time. The file that
+ * includes it has included the int32 vectors of its level; it defines ARGS, whose members a, b, y,
+ * n, steps and limits are like those of ml_add_s8_args; and `constants`, which
  *
  * constants prepare(const ARGS *args);
  *
- * makes of them once, and functions that are always inlined, one of which run_any(args, compute)
- * takes. */
+ * derives from them once; and functions that are always inlined, one of which it passes to
+ * run_any(args, compute). */
 #include "simd/words.h"
 
 enum { WIDE = JOINED * LANES };
@@ -49,7 +49,7 @@ INLINE void run(const ARGS *args, compute_fn *compute, const bool a_steps, const
     NARROW_PART(p->y + at, MAX_S32(low, MIN_S32(high, v)), left);
 }
 
-/* One of the operands' kinds for each. */
+/* One copy of the loop for each kind of operands. */
 INLINE void run_kind(const ARGS *p, compute_fn *compute, const bool is_signed) {
     if (p->a_step && p->b_step) run(p, compute, true, true, is_signed);
     else if (p->a_step) run(p, compute, true, false, is_signed);

@@ -1,8 +1,8 @@
 /* dot_rows_f32.c -- dot_rows_f32 in the words of a level.
  *
- * Sums run along k in the lanes of vectors. Four rows of w meet one or two rows of x, so that
- * several sums are under way at once; w is read from memory once, and from the cache for further
- * rows of x. */
+ * Sums run along k in the lanes of vectors. Four rows of w are multiplied with one or two rows of
+ * x, so that several independent sums run at once. w is read from memory once, and from the cache
+ * for further rows of x. */
 #include "simd/words.h"
 
 enum { DOT_ROWS = 4, DOT_PAIR = 2, DOT_CHUNK = 128 /* vectors that are summed in one go */ };
@@ -25,7 +25,7 @@ ALWAYS void add_dots(const ml_rows_f32_args *p, const float *x, const float *w, 
     }
 }
 
-/* The last values of a row, fewer than a vector. */
+/* Adds the last values of a row, fewer than a vector. */
 ALWAYS void add_last_dots(const ml_rows_f32_args *p, const float *x, const float *w, int64_t count,
                           const int xs, const int ws, VECTOR *sums) {
 #pragma GCC unroll 4

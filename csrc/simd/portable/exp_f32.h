@@ -4,8 +4,8 @@
 
 #include "simd/words.h"
 
-/* e^x, or with a `sign` of -1 e^-x, of x from -104 to 104; 0 and infinity where it is too small or
- * large. */
+/* e^x, or e^-x if `sign` is -1, for x from -104 to 104; 0 or infinity if the result is too small or
+ * too large. */
 #ifdef ROOT_OF_2 /* e^x = 2^whole 2^(i / 32) e^r, |r| <= log(2) / 64; the sum's last bits are i */
 static inline VECTOR exp_near(VECTOR x, float sign) {
     const VECTOR grid = SPLAT(393216.0f);
@@ -18,7 +18,7 @@ static inline VECTOR exp_near(VECTOR x, float sign) {
 #define exp_once(x, sign) exp_near(x, sign)
 #define exp_falling(x) exp_near(x, 1.0f)
 #else
-/* e^(sign x) less its power of two, whose exponent is the last bits of `sum`. */
+/* e^(sign x) without its power of two, whose exponent is in the last bits of `sum`. */
 static inline VECTOR exp_rest(VECTOR x, float sign, VECTOR *sum) {
     const VECTOR whole = SPLAT(12582912.0f), one = SPLAT(1.0f), s = SPLAT(sign);
     *sum = FMA(x, SPLAT(sign * 1.44269504f), whole);
@@ -44,8 +44,8 @@ static inline VECTOR exp_near(VECTOR x, float sign) {
     return SCALE(rest, SUB(sum, SPLAT(12582912.0f)));
 }
 
-/* The same in fewer steps: of `sign` x from -87 to 89, infinite where the power of two is; of x
- * from -104 to 0. */
+/* The same in fewer steps, if `sign` x is from -87 to 89 (infinite if the power of two is); and for
+ * x from -104 to 0. */
 static inline VECTOR exp_once(VECTOR x, float sign) {
     VECTOR sum;
     const VECTOR rest = exp_rest(x, sign, &sum);

@@ -2,11 +2,11 @@
 #include "simd/words.h"
 
 enum {
-    SIDE = 8, /* vectors that are gone through together */
-    FEW = 4, /* rows that are */
+    SIDE = 8, /* vectors that are processed together */
+    FEW = 4, /* rows that are processed together */
     STRETCH = 2048, /* columns */
     LINE = 16, /* floats in a line of the cache */
-    AHEAD = 64 * LINE /* floats that rows are fetched ahead */
+    AHEAD = 64 * LINE /* floats by which rows are prefetched */
 };
 
 #define PLUS(sum, x) ADD(x, sum)
@@ -14,8 +14,8 @@ enum {
 #define MOST(most, x) MAX(x, most)
 #define LEAST(least, x) MIN(x, least)
 
-/* A result a row: lanes of eight vectors, then those put together; RESULT of what there is, `was`,
- * and that, `v`. */
+/* One result per row: lanes of eight vectors, which are then combined; RESULT joins the initial
+ * value, `was`, and that, `v`. */
 #define EACH_ROW(STEP, JOIN, ALL, RESULT)                                                 \
     for (int64_t r = 0; r < p->rows; r++, x += p->stride) {                               \
         VECTOR sums[SIDE];                                                                \
@@ -36,8 +36,7 @@ enum {
     }                                                                                     \
     return;
 
-/* Rows one upon the other. Of a few vectors of columns, sums stay in registers while all rows go
- * by. */
+/* Across rows. For a few vectors of columns, results stay in registers while all rows are read. */
 #define HELD(STEP, COUNT)                                                                  \
     if (n == (COUNT) * LANES) {                                                            \
         VECTOR sums[COUNT];                                                                \
@@ -48,8 +47,8 @@ enum {
         for (int k = 0; k < (COUNT); k++) STORE(p->y + k * LANES, sums[k]);                \
         return;                                                                            \
     }
-/* A few rows at a time, each read on and on, and added one after the other to what there is of some
- * columns, which stays in the first-level cache. */
+/* A few rows at a time: each is read sequentially, and folded into the results of some columns,
+ * which stay in the first-level cache. */
 #define SOME_ROWS(STEP, COUNT)                                                             \
     for (int64_t i = from; i < to; i += LANES) {                                           \
         const int whole = to - i >= LANES;                                                 \

@@ -5,7 +5,7 @@
 #include "simd/portable/exp_f32.h"
 #include "simd/words.h"
 
-/* e^x less its power of two: 1 + what is returned, and the exponent n. |r| <= log(2) / 2. */
+/* e^x without its power of two: 1 + the result, and the exponent n. |r| <= log(2) / 2. */
 static inline VECTOR expm1_rest(VECTOR x, VECTOR *n) {
     *n = NEAREST(MUL(x, SPLAT(1.44269504f)));
     const VECTOR r = FNMA(*n, SPLAT(-2.12194440e-4f), FNMA(*n, SPLAT(0.693359375f), x));
@@ -63,7 +63,7 @@ static inline __attribute__((always_inline)) VECTOR horner(VECTOR x, int terms, 
     return y;
 }
 
-/* x P(x^2) / Q(x^2); where |x| comes to `end` it is 1, as it is rounded here. */
+/* x P(x^2) / Q(x^2); from |x| = `end` on the result is 1, because it rounds to 1. */
 static inline __attribute__((always_inline)) VECTOR quotient(VECTOR x, float end, int terms,
                                                              const float *p, const float *q) {
     x = cut(x, -end, end);
@@ -102,8 +102,8 @@ static inline VECTOR near_erf_of(VECTOR x) {
     return quotient(x, END(4.8972516f, 4.8287582f), 6, p, q);
 }
 
-/* x less n times pi, of |n| < 2^14 with at most one bit after the point; pi in parts, so that r is
- * as exact as x. */
+/* x - n pi, for |n| < 2^14 with at most one fraction bit; pi is in parts, so that r is as exact as
+ * x. */
 static inline VECTOR less_pi(VECTOR x, VECTOR n) {
 #ifdef FUSED
     VECTOR r = FNMA(n, SPLAT(3.1415927410125732f), x);
@@ -117,10 +117,10 @@ static inline VECTOR less_pi(VECTOR x, VECTOR n) {
 #endif
 }
 
-/* Beyond this by libm, lane by lane: turns of pi have too many bits. */
+/* Above this, libm is used lane by lane, because multiples of pi have too many bits. */
 #define FAR 20000.0f
 
-/* sin(r), |r| <= pi / 2, and its other sign where `n` is odd. */
+/* sin(r) for |r| <= pi / 2, with the sign reversed if `n` is odd. */
 static inline VECTOR sine(VECTOR r, VECTOR n) {
     const VECTOR t = MUL(r, r);
     VECTOR p = SPLAT(2.601892674647388e-6f);
@@ -158,7 +158,7 @@ static inline VECTOR hard_swish_of(VECTOR x) {
 #ifdef FUSED /* the product with 1/6, and that of what it lacks: a division's bits */
     const VECTOR sixth = SPLAT(1.0f / 6.0f), near = MUL(product, sixth);
     const VECTOR lack =
-        MIN(FNMA(near, SPLAT(6.0f), product), SPLAT(__FLT_MAX__)); /* of infinity: NaN */
+        MIN(FNMA(near, SPLAT(6.0f), product), SPLAT(__FLT_MAX__)); /* for infinity: NaN */
     return FMA(lack, sixth, near);
 #else
     return DIV(product, SPLAT(6.0f));
@@ -182,7 +182,8 @@ static inline VECTOR tanh_tail(VECTOR x) {
     return DIV(SPLAT(1.0f), ADD(SPLAT(1.0f), exp_once(cut(twice, -89.0f, 87.0f), -1.0f)));
 }
 
-/* Below this 1 + erf, or tanh, has lost digits: the few vectors that reach it pay for the tail. */
+/* Below this, 1 + erf (or tanh) loses digits, so vectors that have such values also compute the
+ * tail. */
 #define TAIL SPLAT(-2.75f)
 
 static inline VECTOR gelu_of(VECTOR x) {
@@ -197,7 +198,7 @@ static inline VECTOR gelu_tanh_of(VECTOR x) {
     return PICK(LESS(x, TAIL), MUL(x, tanh_tail(x)), y);
 }
 
-/* Whether some of n numbers is beyond what can be reduced. */
+/* Whether one of n numbers is too large to be reduced. */
 static bool any_far(const float *x, int64_t n) {
     VECTOR most = SPLAT(0.0f);
     int64_t i = 0;
@@ -210,7 +211,7 @@ static void by_libm(const ml_map_f32_args *p, float (*function)(float)) {
     for (int64_t i = 0; i < p->n; i++) p->y[i] = function(p->x[i]);
 }
 
-/* A stretch at a time: by libm where a number is too far. */
+/* A stretch at a time; by libm if a number in it is too large. */
 static void turn(const ml_map_f32_args *p, void (*near)(const ml_map_f32_args *p),
                  float (*function)(float)) {
     enum { STRETCH = 512 };

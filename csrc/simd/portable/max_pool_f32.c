@@ -1,4 +1,4 @@
-/* max_pool_f32.c -- max_pool_f32 in the words of a level. Of NaN and a number the total stays. */
+/* max_pool_f32.c -- max_pool_f32 in the words of a level. A NaN does not change the total. */
 #define INITIAL(sign) SPLAT(-__FLT_MAX__)
 #define MERGE(total, x, sign) MAX(x, total)
 #define TOTAL(v, count) (v)

@@ -1,10 +1,11 @@
 /* mix_rows_f32.c -- mix_rows_f32 in the words of a level.
  *
- * Some columns of w stay in vectors of sums while all its rows go by. One row of x takes more
- * columns, so that as many sums are under way, and reads longer stretches of w. */
+ * The sums of some columns stay in vectors while all rows of w are read. With a single row of x,
+ * more columns are computed at once, so that there are as many independent sums, and longer
+ * stretches of w are read. */
 #include "simd/words.h"
 
-enum { MIX_SUMS = 8, MIX_ROWS = 4, MIX_CHUNK = 128 /* rows that are summed in one go */ };
+enum { MIX_SUMS = 8, MIX_ROWS = 4, MIX_CHUNK = 128 /* rows summed in one go */ };
 
 #define ALWAYS __attribute__((always_inline)) static inline
 
@@ -48,7 +49,7 @@ ALWAYS void mix_tile(const ml_rows_f32_args *p, int64_t row, int64_t column, con
         }
 }
 
-/* All rows of x, for `vectors` of columns, or `part` of one. */
+/* Computes all rows of x, for `vectors` vectors of columns, or a `part` of one. */
 #define MIX_COLUMNS(vectors, part)                                                    do {                                                                                  int64_t row = 0;                                                                  for (; (vectors) <= MIX_SUMS / MIX_ROWS && row + MIX_ROWS <= p->rows;                  row += MIX_ROWS)                                                                 mix_tile(p, row, column, MIX_ROWS, (vectors) > 2 ? 2 : (vectors), part);         for (; row < p->rows; row++) mix_tile(p, row, column, 1, vectors, part);      } while (0)
 
 void ML_VARIANT(mix_rows_f32)(const ml_rows_f32_args *p) {

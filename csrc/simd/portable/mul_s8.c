@@ -1,11 +1,11 @@
 /* mul_s8.c -- mul_s8 in the words of a level, requantized by a float, or in 64 bits.
  *
- * The mantissa times twice a product, plus 2^31, has the high product in its upper half. One
- * constant adds to it what the shift right needs to round half away from zero, and the zero point:
- * half, less 1 where the product is negative. */
+ * The upper half of (the mantissa times twice a product, plus 2^31) is the high product. One
+ * constant adds the zero point and what the right shift needs to round half away from zero: half,
+ * minus 1 if the product is negative. */
 #include "simd/words.h"
 
-enum { MOST_RIGHT = 20 }; /* so far the zero point can be shifted left */
+enum { MOST_RIGHT = 20 }; /* largest shift at which the zero point can be added */
 
 typedef struct constants {
     VECTOR_S32 a_zero, b_zero, negative;

@@ -1,7 +1,7 @@
 /* pack_s8.c -- pack_s8 in the words of a level; every level's matmul_s8 reads the same layout.
  *
- * Where a level has words for int32, bytes are summed by them, and four groups of four outputs are
- * put where they belong at once. */
+ * If a level has words for int32, bytes are summed by them, and four groups of four outputs are
+ * stored at once. */
 #include <string.h>
 
 #include "math/nibble.h"
@@ -13,11 +13,11 @@
 
 enum {
     GROUP = 4,
-    NEAR = 256, /* inputs that all outputs of a panel get before the next ones */
+    NEAR = 256, /* inputs packed for all outputs of a panel before the next ones */
     SIDE = 4 /* outputs at a time, and groups of a square */
 };
 
-/* `count` weights of one output, from element `at` on. */
+/* Reads `count` weights of one output, from element `at` on. */
 static void read(const ml_pack_s8_args *p, int64_t at, int64_t count, int8_t *bytes) {
     const uint8_t *w = p->w, flip = p->type == ML_U8 ? 128 : 0;
     const int64_t step = p->input_step;
@@ -44,8 +44,8 @@ static int32_t sum_of(const int8_t *bytes, int64_t count) {
     return sum;
 }
 
-/* The first weights of SIDE outputs, as groups that stand GROUP * width bytes apart: how many they
- * are of each. */
+/* Stores the first weights of SIDE outputs, as groups GROUP * width bytes apart; returns how many
+ * per output. */
 static int64_t put_squares(int8_t bytes[SIDE][NEAR], int64_t count, int64_t width, int8_t *to) {
     int64_t j = 0;
 #ifdef ADD_GROUPS
@@ -56,20 +56,20 @@ static int64_t put_squares(int8_t bytes[SIDE][NEAR], int64_t count, int64_t widt
     return j;
 }
 
-/* The weights of one output, from `from` on: they begin at input `first` of a piece. */
+/* Stores the weights of one output, from `from` on; they begin at input `first` of a piece. */
 static void put(const int8_t *bytes, int64_t from, int64_t first, int64_t count, int64_t width,
                 int8_t *to) {
     const int64_t whole = count / GROUP * GROUP, rest = count - whole;
     for (int64_t j = from; j < whole; j += GROUP) memcpy(to + j * width, bytes + j, GROUP);
     if (rest == 0) return;
-    /* The last four bytes of a piece end where it does; those of a piece of less than four begin
-     * where it begins. */
+    /* The last group ends with the piece; if the piece has less than four bytes, it begins with
+     * it. */
     to += whole * width;
     memset(to, 0, GROUP);
     memcpy(to + (first + count >= GROUP ? GROUP - rest : 0), bytes + whole, (size_t)rest);
 }
 
-/* Some inputs of a piece, of all outputs of a panel. */
+/* Packs some inputs of a piece, for all outputs of a panel. */
 static void put_panel(const ml_pack_s8_args *p, int64_t panel, int64_t piece, int64_t first,
                       int8_t *packed) {
     const int64_t width = ml_width_s8(p->n, panel);

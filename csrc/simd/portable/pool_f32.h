@@ -1,6 +1,6 @@
-/* pool_f32.h -- windows over floats in vectors of any width: what tiles/pool.h asks for, but
- * INITIAL, MERGE(total, x, sign), and TOTAL(v, count), what becomes of a total before limits, which
- * the file that includes it has. Limits leave NaN as it is. */
+/* pool_f32.h -- windows over floats in vectors of any width: defines what tiles/pool.h needs,
+ * except INITIAL, MERGE(total, x, sign), and TOTAL(v, count), which finishes a total before limits;
+ * the file that includes this defines them. Limits do not change NaN. */
 #include <stdbool.h>
 
 #include "simd/words.h"

@@ -1,4 +1,4 @@
-/* quantize_s16.c -- quantize_s16 in plain C, of which the compiler makes the vectors of a level. */
+/* quantize_s16.c -- quantize_s16 in plain C, which the compiler vectorizes for a level. */
 #include "simd/variants.h"
 
 /* Clamping before the conversion keeps it defined, and changes nothing: the limits are integers. */

@@ -1,8 +1,8 @@
 /* quantize_s8.c -- quantize_s8 in the words of a level.
  *
- * Some vectors at a time are multiplied by the scale's inverse, in 65536th parts of a step. That is
- * as good as the division whose bits count, unless a number comes so near to the middle between two
- * steps that errors could carry it beyond: then all of them are divided. */
+ * Some vectors at a time are multiplied by the inverse of the scale, in 65536ths of a step. That
+ * gives the same bits as the exact division, unless a result is so near to the middle between two
+ * steps that errors could move it across; then all of them are divided. */
 #include "simd/words.h"
 
 #define INLINE __attribute__((always_inline)) static inline
@@ -36,14 +36,13 @@ static step_constants steps_of(const ml_quantize_s8_args *p, const bool is_signe
                             .zero_words = SPLAT_S16(p->zero)};
 }
 
-/* Of NaN the limits make the least. */
+/* The limits turn NaN into the least value. */
 INLINE VECTOR_S32 divide_by_scale(const step_constants *k, VECTOR x) {
     const VECTOR v = MIN(MAX(DIV(x, k->scale), k->least), k->most);
     return ADD_S32(TRUNCATED(ADD(v, XOR(SPLAT(0.49999997f), SIGN(v)))), k->zero);
 }
 
-/* NaN, and what is too small for int32, becomes its least number, which looks like one near a
- * middle. */
+/* NaN, and numbers too small for int32, become its least number, which counts as near a middle. */
 INLINE VECTOR_S32 multiply_by_inverse(const step_constants *k, VECTOR x) {
     return NEAREST_OR_LEAST(MIN(k->most_parts, FMA(x, k->parts, k->half)));
 }
@@ -74,7 +73,7 @@ INLINE void quantize_bytes(const ml_quantize_s8_args *args, const bool is_signed
 }
 
 void ML_VARIANT(quantize_s8)(const ml_quantize_s8_args *p) {
-    if (p->scale < 1e-30f) ml_quantize_s8_scalar(p); /* whose parts would be infinite */
+    if (p->scale < 1e-30f) ml_quantize_s8_scalar(p); /* parts would be infinite */
     else if (p->is_signed) quantize_bytes(p, true);
     else quantize_bytes(p, false);
 }

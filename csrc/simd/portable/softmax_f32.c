@@ -5,7 +5,7 @@
 
 #define LOWEST (-3.40282347e38f)
 
-/* NaN never is the largest, but makes the sum NaN. */
+/* NaN is never the largest, but makes the sum NaN. */
 static inline float largest(const float *x, int64_t n) {
     const VECTOR lowest = SPLAT(LOWEST);
     VECTOR most = lowest, other = lowest;
@@ -19,14 +19,14 @@ static inline float largest(const float *x, int64_t n) {
     return MAX_OF(MAX(most, other));
 }
 
-/* Differences to the largest are not above 0, nor is what comes of them where beta is not below 0:
- * they fall; those of e^-104 and less are 0. */
+/* Differences to the largest value are <= 0, and so are their products with beta if beta >= 0
+ * (`falls`); results of e^-104 and less are 0. */
 static inline VECTOR exp_below(VECTOR x, VECTOR top, VECTOR beta, const int falls) {
     const VECTOR v = MUL(SUB(x, top), beta);
     return falls ? exp_falling(MAX(SPLAT(-104.0f), v)) : exp_of(v);
 }
 
-/* What they sum up to; y may be NULL: the sum alone. */
+/* Computes exponentials and returns their sum; y may be NULL, for the sum only. */
 __attribute__((always_inline)) static inline float exps_of(const ml_softmax_f32_args *p, float high,
                                                            float *y, const int falls) {
     const VECTOR beta = SPLAT(p->beta), top = SPLAT(high);

@@ -1,4 +1,4 @@
-/* sum_rows.h -- what sum_rows_s8 sums across rows, in the words of a level: some vectors stay in
+/* sum_rows.h -- the sums across rows of sum_rows_s8, in the words of a level: some vectors stay in
  * registers for all rows. */
 #include "simd/words.h"
 
@@ -6,7 +6,8 @@ enum { MOST_VECTORS = 4 };
 
 #define INLINE __attribute__((always_inline)) static inline
 
-/* `vectors` vectors of columns, a constant; `part`: of a single one the first `count`. */
+/* Adds up `vectors` (a constant) vectors of columns; with `part`, the first `count` columns of a
+ * single one. */
 INLINE void add_rows(const ml_sum_rows_s8_args *p, int64_t column, const int vectors,
                      const bool part, int64_t count, const bool is_signed) {
     VECTOR_S32 sums[MOST_VECTORS];

@@ -1,8 +1,8 @@
-/* zip_s32.c -- zip_s32 in plain C, of which the compiler makes the vectors of a level: shifts by
- * counts that differ, products and extremes of 32 bits are single instructions from avx2 on. */
+/* zip_s32.c -- zip_s32 in plain C, which the compiler vectorizes for a level: shifts by counts that
+ * differ, products and extremes of 32 bits are single instructions from avx2 on. */
 #include "simd/variants.h"
 
-/* Each element is read before it is written: that is all ivdep asserts. */
+/* ivdep only states that each element is read before it is written. */
 #define ROW(EXPRESSION, FIRST_OF, SECOND_OF)                           \
     _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) {             \
         const uint32_t u = (FIRST_OF), v = (SECOND_OF);                \

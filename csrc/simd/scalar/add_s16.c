@@ -1,4 +1,4 @@
-/* add_s16.c -- the plain meaning of add_s16. */
+/* add_s16.c -- add_s16 in plain C. */
 #include "math/fixed_point.h"
 #include "simd/variants.h"
 

@@ -1,8 +1,8 @@
 /* average_pool_s8.c -- the plain meaning of average_pool_s8.
  *
  * The mean of integers, rounded to nearest, ties away from zero: (sum +- count / 2) / count,
- * truncated. In double this is exact, for a quotient that is no integer differs from one by more
- * than double's error; and it runs in vectors. */
+ * truncated. In double this is exact, because a quotient that is not an integer differs from one by
+ * more than the error of double; and it can be vectorized. */
 #include "simd/variants.h"
 #include "simd/scalar/pool_plain.h"
 

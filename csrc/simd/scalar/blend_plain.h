@@ -1,5 +1,6 @@
-/* blend_plain.h -- pixels blended of four, in plain C: BLEND(name, element, of the four and the
- * parts of the lower and the right ones) defines a static function of ml_blend_args. */
+/* blend_plain.h -- blends each pixel from four, in plain C: BLEND(name, element, expression of the
+ * four pixels and the weights of the lower and the right ones) defines a static function of
+ * ml_blend_args. */
 #include "simd/simd.h"
 
 static inline float blend_real(float a, float b, float d, float e, float down, float across) {
@@ -11,8 +12,8 @@ static inline float blend_rounded(float a, float b, float d, float e, float down
     return blend_real(a, b, d, e, down, across) + 0.5f;
 }
 
-/* Sums of bytes stay below 2^31, though parts beyond 1024, which two equal columns may have, wrap
- * on the way. */
+/* Sums of bytes stay below 2^31. Weights beyond 1024, possible for two equal columns, wrap in
+ * between. */
 static inline int32_t blend_fixed(int32_t a, int32_t b, int32_t d, int32_t e, int32_t down,
                                   int32_t across) {
     const uint32_t lower = (uint32_t)down, right = (uint32_t)across;

@@ -1,5 +1,5 @@
-/* matmul_f32.c -- the plain meaning of matmul_f32; panels of one column are the weights as
- * the file has them. */
+/* matmul_f32.c -- the plain meaning of matmul_f32; panels of one column are the weights in the
+ * order of the file. */
 #include "simd/variants.h"
 
 static float dot(const ml_matmul_f32_args *p, const float *a, const float *w) {

@@ -23,7 +23,8 @@ INLINE void multiply(const ml_mul_s8_args *p, int64_t at, int64_t n, const bool 
 }
 
 /* ml_multiply_quantized of `n` products; a right shift is the common case. The high product is
- * unsigned, which baseline x86-64 has: with a + 2^31 in place of a it is the mantissa more. */
+ * computed unsigned, which baseline x86-64 supports: with a + 2^31 in place of a it is larger by
+ * the mantissa. */
 static void scale(const ml_mul_s8_args *p, int64_t n, int32_t *v) {
     const int32_t mantissa = p->mantissa, shift = p->shift;
     if (shift > 0)

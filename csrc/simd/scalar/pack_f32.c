@@ -1,4 +1,4 @@
-/* pack_f32.c -- panels of one column: the weights as the file has them. */
+/* pack_f32.c -- panels of one column: the weights in the order of the file. */
 #include <string.h>
 
 #include "simd/variants.h"

@@ -1,8 +1,8 @@
 /* pool_plain.h -- windows over neighbouring pixels in plain C.
  *
- * POOL(name, the element of images, the total's type, what it begins with, MERGE(total, x),
- * FINISH(args, total)) defines a static function of ml_pool_args. Windows of 3 taps are merged
- * column by column, as in tiles/pool.h, all others line by line. */
+ * POOL(name, element type, type of the total, its first value, MERGE(total, x), FINISH(args,
+ * total)) defines a static function of ml_pool_args. Windows of 3 taps are merged column by column,
+ * as in tiles/pool.h, all others line by line. */
 #include <stdbool.h>
 
 #include "math/fixed_point.h"

@@ -1,5 +1,5 @@
-/* range_f32.c -- the plain meaning of range_f32: the least and the most of 0 and all values,
- * NaN apart. */
+/* range_f32.c -- the plain meaning of range_f32: the least and the greatest of 0 and all values
+ * except NaN. */
 #include "simd/variants.h"
 
 void ml_range_f32_scalar(const float *x, int64_t n, float *least, float *most) {

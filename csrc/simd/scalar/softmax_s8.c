@@ -2,8 +2,8 @@
 #include "math/fixed_point.h"
 #include "simd/variants.h"
 
-/* The reciprocal of a sum in Q12.19, in Q0.31, and by how far its products with exponentials are
- * shifted right. Where the sum is 512 or more LiteRT aborts: every y rounds to 0. */
+/* The reciprocal in Q0.31 of a sum in Q12.19, and the right shift of its products with
+ * exponentials. If the sum is 512 or more, LiteRT aborts; here every y rounds to 0. */
 ml_softmax_scale ml_softmax_scale_of(int64_t sum) {
     if (sum >= (int64_t)512 << 19) return (ml_softmax_scale){0, 0};
     const int32_t headroom = __builtin_clz((uint32_t)sum); /* the maximum adds 1: sum > 0 */

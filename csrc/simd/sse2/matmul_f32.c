@@ -1,4 +1,4 @@
-/* matmul_f32.c -- tiles of 6 rows times one panel of two vectors, what every x86-64 has. */
+/* matmul_f32.c -- tiles of 6 rows times one panel of two vectors, for any x86-64. */
 #include <emmintrin.h>
 #include <stdbool.h>
 

@@ -1,5 +1,5 @@
-/* convert_f16.h -- a row of FROM becomes one of TO, LANES at a time by `convert`; what is left goes
- * by way of a whole vector. */
+/* convert_f16.h -- converts a row of FROM to TO, LANES at a time by `convert`; the rest through a
+ * whole vector. */
 #include <string.h>
 
 static void convert_row(const FROM *x, int64_t n, TO *y) {

@@ -1,5 +1,5 @@
-/* pack_f32.h -- pack_f32 by transposing squares of 4 x 4; the file that includes it names PANEL, a
- * multiple of 4. */
+/* pack_f32.h -- pack_f32 by transposing squares of 4 x 4; the file that includes it defines PANEL,
+ * a multiple of 4. */
 #include <string.h>
 
 #include "simd/simd.h"

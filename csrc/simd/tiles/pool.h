@@ -1,19 +1,19 @@
-/* pool.h -- windows over neighbouring pixels, each channel by itself, in vectors of any width:
- * pool(args, sign).
+/* pool.h -- windows over neighbouring pixels, per channel, in vectors of any width: pool(args,
+ * sign).
  *
- * The file that includes it says what its vectors of LANES channels are: CHANNELS, of ELEMENT,
- * READ(p, sign), READ_PART(p, count, sign), WRITE(p, v), WRITE_PART(p, v, count), INITIAL(sign),
- * MERGE(total, x, sign), and FINISH(k, v, sign), what becomes of a total, with `constants` k that
- * begin(args) makes. `sign`, a constant: whether bytes are s8. Windows of 3 taps are merged column
- * by column, which neighbours that overlap share, all others line by line. */
+ * The file that includes it defines its vectors of LANES channels: CHANNELS, of ELEMENT, READ(p,
+ * sign), READ_PART(p, count, sign), WRITE(p, v), WRITE_PART(p, v, count), INITIAL(sign),
+ * MERGE(total, x, sign), and FINISH(k, v, sign), which finishes a total, with `constants` k made by
+ * begin(args). `sign`, a constant: whether bytes are s8. Windows of 3 taps are merged column by
+ * column, which neighbours that overlap share, all others line by line. */
 #include "simd/simd.h"
 
 enum { MOST_VECTORS = 8, SOME_VECTORS = 4 };
 
 #define INLINE __attribute__((always_inline)) static inline
 
-/* `vectors` vectors of channels of one pixel; `part`: of a single one the first `count`. Widths of
- * `few` taps, a constant, are unrolled; 0 stands for any. */
+/* Computes `vectors` vectors of channels of one pixel; with `part`, the first `count` channels of a
+ * single one. Widths of `few` taps, a constant, are unrolled; 0 = any width. */
 INLINE void tile(const ml_pool_args *p, const constants *k, const ELEMENT *x, ELEMENT *y,
                  const int few, const int vectors, const bool part, int count, const bool sign) {
     CHANNELS totals[MOST_VECTORS];
@@ -40,7 +40,7 @@ INLINE void tile(const ml_pool_args *p, const constants *k, const ELEMENT *x, EL
     }
 }
 
-/* A column of a window, from top to bottom: of `few` lines, or of any number where that is 0. */
+/* A column of a window, from top to bottom: `few` lines, or any number if that is 0. */
 INLINE CHANNELS column(const ml_pool_args *p, const ELEMENT *x, const int few, const bool part,
                        int count, const bool sign) {
     CHANNELS total = INITIAL(sign);
@@ -51,8 +51,8 @@ INLINE CHANNELS column(const ml_pool_args *p, const ELEMENT *x, const int few, c
     return total;
 }
 
-/* Some vectors of channels of all pixels, whose windows are 3 wide and begin `step` apart: 1, 2, or
- * 0 for any number, of which nothing is shared. */
+/* Computes some vectors of channels of all pixels, whose windows are 3 wide and `step` apart: 1, 2,
+ * or 0 for any distance, where no columns are shared. */
 INLINE void share_columns(const ml_pool_args *p, const constants *k, const ELEMENT *x, ELEMENT *y,
                           const int few, const int step, const int vectors, const bool part,
                           int count, const bool sign) {

@@ -36,7 +36,7 @@ static inline void STORE_PART(float *p, float32x4_t v, int64_t count) {
 #define FMA(a, b, c) vfmaq_f32(c, a, b)
 #define FNMA(a, b, c) vfmsq_f32(c, a, b)
 #define FUSED 1
-/* fmax and fmaxnm take NaN from either side, or from none. */
+/* Not by fmax or fmaxnm: one returns NaN if either operand is NaN, the other ignores NaN. */
 static inline float32x4_t MAX(float32x4_t a, float32x4_t b) {
     return vbslq_f32(vcgtq_f32(a, b), a, b);
 }
@@ -108,7 +108,7 @@ static inline void STORE_PART_S32(int32_t *p, int32x4_t v, int64_t count) {
 #define MAX_S32(a, b) vmaxq_s32(a, b)
 #define TRUNCATED(v) vcvtq_s32_f32(v)
 
-/* There are shifts to the left alone, by negative numbers too. */
+/* NEON has only shifts to the left; negative numbers shift to the right. */
 #define BITS int32x4_t
 #define SPLAT_BITS(bits) vdupq_n_s32(-(bits))
 #define SHIFT_RIGHT_BY(v, bits) vshlq_s32(v, bits)

@@ -98,7 +98,7 @@ static inline void STORE_PART_S32(int32_t *p, __m128i v, int64_t count) {
 static inline __m128i PICK_S32(__m128i mask, __m128i a, __m128i b) {
     return _mm_or_si128(_mm_and_si128(mask, a), _mm_andnot_si128(mask, b));
 }
-/* The lower halves of products are the same without signs. */
+/* The lower halves of products are the same for signed and unsigned numbers. */
 static inline __m128i MUL_S32(__m128i a, __m128i b) {
     const __m128i even = _mm_mul_epu32(a, b);
     const __m128i odd = _mm_mul_epu32(_mm_srli_epi64(a, 32), _mm_srli_epi64(b, 32));
@@ -148,7 +148,8 @@ static inline __m128i LESS_ONE(__m128i v, __m128i x, __m128i limit) {
     return _mm_add_epi32(v, _mm_cmpgt_epi32(limit, x));
 }
 
-/* v + 2^31, unsigned, times a factor that is not negative, has 2^31 times the factor too much. */
+/* v + 2^31 is unsigned; its product with a factor >= 0 is 2^31 times the factor too large, which is
+ * subtracted. */
 #define SPLAT_S64(x) _mm_set1_epi64x(x)
 static inline __m128i HIGH_MUL_ADD(__m128i v, __m128i factor, __m128i addend) {
     const __m128i x = _mm_xor_si128(v, _mm_set1_epi32(INT32_MIN));

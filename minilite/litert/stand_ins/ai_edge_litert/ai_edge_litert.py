@@ -1,8 +1,8 @@
-"""What a process imports as ai_edge_litert that a program starts which runs with minilite in its place."""
+"""Imported as `ai_edge_litert` by processes that are started by a program running on minilite."""
 
 import sys
 
 from minilite.litert.stand_in import install_as
 
-del sys.modules[__name__]  # the one that is installed takes its place, if there is one
+del sys.modules[__name__]  # replaced by the installed package, if there is one
 install_as("ai_edge_litert")
