@@ -1,4 +1,4 @@
-"""The command minilite, also as python -m minilite: Ctrl-C ends it at any moment, during imports as well."""
+"""Runs the command minilite, also as python -m minilite. Ctrl-C ends it at any moment, during imports as well."""
 
 import _signal  # type: ignore[import-not-found]  # signal takes longer
 import os
