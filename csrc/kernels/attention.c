@@ -1,9 +1,9 @@
 /* attention.c -- odml.scaled_dot_product_attention: softmax(cap(scale q k) + mask) v, per head.
  *
- * q is (batches, tokens, heads, depth), k and v are (batches, keys, kv heads, depth); heads that
- * follow each other share a kv head. Nothing is transposed or repeated: rows of a kv head are those
- * of all its queries, of each token and head. Few of them meet k and v where they lie, which is how
- * a cache is read once; for many k and v are packed as weights are. */
+ * q is (batches, tokens, heads, depth), k and v are (batches, keys, kv heads, depth); consecutive
+ * heads share a kv head. Nothing is transposed or repeated: the rows of a kv head are its queries,
+ * one per token and head. Few rows are multiplied by k and v in place, so that a cache is read only
+ * once; for many rows, k and v are packed like weights. */
 #include "rules/checks.h"
 #include "rules/matmul.h"
 #include "rules/work.h"
@@ -13,12 +13,12 @@ enum {
     K,
     V,
     MASK,
-    MOST_TILES = 5, /* of rows of a block */
-    NEAR_SCORES = 1 << 16, /* floats of a block: they are gone through several times */
-    FEW_ROWS = 8 /* of a kv head: to pack k and v for so few takes longer than the products */
+    MOST_TILES = 5, /* tiles of rows per block */
+    NEAR_SCORES = 1 << 16, /* floats per block: they are read several times */
+    FEW_ROWS = 8 /* of a kv head: packing k and v for so few takes longer than the products */
 };
 
-/* A scale of 0 stands for 1 / sqrt(depth), a cap of 0 for none. */
+/* A scale of 0 means 1 / sqrt(depth), a cap of 0 means none. */
 #define ATTENTION_FIELDS(X, S) \
     X(S, f32, scale, ML_NUMBER_OR("scale", 0)) X(S, f32, logit_cap, ML_NUMBER_OR("logit_cap", 0))
 ML_PARAMS(attention_params, ATTENTION_FIELDS)
@@ -31,7 +31,7 @@ typedef struct attention_blob {
     int64_t kv_heads;
     int64_t depth; /* of q and k */
     int64_t width; /* of v and the output */
-    int64_t rows; /* of a kv head: tokens * heads of it */
+    int64_t rows; /* of a kv head: tokens * its heads */
     int64_t block; /* rows at a time */
     int64_t stride; /* floats from row to row of scores */
     int64_t mask_steps[3]; /* elements from batch to batch, head to head, token to token */
@@ -42,7 +42,7 @@ typedef struct attention_blob {
 
 /* Sizes -------------------------------------------------------------------------------------- */
 
-/* Whether shapes fit each other; they are the file's in check, and today's in prepare. */
+/* Checks that shapes fit each other: the file's shapes in check, the current ones in prepare. */
 static ml_status check_shapes(const ml_call *c, ml_status status) {
     const ml_shape *q = &ml_input(c, Q)->shape, *k = &ml_input(c, K)->shape,
                    *v = &ml_input(c, V)->shape;
@@ -86,7 +86,7 @@ static void find_mask_steps(const ml_shape *mask, attention_blob *b) {
     }
 }
 
-/* Blocks of equal size, of whole tiles where there are many rows. */
+/* The rows per block: blocks of equal size, and of whole tiles if there are many rows. */
 static int64_t find_block(const ml_simd *simd, const attention_blob *b) {
     int64_t tiles = NEAR_SCORES / (b->keys * simd->matmul_f32_rows + 1);
     if (b->rows <= FEW_ROWS) return b->rows > 0 ? b->rows : 1;
@@ -96,7 +96,7 @@ static int64_t find_block(const ml_simd *simd, const attention_blob *b) {
     return (b->rows + blocks - 1) / blocks;
 }
 
-/* What a worker has: rows of q, scaled; their scores; what becomes of them. */
+/* Floats of scratch per worker: scaled rows of q, their scores, and their outputs. */
 static int64_t worker_floats(const attention_blob *b) {
     return b->block * (ml_round_up(b->depth, 16) + b->stride + b->width);
 }
@@ -125,8 +125,7 @@ static ml_status prepare_attention(const ml_call *c, ml_wish *wish) {
     const ml_simd *simd = c->env->simd;
     int64_t kv, bytes, most;
     b->block = find_block(simd, b);
-    /* Rows that are 512 bytes or more of powers of 2 apart would meet in a few places of the
-     * cache. */
+    /* Rows that are a multiple of 512 bytes apart would collide in a few sets of the cache. */
     b->stride = b->keys % 128 ? b->keys : b->keys + 16;
     if (b->rows > FEW_ROWS && b->keys > 0 && b->depth > 0) {
         b->packed_k = ml_packed_f32(simd, b->keys, b->depth);
@@ -144,7 +143,7 @@ static ml_status prepare_attention(const ml_call *c, ml_wish *wish) {
 
 /* Packing ------------------------------------------------------------------------------------ */
 
-/* The heads of small models have 4 values: to call memcpy would take longer than the copy. */
+/* The heads of small models have 4 values: a call of memcpy would take longer than the copy. */
 static inline void copy_floats(float *to, const float *from, int64_t n) {
     if (n == 4) memcpy(to, from, 4 * sizeof *to);
     else memcpy(to, from, (size_t)n * sizeof *to);
@@ -155,7 +154,7 @@ static void gather_rows(const float *from, int64_t stride, int64_t count, int64_
     for (int64_t i = 0; i < count; i++, from += stride, to += n) copy_floats(to, from, n);
 }
 
-/* v's rows in panels of columns, zeros after the last column. */
+/* Packs v's rows in panels of columns, with zeros after the last column. */
 static void pack_rows(int64_t panel, const float *from, int64_t stride, int64_t k, int64_t n,
                       float *to) {
     for (int64_t i = 0; i < n; i += panel) {
@@ -223,7 +222,7 @@ static void scale_rows(const ml_call *c, const rows_of_kv *at) {
     }
 }
 
-/* Rows times the packed weights of `n` outputs. */
+/* Multiplies rows by the packed weights of `n` outputs. */
 static void multiply_packed(const ml_call *c, const float *x, int64_t rows, int64_t x_stride,
                             int64_t k, const float *packed, int64_t n, float *y, int64_t y_stride) {
     const ml_matmul_f32_args product = {.a = x,
@@ -261,7 +260,7 @@ static void find_scores(const ml_call *c, const rows_of_kv *at) {
     c->env->simd->dot_rows_f32(&product);
 }
 
-/* Scores within the cap, and the mask added. */
+/* Caps the scores and adds the mask. */
 static void cap_and_mask(const ml_call *c, const rows_of_kv *at) {
     const attention_blob *b = c->blob;
     const ml_simd *simd = c->env->simd;
@@ -278,7 +277,8 @@ static void cap_and_mask(const ml_call *c, const rows_of_kv *at) {
         const int64_t r = at->first + i, token = r / at->group, in_group = r % at->group;
         const int64_t head = at->kv % b->kv_heads * at->group + in_group;
         float *rows = at->scores + i * b->stride;
-        /* Rows without gaps are added together: heads of a token, or tokens where it has one. */
+        /* Mask rows without gaps are added together: the heads of a token, or tokens if there is
+         * one head. */
         run = at->group > 1 ? ml_min_s64(at->group - in_group, at->count - i) : at->count;
         if (b->stride != b->keys) run = 1;
         const ml_zip_f32_args sum = {.a = rows,

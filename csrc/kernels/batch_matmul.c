@@ -1,10 +1,10 @@
 /* batch_matmul.c -- BATCH_MATMUL: matrices of x times those of y, whose other dimensions broadcast;
  * odml.runtime_bmm, the product of whole matrices with y transposed.
  *
- * y's matrices are packed as weights are, floats and bytes in panels; s16 in rows as they are.
- * Floats that are computed at run time and meet few rows are read where they lie.
- * Integers have their zero points removed, but for sums as s32, which TFLite takes without; hybrid
- * rows are quantized by themselves. */
+ * y's matrices are packed like weights: floats and bytes in panels, s16 in rows. If y's floats are
+ * computed at run time and x has few rows, y is read in place. Zero points of integers are
+ * subtracted, except if the output is s32: there TFLite ignores them. Hybrid rows are quantized one
+ * by one. */
 #include "rules/checks.h"
 #include "rules/broadcast.h"
 #include "rules/bytes.h"
@@ -14,7 +14,7 @@
 
 enum {
     ROWS = 32,
-    FEW_ROWS = 8 /* of x: to pack y for so few takes longer than the products */
+    FEW_ROWS = 8 /* of x: packing y for so few takes longer than the products */
 };
 
 #define BATCH_MATMUL_FIELDS(X, S) X(S, i32, adj_x) X(S, i32, adj_y) X(S, i32, asymmetric, ML_OPTION("asymmetric_quantize_inputs"))
@@ -34,7 +34,7 @@ typedef struct product_blob {
     int64_t of_x; /* matrices */
     int64_t of_y;
     bool reads_in_place; /* y is not packed */
-    ml_shape outer; /* of the output, less its matrices */
+    ml_shape outer; /* of the output, without the dimensions of its matrices */
     int32_t x_step[ML_MAX_RANK]; /* matrices to step per index of a dimension */
     int32_t y_step[ML_MAX_RANK];
 } product_blob;
@@ -57,8 +57,8 @@ static void find_steps(const ml_shape *whole, const ml_shape *from, int32_t *ste
 
 static int64_t x_bytes(const ml_call *c) { return ml_input(c, 0)->type == ML_F32 ? 4 : 2; }
 
-/* Of bytes in y: rows of x as bytes in a worker's scratch, their sums, of s16 those of each plane
- * first. */
+/* For bytes in y, a worker's scratch: rows of x as bytes, and their sums; if x is s16, the sums of
+ * each plane come first. */
 typedef struct layout {
     int64_t planes;
     int64_t sums;
@@ -112,7 +112,7 @@ static ml_status prepare_batch_matmul(const ml_call *c, ml_wish *wish) {
     return ML_OK;
 }
 
-/* Where element (i, j) of y's matrix transposed is: output i, input j. */
+/* The place of element (i, j) of y's transposed matrix: output i, input j. */
 typedef struct source {
     int64_t i_step;
     int64_t j_step;
@@ -168,7 +168,7 @@ static int64_t pack_s8(const ml_call *c, void *to) {
     return bytes;
 }
 
-/* s16: rows of y's columns. */
+/* s16: packs y's columns as rows. */
 static int64_t pack_s16(const ml_call *c, void *to) {
     const product_blob *b = c->blob;
     const source s = source_of(c);
@@ -189,14 +189,14 @@ static int64_t pack_s16(const ml_call *c, void *to) {
 typedef struct column_scale {
     int32_t mantissa;
     int32_t shift;
-    float scale; /* y's, of hybrid products */
+    float scale; /* y's scale, for hybrid products */
 } column_scale;
 
 typedef struct product_scale {
     int32_t x_zero;
     int32_t y_zero;
     int32_t zero;
-    int32_t step; /* 1 where each column has a scale of its own, 0 where all have the first */
+    int32_t step; /* 1: each column has its own scale; 0: all have the first one */
     column_scale columns[];
 } product_scale;
 
@@ -249,7 +249,7 @@ static rows_of find_rows(const ml_call *c, int64_t block) {
     return r;
 }
 
-/* The block's rows times a matrix of y where it lies. */
+/* Multiplies the block's rows by a matrix of y in place. */
 static void multiply_in_place(const ml_call *c, const rows_of *r) {
     const product_blob *b = c->blob;
     const bool rows = ((const batch_matmul_params *)c->params)->adj_y;
@@ -294,7 +294,7 @@ static ml_status floats(const ml_call *c, int64_t first, int64_t end, int32_t wo
     return ML_OK;
 }
 
-/* `count` sums of rows of `n`, for the output from element `at` on. */
+/* Writes `count` sums, in rows of `n`, to the output from element `at` on. */
 static void finish(const ml_call *c, const product_scale *p, int64_t at, int64_t count, int64_t n,
                    const void *sums, bool wide) {
     const int32_t type = ml_out_tensor(c, 0)->type;
@@ -330,7 +330,7 @@ static void subtract_zero(const product_blob *b, const product_scale *p, const u
     }
 }
 
-/* Rows of floats, each quantized by itself. */
+/* Multiplies rows of floats, each quantized separately. */
 static void multiply_hybrid(const ml_call *c, const rows_of *r, const ml_weights_s8 *weights,
                             uint8_t *rows, int32_t *sums) {
     const product_blob *b = c->blob;
@@ -348,7 +348,7 @@ static void multiply_hybrid(const ml_call *c, const rows_of *r, const ml_weights
                 (float)sums[row * b->n + n] * (scales[row] * p->columns[n * p->step].scale);
 }
 
-/* Bytes in y: x may be float, s8 or s16. */
+/* Products with bytes in y: x may be float, s8 or s16. */
 static ml_status bytes(const ml_call *c, int64_t first, int64_t end, int32_t worker, void *args) {
     const product_blob *b = c->blob;
     const product_scale *p = c->derived;
@@ -381,7 +381,7 @@ static ml_status bytes(const ml_call *c, int64_t first, int64_t end, int32_t wor
     return ML_OK;
 }
 
-/* s16 in both. */
+/* Products of s16 with s16. */
 static ml_status words(const ml_call *c, int64_t first, int64_t end, int32_t worker, void *args) {
     const product_blob *b = c->blob;
     (void)worker, (void)args;
@@ -399,7 +399,7 @@ static ml_status words(const ml_call *c, int64_t first, int64_t end, int32_t wor
     return ML_OK;
 }
 
-/* x's matrices, whose columns are the rows that are wanted, turned into scratch. */
+/* Transposes x's matrices, whose columns are the wanted rows, into scratch. */
 #define TURN(type) \
     for (int64_t x = 0; x < b->of_x * b->k * b->m; x += b->k * b->m) \
         for (int64_t j = 0; j < b->k && status == ML_OK; j++) { \
@@ -437,7 +437,7 @@ static ml_status run_floats(const ml_call *c) {
 static ml_status run_bytes(const ml_call *c) { return run(c, bytes); }
 static ml_status run_words(const ml_call *c) { return run(c, words); }
 
-/* Bytes in y that meet floats or s16 may have a scale for each column of the output. */
+/* Bytes in y may have a scale for each column of the output if x is float or s16. */
 static ml_status check_columns(const ml_call *c, const batch_matmul_params *p) {
     const ml_quantization *q = ml_input_quantization(c, 1);
     const int32_t wanted = ml_input(c, 1)->shape.rank - (p->adj_y ? 2 : 1);
@@ -468,7 +468,8 @@ static ml_status check_batch_matmul(const ml_call *c, void *params) {
     return status == ML_OK && x == ML_F32 ? ml_check_symmetric(c, c->inputs[1]) : status;
 }
 
-/* Where x and y fit in the file's shapes, and the decomposition adds nothing but zeros. */
+/* Checks that x and y fit each other in the file's shapes, and that the decomposition adds only
+ * zeros. */
 static ml_status check_runtime(const ml_call *c, void *params) {
     const ml_shape *x = &ml_input(c, 0)->shape, *y = &ml_input(c, 1)->shape;
     const double known[] = {0.0};

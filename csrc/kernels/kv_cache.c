@@ -1,7 +1,8 @@
-/* kv_cache.c -- odml.update_kv_cache: keys and values of some tokens take their places in a cache.
+/* kv_cache.c -- odml.update_kv_cache: writes the keys and values of some tokens to their positions
+ * in a cache.
  *
- * Caches are (batches, places, ...), what is new is (batches, tokens, ...), and one position is
- * given for each token. A cache that its output lies in is written at these positions alone. */
+ * Caches are (batches, places, ...), new values are (batches, tokens, ...), and each token has one
+ * position. If an output shares the memory of its cache, only these positions are written. */
 #include "rules/values.h"
 #include "rules/work.h"
 
@@ -15,7 +16,7 @@ typedef struct cache_blob {
     int64_t bytes[2]; /* of a place of each cache */
 } cache_blob;
 
-/* Inputs: caches 0 and 1, positions 2, what is new of each 3 and 4. */
+/* Inputs: 0 and 1 are the caches, 2 the positions, 3 and 4 the new values of each cache. */
 static bool fits(const ml_call *c, int which, cache_blob *b) {
     const ml_tensor *cache = ml_input(c, which), *fresh = ml_input(c, 3 + which);
     const ml_shape *all = &cache->shape, *some = &fresh->shape, *positions = &ml_input(c, 2)->shape;
@@ -63,7 +64,7 @@ static ml_status prepare_cache(const ml_call *c, ml_wish *wish) {
 static ml_status update_cache(const ml_call *c) {
     const cache_blob *b = c->blob;
     int64_t position, work = 0;
-    for (int64_t t = 0; t < b->tokens; t++) { /* all of them, before anything is written */
+    for (int64_t t = 0; t < b->tokens; t++) { /* checks all, before anything is written */
         ml_read_index(ml_in_tensor(c, 2), ml_in(c, 2), t, &position);
         if (position < 0 || position >= b->places)
             return ml_fail(c, ML_KERNEL_ERROR, "position %lld of token %lld is outside 0 to %lld",

@@ -104,8 +104,9 @@ static int64_t derive_zero(const ml_call *c, void *to) {
     return (int64_t)sizeof(ml_affine);
 }
 
-/* Outputs are in steps of 1 / 128: u8 has the factor in the integer, s8 in the multiplier. Of a row
- * that is as long as there are bytes all of them are computed first. */
+/* Outputs have steps of 1 / 128: the factor 128 is in the integer for u8, in the multiplier for s8.
+ * For a row of at least as many elements as there are byte values, the results of all byte values
+ * are computed first. */
 #define L2_BYTES(suffix, type, FACTOR, MORE, ZERO, LEAST, MOST)                          \
     BY_ROWS(l2_##suffix) {                                                               \
         const rows_blob *b = c->blob;                                                    \
@@ -212,7 +213,7 @@ BY_ROWS(rms_f32) {
     return ML_OK;
 }
 
-/* Converters keep a last factor in the decomposition. */
+/* Converters keep the last factor in the decomposition. */
 static ml_status check_rms(const ml_call *c, void *params) {
     const double epsilon = (double)((const rms_params *)params)->epsilon;
     const ml_shape *x = &ml_input(c, 0)->shape;
