@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from . import common
+from . import common, timing
 
 SIZES = [16, 4096, 1048576]
 
@@ -90,3 +90,65 @@ class Arena:
 
     def track_arena_as_advised(self, _: str) -> int:
         return self._bound([advice.tensor for advice in self.interpreter.plan.advise_bind()])
+
+
+class Ways:
+    """One model's run with its arrays copied in and out, and with them bound: nanoseconds, medians of calls in turn."""
+
+    def __init__(self, model: Any, rounds: int = 15, nanoseconds: int = 4_000_000, **options: Any) -> None:
+        copying, bound = (common.interpreter(**model, **options) for _ in range(2))
+        self._pairs: list[tuple[int, Any, Any]] = []
+        copying.allocate_tensors()
+        rng = np.random.default_rng(0)
+        for detail in copying.get_input_details():
+            values = rng.integers(0, 2, detail["shape"]).astype(detail["dtype"])
+            self._pairs.append((detail["index"], values, None))
+        for detail in copying.get_output_details():
+            self._pairs.append((detail["index"], None, np.empty(detail["shape"], detail["dtype"])))
+        self.nbytes = sum((values if target is None else target).nbytes for _, values, target in self._pairs)
+        for index, values, target in self._pairs:
+            bound.bind_tensor(index, values if target is None else target)
+        bound.allocate_tensors()
+        self._copying = copying
+        self._copy()
+        calls = [self._copy, copying.invoke, self._copied_run, bound.invoke]
+        medians = [float(np.median(found)) for found in timing.in_turn(calls, rounds, nanoseconds)]
+        self.copies, self.run, self.copied_run, self.bound_run = medians
+
+    def _copy(self) -> None:
+        for index, values, target in self._pairs:
+            if target is None:
+                self._copying.set_tensor(index, values)
+            else:
+                target[...] = self._copying.get_tensor(index)
+
+    def _copied_run(self) -> None:
+        self._copy()
+        self._copying.invoke()
+
+    @property
+    def share(self) -> float:
+        """Of a run with copies, what the copies take."""
+        return self.copies / (self.copies + self.run)
+
+
+@common.suite
+class Copying:
+    """What copying arrays in and out takes of a run, and a bound run beside one that copies."""
+
+    params = [["layers float32", "layers int8"]]
+    param_names = ["model"]
+
+    def setup(self, name: str) -> None:
+        with common.if_there():
+            self.ways = Ways({"model_content": common.model(name)}, rounds=5)
+
+    def track_share_of_copies(self, _: str) -> float:
+        return 100 * self.ways.share
+
+    track_share_of_copies.unit = "%"  # type: ignore[attr-defined]
+
+    def track_bound_run_to_copied_run(self, _: str) -> float:
+        return self.ways.bound_run / self.ways.copied_run
+
+    track_bound_run_to_copied_run.unit = "ratio"  # type: ignore[attr-defined]

@@ -22,7 +22,7 @@ def add_parser(commands: Any) -> None:
     )  # fmt: skip
     parser.add_argument("model", metavar="A", help="a .tflite file")
     parser.add_argument("second", metavar="B", nargs="?", help="another one (default: A again, run as --against says)")
-    parser.add_argument("--against", metavar="WHAT", type=_runtime, help=(
+    parser.add_argument("--against", metavar="WHAT", type=runtime, help=(
         "how the second runs: litert (its built-in kernels), litert-reference, reference (numpy), or a level of instructions"
     ))  # fmt: skip
     feeding.add_inputs(parser)
@@ -40,7 +40,8 @@ def add_parser(commands: Any) -> None:
     parser.set_defaults(execute=execute)
 
 
-def _runtime(text: str) -> str:
+def runtime(text: str) -> str:
+    """What a model can be compared with."""
     from minilite.comparison.compare import runtimes
 
     if text not in runtimes():

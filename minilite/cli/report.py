@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from minilite.cli import arguments, feeding
 from minilite.cli.arguments import UsageError
+from minilite.cli.compare import runtime
 from minilite.cli.output import print_json, width, write_whole
 from minilite.engine import sizes
 from minilite.errors import MiniliteError
@@ -18,8 +19,11 @@ from minilite.progress import progress
 from minilite.text import wrapped
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from minilite.engine.sizes import PlannedSize
-    from minilite.report.html import Profiled
+    from minilite.inputs import Reading
+    from minilite.report.html import Profiled, Section
 
 _RUNS, _SECONDS = 10, 1.0
 """Timed runs where nobody says how many, and what they may take together."""
@@ -51,6 +55,12 @@ def add_parser(commands: Any) -> None:
         "--sweep", metavar="[NAME=]1,16..512,16..512,3", action="append", default=[],
         help="sizes to plan, as plan takes them (default: around the present size, if the file leaves it open)",
     )  # fmt: skip
+    parser.add_argument(
+        "--against",
+        metavar="WHAT",
+        type=runtime,
+        help="add a comparison with another runtime or level, as compare takes it",
+    )
     arguments.add_threads(parser)
     arguments.add_planner(parser)
     arguments.add_json(parser)
@@ -77,7 +87,8 @@ def execute(options: argparse.Namespace) -> None:
         profiled = _profiled(interpreter, options)
     plan = interpreter.memory
     assert plan is not None
-    text = page(Path(options.model).name, interpreter.model, plan, profiled, swept)
+    sections = [_compared(interpreter, given, options)] if options.against is not None else []
+    text = page(Path(options.model).name, interpreter.model, plan, profiled, swept, sections)
     if options.out == "-":
         sys.stdout.write(text)
         return
@@ -108,6 +119,21 @@ def _profiled(interpreter: Interpreter, options: argparse.Namespace) -> Profiled
         sys.stderr.write(f"minilite: not timed: {' '.join(str(error).split())}\n")
         return None
     return Profiled(times, runs, options.threads or 1, Peaks(plan.level))
+
+
+def _compared(interpreter: Interpreter, given: Mapping[int, Reading], options: argparse.Namespace) -> Section:
+    """The same model and inputs by another runtime or level."""
+    from minilite.comparison.compare import compare
+    from minilite.comparison.text import comparison_html
+    from minilite.report.html import Section
+
+    arrays = {index: reading.array for index, reading in given.items()}
+    shapes = arguments.shapes(interpreter, options.shape)
+    found = compare(interpreter, None, arrays, against=options.against, shapes=shapes, seed=options.seed or 0)
+    name = Path(options.model).name
+    return Section(
+        "Comparison", f'<div class="scroll plain">{comparison_html(found._replace(models=(name, name)))}</div>'
+    )
 
 
 def _swept(interpreter: Interpreter, options: argparse.Namespace) -> list[PlannedSize]:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+from html import escape
 from typing import TYPE_CHECKING
 
 from minilite.comparison.measure import steps_text
-from minilite.text import Cell, count, cut, shape_text, table, wrapped
+from minilite.text import Cell, count, cut, html_table, shape_text, table, visible, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from minilite.comparison.result import Comparison, Row
 
+_HEADER = ("node", "operator", "name", "shape", "largest", "mean", "cosine", "steps", "")
 _NAME = 32
 """Characters of a tensor's name in the table."""
 
@@ -30,13 +32,21 @@ def comparison_text(found: Comparison, width: int | None) -> str:
     return "\n".join(lines)
 
 
+def comparison_html(found: Comparison) -> str:
+    """The same as markup, in which names are escaped."""
+    lines = [f"{name}: {label}" if name else label for name, label in _sides(found)]
+    lines += [f"inputs: {found.inputs}", *_verdict(found), *(f"note: {note}" for note in found.notes)]
+    rows = [[visible(cell) if isinstance(cell, str) else cell for cell in _cells(row)] for row in found.rows]
+    table_ = html_table(_HEADER, rows)
+    return f"<p>{'<br>'.join(escape(visible(line)) for line in lines)}</p>{table_}"
+
+
 def _sides(found: Comparison) -> Iterable[tuple[str, str]]:
     return zip(found.models, found.labels, strict=True)
 
 
 def _table(rows: Iterable[Row], width: int | None) -> str:
-    header = ["node", "operator", "name", "shape", "largest", "mean", "cosine", "steps", ""]
-    return table(header, [_cells(row) for row in rows], width=width, spare=("shape", "steps", "mean", "operator"))
+    return table(_HEADER, [_cells(row) for row in rows], width=width, spare=("shape", "steps", "mean", "operator"))
 
 
 def _cells(row: Row) -> list[Cell]:

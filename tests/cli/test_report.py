@@ -219,3 +219,18 @@ def test_the_page_stays_small(name: str) -> None:
     folder = Path(minilite.__file__).parent / "report"
     assert sum((folder / each).stat().st_size for each in ("page.html", "page.js")) < 25_000
     assert "http" not in (folder / name).read_text(encoding="utf-8").replace("http-equiv", "")
+
+
+def test_a_comparison_is_a_part_of_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = written(tmp_path / "out.html", DIGITS, "--runs", "0", "--against", "reference")
+    (part,) = re.findall(
+        r'<h2 id="part\d">Comparison</h2>\n(.*?)<',
+        text.replace("<br>", "\n").replace('<div class="scroll plain"><p>', ""),
+        re.DOTALL,
+    )
+    assert "9 tensors compared, 0 diverge" in part
+    assert "numpy references" in part
+    with pytest.raises(SystemExit) as wrong:
+        main(["report", DIGITS, "--against", "nobody"])
+    assert wrong.value.code == 2
+    assert "there is no 'nobody' to compare with" in capsys.readouterr().err

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from asv_bench.paper_figures import FIGURES, figure
 from minilite.cli import _parser, main
 from minilite.report.operators import lines
 from tools.api_reference import page
@@ -143,6 +144,26 @@ def test_picture_of_a_plan_is_what_the_command_draws(tmp_path: pathlib.Path, mon
     with contextlib.redirect_stdout(io.StringIO()):
         assert main(command) == 0
     assert (ROOT / "docs" / "pictures" / "plan.svg").read_text() == drawn.read_text()
+
+
+def test_figures_of_mobilenet_are_what_their_script_draws() -> None:
+    """`python -m asv_bench.paper_figures docs/pictures` draws them anew."""
+    for name, (strategy, title) in FIGURES.items():
+        assert (ROOT / "docs" / "pictures" / name).read_text() == figure(strategy, title)
+
+
+def test_memory_maps_are_what_the_command_prints(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The console blocks of docs/binding.md; `...` stands for lines that are left out."""
+    monkeypatch.chdir(ROOT)
+    found = [block.text for block in blocks(ROOT / "docs" / "binding.md") if block.language == "console"]
+    assert len(found) == 2
+    for text in found:
+        command, _, shown = text.partition("\n")
+        assert main(command.removeprefix("$ minilite ").split()) == 0
+        pattern = "(?s:.*?)".join(map(re.escape, shown.split("...\n")))
+        assert re.fullmatch(pattern, capsys.readouterr().out)
 
 
 def test_operators_are_listed_as_their_rows_say() -> None:
