@@ -114,8 +114,8 @@ def _table(rows: Sequence[NodeRow], timed: bool) -> dict[str, Any]:
         _column("node", "n", "its number in the file"),
         _column("operator", "s", "its kind"),
         _column("output", "s", "the shape of its first output"),
-        _column("tensor", "w", "the name of its first output"),
-        _column("kernel", "w", "what runs it, or what becomes of it"),
+        _column("tensor", "w", "the name of its first output") | {"most": 36},
+        _column("kernel", "w", "what runs it, or what becomes of it") | {"most": -30},
     ]
     if timed:
         columns += [
@@ -144,7 +144,8 @@ def _table(rows: Sequence[NodeRow], timed: bool) -> dict[str, Any]:
 
 
 def _column(name: str, kind: str, about: str, digits: int = 0) -> dict[str, Any]:
-    """A column: `kind` is n for numbers, s for short text, w for words that may go on in a second line."""
+    """A column: `kind` is n for numbers, s for short text, w for words, of which the last `most` are shown (below 0:
+    the first)."""
     return {"name": name, "kind": kind, "about": about, "digits": digits}
 
 

@@ -268,7 +268,8 @@ def totals(
         yield "subgraphs", f"{len(model.subgraphs)}, {count(len(plan.frames()), 'call')}"
     yield "parameters", f"{elements:,}"
     yield "weights", bytes_text(size)
-    yield "multiply-adds", f"{sum(row.macs for row in rows) / 1e6:,.2f} million"
+    macs = sum(row.macs for row in rows)
+    yield "multiply-adds", f"{macs / 1e6:,.2f} million" if macs >= 10**6 else f"{macs:,}"
     yield "arena", f"{plan.arena_bytes:,} bytes"
     above = plan.arena_bytes - plan.lower_bound
     yield "lower bound", f"{plan.lower_bound:,} bytes" + (f", {above:,} below the arena" if above else ", met")

@@ -23,6 +23,7 @@ const bytes = count => {
 };
 const seen = text => text.replace(/[\u0000-\u001f\u007f]/g, c => c === '\u007f' ? '\u2421' : String.fromCharCode(0x2400 + c.charCodeAt()));
 const end = (text, most) => text.length > most ? '\u2026' + text.slice(1 - most) : text;
+const start = (text, most) => text.length > most ? text.slice(0, most - 1) + '\u2026' : text;
 const nodeText = at => nodes[at] ? `${nodes[at].node} ${nodes[at].op}` : 'the end';
 
 function surface(canvas) {
@@ -52,7 +53,7 @@ function place(plan, at, width, height) {
 
 function box(pen, at, {x, y, wide, high}) {
   pen.fillStyle = `hsl(${at * 137.508 % 360} 55% ${colours.fill})`;
-  pen.fillRect(x, y, wide, high);
+  pen.fillRect(x, y, Math.max(wide, 1), Math.max(high, 1));
   if (wide > 3 && high > 3) pen.strokeRect(x, y, wide, high);
   if (high < 13) return;
   const start = Math.max(x, LEFT) + 4, letters = Math.floor((x + wide - start - 4) / 6.4);
@@ -201,8 +202,10 @@ function under(canvas, event, plan) {
   const b = view.b0 + (1 - y / (area.height - BOTTOM)) * (view.b1 - view.b0);
   let hit = -1;
   if (plan && x > LEFT && y < area.height - BOTTOM) {
-    hit = records.findIndex((record, at) => t >= record.first && (record.last === null || t < record.last + 1) &&
-      b * top >= plan.offsets[at] && b * top < plan.offsets[at] + record.size);
+    hit = records.findIndex((record, at) => {
+      const found = place(plan, at, area.width, area.height);  // thin ones have a pixel more on each side
+      return record.size && x >= found.x && x < found.x + found.wide && y > found.y - 1 && y < found.y + found.high + 1;
+    });
   }
   return {t, b, hit};
 }
@@ -298,7 +301,7 @@ function cell(row, value, column) {
   const made = row.insertCell();
   made.className = column.kind;
   const digits = {minimumFractionDigits: column.digits, maximumFractionDigits: column.digits};
-  made.textContent = value === null ? '' : column.kind === 'n' ? value.toLocaleString('en', digits) : end(seen(value), 44);
+  made.textContent = value === null ? '' : column.kind === 'n' ? value.toLocaleString('en', digits) : column.most < 0 ? start(seen(value), -column.most) : end(seen(value), column.most || 99);
   if (column.kind === 'w' && value) made.title = seen(value);
   if (column.bar && value) made.style.background = `linear-gradient(to right, color-mix(in srgb, var(--mark) 35%, transparent) ${clamp(value, 0, 100)}%, transparent 0)`;
 }
