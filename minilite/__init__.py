@@ -26,11 +26,13 @@ __all__ = [
     "install_as",
     "kernel",
     "load_model",
+    "replay",
 ]
 
 if TYPE_CHECKING:
     from minilite._native.cancel import Cancel
     from minilite.comparison.compare import compare
+    from minilite.comparison.replay import replay
     from minilite.engine.user_kernels import get_include, kernel
     from minilite.errors import (
         ArenaError,
@@ -53,6 +55,7 @@ else:
     _PARTS = {
         "_native.cancel": ("Cancel",),
         "comparison.compare": ("compare",),
+        "comparison.replay": ("replay",),
         "engine.user_kernels": ("get_include", "kernel"),
         "errors": tuple(name for name in __all__ if name.endswith("Error")),
         "format.reader": ("load_model",),

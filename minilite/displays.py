@@ -21,8 +21,20 @@ def _shapes(interpreter: Any) -> dict[int, Sequence[int]]:
 
 
 def interpreter_text(interpreter: Any) -> str:
-    """Inputs and outputs with their shapes and types, one per line."""
-    return table(HEADER, tensor_rows(interpreter.model.subgraphs[0], _shapes(interpreter)), width=_WIDTH)
+    """A line about the whole, then inputs and outputs with their shapes and types, one per line."""
+    rows = tensor_rows(interpreter.model.subgraphs[0], _shapes(interpreter))
+    return f"{_line(interpreter)}\n{table(HEADER, rows, width=_WIDTH)}"
+
+
+def _line(interpreter: Any) -> str:
+    graph, memory = interpreter.model.subgraphs[0], ", not allocated"
+    session = interpreter._main
+    if session and session.ready:
+        try:
+            memory = f", arena {session.state.usage().arena_bytes} bytes"
+        except StateError:
+            memory = ", running"
+    return f"<{type(interpreter).__name__}: {len(graph.nodes)} nodes, {len(graph.tensors)} tensors{memory}>"
 
 
 def interpreter_html(interpreter: Any) -> str:

@@ -16,6 +16,7 @@ from minilite.options import Delegate, OpResolverType, load_delegate
 from minilite.signature import SignatureRunner, find_signature, in_order
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
     from typing import NoReturn
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from minilite.engine.tensor_arguments import Dims, Shapes, TensorKey
     from minilite.format.model import Array, Model, Subgraph
     from minilite.litert import metrics, registerers, wrapper
+    from minilite.recording import recorder
+    from minilite.recording.recorder import Recorder
 
     Shape = tuple[int, ...]
 else:
@@ -48,6 +51,7 @@ else:
     wrapper = Later("minilite.litert.wrapper")
     registerers = Later("minilite.litert.registerers")
     metrics = Later("minilite.litert.metrics")
+    recorder = Later("minilite.recording.recorder")
 
 _Self = TypeVar("_Self", bound="Interpreter")  # typing.Self came with Python 3.11
 
@@ -133,6 +137,7 @@ class Interpreter:
         self._call: ArrayCall | None = None
         self._early_shapes: dict[int, Shape] = {}
         self._described: dict[tuple[int, int], Description] = {}
+        self._recorder: Recorder | None = None
         if "minilite.litert.metrics" in sys.modules:  # who has not imported it has not put a counter in its place
             self._metrics.increase_counter_interpreter_creation()
 
@@ -172,19 +177,14 @@ class Interpreter:
             if wanted.threads > 1:
                 self._shared.set_threads(wanted.threads)
         session = Session(program, self._shared, subgraph, wanted.strategy, wanted.engine, wanted.cache_bytes)
+        if self._recorder is not None:
+            self._recorder.attach(session)
         if subgraph == 0:
             for index, shape in self._early_shapes.items():
                 session.resize(index, shape)
             self._early_shapes = {}
-        self._log(subgraph)
+        session.log(wanted.threads)
         return session
-
-    def _log(self, subgraph: int) -> None:
-        logging = sys.modules.get("logging")  # without it nobody has configured logging
-        if logging is not None:
-            graph, threads = self.model.subgraphs[subgraph], self._options.threads
-            text = "subgraph %d: %d nodes, %d tensors, at most %d threads per run"
-            logging.getLogger("minilite").debug(text, subgraph, len(graph.nodes), len(graph.tensors), threads)
 
     # LiteRT's surface -------------------------------------------------------------------------------------------------
 
@@ -222,7 +222,7 @@ class Interpreter:
     def reset_all_variables(self) -> None:
         """Sets variable tensors to zero. As in LiteRT, resource variables stay, and CALL_ONCE does not run again."""
         for session in tuple(self._sessions.values()):  # other threads may begin one meanwhile
-            session.state.reset_variables()
+            session.reset_variables()
 
     def resize_tensor_input(self, input_index: TensorKey, tensor_size: Dims, strict: bool = False) -> None:
         """Requests a new shape for a tensor; `allocate_tensors` puts it into use.
@@ -404,6 +404,11 @@ class Interpreter:
         """
         self._session().bind({tensor_arguments.tensor_number(self._subgraph(), tensor): array})
 
+    def recording(self, path: str | os.PathLike[str]) -> Recorder:
+        """``with interpreter.recording("r.npz"):`` writes every call in the block with its arrays to one file, for
+        `minilite.replay`. Raises: StateError during another recording, OSError."""
+        return recorder.Recorder(self, path)
+
     def reset_resources(self) -> None:
         """Forgets resource variables, and lets CALL_ONCE run again. Raises: StateError."""
         if self._shared is not None:
@@ -480,18 +485,7 @@ class Interpreter:
 
     def __repr__(self) -> str:
         """A line, and a table of inputs and outputs."""
-        return f"{self._line()}\n{displays.interpreter_text(self)}"
-
-    def _line(self) -> str:
-        graph = self.model.subgraphs[0]
-        session = self._main
-        memory = ", not allocated"
-        if session and session.ready:
-            try:
-                memory = f", arena {session.state.usage().arena_bytes} bytes"
-            except errors.StateError:
-                memory = ", running"
-        return f"<{type(self).__name__}: {len(graph.nodes)} nodes, {len(graph.tensors)} tensors{memory}>"
+        return displays.interpreter_text(self)
 
     def _repr_html_(self) -> str:
         """HTML for notebooks: inputs, outputs, memory."""

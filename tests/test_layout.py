@@ -42,6 +42,7 @@ STAGES: dict[str, int] = {
     "signature": 8,
     "litert": 9,
     "displays": 9,
+    "recording": 9,
     "inputs": 9,
     "report": 12,
     "interpreter": 10,

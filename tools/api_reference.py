@@ -63,7 +63,7 @@ PAGES: tuple[tuple[str, str, tuple[Any, ...]], ...] = (
     ("", "minilite.format.model", (model.Model, model.Subgraph, model.Node, model.Tensor, model.Quantization)),
     ("", "minilite.format.metadata", (Metadata,)),
     ("", "minilite.format.about", (TensorMetadata, AssociatedFile)),
-    ("Comparing", "minilite", (minilite.compare,)),
+    ("Comparing", "minilite", (minilite.compare, minilite.replay)),
     ("", "minilite.comparison.result", (Comparison, Row)),
     ("", "minilite.comparison.measure", (Difference, Bin)),
     ("Inputs from files", "minilite.inputs", (load_input, Feed, Reading)),

@@ -1,4 +1,4 @@
-"""The minilite command: run, inspect, plan, profile, compare, report, as, completion."""
+"""The minilite command: run, inspect, plan, profile, compare, replay, report, as, completion."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from minilite.cli import compare, completion, inspect, plan, profile, report, run, stand_in
+from minilite.cli import compare, completion, inspect, plan, profile, replay, report, run, stand_in
 from minilite.cli.arguments import UsageError
 from minilite.errors import MiniliteError, UnsupportedOpError
 
-COMMANDS = (run, inspect, plan, profile, compare, report, stand_in, completion)
+COMMANDS = (run, inspect, plan, profile, compare, replay, report, stand_in, completion)
 """The modules of commands. Each has `add_parser(commands)`, which sets the parser's default `execute`: a function of
 the options that may return an exit status."""
 BAD, WRONG, INTERRUPTED = 1, 2, 130

@@ -63,6 +63,26 @@ def level(text: str) -> str:
     return text
 
 
+def share(text: str) -> float:
+    """A share of something, 0 or more."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < float("inf"):
+        message = f"takes a share of a tensor's largest value, such as 0.01, got {text!r}"
+        raise argparse.ArgumentTypeError(message)
+    return number
+
+
+def add_tolerance(parser: argparse.ArgumentParser) -> None:
+    """--tolerance."""
+    parser.add_argument(
+        "--tolerance", metavar="T", type=share,
+        help="the largest error that is let pass, as a share of a tensor's largest absolute value: 0.01 is one percent",
+    )  # fmt: skip
+
+
 def add_shape(parser: argparse.ArgumentParser) -> None:
     """Adds --shape, which `resize` reads."""
     parser.add_argument(

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from minilite.cli import arguments, feeding
 from minilite.cli.arguments import UsageError
 from minilite.cli.output import print_json, width
 from minilite.interpreter import Interpreter
+
+if TYPE_CHECKING:
+    from minilite.comparison.result import Comparison
 
 
 def add_parser(commands: Any) -> None:
@@ -20,17 +23,14 @@ def add_parser(commands: Any) -> None:
         description="Run two models, or one model by two runtimes or levels, on the same inputs and compare every tensor that both have. "
         "Exit status 1 if --tolerance is given and a tensor is further apart.",
     )  # fmt: skip
-    parser.add_argument("model", metavar="A", help="a .tflite file")
+    parser.add_argument("model", metavar="A", help="a .tflite file; or a recording, and B the model that was recorded")
     parser.add_argument("second", metavar="B", nargs="?", help="another one (default: A again, run as --against says)")
     parser.add_argument("--against", metavar="WHAT", type=runtime, help=(
         "how the second runs: litert (its built-in kernels), litert-reference, reference (numpy), or a level of instructions"
     ))  # fmt: skip
     feeding.add_inputs(parser)
     arguments.add_shape(parser)
-    parser.add_argument(
-        "--tolerance", metavar="T", type=_share,
-        help="the largest error that is let pass, as a share of a tensor's largest absolute value: 0.01 is one percent",
-    )  # fmt: skip
+    arguments.add_tolerance(parser)
     parser.add_argument(
         "--unfused", action="store_true", help="run every node by itself: tensors between fused nodes are compared too"
     )
@@ -50,22 +50,12 @@ def runtime(text: str) -> str:
     return text
 
 
-def _share(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1.0
-    if not 0 <= number < float("inf"):
-        message = f"takes a share of a tensor's largest value, such as 0.01, got {text!r}"
-        raise argparse.ArgumentTypeError(message)
-    return number
-
-
 def execute(options: argparse.Namespace) -> int:
     """Compares, and prints the table. Returns the exit status."""
     from minilite.comparison.compare import compare
-    from minilite.comparison.text import comparison_text
 
+    if options.model.endswith(".npz"):
+        return _replayed(options)
     second = _second(options)
     one = Interpreter(options.model, num_threads=options.threads, level=options.level)
     given = {index: reading.array for index, reading in feeding.read_inputs(one, options).items()}
@@ -77,12 +67,30 @@ def execute(options: argparse.Namespace) -> int:
         one, other, given, against=options.against, shapes=shapes, seed=options.seed or 0,
         tolerance=options.tolerance, fused=not options.unfused,
     )  # fmt: skip
+    return _shown(found, options, second)
+
+
+def _shown(found: Comparison, options: argparse.Namespace, second: str | None) -> int:
+    from minilite.comparison.text import comparison_text
+
     found = found._replace(models=(Path(options.model).name, Path(second or options.model).name))
     if options.json:
         print_json(found.to_json())
     else:
         print(comparison_text(found, width()))
     return int(options.tolerance is not None and not found.agrees)
+
+
+def _replayed(options: argparse.Namespace) -> int:
+    """A recording beside a run of today. Raises: UsageError."""
+    from minilite.comparison.replay import replay
+
+    model = options.second
+    if model is None or options.against is not None or options.data or options.input or options.shape:
+        message = f"a recording goes with its model alone, which may run at another level: minilite compare {options.model} MODEL --level NAME"
+        raise UsageError(message)
+    found = replay(options.model, model, level=options.level, num_threads=options.threads, tolerance=options.tolerance)
+    return _shown(found, options, model)
 
 
 def _second(options: argparse.Namespace) -> str | None:

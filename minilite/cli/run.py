@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -51,6 +52,7 @@ _MODEL_ONLY = (
     "rate",
     "resolver",
     "level",
+    "record",
 )
 
 
@@ -90,6 +92,9 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--repeat", metavar="N", type=arguments.positive, default=1, help="runs; their median is printed"
     )
+    parser.add_argument(
+        "--record", metavar="FILE.npz", type=Path, help="write every call and its arrays to a file, for minilite replay"
+    )
     arguments.add_threads(parser)
     arguments.add_level(parser)
     parser.add_argument("--resolver", choices=_RESOLVERS, help="reference: every node runs in numpy (default: default)")
@@ -117,6 +122,13 @@ def run_model(options: argparse.Namespace) -> None:
     loaded = time.perf_counter()
     if options.out is not None:
         check_target(options.out, len(interpreter.model.subgraphs[0].outputs))
+    with interpreter.recording(options.record) if options.record is not None else nullcontext():
+        _run(interpreter, options, loaded - started)
+    if options.record is not None:
+        print(f"wrote {options.record}", file=sys.stderr if options.json else sys.stdout)
+
+
+def _run(interpreter: Interpreter, options: argparse.Namespace, load_seconds: float) -> None:
     given = feeding.read_inputs(interpreter, options)
     arguments.resize(interpreter, options.shape)
     for index, reading in given.items():
@@ -125,7 +137,7 @@ def run_model(options: argparse.Namespace) -> None:
     _allocate(interpreter, given)
     allocated = time.perf_counter()
     feeding.set_inputs(interpreter, given, options.seed or 0)
-    times = Times(loaded - started, allocated - allocating, _timed(interpreter, options.repeat))
+    times = Times(load_seconds, allocated - allocating, _timed(interpreter, options.repeat))
     outputs = _outputs(interpreter, options)
     if options.json:
         print_json(_facts(interpreter, options, given, outputs, times))

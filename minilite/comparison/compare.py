@@ -14,6 +14,7 @@ from minilite.comparison.inputs import both_inputs
 from minilite.comparison.limit import Limit
 from minilite.comparison.matching import matched
 from minilite.comparison.measure import difference
+from minilite.comparison.replay import replay
 from minilite.comparison.result import Comparison, Row
 from minilite.comparison.sides import LITERT, REFERENCE, LiteRTSide, MiniliteSide
 from minilite.errors import InputError
@@ -54,7 +55,8 @@ def compare(
     used; nothing of theirs is changed. Without `second` it is the first model again, which is then run `against`
     another runtime: "litert" (its built-in kernels) or "litert-reference" (its reference kernels), both loaded without
     default delegates and with all tensors kept, in a process of its own, and with XNNPACK for the outputs alone;
-    "reference" (numpy); or a level of instructions. `level` is that of minilite otherwise.
+    "reference" (numpy); or a level of instructions. `level` is that of minilite otherwise. If `first` is a recording
+    (the path of a .npz), it is replayed on the second, the model that was recorded: see `replay`.
 
     `inputs` is one array per input in order, or a mapping by name or number; those that are missing are random, from
     `seed`. Floats given to a quantized input are quantized; both runs get the same real numbers. `shapes` resizes
@@ -66,6 +68,9 @@ def compare(
     Raises: InputError, and whatever making and running the models raises.
     """
     check_tolerance(tolerance)
+    if isinstance(first, (str, os.PathLike)) and os.fsdecode(first).endswith(".npz"):
+        _check_replay(second, inputs, against, shapes)
+        return replay(first, second, level=level, num_threads=num_threads, custom_ops=custom_ops, tolerance=tolerance)
     _check_against(second, against)
     options = {"num_threads": num_threads, "custom_ops": custom_ops, "level": level}
     one = _interpreter(first, options)
@@ -88,6 +93,17 @@ def _check_against(second: Any, against: str | None) -> None:
         raise InputError(message)
     if second is None and against is None:
         message = f"there is nothing to compare with: give a second model, or against, one of {', '.join(runtimes())}"
+        raise InputError(message)
+
+
+def _check_replay(second: Any, inputs: Any, against: str | None, shapes: Any) -> None:
+    """A recording brings its inputs, and is beside minilite alone. Raises: InputError."""
+    if second is None or isinstance(second, Interpreter):
+        message = "a recording is compared with a run of the model that was recorded: give it second"
+        raise InputError(message)
+    if inputs or against is not None or shapes:
+        what = "against" if against is not None else "inputs"
+        message = f"{what} does not go with a recording, which brings its inputs; level chooses the level"
         raise InputError(message)
 
 

@@ -35,11 +35,15 @@ class Row(NamedTuple):
     """What the two models say differently of the node: constants, quantization, options."""
     diverges: bool | None
     """Whether the values are further apart than they may be; None where nothing says how far that is."""
+    run: int = 0
+    """Of a recording: which run, from 1 on."""
+    subgraph: int = 0
 
     @property
     def where(self) -> str:
         """``subgraph 0, node 5 (CONV_2D 'conv_5')``."""
-        return coordinates(0, self.node, self.op, self.name) if self.node >= 0 else f"input '{self.name}'"
+        where = coordinates(self.subgraph, self.node, self.op, self.name) if self.node >= 0 else f"input '{self.name}'"
+        return f"run {self.run}, {where}" if self.run else where
 
 
 class Comparison(NamedTuple):
@@ -118,6 +122,8 @@ def _size(difference: Difference | None) -> tuple[float, float]:
 def _row_facts(row: Row) -> dict[str, Any]:
     found = row.difference
     return {
+        "run": row.run,
+        "subgraph": row.subgraph,
         "node": row.node,
         "op": row.op,
         "tensor": row.tensor,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from minilite.comparison.result import Comparison, Row
 
-_HEADER = ("node", "operator", "name", "shape", "largest", "mean", "cosine", "steps", "")
+_HEADER = ("run", "node", "operator", "name", "shape", "largest", "mean", "cosine", "steps", "")
 _NAME = 32
 """Characters of a tensor's name in the table."""
 
@@ -37,7 +37,8 @@ def comparison_html(found: Comparison) -> str:
     lines = [f"{name}: {label}" if name else label for name, label in _sides(found)]
     lines += [f"inputs: {found.inputs}", *_verdict(found), *(f"note: {note}" for note in found.notes)]
     rows = [[visible(cell) if isinstance(cell, str) else cell for cell in _cells(row)] for row in found.rows]
-    table_ = html_table(_HEADER, rows)
+    first = 0 if any(row.run for row in found.rows) else 1  # without a recording there are no runs to tell apart
+    table_ = html_table(_HEADER[first:], [row[first:] for row in rows])
     return f"<p>{'<br>'.join(escape(visible(line)) for line in lines)}</p>{table_}"
 
 
@@ -55,7 +56,13 @@ def _cells(row: Row) -> list[Cell]:
     words += [row.note] if row.note else []
     words += ["changed"] if row.changes else []
     shape = shape_text(row.shapes[0])
-    start: list[Cell] = [row.node if row.node >= 0 else None, row.op or "input", cut(row.name, _NAME), shape]
+    start: list[Cell] = [
+        row.run or None,
+        row.node if row.node >= 0 else None,
+        row.op or ("call" if row.tensor < 0 else "input"),
+        cut(row.name, _NAME),
+        shape,
+    ]
     if found is None:
         return [*start, None, None, None, None, "; ".join(words)]
     if not found.differing:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from _thread import RLock  # threading takes long to import
 from struct import error as StructError  # noqa: N812 - a class
 from typing import TYPE_CHECKING, Any
@@ -198,6 +199,18 @@ class Session:
             self.invoke_unchecked()
         else:
             self.state.run_until(cancel)
+
+    def reset_variables(self) -> None:
+        """Zeroes variable tensors. Raises: StateError."""
+        self.state.reset_variables()
+
+    def log(self, threads: int) -> None:
+        """Logs that it was made."""
+        logging = sys.modules.get("logging")  # without it nobody has configured logging
+        if logging is not None:
+            root, nodes, tensors = self._root, len(self.subgraph.nodes), len(self.subgraph.tensors)
+            text = "subgraph %d: %d nodes, %d tensors, at most %d threads per run"
+            logging.getLogger("minilite").debug(text, root, nodes, tensors, threads)
 
     # Memory -----------------------------------------------------------------------------------------------------------
 

@@ -119,7 +119,15 @@ def printed(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str], monkeypa
     pathlib.Path("x.npy").write_bytes(npy(np.ones((1, 8, 8, 3), np.float32)))
 
     def printed_(command: str) -> Any:
-        special = {"run MODEL": "run m.tflite x.npy", "run": "run", "compare": "compare m.tflite --against reference"}
+        special = {
+            "run MODEL": "run m.tflite x.npy",
+            "run": "run",
+            "compare": "compare m.tflite --against reference",
+            "replay": "replay r.npz m.tflite",
+        }
+        if command == "replay":
+            assert main(["run", "m.tflite", "--record", "r.npz"]) == 0
+            capsys.readouterr()
         words = special.get(command, f"{command} m.tflite").split()
         assert main([*words, "--json"]) == 0
         return json.loads(capsys.readouterr().out)
@@ -147,5 +155,6 @@ def test_all_commands_with_json_are_listed() -> None:
         "plan --sweep 1,8..10,8..10,3",
         "profile",
         "compare",
+        "replay",
         "report",
     }

@@ -1,0 +1,229 @@
+"""minilite.replay: makes the calls of a recording again, and puts what comes out beside what was recorded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from minilite.comparison.limit import Limit
+from minilite.comparison.measure import difference
+from minilite.comparison.result import Comparison, Row
+from minilite.errors import InputError
+from minilite.interpreter import Interpreter
+from minilite.options import OpResolverType
+from minilite.progress import silent
+from minilite.recording.calls import Call
+from minilite.recording.file import Recording, read_recording
+from minilite.recording.recorder import model_hash
+from minilite.text import count, shape_text
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping
+
+    from minilite.engine.session import Session
+    from minilite.format.model import Array, Tensor
+    from minilite.options import CustomOp
+    from minilite.progress import Progress
+
+
+def replay(
+    recording: str | os.PathLike[str],
+    model: Any,
+    *,
+    level: str | None = None,
+    num_threads: int | None = None,
+    custom_ops: Mapping[str, CustomOp] | None = None,
+    tolerance: float | None = None,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Makes the calls of a recording (`Interpreter.recording`) again, and compares the outputs of each run with those
+    that were recorded.
+
+    `model` is the model that was recorded: whatever `Interpreter` takes first, of the same bytes. Options are those of
+    the recording, but for `level` and `num_threads`. Integers have to be equal bit for bit at any level and number of
+    threads, floats at the same level of the same version; else they are within rounding, or `tolerance` (see
+    `compare`). A call that failed has to fail again with the same class of exception. Custom operators that were the
+    caller's are found in `custom_ops` by name. `progress` shows how far it is.
+    Raises: InputError for what is no whole and unchanged recording of this model, and for missing operators.
+    """
+    found = read_recording(recording)
+    options: dict[str, Any] = {"level": level, "custom_ops": _operators(found, custom_ops)}
+    if num_threads is not None:
+        options["num_threads"] = num_threads
+    interpreter = _interpreter(found, model, options)
+    calls = _Calls(found, interpreter)
+    for call in (progress or silent)(found.calls, "call"):
+        calls.make(call)
+    plan = interpreter.plan
+    now = plan.level if plan is not None and not interpreter._options.reference else ""
+    from minilite import __version__
+
+    same_code = (now, __version__) == (found.level, found.minilite)
+    limit = Limit(tolerance, same_code=same_code, same_types=True)
+    rows = tuple(row for made in calls.made for row in _rows(made, limit))
+    recorded = f"recorded by minilite {found.minilite} {found.level or 'in numpy'}, {count(calls.runs, 'run')}"
+    name = Path(model).name if isinstance(model, str) else ""
+    return Comparison(
+        (found.path.name, name),
+        (recorded, f"minilite {now or 'in numpy'}, {count(interpreter._options.threads, 'thread')}"),
+        "recorded",
+        tolerance,
+        limit.text,
+        rows,
+        (0, 0),
+    )
+
+
+def _operators(found: Recording, given: Mapping[str, CustomOp] | None) -> dict[str, CustomOp]:
+    missing = [name for name in found.custom_ops if name not in (given or {})]
+    if missing:
+        message = f"'{found.path.name}' needs the custom operators {', '.join(missing)}: minilite.replay takes them as custom_ops"
+        raise InputError(message)
+    return dict(given or {})
+
+
+def _interpreter(found: Recording, model: Any, options: Mapping[str, Any]) -> Interpreter:
+    """A new one of the recorded options. Raises: InputError if the model is another one."""
+    wanted = dict(found.options)
+    try:
+        wanted["experimental_op_resolver_type"] = OpResolverType[
+            str(wanted.get("experimental_op_resolver_type", "AUTO"))
+        ]
+        interpreter = Interpreter(model, **{**wanted, **options})
+    except KeyError as error:
+        message = f"'{found.path.name}' cannot be replayed: it has the kernels {error}"
+        raise InputError(message) from None
+    digest, size = model_hash(interpreter.model)
+    if digest != found.model:
+        message = (
+            f"'{found.path.name}' is a recording of another model: its hash begins with {found.model[:12]} "
+            f"({found.model_bytes} bytes), this one's with {digest[:12]} ({size} bytes)"
+        )
+        raise InputError(message)
+    return interpreter
+
+
+class _Made:
+    """A run that was made again, or a call that ended otherwise than it did."""
+
+    def __init__(self, number: int, call: Call, session: Session, text: str = "") -> None:
+        self.number, self.call, self.session, self.text = number, call, session, text
+        self.pairs: dict[int, tuple[Array, Array]] = {}
+        """Recorded and new outputs by tensor."""
+
+
+class _Calls:
+    """Makes calls on an interpreter."""
+
+    def __init__(self, found: Recording, interpreter: Interpreter) -> None:
+        self._found, self._interpreter = found, interpreter
+        self._bound: dict[tuple[int, int], Array] = {}
+        self.made: list[_Made] = []
+        self.runs = 0
+
+    def make(self, call: Call) -> None:
+        """One of them. Raises: InputError if the model has no such tensor."""
+        session = self._interpreter._session(call.subgraph)
+        self.runs += call.call == "invoke"
+        error = ""
+        try:
+            getattr(self, f"_{call.call}")(session, call)
+        except Exception as raised:
+            if not call.error:
+                raise
+            error = type(raised).__name__
+        made = _Made(self.runs, call, session)
+        if call.error:
+            if error != call.error:
+                made.text = f"{call.call}: {call.error} when recorded, {error or 'no error'} now"
+                self.made.append(made)
+        elif call.call == "invoke":
+            for index, name in call.outputs.items():
+                made.pairs[index] = self._found.array(name), session.get(index)
+            self.made.append(made)
+
+    def _resize(self, session: Session, call: Call) -> None:
+        session.resize(call.tensor, call.shape)
+
+    def _allocate(self, session: Session, _: Call) -> None:
+        session.allocate()
+
+    def _set(self, session: Session, call: Call) -> None:
+        session.set(call.tensor, self._found.array(call.array))
+
+    def _bind(self, session: Session, call: Call) -> None:
+        array = self._found.array(call.array).copy() if call.array else None
+        session.bind({call.tensor: array})
+        self._bound.pop((call.subgraph, call.tensor), None)
+        if array is not None:
+            self._bound[call.subgraph, call.tensor] = array
+
+    def _invoke(self, session: Session, call: Call) -> None:
+        for index, name in call.inputs.items():
+            session.set(index, self._found.array(name))
+        session.invoke()
+
+    def _reset_variables(self, session: Session, _: Call) -> None:
+        session.reset_variables()
+
+    def _reset_resources(self, _session: Session, _: Call) -> None:
+        self._interpreter.reset_resources()
+
+    def _close(self, session: Session, _: Call) -> None:
+        session.close()
+
+    def _resource(self, _session: Session, call: Call) -> None:
+        data = self._found.array(call.array).tobytes()
+        self._keep({call.tensor: (call.shape, call.kind, data)}, [])
+
+    def _called_once(self, _: Session, call: Call) -> None:
+        self._keep({}, [call.subgraph])
+
+    def _keep(self, resources: dict[int, Any], called: list[int]) -> None:
+        shared = self._interpreter._shared
+        assert shared is not None
+        shared.keep((resources, called))
+
+
+def _rows(made: _Made, limit: Limit) -> list[Row]:
+    """A row per output of a run."""
+    if made.text:
+        name = made.text.partition(":")[0]
+        row = Row(
+            -1,
+            "",
+            -1,
+            name,
+            -1,
+            "",
+            ("", ""),
+            ((), ()),
+            is_output=True,
+            difference=None,
+            note=made.text,
+            changes=(),
+            diverges=True,
+        )
+        return [row._replace(run=made.number, subgraph=made.call.subgraph)]
+    graph = made.session.subgraph
+    producers = {index: node for node in graph.nodes for index in node.outputs}
+    rows = []
+    for index, (then, now) in made.pairs.items():
+        tensor, node = graph.tensors[index], producers.get(index)
+        kind = tensor.type.name.lower()
+        row = Row(
+            node.index if node is not None else -1, node.op if node is not None else "", index, tensor.name, index, tensor.name,
+            (kind, kind), (then.shape, now.shape), is_output=True, difference=None, note="", changes=(), diverges=None,
+            run=made.number, subgraph=made.call.subgraph,
+        )  # fmt: skip
+        rows.append(_measured(row, tensor, then, now, limit))
+    return rows
+
+
+def _measured(row: Row, tensor: Tensor, then: Array, now: Array, limit: Limit) -> Row:
+    if then.shape != now.shape or then.dtype != now.dtype:
+        note = f"{then.dtype} {shape_text(then.shape)} against {now.dtype} {shape_text(now.shape)}"
+        return row._replace(note=note, diverges=True)
+    found = difference((tensor, tensor), (then, now))
+    return row._replace(difference=found, diverges=limit.exceeded(found))

@@ -1,0 +1,103 @@
+"""What a recording holds: calls by name, with the names of their arrays, and how the interpreter was made."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from minilite._native.status import OPTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from minilite.options import Options
+
+Shape = tuple[int, ...]
+CALLS = (
+    "resize",
+    "allocate",
+    "set",
+    "bind",
+    "invoke",
+    "reset_variables",
+    "reset_resources",
+    "close",
+    "resource",
+    "called_once",
+)
+"""`resource` and `called_once` restore what the interpreter kept from runs before the recording."""
+
+
+class Call(NamedTuple):
+    """One call. Arrays are named; the file has them."""
+
+    call: str
+    subgraph: int = 0
+    """The root subgraph of the signature: 0 is the main one."""
+    tensor: int = -1
+    """The tensor that is resized, set or bound; the number of a resource."""
+    shape: Shape = ()
+    """Of a resize or a resource."""
+    array: str = ""
+    """What is set or bound, or the bytes of a resource; "" ends a binding."""
+    kind: int = -1
+    """The type of a resource."""
+    inputs: Mapping[int, str] = {}
+    """Of an invoke: inputs that held other values than the calls before it say, as they are written through views and
+    bound arrays."""
+    outputs: Mapping[int, str] = {}
+    """Of an invoke: what it computed."""
+    error: str = ""
+    """The class of the exception, if the call failed."""
+    text: str = ""
+    """Its message, if it is minilite's own."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields that are not their defaults."""
+        facts = {name: value for name, value in self._asdict().items() if value != self._field_defaults.get(name)}
+        return facts | {
+            key: {str(i): name for i, name in facts[key].items()} for key in ("inputs", "outputs") if key in facts
+        }
+
+
+def call_of(facts: Any) -> Call:
+    """The call of a file's row. Raises: ValueError, which says what is wrong."""
+    if not isinstance(facts, dict) or facts.get("call") not in CALLS:
+        message = "a call that does not exist"
+        raise ValueError(message)
+    found: dict[str, Any] = {}
+    for name, value in facts.items():
+        default = Call._field_defaults.get(name, "")
+        if name not in Call._fields:
+            message = f"a call with '{name}'"
+            raise ValueError(message)
+        if name in ("inputs", "outputs"):
+            found[name] = {int(index): str(array) for index, array in value.items()}
+        elif name == "shape":
+            found[name] = tuple(map(int, value))
+        elif type(value) is not type(default):
+            message = f"a call whose '{name}' is {value!r}"
+            raise ValueError(message)
+        else:
+            found[name] = value
+    return Call(**found)
+
+
+def keywords(options: Options) -> dict[str, Any]:
+    """The constructor's arguments that make such options, as plain values; without custom operators and level."""
+    engine = options.engine
+    in_place = "wide" if engine & OPTIONS["share_wide"] else "tflite" if engine & OPTIONS["share_tflite"] else "none"
+    keep_all = bool(engine & OPTIONS["keep_all"])
+    return {
+        "num_threads": options.threads,
+        "experimental_op_resolver_type": "BUILTIN_REF" if options.reference else "AUTO",
+        "experimental_preserve_all_tensors": keep_all,
+        "experimental_compress_quantization_zero_points": options.compress_zero_points,
+        "experimental_disable_delegate_node_fusion": in_place == "wide" and not keep_all and not options.fuses,
+        "planner": options.strategy,
+        "in_place": in_place,
+        "preserve_inputs": bool(engine & OPTIONS["keep_inputs"]),
+        "reorder": options.reorder,
+        "plan_cache_bytes": options.cache_bytes,
+        "max_bytes": options.max_bytes or None,
+        "max_iterations": options.max_iterations or None,
+    }

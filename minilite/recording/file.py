@@ -1,0 +1,264 @@
+"""A recording's file: a .npz without pickles that is written whole or not at all, and read only if nothing in it was
+changed.
+
+Members: `recording.npy`, JSON in UTF-8 as bytes (the model's hash, options, calls, and the type, shape and SHA-256 of
+each array); `seal.npy`, the SHA-256 of that; `aN.npy`, the arrays. Strings are two arrays, `aN_bytes` and `aN_offsets`.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import struct
+import tempfile
+import zipfile
+import zlib
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from minilite.errors import InputError
+from minilite.recording.calls import Call, call_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from minilite.format.model import Array
+
+FORMAT = 1
+_HEADER, _SEAL = "recording", "seal"
+_MOST_HEADER = 1 << 28
+"""Bytes of the JSON that are read: a call takes about a hundred."""
+_EARLIEST = (1980, 1, 1, 0, 0, 0)
+"""The time of all members: when somebody recorded is nobody's business."""
+
+_DAMAGED = (
+    zipfile.BadZipFile, zlib.error, struct.error, ValueError, EOFError, NotImplementedError, RuntimeError, OSError,
+)  # fmt: skip
+"""What the standard library and numpy raise for a damaged file: for a wrong offset OSError, for a bit that says that a
+member is encrypted RuntimeError."""
+
+
+class Recording(NamedTuple):
+    """What a file says, checked against its seal; arrays are read when they are needed."""
+
+    path: Path
+    minilite: str
+    """The version that recorded."""
+    level: str
+    """The level of instructions; "" where numpy ran every node."""
+    model: str
+    """SHA-256 of the model's bytes."""
+    model_bytes: int
+    options: Mapping[str, Any]
+    """Arguments of the constructor."""
+    custom_ops: Sequence[str]
+    """Names of custom operators that were the caller's."""
+    calls: Sequence[Call]
+    arrays: Mapping[str, Any]
+
+    def array(self, name: str) -> Array:
+        """An array by name. Raises: InputError."""
+        row = self.arrays.get(name)
+        if row is None:
+            raise _refused(self.path, f"a call needs the array '{name}', which is missing")
+        with _opened(self.path) as archive:
+            if row["type"] != "strings":
+                return _read(self.path, archive, name)
+            data, offsets = (_read(self.path, archive, f"{name}_{part}") for part in ("bytes", "offsets"))
+        whole = data.tobytes()
+        found = np.empty(len(offsets) - 1, object)
+        for i in range(len(found)):
+            found[i] = whole[offsets[i] : offsets[i + 1]]
+        return found.reshape(row["shape"])
+
+
+def _refused(path: Path, why: str) -> InputError:
+    return InputError(f"'{path.name}' cannot be replayed: {why}")
+
+
+class Writer:
+    """Collects calls and arrays in a temporary file beside the path, which takes its place when all is written."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        """Raises: OSError."""
+        self._path = Path(path)
+        if not self._path.parent.is_dir():
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+        if self._path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        number, name = tempfile.mkstemp(prefix=f".{self._path.name}.", suffix=".part", dir=self._path.parent)
+        self._part = Path(name)
+        self._file = os.fdopen(number, "wb")
+        self._archive = zipfile.ZipFile(self._file, "w", zipfile.ZIP_DEFLATED, compresslevel=1)
+        self._names: dict[tuple[str, tuple[int, ...], str], str] = {}
+        self._rows: dict[str, Any] = {}
+        self._calls: list[Call] = []
+
+    def add(self, call: Call) -> None:
+        """One more call."""
+        self._calls.append(call)
+
+    def array(self, array: Array) -> str:
+        """Writes an array, and gives its name; equal arrays are written once."""
+        parts = _parts(array)
+        digest = _digest(parts)
+        kind = "strings" if "_bytes" in parts else array.dtype.str
+        key = (kind, array.shape, digest)
+        name = self._names.get(key)
+        if name is None:
+            name = self._names[key] = f"a{len(self._names)}"
+            self._rows[name] = {"type": kind, "shape": list(array.shape), "sha256": digest}
+            for suffix, part in parts.items():
+                self._member(f"{name}{suffix}", part)
+        return name
+
+    def _member(self, name: str, array: Array) -> None:
+        info = zipfile.ZipInfo(f"{name}.npy", _EARLIEST)
+        info.compress_type = zipfile.ZIP_DEFLATED
+        with self._archive.open(info, "w", force_zip64=True) as file:
+            np.lib.format.write_array(file, np.asarray(array, order="C"), allow_pickle=False)
+
+    def finish(self, facts: Mapping[str, Any]) -> None:
+        """Writes what is left, and puts the file in its place. Raises: OSError."""
+        whole = {"format": FORMAT, **facts, "calls": [call.to_json() for call in self._calls], "arrays": self._rows}
+        text = json.dumps(whole, sort_keys=True).encode()
+        try:
+            self._member(_HEADER, np.frombuffer(text, np.uint8))
+            self._member(_SEAL, np.frombuffer(hashlib.sha256(text).digest(), np.uint8))
+            self._archive.close()
+            self._file.close()
+            mask = os.umask(0)
+            os.umask(mask)
+            self._part.chmod(0o666 & ~mask)  # mkstemp's file is the user's alone
+            self._part.replace(self._path)
+        except BaseException:
+            self.discard()
+            raise
+
+    def discard(self) -> None:
+        """Leaves nothing behind."""
+        with suppress(OSError, ValueError):
+            self._archive.close()
+        with suppress(OSError, ValueError):
+            self._file.close()
+        with suppress(OSError):
+            self._part.unlink()
+
+
+def _parts(array: Array) -> dict[str, Array]:
+    """The plain arrays that an array is written as, by the end of their names."""
+    if array.dtype != object:
+        return {"": array}
+    texts = [value.encode() if isinstance(value, str) else bytes(value) for value in array.ravel().tolist()]
+    offsets = np.cumsum([0, *map(len, texts)], dtype=np.int64)
+    return {"_bytes": np.frombuffer(b"".join(texts), np.uint8), "_offsets": offsets}
+
+
+def _digest(parts: Mapping[str, Array]) -> str:
+    found = hashlib.sha256()
+    for part in parts.values():
+        found.update(np.ascontiguousarray(part).data if part.size else b"")
+    return found.hexdigest()
+
+
+def read_recording(path: str | os.PathLike[str]) -> Recording:
+    """Reads and checks a recording. Raises: InputError, which says what is wrong; OSError."""
+    where = Path(path)
+    with _opened(where) as archive:
+        names = archive.namelist()
+        if f"{_HEADER}.npy" not in names or f"{_SEAL}.npy" not in names:
+            raise _refused(where, "it is no recording of minilite's: it has no member 'recording.npy'")
+        text = _read(where, archive, _HEADER, _MOST_HEADER).tobytes()
+        if hashlib.sha256(text).digest() != _read(where, archive, _SEAL, 64).tobytes():
+            raise _refused(where, "it was edited: its calls do not fit their seal")
+        recording = _parsed(where, text)
+        for name, row in recording.arrays.items():
+            suffixes = ("_bytes", "_offsets") if row["type"] == "strings" else ("",)
+            parts = {suffix: _read(where, archive, f"{name}{suffix}") for suffix in suffixes}
+            if _digest(parts) != row["sha256"] or not _fits(row, parts):
+                raise _refused(where, f"it was edited: array '{name}' does not fit its hash")
+    return recording
+
+
+def _fits(row: Mapping[str, Any], parts: Mapping[str, Array]) -> bool:
+    """Whether the plain arrays are of the type and shape that the calls rely on."""
+    if row["type"] != "strings":
+        return bool(parts[""].dtype.str == row["type"] and list(parts[""].shape) == row["shape"])
+    offsets, count = parts["_offsets"], int(np.prod(row["shape"], dtype=np.int64))
+    ordered = (
+        offsets.dtype == np.int64
+        and offsets.shape == (count + 1,)
+        and offsets[0] == 0
+        and (np.diff(offsets) >= 0).all()
+    )
+    return bool(ordered and parts["_bytes"].dtype == np.uint8 and offsets[-1] == parts["_bytes"].size)
+
+
+def _opened(path: Path) -> zipfile.ZipFile:
+    try:
+        return zipfile.ZipFile(path)
+    except _DAMAGED as error:
+        if isinstance(error, OSError) and error.errno != errno.EINVAL:
+            raise
+        with path.open("rb") as file:
+            start = file.read(4)
+        why = "it is truncated" if start == b"PK\x03\x04" else "it is no .npz"
+        raise _refused(path, why) from None
+
+
+def _read(path: Path, archive: zipfile.ZipFile, name: str, most: int = 1 << 62) -> Array:
+    """A member, if it has as many bytes as its array needs. Raises: InputError."""
+    try:
+        info = archive.getinfo(f"{name}.npy")
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise _refused(path, f"array '{name}' is compressed in a way that recordings are not")
+        with archive.open(info) as file:
+            version = np.lib.format.read_magic(file)
+            read_header = (
+                np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+            )
+            shape, _, dtype = read_header(file)
+            needed = int(np.prod(shape, dtype=np.float64)) * dtype.itemsize
+            if dtype.hasobject or needed > min(most, info.file_size):
+                raise _refused(path, f"array '{name}' has a size or a type that it cannot have")
+        with archive.open(info) as file:
+            array: Array = np.lib.format.read_array(file, allow_pickle=False)
+            return array
+    except InputError:
+        raise
+    except KeyError:
+        raise _refused(path, f"array '{name}' is missing") from None
+    except _DAMAGED as error:
+        raise _refused(path, f"array '{name}' is damaged: {' '.join(str(error).split())}") from None
+
+
+def _parsed(path: Path, text: bytes) -> Recording:
+    try:
+        facts = json.loads(text)
+        if facts["format"] != FORMAT:
+            raise _refused(path, f"its format is {facts['format']}, this version reads {FORMAT}")
+        calls = tuple(map(call_of, facts["calls"]))
+        for row in facts["arrays"].values():
+            if set(row) != {"type", "shape", "sha256"}:
+                message = "an array without type, shape and hash"
+                raise ValueError(message)
+        return Recording(
+            path,
+            str(facts["minilite"]),
+            str(facts["level"]),
+            str(facts["model"]),
+            int(facts["model_bytes"]),
+            dict(facts["options"]),
+            tuple(map(str, facts["custom_ops"])),
+            calls,
+            facts["arrays"],
+        )
+    except InputError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise _refused(path, f"it says what no recording says: {error}") from None

@@ -1,0 +1,283 @@
+"""Records the calls of an interpreter while they are made.
+
+While a recording is on, the interpreter's Sessions are of a class that notes each call; otherwise they are plain, so
+that recording costs nothing when it is off. Inputs that were written through views or bound arrays are found before
+each run, by what they hold.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from _thread import RLock
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from minilite._native.state import Shared
+from minilite.engine import pickling
+from minilite.engine.session import Session
+from minilite.errors import MiniliteError, StateError
+from minilite.format import builder
+from minilite.recording.calls import Call, keywords
+from minilite.recording.file import Writer
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Mapping
+    from types import TracebackType
+
+    from minilite._native.cancel import Cancel
+    from minilite.format.model import Array, Model
+
+
+class RecordedSession(Session):
+    """A Session whose calls are noted."""
+
+    recorder: Recorder
+    plain_invoke: Callable[[], None]
+
+    def ask(self, index: Any, size: Any) -> bool:
+        """As Session's; accepted shapes are noted."""
+        with self.recorder.lock:
+            accepted = super().ask(index, size)
+            if accepted:
+                self.recorder.note("resize", self, tensor=index, shape=tuple(map(int, size)))
+            return accepted
+
+    def allocate(self) -> None:
+        """As Session's; failures are noted too."""
+        self.recorder.attempt(Call("allocate", self._root), super().allocate)
+
+    def invoke(self, cancel: Cancel | None = None) -> None:
+        """As Session's; noted with what it computes."""
+        if cancel is None or not self.ready:
+            super().invoke(cancel)  # by `invoke_unchecked`, which is noted
+        else:
+            self.recorder.invoked(self, partial(self.state.run_until, cancel))
+
+    def set(self, index: int, value: Any) -> None:
+        """As Session's; noted with the array if it is accepted."""
+        with self.recorder.lock:
+            super().set(index, value)
+            self.recorder.note_set(self, index, value)
+
+    def bind(self, arrays: Mapping[int, Array | None]) -> None:
+        """As Session's; noted if all arrays are accepted."""
+        with self.recorder.lock:
+            super().bind(arrays)
+            for index, array in arrays.items():
+                self.recorder.note_bound(self, index, array)
+
+    def reset_variables(self) -> None:
+        """As Session's."""
+        with self.recorder.lock:
+            super().reset_variables()
+            self.recorder.note("reset_variables", self)
+
+    def close(self) -> None:
+        """As Session's."""
+        with self.recorder.lock:
+            super().close()
+            self.recorder.note("close", self)
+
+
+class RecordedShared(Shared):
+    """What Sessions share, with the one call of it noted."""
+
+    recorder: Recorder
+
+    def reset_resources(self) -> None:
+        """As Shared's."""
+        with self.recorder.lock:
+            super().reset_resources()
+            self.recorder.writer.add(Call("reset_resources"))
+
+
+class Recorder:
+    """A recording that is under way, from `with` to its end; then the file is written, also if an exception ended it,
+    but not after Ctrl-C. `Interpreter.recording` makes one."""
+
+    def __init__(self, interpreter: Any, path: str | os.PathLike[str]) -> None:
+        self._interpreter = interpreter
+        self._path = path
+        self.lock = RLock()
+        self.writer: Writer
+        self._known: dict[tuple[int, int], bytes] = {}  # a hash of what an input holds, as the recording says
+
+    def __enter__(self) -> Recorder:  # noqa: PYI034 - typing.Self came with Python 3.11
+        """Begins. Raises: StateError if a recording is on already, OSError."""
+        one = self._interpreter
+        with one._making:
+            if one._recorder is not None:
+                message = "a recording of this interpreter is under way: one at a time"
+                raise StateError(message)
+            self.writer = Writer(self._path)
+            try:
+                self._note_state()
+                one._recorder = self
+                for session in one._sessions.values():
+                    self.attach(session)
+            except BaseException:
+                self.writer.discard()
+                raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        """Ends it, and writes the file. Raises: OSError."""
+        one = self._interpreter
+        with self.lock, one._making:
+            one._recorder = None
+            for session in one._sessions.values():
+                self._detach(session)
+            if one._shared is not None:
+                one._shared.__class__ = Shared
+            if kind is not None and not issubclass(kind, Exception):
+                self.writer.discard()
+            else:
+                self.writer.finish(self._facts())
+
+    def attach(self, session: Session) -> None:
+        """Notes the calls of one more Session from here on."""
+        plain = session.invoke_unchecked
+        session.__class__ = RecordedSession
+        assert isinstance(session, RecordedSession)
+        session.recorder, session.plain_invoke = self, plain
+        session.invoke_unchecked = partial(self.invoked, session, plain)
+        shared = self._interpreter._shared
+        if shared is not None and not isinstance(shared, RecordedShared):
+            shared.__class__ = RecordedShared
+            assert isinstance(shared, RecordedShared)
+            shared.recorder = self
+
+    def _detach(self, session: Session) -> None:
+        if isinstance(session, RecordedSession):
+            session.invoke_unchecked = session.plain_invoke
+            plain: Session = session
+            plain.__class__ = Session
+
+    def _facts(self) -> dict[str, Any]:
+        from minilite import __version__
+
+        one = self._interpreter
+        digest, size = model_hash(one.model)
+        used = {node.op for graph in one.model.subgraphs for node in graph.nodes if node.custom}
+        plan = one.plan
+        return {
+            "minilite": __version__,
+            "level": plan.level if plan is not None and not one._options.reference else "",
+            "model": digest,
+            "model_bytes": size,
+            "options": keywords(one._options),
+            "custom_ops": sorted(used & set(one._options.custom_ops)),
+        }
+
+    # What was there before --------------------------------------------------------------------------------------------
+
+    def _note_state(self) -> None:
+        """Calls that bring a new interpreter to where this one is."""
+        graphs, early, kept = pickling.state_of(self._interpreter)
+        for index, shape in early.items():
+            self.writer.add(Call("resize", tensor=index, shape=tuple(shape)))
+        for number, (shapes, allocated, variables) in graphs.items():
+            session = self._interpreter._sessions[number]
+            for index, shape in shapes.items():
+                self.writer.add(Call("resize", number, index, tuple(shape)))
+            for index, binding in session._bound_requested.items():
+                self.note_bound(session, index, binding.array)
+            if allocated:
+                self.writer.add(Call("allocate", number))
+            for index, value in variables.items():
+                self.note_set(session, index, value)
+        resources, called = kept if kept is not None else ({}, [])
+        for number, (shape, kind, data) in resources.items():
+            array = self.writer.array(np.frombuffer(data, np.uint8))
+            self.writer.add(Call("resource", tensor=number, shape=shape, array=array, kind=kind))
+        for subgraph in called:
+            self.writer.add(Call("called_once", subgraph))
+
+    # Calls ------------------------------------------------------------------------------------------------------------
+
+    def note(self, call: str, session: Session, **more: Any) -> None:
+        """A call that went well."""
+        self.writer.add(Call(call, session._root, **more))
+
+    def attempt(self, call: Call, function: Callable[[], None]) -> None:
+        """Makes a call and notes it, with the error if it fails."""
+        with self.lock:
+            try:
+                function()
+            except Exception as error:
+                self.writer.add(_failed(call, error))
+                raise
+            self.writer.add(call)
+
+    def note_set(self, session: Session, index: int, value: Any) -> None:
+        """A tensor was set."""
+        array = value if isinstance(value, np.ndarray) else session.get(index)
+        name = self.writer.array(array.astype(object) if array.dtype.kind in "SU" else array)
+        self._known[session._root, index] = _key(array)
+        self.note("set", session, tensor=int(index), array=name)
+
+    def note_bound(self, session: Session, index: int, array: Array | None) -> None:
+        """An array stands in for a tensor, or no longer does."""
+        name = self.writer.array(array) if array is not None else ""
+        self.note("bind", session, tensor=int(index), array=name)
+
+    def invoked(self, session: Session, run: Callable[[], None]) -> None:
+        """Makes a run and notes it, with inputs that no call has set and with what came out."""
+        with self.lock:
+            call = Call("invoke", session._root, inputs=self._found(session))
+            try:
+                run()
+            except Exception as error:
+                self.writer.add(_failed(call, error))
+                raise
+            outputs = {}
+            for index in session.subgraph.outputs:
+                array = _value(session, index)
+                if array is not None:
+                    outputs[index] = self.writer.array(array)
+            self.writer.add(call._replace(outputs=outputs))
+
+    def _found(self, session: Session) -> dict[int, str]:
+        """Inputs that hold other values than the recording says."""
+        found = {}
+        for index in session.subgraph.inputs:
+            array = _value(session, index)
+            if array is None:
+                continue
+            key = _key(array)
+            if self._known.get((session._root, index)) != key:
+                self._known[session._root, index] = key
+                found[index] = self.writer.array(array)
+        return found
+
+
+def _value(session: Session, index: int) -> Array | None:
+    """A tensor's values; None if it has none, because nothing has set it or something was written over it."""
+    try:
+        return session.get(index)
+    except MiniliteError:
+        return None
+
+
+def _key(array: Array) -> bytes:
+    """Equal for equal arrays."""
+    data = repr(array.tolist()).encode() if array.dtype == object else np.ascontiguousarray(array).tobytes()
+    return hashlib.sha256(repr((array.dtype.str, array.shape)).encode() + data).digest()
+
+
+def _failed(call: Call, error: Exception) -> Call:
+    """The call with its error; the text only of our own, for others' may hold anything."""
+    return call._replace(error=type(error).__name__, text=str(error) if isinstance(error, MiniliteError) else "")
+
+
+def model_hash(model: Model) -> tuple[str, int]:
+    """SHA-256 and length of a model's bytes."""
+    file = model.file or builder.as_read(model).file
+    assert file is not None
+    data = bytes(file.data)
+    return hashlib.sha256(data).hexdigest(), len(data)

@@ -1,0 +1,364 @@
+"""Recordings: what they hold, that they replay, how the file is written, and which files are refused."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from built import accumulator, custom_chain, floats, relu_chain, texts
+
+import minilite
+from minilite._native.kernels import level_names
+from minilite.errors import InputError, KernelError, ShapeError, StateError
+from minilite.format.builder import ModelBuilder
+from minilite.format.dtypes import TensorType
+from minilite.format.quantization import Quantization
+from minilite.recording.file import read_recording
+
+DIGITS = Path(minilite.__file__).with_name("data") / "digits.tflite"
+
+
+def calls(path: Path) -> list[str]:
+    return [call.call for call in read_recording(path).calls]
+
+
+def int8_layers() -> bytes:
+    """x -> CONV_2D -> CONV_2D -> FULLY_CONNECTED, int8."""
+    builder, rng = ModelBuilder(), np.random.default_rng(1)
+    graph = builder.subgraph()
+    q = Quantization((0.02,), (3,))
+    x = graph.input("x", (1, 9, 9, 5), TensorType.INT8, quantization=q)
+    for number, depth in enumerate((5, 12)):
+        w = graph.constant(
+            f"w{number}",
+            rng.integers(-127, 128, (12, 3, 3, depth)).astype(np.int8),
+            quantization=Quantization((0.004,), (0,)),
+        )
+        x = graph.node(
+            "CONV_2D", [x, w, graph.constant(f"b{number}", np.zeros(12, np.int32))],
+            out=(f"y{number}", (1, 9, 9, 12), TensorType.INT8, q), options={"stride_w": 1, "stride_h": 1},
+        )  # fmt: skip
+    graph.output(x)
+    return builder.build()
+
+
+@pytest.mark.parametrize("level", level_names())
+@pytest.mark.parametrize("threads", [1, 2])
+def test_integers_replay_bit_equal_at_every_level(tmp_path: Path, level: str, threads: int) -> None:
+    interpreter = minilite.Interpreter(model_content=int8_layers())
+    rng = np.random.default_rng(2)
+    with interpreter.recording(tmp_path / "r.npz"):
+        for side in (9, 4, 9):
+            interpreter.run(rng.integers(-128, 128, (1, side, side, 5)).astype(np.int8))
+    found = minilite.replay(tmp_path / "r.npz", interpreter.model, level=level, num_threads=threads)
+    assert found.agrees
+    assert [row.difference is not None and row.difference.differing for row in found.rows] == [0, 0, 0]
+    assert [row.run for row in found.rows] == [1, 2, 3]
+    if level != level_names()[-1]:
+        assert "any difference of integers" in found.rule
+
+
+def test_floats_are_bit_equal_at_the_same_level_and_near_at_others(tmp_path: Path) -> None:
+    interpreter = minilite.Interpreter(str(DIGITS))
+    with interpreter.recording(tmp_path / "r.npz"):
+        interpreter.run(np.linspace(0, 1, 196, dtype=np.float32).reshape(1, 14, 14, 1))
+    same = minilite.replay(tmp_path / "r.npz", str(DIGITS), num_threads=2)
+    assert "both ran the same code" in same.rule
+    assert same.agrees
+    other = minilite.replay(tmp_path / "r.npz", str(DIGITS), level="scalar")
+    assert other.agrees
+    assert other.labels[1] == "minilite scalar, 1 thread"
+    beside = minilite.compare(tmp_path / "r.npz", str(DIGITS), level="scalar")
+    assert beside == other
+
+
+def test_every_call_is_recorded(tmp_path: Path) -> None:
+    interpreter = minilite.Interpreter(model_content=relu_chain())
+    bound = floats(1, -1, 1, -1)
+    with interpreter.recording(tmp_path / "r.npz"):
+        interpreter.resize_tensor_input(0, (3,))
+        interpreter.allocate_tensors()
+        interpreter.set_tensor(0, floats(1, -2, 3))
+        interpreter.invoke()
+        interpreter.resize_tensor_input(0, (4,))
+        interpreter.bind_tensor(0, bound)
+        interpreter.allocate_tensors()
+        interpreter.invoke()
+        bound[:] = 7  # which no call says
+        interpreter.invoke()
+        interpreter.bind_tensor(0, None)
+        interpreter.allocate_tensors()
+        interpreter.tensor(0)()[:] = -5
+        interpreter.invoke()
+        interpreter.reset_all_variables()
+    expected = [
+        "resize",
+        "allocate",
+        "set",
+        "invoke",
+        "resize",
+        "bind",
+        "allocate",
+        "invoke",
+        "invoke",
+        "bind",
+        "allocate",
+    ]
+    assert calls(tmp_path / "r.npz") == [*expected, "invoke", "reset_variables"]
+    found = minilite.replay(tmp_path / "r.npz", interpreter.model)
+    assert found.agrees
+    recording = read_recording(tmp_path / "r.npz")
+    outputs = [recording.array(call.outputs[3]).tolist() for call in recording.calls if call.call == "invoke"]
+    assert outputs == [[1, 0, 3], [1, 0, 1, 0], [7] * 4, [0] * 4]
+    interpreter.invoke()  # is plain again
+    assert type(interpreter._session()).__name__ == "Session"
+
+
+def test_what_was_there_before_is_part_of_it(tmp_path: Path) -> None:
+    """Resource variables, shapes, variables, inputs."""
+    interpreter = minilite.Interpreter(model_content=accumulator())
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(0, floats(1, 2, 3, 4))
+    interpreter.invoke()
+    with interpreter.recording(tmp_path / "r.npz"):
+        interpreter.invoke()
+        interpreter.reset_resources()
+        interpreter.invoke()
+    assert calls(tmp_path / "r.npz") == ["allocate", "resource", "called_once", "invoke", "reset_resources", "invoke"]
+    found = minilite.replay(tmp_path / "r.npz", interpreter.model)
+    assert found.agrees
+    recording = read_recording(tmp_path / "r.npz")
+    sums = [recording.array(name).tolist() for call in recording.calls for name in call.outputs.values()]
+    assert sums == [[2, 4, 6, 8], [1, 2, 3, 4]]
+
+
+def test_signatures_are_recorded(tmp_path: Path) -> None:
+    builder = ModelBuilder()
+    for name, op in (("first", "RELU"), ("second", "NEG")):
+        graph = builder.subgraph(name)
+        x = graph.input("x", (2,))
+        y = graph.node(op, [x], out=("y", (2,)))
+        graph.output(y)
+        builder.signature(
+            name, {"x": x}, {"y": y}, len(builder._subgraphs) - 1 if hasattr(builder, "_subgraphs") else None
+        )
+    interpreter = minilite.Interpreter(model_content=builder.build())
+    early = interpreter.get_signature_runner("first")
+    with interpreter.recording(tmp_path / "r.npz"):
+        early(x=floats(1, -1))
+        interpreter.get_signature_runner("second")(x=floats(1, -1))  # whose session begins here
+    found = minilite.replay(tmp_path / "r.npz", interpreter.model)
+    assert [(row.subgraph, row.op) for row in found.rows] == [(0, "RELU"), (1, "NEG")]
+    assert found.agrees
+
+
+def test_strings_are_bytes_and_offsets(tmp_path: Path) -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x = graph.input("x", (3,), TensorType.STRING)
+    i = graph.constant("i", np.array([2, 0], np.int32))
+    graph.output(graph.node("GATHER", [x, i], out=("y", (2,), TensorType.STRING)))
+    interpreter = minilite.Interpreter(model_content=builder.build())
+    with interpreter.recording(tmp_path / "r.npz"):
+        interpreter.run(texts(b"a\0", "ä", b""))
+    with np.load(tmp_path / "r.npz", allow_pickle=False) as archive:
+        assert archive["a0_bytes"].tobytes() == b"a\0" + "ä".encode()
+        assert archive["a0_offsets"].tolist() == [0, 2, 4, 4]
+        assert all(archive[name].dtype != object for name in archive.files)
+    assert minilite.replay(tmp_path / "r.npz", interpreter.model).agrees
+
+
+def test_failures_are_recorded_and_fail_again(tmp_path: Path) -> None:
+    interpreter = minilite.Interpreter(str(DIGITS))
+    with pytest.raises(ShapeError), interpreter.recording(tmp_path / "r.npz"):  # noqa: PT012
+        interpreter.run(np.zeros((1, 8, 8, 1), np.float32))
+        interpreter.resize_tensor_input(0, (1, 8, 8, 3))
+        interpreter.allocate_tensors()
+    call = read_recording(tmp_path / "r.npz").calls[-1]
+    assert (call.call, call.error) == ("allocate", "ShapeError")
+    assert "filter depth 1" in call.text
+    assert minilite.replay(tmp_path / "r.npz", str(DIGITS)).agrees
+
+    def boom(_: Any, x: Any) -> Any:
+        if x[0] > 0:
+            raise OSError("/home/somebody/secret.txt")
+        return x
+
+    custom = minilite.Interpreter(model_content=custom_chain("Boom"), custom_ops={"Boom": boom})
+    with pytest.raises(OSError, match="secret"), custom.recording(tmp_path / "c.npz"):  # noqa: PT012
+        custom.run(floats(-1, 0, 0, 0))
+        custom.run(floats(1, 0, 0, 0))
+    assert b"somebody" not in (tmp_path / "c.npz").read_bytes()
+    assert minilite.replay(tmp_path / "c.npz", custom.model, custom_ops={"Boom": boom}).agrees
+    healed = minilite.replay(tmp_path / "c.npz", custom.model, custom_ops={"Boom": lambda _, x: x})
+    assert not healed.agrees
+    assert healed.first is not None
+    assert healed.first.note == "invoke: OSError when recorded, no error now"
+    with pytest.raises(InputError, match="needs the custom operators Boom"):
+        minilite.replay(tmp_path / "c.npz", custom.model)
+
+
+def test_another_answer_is_seen(tmp_path: Path) -> None:
+    custom = minilite.Interpreter(model_content=custom_chain("F"), custom_ops={"F": lambda _, x: x + 1})
+    with custom.recording(tmp_path / "r.npz"):
+        custom.run(floats(1, 2, 3, 4))
+    found = minilite.replay(tmp_path / "r.npz", custom.model, custom_ops={"F": lambda _, x: x + (x > 3)})
+    assert not found.agrees
+    assert found.first is not None
+    assert found.first.where == "run 1, subgraph 0, node 1 (RELU 'z')"
+
+
+def test_no_path_is_inside_and_no_time(tmp_path: Path) -> None:
+    shutil.copy(DIGITS, tmp_path / "private-name.tflite")
+    for name in ("a.npz", "b.npz"):
+        interpreter = minilite.Interpreter(str(tmp_path / "private-name.tflite"))
+        with interpreter.recording(tmp_path / name):
+            interpreter.run(np.zeros((1, 8, 8, 1), np.float32))
+    whole = (tmp_path / "a.npz").read_bytes()
+    assert whole == (tmp_path / "b.npz").read_bytes()
+    with np.load(tmp_path / "a.npz") as archive:
+        said = archive["recording"].tobytes().decode()
+    assert "private" not in said
+    assert str(tmp_path) not in said
+    assert json.loads(said)["model"] == hashlib.sha256(DIGITS.read_bytes()).hexdigest()
+
+
+def test_it_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "r.npz"
+    path.write_bytes(b"before")
+    interpreter = minilite.Interpreter(model_content=relu_chain())
+    with pytest.raises(KeyboardInterrupt), interpreter.recording(path):  # noqa: PT012
+        interpreter.run(floats(1, 2, 3, 4))
+        assert path.read_bytes() == b"before"
+        raise KeyboardInterrupt
+    assert [each.name for each in tmp_path.iterdir()] == ["r.npz"]
+    assert path.read_bytes() == b"before"
+    with interpreter.recording(path):
+        with pytest.raises(StateError, match="one at a time"), interpreter.recording(tmp_path / "second.npz"):
+            pass
+        interpreter.run(floats(1, 2, 3, 4))
+    assert [each.name for each in tmp_path.iterdir()] == ["r.npz"]
+    assert minilite.replay(path, interpreter.model).agrees
+    with pytest.raises(FileNotFoundError), interpreter.recording(tmp_path / "no" / "r.npz"):
+        pass
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> Path:
+    interpreter = minilite.Interpreter(model_content=relu_chain())
+    with interpreter.recording(tmp_path / "r.npz"):
+        interpreter.run(floats(1, 2, 3, 4))
+    return tmp_path / "r.npz"
+
+
+def test_truncated_recordings_are_refused(recorded: Path) -> None:
+    whole = recorded.read_bytes()
+    for length in range(0, len(whole), 7):
+        recorded.write_bytes(whole[:length])
+        with pytest.raises(InputError, match=r"truncated|no \.npz"):
+            minilite.replay(recorded, relu_chain())
+
+
+def test_damaged_recordings_are_refused_or_equal(recorded: Path) -> None:
+    """A bit of any byte: what zip does not use may change."""
+    whole = bytearray(recorded.read_bytes())
+    refused = 0
+    for at in range(0, len(whole), 5):
+        changed = bytearray(whole)
+        changed[at] ^= 0x10
+        recorded.write_bytes(changed)
+        try:
+            assert minilite.replay(recorded, relu_chain()).agrees
+        except InputError:
+            refused += 1
+    assert refused > len(whole) // 10
+
+
+def rewritten(path: Path, change: Any, *, seal: bool = False) -> None:
+    """The recording with other members, by a program that knows zip; with the right seal if `seal`."""
+    with np.load(path) as archive:
+        members = {name: archive[name] for name in archive.files}
+    change(members)
+    if seal:
+        members["seal"] = np.frombuffer(hashlib.sha256(members["recording"].tobytes()).digest(), np.uint8)
+    with zipfile.ZipFile(path, "w") as archive_:
+        for name, array in members.items():
+            with archive_.open(f"{name}.npy", "w") as file:
+                np.lib.format.write_array(file, array)
+
+
+def said(members: dict[str, Any], **facts: Any) -> None:
+    whole = json.loads(members["recording"].tobytes()) | facts
+    members["recording"] = np.frombuffer(json.dumps(whole).encode(), np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("change", "seal", "words"),
+    [
+        (lambda m: m.update(a0=m["a0"] + 1), False, "edited: array 'a0' does not fit its hash"),
+        (lambda m: m.update(a0=m["a0"].reshape(2, 2)), False, "edited: array 'a0'"),
+        (lambda m: m.pop("a0"), False, "array 'a0' is missing"),
+        (lambda m: said(m, level="scalar"), False, "edited: its calls do not fit their seal"),
+        (lambda m: m.pop("seal"), False, "it is no recording of minilite's"),
+        (lambda m: said(m, format=2), True, "its format is 2, this version reads 1"),
+        (lambda m: said(m, calls=[{"call": "system"}]), True, "a call that does not exist"),
+        (lambda m: said(m, calls=[{"call": "set", "path": "x"}]), True, "a call with 'path'"),
+        (lambda m: said(m, calls=[{"call": "set", "tensor": "x"}]), True, "a call whose 'tensor' is 'x'"),
+        (
+            lambda m: said(m, calls=[{"call": "allocate"}, {"call": "set", "tensor": 0, "array": "a9"}]),
+            True,
+            "'a9', which is missing",
+        ),
+        (lambda m: said(m, calls=[{"call": "resize", "tensor": 99, "shape": [1]}]), True, "99"),
+        (lambda m: said(m, calls=[{"call": "allocate", "subgraph": 5}]), True, "5"),
+        (lambda m: said(m, options={"planner": "x"}), True, "planner is 'x'"),
+        (lambda m: said(m, options={"nonsense": 1}), True, "nonsense"),
+        (lambda m: said(m, model="00"), True, "is a recording of another model"),
+    ],
+)
+def test_edited_and_foreign_recordings_are_refused(recorded: Path, change: Any, seal: bool, words: str) -> None:
+    rewritten(recorded, change, seal=seal)
+    with pytest.raises(InputError, match=words):
+        minilite.replay(recorded, relu_chain())
+
+
+def test_a_size_that_a_member_cannot_have_is_refused(recorded: Path) -> None:
+    def bomb(members: dict[str, Any]) -> None:
+        members["a0"] = np.zeros(1, np.uint8)
+
+    rewritten(recorded, bomb)
+    whole = recorded.read_bytes()
+    assert b"'shape': (1,)" in whole
+    with zipfile.ZipFile(recorded) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    files["a0.npy"] = files["a0.npy"].replace(b"'shape': (1,), }         ", b"'shape': (1 << 40,), }   "[:25])
+    files["a0.npy"] = files["a0.npy"].replace(b"(1 << 40,)", b"(99999999)")
+    with zipfile.ZipFile(recorded, "w") as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+    with pytest.raises(InputError, match="a0"):
+        minilite.replay(recorded, relu_chain())
+
+
+def test_threads_may_go_on_while_it_records(tmp_path: Path) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    interpreter = minilite.Interpreter(model_content=relu_chain())
+    interpreter.allocate_tensors()
+
+    def one(number: int) -> None:
+        try:
+            interpreter.set_tensor(0, floats(*[number] * 4))
+            interpreter.invoke()
+        except (StateError, KernelError):
+            pass
+
+    with interpreter.recording(tmp_path / "r.npz"), ThreadPoolExecutor(4) as pool:
+        list(pool.map(one, range(40)))
+    assert minilite.replay(tmp_path / "r.npz", interpreter.model).agrees
