@@ -122,6 +122,8 @@ class Interpreter:
             level=level,
         )
         self._begin(options.read(model_path, model_content, load), wanted)
+        if "minilite.litert.metrics" in sys.modules:  # who has not imported it has not put a counter in its place
+            self._metrics.increase_counter_interpreter_creation()
 
     def _begin(self, model: Model, wanted: options.Options) -> None:
         if not model.subgraphs:
@@ -138,8 +140,6 @@ class Interpreter:
         self._early_shapes: dict[int, Shape] = {}
         self._described: dict[tuple[int, int], Description] = {}
         self._recorder: Recorder | None = None
-        if "minilite.litert.metrics" in sys.modules:  # who has not imported it has not put a counter in its place
-            self._metrics.increase_counter_interpreter_creation()
 
     # Sessions ---------------------------------------------------------------------------------------------------------
 

@@ -159,14 +159,14 @@ class Recorder:
             plain.__class__ = Session
 
     def _facts(self) -> dict[str, Any]:
-        from minilite import __version__
+        from importlib.metadata import version  # long to import
 
         one = self._interpreter
         digest, size = model_hash(one.model)
         used = {node.op for graph in one.model.subgraphs for node in graph.nodes if node.custom}
         plan = one.plan
         return {
-            "minilite": __version__,
+            "minilite": version("minilite"),
             "level": plan.level if plan is not None and not one._options.reference else "",
             "model": digest,
             "model_bytes": size,

@@ -187,7 +187,7 @@ def test_failures_are_recorded_and_fail_again(tmp_path: Path) -> None:
 
     def boom(_: Any, x: Any) -> Any:
         if x[0] > 0:
-            raise OSError("/home/somebody/secret.txt")
+            raise OSError("~somebody/secret.txt")
         return x
 
     custom = minilite.Interpreter(model_content=custom_chain("Boom"), custom_ops={"Boom": boom})
@@ -223,10 +223,10 @@ def test_no_path_is_inside_and_no_time(tmp_path: Path) -> None:
     whole = (tmp_path / "a.npz").read_bytes()
     assert whole == (tmp_path / "b.npz").read_bytes()
     with np.load(tmp_path / "a.npz") as archive:
-        said = archive["recording"].tobytes().decode()
-    assert "private" not in said
-    assert str(tmp_path) not in said
-    assert json.loads(said)["model"] == hashlib.sha256(DIGITS.read_bytes()).hexdigest()
+        header = archive["recording"].tobytes().decode()
+    assert "private" not in header
+    assert str(tmp_path) not in header
+    assert json.loads(header)["model"] == hashlib.sha256(DIGITS.read_bytes()).hexdigest()
 
 
 def test_it_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
@@ -293,7 +293,7 @@ def rewritten(path: Path, change: Any, *, seal: bool = False) -> None:
                 np.lib.format.write_array(file, array)
 
 
-def said(members: dict[str, Any], **facts: Any) -> None:
+def telling(members: dict[str, Any], **facts: Any) -> None:
     whole = json.loads(members["recording"].tobytes()) | facts
     members["recording"] = np.frombuffer(json.dumps(whole).encode(), np.uint8)
 
@@ -304,22 +304,22 @@ def said(members: dict[str, Any], **facts: Any) -> None:
         (lambda m: m.update(a0=m["a0"] + 1), False, "edited: array 'a0' does not fit its hash"),
         (lambda m: m.update(a0=m["a0"].reshape(2, 2)), False, "edited: array 'a0'"),
         (lambda m: m.pop("a0"), False, "array 'a0' is missing"),
-        (lambda m: said(m, level="scalar"), False, "edited: its calls do not fit their seal"),
+        (lambda m: telling(m, level="scalar"), False, "edited: its calls do not fit their seal"),
         (lambda m: m.pop("seal"), False, "it is no recording of minilite's"),
-        (lambda m: said(m, format=2), True, "its format is 2, this version reads 1"),
-        (lambda m: said(m, calls=[{"call": "system"}]), True, "a call that does not exist"),
-        (lambda m: said(m, calls=[{"call": "set", "path": "x"}]), True, "a call with 'path'"),
-        (lambda m: said(m, calls=[{"call": "set", "tensor": "x"}]), True, "a call whose 'tensor' is 'x'"),
+        (lambda m: telling(m, format=2), True, "its format is 2, this version reads 1"),
+        (lambda m: telling(m, calls=[{"call": "system"}]), True, "a call that does not exist"),
+        (lambda m: telling(m, calls=[{"call": "set", "path": "x"}]), True, "a call with 'path'"),
+        (lambda m: telling(m, calls=[{"call": "set", "tensor": "x"}]), True, "a call whose 'tensor' is 'x'"),
         (
-            lambda m: said(m, calls=[{"call": "allocate"}, {"call": "set", "tensor": 0, "array": "a9"}]),
+            lambda m: telling(m, calls=[{"call": "allocate"}, {"call": "set", "tensor": 0, "array": "a9"}]),
             True,
             "'a9', which is missing",
         ),
-        (lambda m: said(m, calls=[{"call": "resize", "tensor": 99, "shape": [1]}]), True, "99"),
-        (lambda m: said(m, calls=[{"call": "allocate", "subgraph": 5}]), True, "5"),
-        (lambda m: said(m, options={"planner": "x"}), True, "planner is 'x'"),
-        (lambda m: said(m, options={"nonsense": 1}), True, "nonsense"),
-        (lambda m: said(m, model="00"), True, "is a recording of another model"),
+        (lambda m: telling(m, calls=[{"call": "resize", "tensor": 99, "shape": [1]}]), True, "99"),
+        (lambda m: telling(m, calls=[{"call": "allocate", "subgraph": 5}]), True, "5"),
+        (lambda m: telling(m, options={"planner": "x"}), True, "planner is 'x'"),
+        (lambda m: telling(m, options={"nonsense": 1}), True, "nonsense"),
+        (lambda m: telling(m, model="00"), True, "is a recording of another model"),
     ],
 )
 def test_edited_and_foreign_recordings_are_refused(recorded: Path, change: Any, seal: bool, words: str) -> None:
