@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     from minilite.inputs import Reading
     from minilite.report.html import Profiled, Section
 
-_RUNS, _SECONDS = 10, 1.0
-"""Timed runs where nobody says how many, and what they may take together."""
+_RUNS, _SECONDS, _PATIENCE = 10, 1.0, 1.5
+"""Timed runs where nobody says how many, what they may take together, and how long the first is waited for."""
 
 
 def add_parser(commands: Any) -> None:
@@ -103,21 +104,31 @@ def execute(options: argparse.Namespace) -> None:
 
 
 def _profiled(interpreter: Interpreter, options: argparse.Namespace) -> Profiled | None:
-    """The times of the nodes; None, said on stderr, where the model refuses to run on these inputs."""
+    """The times of the nodes; None, which stderr explains, if the model refuses to run on these inputs, or if a run
+    takes long and nobody has said how many."""
+    from minilite import Cancel
     from minilite.report.html import Profiled
     from minilite.report.profile import Peaks, node_times
 
     plan = interpreter.plan
     assert plan is not None
+    token = Cancel()
+    timer = threading.Timer(_PATIENCE, token.cancel)
+    timer.daemon = True
     try:
         started = time.perf_counter()
-        interpreter.invoke()
+        if options.runs is None:
+            timer.start()
+        interpreter.invoke(cancel=token)
         spent = time.perf_counter() - started
         runs = options.runs or max(1, min(_RUNS, int(_SECONDS / spent)))
         times = node_times(interpreter._session(), progress(range(runs), "run"))
     except MiniliteError as error:
-        sys.stderr.write(f"minilite: not timed: {' '.join(str(error).split())}\n")
+        late = f"a run takes more than {_PATIENCE} s; --runs 1 times one" if token.cancelled else None
+        sys.stderr.write(f"minilite: not timed: {late or ' '.join(str(error).split())}\n")
         return None
+    finally:
+        timer.cancel()
     return Profiled(times, runs, options.threads or 1, Peaks(plan.level))
 
 

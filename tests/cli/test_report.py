@@ -179,6 +179,23 @@ def test_a_model_that_cannot_run_on_random_values_is_shown_untimed(tmp_path: Pat
     assert "Not timed" in (tmp_path / "gather.html").read_text(encoding="utf-8")
 
 
+def test_a_run_that_takes_long_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("minilite.cli.report._PATIENCE", 0.01)
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x = graph.input("x", (1, 1024, 1024))
+    for at in range(60):
+        x = graph.node("BATCH_MATMUL", [x, x], out=(f"y{at}", (1, 1024, 1024)))
+    graph.output(x)
+    (tmp_path / "slow.tflite").write_bytes(builder.build())
+    text = written(tmp_path / "out.html", str(tmp_path / "slow.tflite"))
+    assert capsys.readouterr().err == "minilite: not timed: a run takes more than 0.01 s; --runs 1 times one\n"
+    assert "Not timed" in text
+    assert len(data_of(text)["records"]) > 2
+
+
 def test_closed_pipe(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "minilite", "report", DIGITS, "--runs", "0", "-o", "-"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
