@@ -7,6 +7,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from minilite.cli import compare, completion, inspect, plan, profile, replay, report, run, stand_in
@@ -61,6 +62,10 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
         parser.error(f"takes a command: {', '.join(parsers())}; minilite --help says what they do")
     if given and given[0].endswith(".tflite"):
         parser.error(f"{given[0]} stands where a command is wanted: minilite run {given[0]}")
+    if given[0] not in parsers() and not given[0].startswith("-"):
+        near = get_close_matches(given[0], parsers(), 1)
+        hint = f", did you mean {near[0]}?" if near else f": there are {', '.join(parsers())}"
+        parser.error(f"there is no command '{given[0]}'{hint}")
     options, rest = parser.parse_known_args(given)
     if rest and (not hasattr(options, "data") or any(text.startswith("-") and text != "-" for text in rest)):
         parser.error(f"unrecognized arguments: {' '.join(rest)}")

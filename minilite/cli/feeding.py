@@ -44,6 +44,15 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", metavar="N", type=arguments.natural, help="of the random inputs (default: 0)")
 
 
+def one_by_one(interpreter: Interpreter, options: argparse.Namespace) -> list[str]:
+    """Several files for a model of one input, each of which is a run; none where there is one, or they are named."""
+    values = [*options.data, *options.input]
+    if len(interpreter.get_input_details()) != 1 or len(values) < 2:
+        return []
+    named = any(arguments.split_name(interpreter, text)[0] is not None for text in values)
+    return [] if named or "-" in values else values
+
+
 def read_inputs(interpreter: Interpreter, options: argparse.Namespace) -> dict[int, Reading]:
     """The values from the given files, by tensor number. Raises: UsageError, InputError."""
     from minilite.inputs import Feed, load_input

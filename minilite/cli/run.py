@@ -13,6 +13,7 @@ import numpy as np
 
 from minilite.cli import arguments, digits, feeding
 from minilite.cli.arguments import UsageError
+from minilite.cli.found import Found, add_options, draw, found_in
 from minilite.cli.output import print_json, width
 from minilite.cli.writing import check_target, write_outputs
 from minilite.engine.mismatch import given_shapes
@@ -28,17 +29,22 @@ from minilite.report.results import (
     is_ranked,
     labels_of,
     output_facts,
+    ranking,
     ranking_text,
     values_text,
 )
 from minilite.text import count, wrapped
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from minilite.inputs import Reading
 
 _RESOLVERS = {"default": OpResolverType.AUTO, "reference": OpResolverType.BUILTIN_REF}
 _TOP = 5
 _MODEL_ONLY = (
+    "draw",
+    "min_score",
     "data",
     "input",
     "shape",
@@ -95,6 +101,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--record", metavar="FILE.npz", type=Path, help="write every call and its arrays to a file, for minilite replay"
     )
+    add_options(parser)
     arguments.add_threads(parser)
     arguments.add_level(parser)
     parser.add_argument("--resolver", choices=_RESOLVERS, help="reference: every node runs in numpy (default: default)")
@@ -110,25 +117,43 @@ def execute(options: argparse.Namespace) -> None:
         return
     for name in _MODEL_ONLY:
         if getattr(options, name) not in (None, []):
-            message = f"--{name} goes with a MODEL: the embedded model brings its own images"
+            message = f"--{name.replace('_', '-')} goes with a MODEL: the embedded model brings its own images"
             raise UsageError(message)
     digits.run(options.planner, options.threads, options.repeat, as_json=options.json)
 
 
+class Ran(NamedTuple):
+    """A run, or several on the same inputs."""
+
+    given: dict[int, Reading]
+    outputs: list[Output]
+    times: Times
+    found: Found | None
+
+
 def run_model(options: argparse.Namespace) -> None:
-    """Runs any model, on the given inputs or on random values."""
+    """Runs any model, on the given inputs or on random values; on several files for one input, one after another."""
     started = time.perf_counter()
     interpreter = _interpreter(options)
-    loaded = time.perf_counter()
+    loaded = time.perf_counter() - started
+    files = feeding.one_by_one(interpreter, options)
+    if files:
+        _run_each(interpreter, options, files, loaded)
+        return
     if options.out is not None:
         check_target(options.out, len(interpreter.model.subgraphs[0].outputs))
     with interpreter.recording(options.record) if options.record is not None else nullcontext():
-        _run(interpreter, options, loaded - started)
-    if options.record is not None:
-        print(f"wrote {options.record}", file=sys.stderr if options.json else sys.stdout)
+        ran = _run(interpreter, options, loaded)
+    if options.json:
+        print_json(_facts(interpreter, options, ran))
+    else:
+        _print(interpreter, options, ran)
+    written = write_outputs(options.out, ran.outputs) if options.out is not None else []
+    recorded = [options.record] if options.record is not None else []
+    _tell_written(options, [*recorded, *written, *_drawn(options, ran)])
 
 
-def _run(interpreter: Interpreter, options: argparse.Namespace, load_seconds: float) -> None:
+def _run(interpreter: Interpreter, options: argparse.Namespace, loaded: float) -> Ran:
     given = feeding.read_inputs(interpreter, options)
     arguments.resize(interpreter, options.shape)
     for index, reading in given.items():
@@ -137,15 +162,61 @@ def _run(interpreter: Interpreter, options: argparse.Namespace, load_seconds: fl
     _allocate(interpreter, given)
     allocated = time.perf_counter()
     feeding.set_inputs(interpreter, given, options.seed or 0)
-    times = Times(load_seconds, allocated - allocating, _timed(interpreter, options.repeat))
+    times = Times(loaded, allocated - allocating, _timed(interpreter, options.repeat))
     outputs = _outputs(interpreter, options)
-    if options.json:
-        print_json(_facts(interpreter, options, given, outputs, times))
-    else:
-        _print(interpreter, options, given, outputs, times)
+    return Ran(given, outputs, times, found_in(interpreter.model, outputs, given, options))
+
+
+def _run_each(interpreter: Interpreter, options: argparse.Namespace, files: list[str], loaded: float) -> None:
+    """A line, or an item of JSON, for each file. Raises: UsageError."""
     if options.out is not None:
-        for path in write_outputs(options.out, outputs):
-            print(f"wrote {path}", file=sys.stderr if options.json else sys.stdout)
+        message = f"--out {options.out}: goes with one file, {len(files)} are given"
+        raise UsageError(message)
+    if options.draw is not None and options.draw.suffix:
+        message = f"--draw {options.draw}: must be a folder, as {len(files)} files are given"
+        raise UsageError(message)
+    rows: list[list[str]] = []
+    facts: list[dict[str, Any]] = []
+    written = [options.record] if options.record is not None else []
+    with interpreter.recording(options.record) if options.record is not None else nullcontext():
+        for file in files:
+            own = argparse.Namespace(**{**vars(options), "data": [file], "input": []})
+            ran = _run(interpreter, own, loaded)
+            facts.append({"file": file, **_facts(interpreter, own, ran)})
+            rows.append([file, _summary(ran, options.top), duration(float(np.median(ran.times.runs)))])
+            written += _drawn(own, ran)
+    if options.json:
+        print_json({"model": options.model, "files": facts})
+    else:
+        nodes = count(len(interpreter.model.subgraphs[0].nodes), "node")
+        print(wrapped(f"{Path(options.model).name}: {nodes}, {count(len(files), 'file')}", width()))
+        print(table(["file", "result", "time"], rows, width=width()))
+    _tell_written(options, written)
+
+
+def _summary(ran: Ran, top: int | None) -> str:
+    """What came out, in a few words: objects, else the best classes, else the first values of the first output."""
+    if ran.found is not None:
+        return ran.found.line()
+    for output in ran.outputs:
+        if is_ranked(output, top):
+            best = ranking(output, top or 3)[0]
+            return ", ".join(f"{one['label'] or one['class']} {one['score']:.3g}" for one in best)
+    return values_text(ran.outputs[0]) if ran.outputs else ""
+
+
+def _drawn(options: argparse.Namespace, ran: Ran) -> list[Path]:
+    """The picture with what was found in it, if that is wanted. Raises: InputError."""
+    if options.draw is None or ran.found is None:
+        return []
+    sources = [text.partition("=")[2] or text for text in [*options.data, *options.input]]
+    pictures = [source for source, reading in zip(sources, ran.given.values(), strict=False) if reading.size]
+    return [draw(ran.found, pictures[0], options.draw)]
+
+
+def _tell_written(options: argparse.Namespace, paths: Sequence[Path]) -> None:
+    for path in paths:
+        print(f"wrote {path}", file=sys.stderr if options.json else sys.stdout)
 
 
 def _interpreter(options: argparse.Namespace) -> Interpreter:
@@ -205,11 +276,9 @@ def _outputs(interpreter: Interpreter, options: argparse.Namespace) -> list[Outp
 def _facts(
     interpreter: Interpreter,
     options: argparse.Namespace,
-    given: dict[int, Reading],
-    outputs: list[Output],
-    times: Times,
+    ran: Ran,
 ) -> dict[str, Any]:
-    graph, plan = interpreter.model.subgraphs[0], interpreter.plan
+    graph, plan, given, times = interpreter.model.subgraphs[0], interpreter.plan, ran.given, ran.times
     inputs = [
         {
             "name": detail["name"],
@@ -226,7 +295,8 @@ def _facts(
         "nodes": len(graph.nodes),
         "tensors": len(graph.tensors),
         "inputs": inputs,
-        "outputs": [output_facts(output, options.top) for output in outputs],
+        "outputs": [output_facts(output, options.top) for output in ran.outputs],
+        **({} if ran.found is None else {"detections": ran.found.facts()}),
         "seconds": {"load": times.load, "allocate": times.allocate, "runs": times.runs},
         "arena_bytes": plan.arena_bytes if plan is not None else 0,
         "lower_bound": plan.lower_bound if plan is not None else 0,
@@ -236,10 +306,9 @@ def _facts(
 def _print(
     interpreter: Interpreter,
     options: argparse.Namespace,
-    given: dict[int, Reading],
-    outputs: list[Output],
-    times: Times,
+    ran: Ran,
 ) -> None:
+    given, outputs, times = ran.given, ran.outputs, ran.times
     graph = interpreter.model.subgraphs[0]
     head = f"{Path(options.model).name}: {count(len(graph.nodes), 'node')}, {count(len(graph.tensors), 'tensor')}"
     print(wrapped(head, width()))
@@ -248,8 +317,10 @@ def _print(
     for index, reading in given.items():
         if reading.note:
             print(wrapped(f"input '{cut(graph.tensors[index].name)}': {reading.note}", width()))
+    if ran.found is not None:
+        print(ran.found.text())
     for output in outputs:
-        if is_ranked(output, options.top):
+        if ran.found is None and is_ranked(output, options.top):
             print(ranking_text(output, options.top or _TOP, width()))
     which = f"median of {len(times.runs)}" if len(times.runs) > 1 else "first run"
     print(f"time {duration(float(np.median(times.runs)))} ({which})")

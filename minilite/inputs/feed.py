@@ -27,6 +27,10 @@ class Reading(NamedTuple):
 
     array: Array
     note: str
+    size: tuple[int, int] | None = None
+    """Of a picture: its width and height in pixels."""
+    seen: tuple[int, int] | None = None
+    """Of a picture: the width and height that it was fitted to."""
 
 
 class Feed(NamedTuple):

@@ -72,7 +72,7 @@ def _layout(shape: Shape) -> Layout | None:
 def read_image(data: bytes, name: str, feed: Feed) -> Reading:
     """An image file's bytes for the tensor, brought to its height and width as `feed.fit` says. Raises: InputError."""
     wanted = layout(feed)
-    image = _opened(data, name)
+    image = opened(data, name)
     size, mode = image.size, image.mode
     width = wanted.width if wanted.width > 0 else size[0]
     height = wanted.height if wanted.height > 0 else size[1]
@@ -83,7 +83,7 @@ def read_image(data: bytes, name: str, feed: Feed) -> Reading:
         done.append(how)
     pixels = np.asarray(image, np.uint8).reshape(height, width, wanted.channels)
     made = feed.of_pixels(pixels)
-    return Reading(wanted.arranged(made.array), ", ".join([*done, *filter(None, [made.note])]))
+    return Reading(wanted.arranged(made.array), ", ".join([*done, *filter(None, [made.note])]), size, (width, height))
 
 
 def _fitted(image: Any, size: tuple[int, int], fit: Fit) -> tuple[Any, str]:
@@ -105,7 +105,7 @@ def _fitted(image: Any, size: tuple[int, int], fit: Fit) -> tuple[Any, str]:
     return padded, f"padded with black, {how}"
 
 
-def _opened(data: bytes, name: str) -> Any:
+def opened(data: bytes, name: str) -> Any:
     """The image, upright, with 8 bits per channel. Raises: InputError."""
     try:
         from PIL import Image, ImageOps

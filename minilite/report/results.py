@@ -130,9 +130,12 @@ def is_ranked(output: Output, top: int | None) -> bool:
 
 
 def values_text(output: Output) -> str:
-    """The first values, or their labels."""
+    """The first values, or their labels; of many scores in a row the greatest, too."""
     values = output.values.ravel()
     more = " ..." if values.size > SHOWN else ""
+    if more and output.classes == values.size and not output.labels.of_values and not np.isnan(values).all():
+        best = int(np.nanargmax(values))
+        more = f" ..., greatest {_value(values[best].item(), output.tensor.type)} at {best}"
     if output.labels.of_values:
         return ", ".join(_value_labels(output)[:SHOWN]) + more
     return " ".join(_value(value, output.tensor.type) for value in values[:SHOWN].tolist()) + more

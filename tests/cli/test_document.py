@@ -27,8 +27,8 @@ BLOCK = re.compile(r"^```(python|console|)\n(.*?)^```$", re.DOTALL | re.MULTILIN
 OPEN = ("counters", "metadata", "about", "associated_files", "options", "inputs", "outputs")
 """Keys whose own keys depend on the model, where the document says `.*`."""
 
-SELDOM = ("rows[].steps", "rows[].changes", "delegated", "notes")
-"""Lists of `compare` that are empty here."""
+SELDOM = ("rows[].steps", "rows[].changes", "delegated", "notes", "detections[]", "files[]")
+"""Lists of `compare` that are empty here, and what `run` has for detectors and for several files."""
 
 
 def steps(block: str) -> Iterator[tuple[str, str]]:

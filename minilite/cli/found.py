@@ -1,0 +1,95 @@
+"""What `minilite run` shows and draws of the objects that a detector found."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from minilite.cli.arguments import UsageError
+from minilite.cli.output import width
+from minilite.format.model import Model
+from minilite.report.detections import Box, Detection, detection_facts, detections, detections_text
+from minilite.report.results import Output
+
+if TYPE_CHECKING:
+    from minilite.inputs import Reading
+
+LEAST = 0.3
+"""The score from which on objects are shown, without --min-score."""
+
+
+class Found(NamedTuple):
+    """The objects of a run with a score that is high enough, and where they lie in the picture, if one was given."""
+
+    objects: list[Detection]
+    hidden: int
+    """How many more there are."""
+    least: float
+    places: list[Box] | None
+
+    def text(self) -> str:
+        """As a table."""
+        return detections_text(self.objects, self.hidden, self.least, self.places, width())
+
+    def facts(self) -> list[dict[str, Any]]:
+        """For a program."""
+        return detection_facts(self.objects, self.places)
+
+    def line(self) -> str:
+        """In a few words."""
+        return ", ".join(f"{one.name} {one.score:.3g}" for one in self.objects[:3]) or "nothing"
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Options about what detectors find."""
+    parser.add_argument(
+        "--draw", metavar="PATH", type=Path,
+        help="write the picture with the boxes that a detector found; with several pictures: a folder",
+    )  # fmt: skip
+    parser.add_argument(
+        "--min-score", metavar="S", type=float, help=f"show objects that a detector found from this score on (default: {LEAST})"
+    )  # fmt: skip
+
+
+def found_in(
+    model: Model, outputs: Sequence[Output], given: Mapping[int, Reading], options: argparse.Namespace
+) -> Found | None:
+    """What a detector found; None for other models. Raises: UsageError where --draw has nothing to draw."""
+    every = detections(model, outputs)
+    pictures = [reading for reading in given.values() if reading.size is not None]
+    if options.draw is not None and (every is None or not pictures):
+        lacks = (
+            "a picture among its inputs" if every is not None else "a model whose outputs are boxes, classes and scores"
+        )
+        message = f"--draw {options.draw}: takes {lacks}"
+        raise UsageError(message)
+    if every is None:
+        return None
+    least = LEAST if options.min_score is None else options.min_score
+    objects = [one for one in every if one.score >= least]
+    places = None
+    if pictures:
+        from minilite.inputs.drawing import in_picture
+
+        size, seen = pictures[0].size, pictures[0].seen
+        assert size is not None
+        assert seen is not None
+        places = [in_picture(one.box, size, seen, options.fit or "stretch") for one in objects]
+    return Found(objects, len(every) - len(objects), least, places)
+
+
+def draw(found: Found, source: str, target: Path) -> Path:
+    """Writes the picture with boxes to a file, or under its own name into a folder. Raises: InputError."""
+    from minilite.inputs import read_source
+    from minilite.inputs.drawing import draw_boxes
+
+    path = target / f"{Path(source).stem}.png" if target.is_dir() or not target.suffix else target
+    path.parent.mkdir(parents=True, exist_ok=True)
+    boxes = [
+        (place, f"{one.name} {one.score:.2f}", one.number)
+        for one, place in zip(found.objects, found.places or [], strict=True)
+    ]
+    draw_boxes(source, read_source(source), boxes, path)
+    return path

@@ -1,0 +1,100 @@
+"""What a detector found, put together from its outputs: boxes, classes and scores side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from minilite.errors import ModelFormatError
+from minilite.format.model import Model
+from minilite.report.results import Output
+from minilite.text import table, wrapped
+
+OPERATOR = "TFLite_Detection_PostProcess"
+"""Its outputs are boxes, classes, scores and their number, in this order."""
+_ROLES = {"location": "boxes", "category": "classes", "score": "scores", "number of detections": "count"}
+"""What outputs are called in metadata."""
+Box = tuple[float, float, float, float]
+
+
+class Detection(NamedTuple):
+    """One object: its class, and where it is."""
+
+    number: int
+    """Of the class."""
+    label: str
+    score: float
+    box: Box
+    """Top, left, bottom, right: fractions of what the model saw."""
+
+    @property
+    def name(self) -> str:
+        """The label, else the number."""
+        return self.label or str(self.number)
+
+
+def detections(model: Model, outputs: Sequence[Output]) -> list[Detection] | None:
+    """What was found in the first picture of a run, best first; None for a model that is no detector."""
+    roles = _roles(model, outputs)
+    if roles is None:
+        return None
+    boxes, classes, scores = (roles[name].values for name in ("boxes", "classes", "scores"))
+    if boxes.shape[-1:] != (4,) or not boxes.shape[:2] == classes.shape == scores.shape or not boxes.size:
+        return None
+    count = int(roles["count"].values.reshape(-1)[0]) if "count" in roles else boxes.shape[1]
+    labels = roles["classes"].labels
+    found = [
+        Detection(
+            int(kind), labels.of(int(kind)), float(score), (float(box[0]), float(box[1]), float(box[2]), float(box[3]))
+        )
+        for kind, score, box in zip(classes[0], scores[0], boxes[0], strict=True)
+    ]
+    return sorted(found[: max(count, 0)], key=lambda one: -one.score)
+
+
+def _roles(model: Model, outputs: Sequence[Output]) -> Mapping[str, Output] | None:
+    """Boxes, classes, scores and if there is one their number, by what makes them, else by their names."""
+    graph = model.subgraphs[0]
+    by_tensor = {output.tensor.index: output for output in outputs}
+    names = tuple(_ROLES.values())
+    for node in graph.nodes:
+        if node.op == OPERATOR and set(node.outputs[:3]) <= set(by_tensor):
+            return {name: by_tensor[i] for name, i in zip(names, node.outputs, strict=False) if i in by_tensor}
+    try:
+        told = [_ROLES.get((about.name or "").lower()) for about in model.metadata.outputs]
+    except ModelFormatError:
+        return None
+    found = {role: output for role, output in zip(told, outputs, strict=False) if role is not None}
+    return found if {"boxes", "classes", "scores"} <= set(found) else None
+
+
+def detections_text(
+    shown: Sequence[Detection], hidden: int, least: float, places: Sequence[Box] | None, width: int
+) -> str:
+    """A table of what was found: in pixels of the picture (left, top, right, bottom) where `places` says them, else in
+    fractions of what the model saw."""
+    head = f"found {len(shown)}" + (f", and {hidden} with a score below {least:g}" if hidden else "")
+    if not shown:
+        return wrapped(head, width)
+    rows: list[list[str | int]] = []
+    for at, one in enumerate(shown):
+        top, left, bottom, right = one.box
+        sides = [f"{side:.0f}" for side in places[at]] if places else [f"{s:.3f}" for s in (left, top, right, bottom)]
+        rows.append([one.number, one.label, f"{one.score:.4g}", *sides])
+    head += ", in pixels" if places else ", in fractions of the input"
+    names = ["class", "label", "score", "left", "top", "right", "bottom"]
+    return wrapped(head, width) + "\n" + table(names, rows, width=width)
+
+
+def detection_facts(found: Sequence[Detection], places: Sequence[Box] | None) -> list[dict[str, Any]]:
+    """The same for a program: `box` is left, top, right, bottom in fractions, `pixels` in pixels of the picture."""
+    return [
+        {
+            "class": one.number,
+            "label": one.label or None,
+            "score": one.score,
+            "box": [one.box[1], one.box[0], one.box[3], one.box[2]],
+            "pixels": list(places[at]) if places else None,
+        }
+        for at, one in enumerate(found)
+    ]

@@ -1,0 +1,133 @@
+"""What `minilite run` makes of detectors and of several pictures: tables, drawn boxes, a line for each file."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+from support.media import png
+from support.metadata import RGB, labelled, metadata, passing, with_files
+
+from minilite.cli import main
+from minilite.format.builder import ModelBuilder
+from minilite.format.dtypes import TensorType
+from minilite.inputs.drawing import in_picture
+
+OUTPUTS = [{0: "location"}, {0: "category"} | labelled("labels.txt", kind=3), {0: "score"}, {0: "number of detections"}]
+BOXES = np.float32([[[0.5, 0.0, 1.0, 0.25], [0.0, 0.5, 0.5, 1.0], [0, 0, 1, 1], [9, 9, 9, 9]]])
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+    """Where the command runs, with a detector that finds the same three things in each picture, and two pictures."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    graph.input("image", (1, 8, 8, 3), TensorType.UINT8)
+    found = {"boxes": BOXES, "classes": [[1, 0, 1, 0]], "scores": [[0.4, 0.9, 0.1, 0.99]], "count": [3]}
+    graph.output(*(graph.constant(name, np.float32(values)) for name, values in found.items()))
+    builder.metadata("TFLITE_METADATA", metadata([{0: "image"} | RGB], OUTPUTS))
+    pathlib.Path("m.tflite").write_bytes(with_files(builder.build(), {"labels.txt": "cat\ndog\n"}))
+    for name, size in (("wide", (200, 100)), ("high", (50, 80))):
+        pathlib.Path(f"{name}.png").write_bytes(png(np.zeros((size[1], size[0], 3), np.uint8)))
+    return tmp_path
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) -> str:
+    assert main(["run", *arguments]) == status
+    printed = capsys.readouterr()
+    return printed.err if status else printed.out
+
+
+def test_boxes_classes_and_scores_stand_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
+    text = run(capsys, "m.tflite", "wide.png")
+    assert "found 2, and 1 with a score below 0.3, in pixels" in text
+    assert [line.split() for line in text.splitlines() if line.split()[1:2] in (["cat"], ["dog"])] == [
+        ["0", "cat", "0.9", "100", "0", "200", "50"],
+        ["1", "dog", "0.4", "0", "50", "50", "100"],
+    ]
+    text = run(capsys, "m.tflite", "--min-score", "0.5")
+    assert "found 1, and 2 with a score below 0.5, in fractions of the input" in text
+    assert "0.500  0.000  1.000  0.500" in text
+    assert "found 0, and 3 with a score below 1\n" in run(capsys, "m.tflite", "--min-score", "1")
+
+
+def test_json_has_the_objects(capsys: pytest.CaptureFixture[str]) -> None:
+    (first, second) = json.loads(run(capsys, "m.tflite", "wide.png", "--json"))["detections"]
+    assert first | {"score": 0.9} == {
+        "class": 0, "label": "cat", "score": 0.9, "box": [0.5, 0, 1, 0.5], "pixels": [100, 0, 200, 50],
+    }  # fmt: skip
+    assert (second["label"], json.loads(run(capsys, "m.tflite", "--json"))["detections"][0]["pixels"]) == ("dog", None)
+
+
+def test_boxes_are_drawn(capsys: pytest.CaptureFixture[str], folder: pathlib.Path) -> None:
+    assert run(capsys, "m.tflite", "wide.png", "--draw", "out.png").endswith("wrote out.png\n")
+    drawn = np.asarray(Image.open("out.png"))
+    assert drawn.shape == (100, 200, 3)
+    assert drawn[:50, 100].any(axis=1).all()  # the cat's left side
+    assert drawn[50, :50].any(axis=1).all()  # the dog's top
+    assert not drawn[60:, 60:].any()
+    text = run(capsys, "m.tflite", "wide.png", "high.png", "--draw", "both")
+    assert text.endswith("wrote both/wide.png\nwrote both/high.png\n")
+    assert np.asarray(Image.open("both/high.png")).any()
+
+
+def test_what_cannot_be_drawn_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    pathlib.Path("plain.tflite").write_bytes(passing((1, 4, 4, 3)))
+    for arguments, says in (
+        (["m.tflite"], "--draw o.png: takes a picture among its inputs"),
+        (["plain.tflite", "wide.png"], "--draw o.png: takes a model whose outputs are boxes, classes and scores"),
+        (["m.tflite", "wide.png", "high.png"], "--draw o.png: must be a folder, as 2 files are given"),
+    ):
+        assert run(capsys, *arguments, "--draw", "o.png", status=2) == f"minilite: {says}\n"
+    assert "could not write o.strange" in run(capsys, "m.tflite", "wide.png", "--draw", "o.strange", status=1)
+    assert "--min-score goes with a MODEL" in run(capsys, "--min-score", "0.1", status=2)
+
+
+@pytest.mark.parametrize(
+    ("fit", "left", "top", "right", "bottom"),
+    [("stretch", 50, 0, 100, 50), ("crop", 75, 0, 100, 50), ("pad", 50, 0, 100, 50)],
+)
+def test_boxes_lie_where_the_picture_was_seen(fit: Any, left: int, top: int, right: int, bottom: int) -> None:
+    """A picture of 200 x 100 in a square: cropped, its middle was seen; padded, black above and below too."""
+    assert in_picture((0.0, 0.25, 0.5, 0.5), (200, 100), (8, 8), fit) == (left, top, right, bottom)
+    assert in_picture((-1.0, -1.0, 2.0, 2.0), (200, 100), (8, 8), fit) == (0, 0, 200, 100)
+
+
+def test_several_files_are_a_line_each(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = run(capsys, "m.tflite", "wide.png", "high.png").splitlines()
+    assert lines[0] == "m.tflite: 0 nodes, 2 files"
+    assert [line.rsplit("  ", 1)[0].split("  ", 2)[1:] for line in lines[2:]] == [
+        ["wide.png", "cat 0.9, dog 0.4"],
+        ["high.png", "cat 0.9, dog 0.4"],
+    ]
+    pathlib.Path("plain.tflite").write_bytes(passing((1, 2, 2, 3)))
+    text = run(capsys, "plain.tflite", "wide.png", "high.png", "--top", "1")
+    assert [line.split()[:3] for line in text.splitlines()[2:]] == [["wide.png", "0", "0"], ["high.png", "0", "0"]]
+    found = json.loads(run(capsys, "plain.tflite", "wide.png", "high.png", "--json"))
+    assert [one["file"] for one in found["files"]] == ["wide.png", "high.png"]
+    assert found["files"][1]["outputs"][0]["values"] == [[0] * 12]
+    says = run(capsys, "m.tflite", "wide.png", "high.png", "--out", "o", status=2)
+    assert says == "minilite: --out o: goes with one file, 2 are given\n"
+
+
+def test_a_command_that_is_misspelt(capsys: pytest.CaptureFixture[str]) -> None:
+    for word, says in (
+        ("rn", "there is no command 'rn', did you mean run?"),
+        ("zzz", "there is no command 'zzz': there"),
+    ):
+        with pytest.raises(SystemExit) as ended:
+            main([word])
+        assert ended.value.code == 2
+        assert capsys.readouterr().err.startswith(f"minilite: {says}")
+
+
+def test_the_greatest_of_many_scores_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    pathlib.Path("plain.tflite").write_bytes(passing((1, 12)))
+    np.save("x.npy", np.float32([[0, 0, 0, 0, 0, 0, 0, 0, 0.5, 0.25, 0, 0]]))
+    assert "0 0 0 0 0 0 ..., greatest 0.5 at 8" in run(capsys, "plain.tflite", "x.npy")
