@@ -77,7 +77,7 @@ def test_boxes_are_drawn(capsys: pytest.CaptureFixture[str], folder: pathlib.Pat
     assert np.asarray(Image.open("both/high.png")).any()
 
 
-def test_what_cannot_be_drawn_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_cannot_be_drawn_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     pathlib.Path("plain.tflite").write_bytes(passing((1, 4, 4, 3)))
     for arguments, says in (
         (["m.tflite"], "--draw o.png: takes a picture among its inputs"),
