@@ -18,6 +18,7 @@ from minilite.comparison.replay import replay
 from minilite.comparison.result import Comparison, Row
 from minilite.comparison.sides import LITERT, REFERENCE, LiteRTSide, MiniliteSide
 from minilite.errors import InputError
+from minilite.format.dtypes import TensorType, array_type
 from minilite.interpreter import Interpreter
 from minilite.text import shape_text
 
@@ -216,13 +217,22 @@ def _measured(row: Row, sides: tuple[Side, Side], tensors: tuple[Tensor, Tensor]
             return row._replace(note=why)
         arrays.append(array)
     a, b = arrays
-    row = row._replace(shapes=(a.shape, b.shape))
+    tensors = _as_run(tensors[0], a), _as_run(tensors[1], b)
+    kinds = tensors[0].type.name.lower(), tensors[1].type.name.lower()
+    row = row._replace(shapes=(a.shape, b.shape), types=kinds)
     if a.shape != b.shape:
         return row._replace(note=f"shape {shape_text(a.shape)} against {shape_text(b.shape)}", diverges=True)
     if (a.dtype == object) != (b.dtype == object):
         return row._replace(note="strings against numbers", diverges=True)
     found = difference(tensors, (a, b))
     return row._replace(difference=found, diverges=limit.exceeded(found))
+
+
+def _as_run(tensor: Tensor, array: Array) -> Tensor:
+    """The tensor with the type that it has in runs: an output may get its input's, whatever the file says."""
+    if array.dtype == array_type(tensor.type) or array.dtype.name.upper() not in TensorType.__members__:
+        return tensor
+    return tensor._replace(type=TensorType[array.dtype.name.upper()])
 
 
 def _with_delegates(

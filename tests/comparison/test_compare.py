@@ -97,6 +97,21 @@ def test_float_beside_int8_names_the_worst_tensor(prefix: str) -> None:
     assert minilite.compare(network, layers(S8, prefix=prefix), tolerance=0.1).agrees
 
 
+def test_types_are_those_of_the_run() -> None:
+    """Some files say FLOAT32 of a tensor that ADD makes uint8, as its inputs are."""
+    models = []
+    for kind, q in ((TensorType.FLOAT32, NOT_QUANTIZED), (TensorType.UINT8, Quantization((0.5,), (0,)))):
+        builder = ModelBuilder()
+        graph = builder.subgraph()
+        x = graph.input("x", (4,), kind, quantization=q)
+        y = graph.node("ADD", [x, x], out=("y", (4,), TensorType.FLOAT32, q))
+        graph.output(graph.node("ADD", [x, y], out=("z", (4,), kind, q)))
+        models.append(builder.build())
+    found = minilite.compare(*models, floats(1, 2, 3, 4), tolerance=0.01)
+    assert found.rows[1].types == ("float32", "uint8")
+    assert found.agrees
+
+
 @pytest.mark.parametrize("level", level_names())
 def test_levels_agree(level: str) -> None:
     found = minilite.compare(layers(S8), against=level)
