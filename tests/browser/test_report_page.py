@@ -147,6 +147,9 @@ def digits(browser: Any, folder: Path) -> Iterator[Page]:
 def test_nothing_comes_from_elsewhere(digits: Page) -> None:
     assert digits.js("performance.getEntriesByType('resource').length") == 0
     assert digits.js("document.title") == "digits.tflite"
+    assert digits.js("(map => [map.width, map.height].join())(document.querySelector('.map'))") == digits.js(
+        "(map => [map.clientWidth, map.clientHeight].map(n => n * devicePixelRatio).join())(document.querySelector('.map'))"
+    )
 
 
 def test_hovering_tells_name_size_lifetime_and_producer(digits: Page) -> None:

@@ -69,6 +69,20 @@ def test_nodes_have_what_the_model_says(tmp_path: Path) -> None:
     assert "<dt>parameters</dt><dd>12,484</dd>" in text
 
 
+def test_tensors_that_share_memory_are_named(tmp_path: Path) -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x = graph.input("x", (64,))
+    names = ["first", *(f"tanh{at}" for at in range(6))]
+    for name in names:
+        x = graph.node("TANH", [x], out=(name, (64,)))
+    graph.output(x)
+    (tmp_path / "chain.tflite").write_bytes(builder.build())
+    data = data_of(written(tmp_path / "out.html", str(tmp_path / "chain.tflite"), "--runs", "0"))
+    shared = {data["tensors"][each["tensor"]]["name"]: each.get("shared") for each in data["records"]}
+    assert shared == {"x": None, "first": "tanh0, tanh1, tanh2, tanh3 and 1 more", "tanh5": None}
+
+
 def test_without_runs_nothing_is_timed(tmp_path: Path) -> None:
     text = written(tmp_path / "out.html", DIGITS, "--runs", "0")
     assert "Not timed" in text

@@ -146,6 +146,22 @@ def test_fit_looks_elsewhere_where_the_present_size_is_refused() -> None:
     assert found[0].size > 100
 
 
+def wide_window(graph: Any, _: random.Random) -> None:
+    """Refuses what is smaller than its window."""
+    x = graph.input("image", (1, 40, 40, 3), signature=(1, -1, -1, 3))
+    options = {"padding": "VALID", "stride_w": 1, "stride_h": 1}
+    graph.output(graph.node("CONV_2D", [x, weights(graph, 4, 25, 25, 3)], out=("y", None), options=options))
+
+
+def test_fit_goes_up_from_sizes_that_are_too_small_for_the_model() -> None:
+    interpreter = built(wide_window)
+    for size in (25, 26, 27, 39):
+        found = interpreter.fit(interpreter.plan_for({0: (1, size, size, 3)}).arena_bytes)
+        assert found.best is not None
+        assert found.best.size == size
+    assert interpreter.fit(100).best is None
+
+
 def fixed(graph: Any, _: random.Random) -> None:
     x = graph.input("x", (1, 8))
     graph.output(graph.node("RESHAPE", [x, graph.constant("shape", np.array([2, 4], np.int32))], out=("y", (2, 4))))
