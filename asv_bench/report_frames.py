@@ -7,6 +7,7 @@ Without models: the embedded one, and a chain of 2000 nodes. Needs selenium, chr
 
 from __future__ import annotations
 
+import shutil
 import sys
 import tempfile
 import time
@@ -51,8 +52,8 @@ def browser(profile: str) -> Any:
     options = webdriver.ChromeOptions()
     for flag in (*FLAGS, f"--user-data-dir={profile}"):
         options.add_argument(flag)
-    options.binary_location = "/usr/bin/chromium"
-    return webdriver.Chrome(options=options, service=webdriver.ChromeService("/usr/bin/chromedriver"))
+    options.binary_location = shutil.which("chromium") or shutil.which("google-chrome") or ""
+    return webdriver.Chrome(options=options, service=webdriver.ChromeService(shutil.which("chromedriver")))
 
 
 def chain(path: Path, nodes: int) -> Path:

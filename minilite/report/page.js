@@ -235,9 +235,10 @@ canvases.forEach((canvas, side) => {
   let pressed = null;
   canvas.addEventListener('pointermove', event => {
     const plan = shown()[side], {t, b, hit} = under(canvas, event, plan);
-    if (pressed && event.pointerType !== 'touch') {
+    if (pressed) {
       const wide = canvas.clientWidth - LEFT, high = canvas.clientHeight - BOTTOM;
-      move(-(event.clientX - pressed.x) / wide * (view.t1 - view.t0), (event.clientY - pressed.y) / high * (view.b1 - view.b0));
+      const rise = event.pointerType === 'touch' ? 0 : (event.clientY - pressed.y) / high;  // a finger scrolls the page
+      move(-(event.clientX - pressed.x) / wide * (view.t1 - view.t0), rise * (view.b1 - view.b0));
       pressed.far += Math.abs(event.clientX - pressed.x) + Math.abs(event.clientY - pressed.y);
       pressed.x = event.clientX;
       pressed.y = event.clientY;
@@ -282,8 +283,13 @@ canvases.forEach((canvas, side) => {
     keys[event.key]();
   });
 });
-get('in').onclick = () => zoom(0.6);
-get('out').onclick = () => zoom(1.67);
+// The middle of the tensor that is marked: what the buttons keep in view.
+function marked() {
+  const record = records[selected], plan = shown()[0] || shown()[1];
+  return record ? [(record.first + (record.last === null ? span : record.last + 1)) / 2, (plan.offsets[selected] + record.size / 2) / top] : [];
+}
+get('in').onclick = () => zoom(0.6, ...marked());
+get('out').onclick = () => zoom(1.67, ...marked());
 get('all').onclick = all;
 chosen.forEach((select, side) => {
   if (side) select.add(new Option('nothing beside it', ''));

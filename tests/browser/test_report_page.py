@@ -198,6 +198,29 @@ def test_keys_zoom_too(digits: Page) -> None:
     assert digits.picture() == whole
 
 
+def test_a_finger_marks_zooms_and_moves(digits: Page) -> None:
+    whole = digits.picture()
+    touch = """(() => {
+        const map = document.querySelector('.map'), area = map.getBoundingClientRect();
+        const event = (kind, x, y) => map.dispatchEvent(new PointerEvent(kind, {
+            pointerType: 'touch', clientX: area.left + x * area.width, clientY: area.top + y * area.height}));
+        event('pointerdown', arguments[0], arguments[1]);
+        event('pointermove', arguments[2], arguments[3]);
+        event('pointerup', arguments[2], arguments[3]);
+    })()"""
+    digits.js(touch, 0.1, 0.6, 0.1, 0.6)
+    assert digits.js("document.getElementById('tip').textContent").startswith("conv_1")
+    for _ in range(6):
+        digits.click("#in")
+    before = digits.picture()
+    assert before != whole
+    assert digits.point(0.1, 0.5).startswith("conv_1")  # what was marked stays in view
+    digits.js(touch, 0.9, 0.5, 0.2, 0.5)
+    digits.settle()
+    assert digits.picture() != before
+    digits.point(0, 0, kind="pointerleave")
+
+
 def test_strategies_side_by_side(digits: Page) -> None:
     second = "document.querySelectorAll('figure')[1]"
     assert digits.js(f"{second}.hidden")
