@@ -4,58 +4,62 @@ usage: python -m asv_bench.counted_models [--write] MODEL ...
 
 MODEL is the path of a .tflite file, or NAME=PATH with the name to print. Counted by valgrind's callgrind, whose
 processor has AVX2 and no AVX-512, whatever the machine has: so both sides run as on a PC with AVX2 alone, minilite at
-level avx2, LiteRT with XNNPACK's kernels for it. One thread, random inputs. What loading takes is left out: the count
-is of six runs less that of two, by four. The last column is LiteRT's count over minilite's: below 1 (bold) LiteRT takes
-fewer. `--write` puts the table into docs/performance.md, between its marks.
+level avx2, LiteRT with XNNPACK's kernels for it. One thread, random inputs, steady runs. The last column is LiteRT's
+count over minilite's: below 1 (bold) LiteRT takes fewer. `--write` puts the table into
+docs/performance.md, between its marks.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import re
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 from asv_bench import builds
+from asv_bench.benchmarks import costs
 from asv_bench.performance import put
+from asv_bench.real_models import filled
 
 DOCUMENT = builds.ROOT / "docs" / "performance.md"
-CLASSES = {"minilite": "minilite", "LiteRT": "ai_edge_litert.interpreter"}
-RUNS = """
-import sys
-from importlib import import_module
-from asv_bench.real_models import filled
-one = filled(import_module(sys.argv[1]).Interpreter(sys.argv[2], num_threads=1))
-for _ in range(int(sys.argv[3])):
-    one.invoke()
-"""
+MODULES = {"minilite": "minilite", "LiteRT": "ai_edge_litert.interpreter"}
+REPEAT = 2
+"""Runs that are counted, after as many that warm up."""
 
 
-def instructions(side: str, path: str, runs: int) -> int:
-    """Of a process that loads the model and runs it so often. Raises: subprocess.CalledProcessError."""
-    tool = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"]
-    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
-    command = [*tool, sys.executable, "-c", RUNS, CLASSES[side], path, str(runs)]
-    done = subprocess.run(command, env=environment, cwd=builds.ROOT, capture_output=True, text=True, check=True)
-    return collected(done.stderr)
+def instructions(path: str) -> dict[str, float]:
+    """Of a steady run of a model, by side. Raises: NotImplementedError, with the reason, where they cannot be
+    counted; subprocess.CalledProcessError."""
+
+    def run(library: str, tool: list[str]) -> None:
+        environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
+        program = "import sys; from asv_bench.counted_models import count; count(*sys.argv[1:])"
+        command = [*tool, sys.executable, "-c", program, library, path]
+        subprocess.run(command, env=environment, cwd=builds.ROOT, capture_output=True, check=True)
+
+    return {side: count / REPEAT for side, count in costs.by_callgrind(run).items()}
 
 
-def collected(report: str) -> int:
-    """The count in what callgrind prints. Raises: ValueError where there is none."""
-    found = re.search(r"Collected : (\d+)", report)
-    if not found:
-        message = "callgrind printed no count"
-        raise ValueError(message)
-    return int(found[1])
+def count(library: str, path: str) -> None:
+    """In a process of its own, under callgrind."""
+    made = costs.loaded(library)
+    for side, module in MODULES.items():
+        one = filled(import_module(module).Interpreter(path, num_threads=1))
+        for _ in range(REPEAT):
+            one.invoke()
+        made.costs_start()
+        for _ in range(REPEAT):
+            one.invoke()
+        made.costs_stop(side.encode())
 
 
 def row(model: str) -> str:
     """A model's line of the table."""
     name, _, path = model.rpartition("=")
-    each = {side: (instructions(side, path, 6) - instructions(side, path, 2)) / 4 for side in CLASSES}
+    each = instructions(path)
     ratio = each["LiteRT"] / each["minilite"]
     faster = f"{ratio:.2f}" if ratio >= 1 else f"**{ratio:.2f}**"
     return f"| {name or Path(path).stem} | {each['minilite'] / 1e6:.2f} | {each['LiteRT'] / 1e6:.2f} | {faster} |"

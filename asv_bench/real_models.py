@@ -41,10 +41,14 @@ def filled(interpreter: Any) -> Any:
         kind, shape = np.dtype(detail["dtype"]), tuple(detail["shape"])
         if kind.kind == "f":
             value = rng.random(shape)
+        elif kind.kind in "SO":
+            value = np.full(shape, b"a")
+        elif kind.kind == "b" or kind.itemsize > 2:  # an index, or a number of things
+            value = rng.integers(0, 2, shape)
         else:
             info = np.iinfo(kind)
             value = rng.integers(max(info.min, -128), min(info.max, 255) + 1, shape)
-        interpreter.set_tensor(detail["index"], value.astype(kind))
+        interpreter.set_tensor(detail["index"], value.astype(kind, copy=False))
     return interpreter
 
 

@@ -56,22 +56,33 @@ def allocations(names: Iterable[str] = operations.ALL) -> dict[str, float]:
 
 def instructions(names: Iterable[str] = operations.ALL) -> dict[str, float]:
     """Instructions by operation. Raises: NotImplementedError, with the reason, where they cannot be counted."""
+    level = {"MINILITE_ISA": os.environ.get("MINILITE_ISA", "avx2")}
+    known: set[str] = set()
+
+    def run(library: str, tool: list[str]) -> None:
+        known.update(apart.call("costs", "count", library, *names, tool=tool, environment=level))
+
+    found = by_callgrind(run)
+    return _counts({name: found[name] for name in known if name in found})
+
+
+def by_callgrind(run: Callable[[str, list[str]], object]) -> dict[str, int]:
+    """Instructions by label, in a process that `run` starts by the command it is given: that process loads the library
+    it is given, and calls its costs_start() and costs_stop(label). Raises: NotImplementedError, with the reason."""
     if shutil.which("valgrind") is None:
         message = "valgrind is not installed"
         raise NotImplementedError(message)
     with tempfile.TemporaryDirectory() as folder:
         library = str(_library(Path(folder), INSTRUCTIONS))
-        tool = ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={folder}/out"]
-        level = {"MINILITE_ISA": os.environ.get("MINILITE_ISA", "avx2")}
-        known = set(apart.call("costs", "count", library, *names, tool=tool, environment=level))
-        found: dict[str, float] = {}
+        run(library, ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={folder}/out"])
+        found: dict[str, int] = {}
         for path in Path(folder).glob("out*"):
             text = path.read_text()
             label = re.search(r"^desc: Trigger: Client Request: (.*)$", text, re.MULTILINE)
             total = re.search(r"^totals: (\d+)$", text, re.MULTILINE)
             if label and total:
                 found[label[1]] = int(total[1])
-        return _counts({name: found[name] for name in known if name in found})
+    return found
 
 
 def _counts(found: Mapping[str, float]) -> dict[str, float]:
@@ -95,11 +106,17 @@ def _library(folder: Path, source: str) -> Path:
     return target
 
 
-def count(library: str, *names: str) -> dict[str, float]:
-    """In a process of its own: counts by operation. Those that a version cannot do are left out."""
+def loaded(library: str) -> Any:
+    """The library that counts, in the process that does."""
     made = ctypes.CDLL(library)
     made.costs_stop.argtypes = [ctypes.c_char_p]
     made.costs_stop.restype = ctypes.c_long
+    return made
+
+
+def count(library: str, *names: str) -> dict[str, float]:
+    """In a process of its own: counts by operation. Those that a version cannot do are left out."""
+    made = loaded(library)
     found: dict[str, float] = {}
     prepares: dict[str, Callable[[operations.Make], operations.Operation]] = {"nothing": lambda _: int}
     for name, prepare in (prepares | {name: operations.EVERY[name] for name in names}).items():

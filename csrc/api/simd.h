@@ -327,6 +327,25 @@ typedef struct ml_rows_f32_args {
     int64_t y_stride;
 } ml_rows_f32_args;
 
+/* A panel of weights in few bits, whose k inputs are cut in blocks with a scale per output.
+ *
+ * dot_blocks_f32: y[i] is the sum of x[j] w[i][j], ML_BLOCK_PANEL of them; those of a block are
+ * summed before its scale is applied, at most 128 in one go: errors stay below 8 eps of the sum of
+ * |x w|. unpack_blocks_f32: y are the weights times their scales, in panels as pack_f32 makes
+ * them. */
+enum { ML_BLOCK_PANEL = 32 };
+typedef struct ml_blocks_f32_args {
+    /* Block after block: a float for each output, its scale, and then each output's weight of each
+     * input, [k][ML_BLOCK_PANEL] of s8. Of 4 bits a byte has the weights of two inputs, the first
+     * in its low half; blocks are even. */
+    const uint8_t *panel;
+    int64_t k; /* whole blocks */
+    int64_t block; /* inputs of one */
+    int32_t bits; /* 8 or 4 */
+    const float *x; /* k, or NULL for unpack_blocks_f32 */
+    float *y;
+} ml_blocks_f32_args;
+
 #include "api/simd_images.h"
 
 /* Weights are packed in panels of matmul_f32_panel outputs, [panel][k][matmul_f32_panel], padded

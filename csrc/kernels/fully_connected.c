@@ -1,6 +1,5 @@
 /* fully_connected.c -- FULLY_CONNECTED: the input as rows of `depth` values, times weights of
  * (outputs, depth). */
-#include "math/nibble.h"
 #include "rules/blockwise.h"
 #include "rules/matmul_s8.h"
 
@@ -75,6 +74,7 @@ static ml_status prepare_fully_connected(const ml_call *c, ml_wish *wish) {
     status = ml_set_output(c, 0, &y);
     if (status != ML_OK) return status;
     *blocks = (ml_blocks){.rows = rows, .k = w->dims[1], .n = w->dims[0], .groups = 1};
+    if (params->block) return ml_prepare_block_weights(c, wish, blocks);
     const ml_integer_rule *rule = integer_rule(c);
     if (!rule) return ml_prepare_floats(c, wish, blocks, false);
     ml_integers product = ml_integers_of(blocks, ml_input(c, 0)->type);
@@ -88,30 +88,16 @@ static ml_integers product_of(const ml_call *c) {
 }
 
 static int64_t pack_f32(const ml_call *c, void *to) { return ml_pack_weights_f32(c, to, 1); }
-/* Weights in blocks become floats. */
-static int64_t pack_blocks(const ml_call *c, void *to) {
+static ml_block_weights weights_in_blocks(const ml_call *c) {
     const fc_params *p = c->params;
     const ml_blocks *b = c->blob;
-    const ml_simd *simd = c->env->simd;
-    const int64_t panel = simd->matmul_f32_panel, k = b->k;
-    const int32_t type = ml_weights_type(c);
-    const float *scales = p->scales.data;
-    const void *w = ml_value(c, 1);
-    for (int64_t i = 0; to && i < ml_round_up(b->n, panel); i++) {
-        float *at = (float *)to + i / panel * panel * k + i % panel;
-        for (int64_t j = 0; j < k; j++, at += panel) {
-            const int64_t e = i * k + j;
-            const int32_t steps = i >= b->n       ? 0
-                                  : type == ML_S4 ? ml_nibble(w, e)
-                                  : type == ML_S2 ? ml_two_bits(w, e)
-                                                  : ((const int8_t *)w)[e];
-            *at = steps ? (float)steps * scales[e / p->block] : 0.0f;
-        }
-    }
-    return ml_packed_f32(simd, b->n, k) * (int64_t)sizeof(float);
+    return (ml_block_weights){b->n, b->k, p->block, ml_weights_type(c), p->scales.data};
 }
 static int64_t pack_s8(const ml_call *c, void *to) {
-    if (((const fc_params *)c->params)->block) return pack_blocks(c, to);
+    if (((const fc_params *)c->params)->block) {
+        const ml_block_weights weights = weights_in_blocks(c);
+        return ml_pack_block_weights(c, to, &weights);
+    }
     const ml_integers product = product_of(c);
     return ml_pack_weights_s8(c, to, &product);
 }
@@ -216,9 +202,7 @@ static const ml_integer_rule *integer_rule(const ml_call *c) {
                                  hybrid = {fill_quantized, finish_hybrid, .by_row = true};
     const ml_tensor *bias = ml_input(c, 2);
     switch (ml_input(c, 0)->type) {
-    case ML_F32:
-        return ml_input(c, 1)->type == ML_F32 || ((const fc_params *)c->params)->block ? NULL
-                                                                                       : &hybrid;
+    case ML_F32: return ml_input(c, 1)->type == ML_F32 ? NULL : &hybrid;
     case ML_S16: return bias && bias->type == ML_S32 ? &s16 : &wide;
     default: return ml_output(c, 0)->type == ML_S16 ? &s16 : &bytes;
     }
@@ -231,11 +215,14 @@ static ml_status fully_connected_integer(const ml_call *c) {
 }
 
 static ml_status fully_connected_hybrid(const ml_call *c) {
-    if (((const fc_params *)c->params)->block) return fully_connected_f32(c);
+    const fc_params *p = c->params;
     if (is_empty(c)) return ML_OK;
-    const bool asymmetric = ((const fc_params *)c->params)->asymmetric;
+    if (p->block) {
+        const ml_block_weights weights = weights_in_blocks(c);
+        return ml_multiply_block_weights(c, c->blob, &weights, p->minimum, p->maximum);
+    }
     const ml_integers product = product_of(c);
-    ml_status status = ml_quantize_floats(c, &product, integer_rule(c), asymmetric);
+    ml_status status = ml_quantize_floats(c, &product, integer_rule(c), p->asymmetric);
     return status == ML_OK ? fully_connected_integer(c) : status;
 }
 

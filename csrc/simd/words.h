@@ -47,6 +47,8 @@
  *   SUM_OF_S32(v)                 all lanes put together
  *   WIDEN(p, is_signed)  WIDEN_PART(p, count, is_signed)  WIDEN_BYTE(p, is_signed)
  *                                 LANES bytes, the first few, or one for all lanes, as int32
+ *   OF_LOW_HALF OF_HIGH_HALF(v)   the signed number in the low, or the high, 4 bits of a byte that
+ *                                 was widened with its sign, as a float
  *   NARROW(p, v)  NARROW_PART(p, v, count)                 writes the low bytes of lanes
  *   ADD_GROUPS(sum, p, is_signed) sum, each lane and four of the 4 LANES bytes at p
  *   JOIN(v, is_signed)            JOINED vectors as the bytes of one, VECTOR_U8, saturated
@@ -97,6 +99,11 @@ static inline VECTOR SCALE(VECTOR v, VECTOR n) {
     const VECTOR_S32 power = NEAREST_S32(n), half = SHIFT_RIGHT_S32(power, 1);
     return MUL(MUL(v, POWER_OF_2(half)), POWER_OF_2(SUB_S32(power, half)));
 }
+#endif
+
+#ifndef OF_LOW_HALF
+#define OF_LOW_HALF(v) FLOATS(SHIFT_RIGHT_S32(SHIFT_LEFT_S32(v, 28), 28))
+#define OF_HIGH_HALF(v) FLOATS(SHIFT_RIGHT_S32(v, 4))
 #endif
 
 #ifndef NEAREST_OR_LEAST

@@ -6,9 +6,13 @@ import json
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from asv_bench import builds, counted_models, history_chart, performance, real_models
+from asv_bench import builds, history_chart, performance, real_models, standing
+from minilite.format.builder import ModelBuilder
+from minilite.format.dtypes import TensorType
+from minilite.format.reader import load_model
 
 
 def text() -> str:
@@ -109,7 +113,33 @@ def test_the_readme_has_its_table_of_models() -> None:
     assert "level" in table
 
 
-def test_the_count_of_callgrind_is_read() -> None:
-    assert counted_models.collected("==7== Events    : Ir\n==7== Collected : 370032392\n") == 370032392
-    with pytest.raises(ValueError, match="callgrind printed no count"):
-        counted_models.collected("==7== Collected :\n")
+def test_columns_of_other_levels_stay() -> None:
+    """The table of levels is read as it was written; a column that is measured anew takes the place of its own."""
+    ratios = [standing.Ratio("a", "int8", 2.0), standing.Ratio("b", "int8", 0.5), standing.Ratio("c", "hybrid", 3.0)]
+    neon = standing.column(ratios)
+    assert neon == {"int8": "1.00, 0.50, 2", "hybrid": "3.00, 3.00, 1", "all": "1.44, 0.50, 3"}
+    table = standing.write({"neon, time": neon}, {"neon, time": "a board, minilite 0.8.0: tried"})
+    document = f"before\n<!-- begin standing -->\n{table}\n<!-- end standing -->\nafter"
+    columns, stamps = standing.read(document)
+    assert (columns, stamps) == ({"neon, time": neon}, {"neon, time": "a board, minilite 0.8.0: tried"})
+    other = standing.column(ratios[2:])
+    again = standing.write(columns | {"avx2, time": other}, stamps | {"avx2, time": "a PC"})
+    assert standing.read(performance.put(document, "standing", again))[0] == {"neon, time": neon, "avx2, time": other}
+
+
+def test_class_of_a_model() -> None:
+    assert standing.class_of(load_model(builds.ROOT / "minilite" / "data" / "digits.tflite")) == "float32"
+    kinds = [(np.int8, TensorType.INT8, "int8"), (np.float16, TensorType.FLOAT32, "float16 weights")]
+    for weights, computed, kind in [*kinds, (np.int8, TensorType.FLOAT32, "hybrid")]:
+        builder = ModelBuilder()
+        g = builder.subgraph()
+        x, w = g.input("x", (1, 4), computed), g.constant("w", np.ones((3, 4), weights))
+        g.output(g.node("FULLY_CONNECTED", [x, w], out=("y", (1, 3), computed)))
+        assert standing.class_of(load_model(builder.build())) == kind
+
+
+def test_the_document_has_its_table_of_levels() -> None:
+    columns, stamps = standing.read(standing.DOCUMENT.read_text())
+    assert columns.keys() == stamps.keys()
+    assert all("LiteRT" in stamp for stamp in stamps.values())
+    assert all("all" in column for column in columns.values())

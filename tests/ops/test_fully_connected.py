@@ -120,9 +120,10 @@ class Blocks:
 
 @pytest.mark.parametrize("kind", ["s4", "s8", "s2"])
 @pytest.mark.parametrize("block", [32, 64])
-@pytest.mark.parametrize("rows", [1, 40])
+@pytest.mark.parametrize("rows", [1, 3, 4, 40, 300])
 def test_blocks(kind: str, block: int, rows: int) -> None:
-    """LiteRT has them of s4 by XNNPACK, which quantizes the input's rows: some hundredths apart."""
+    """A few rows read weights as they are, for more they become floats. LiteRT has them of s4 by XNNPACK, which
+    quantizes the input's rows: some hundredths apart."""
     made = Blocks(kind, block, (70, 128), rows=rows)
     [y] = check(made.model, made.arrays, tolerance=TOLERANCE, oracle=None)
     exact = (
@@ -132,6 +133,19 @@ def test_blocks(kind: str, block: int, rows: int) -> None:
     if kind == "s4":
         [theirs] = run_litert(made.model, made.arrays, litert.OpResolverType.AUTO)
         assert np.abs(y - theirs).max() < 0.02 * np.abs(y).max()
+
+
+@pytest.mark.parametrize(("kind", "block"), [("s4", 1), ("s4", 3), ("s8", 1), ("s8", 48), ("s2", 6)])
+@pytest.mark.parametrize("rows", [2, 5])
+def test_blocks_of_any_length(kind: str, block: int, rows: int) -> None:
+    made = Blocks(kind, block, (33, 48), rows=rows)
+    check(made.model, made.arrays, tolerance=TOLERANCE, oracle=None)
+
+
+def test_blocks_are_the_same_for_any_number_of_threads() -> None:
+    for rows in (1, 300):
+        made = Blocks("s4", 32, (500, 512), rows=rows)
+        same_for_any_number_of_threads(made)
 
 
 def test_blocks_refused() -> None:

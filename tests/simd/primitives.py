@@ -370,3 +370,27 @@ def rows_f32(simd: Any, name: str, x: NDArray, w: NDArray) -> NDArray:
             "w_stride": w.strides[0] // 4, "k": x.shape[1], "n": n, "y": pointer(y, "float *"), "y_stride": n}  # fmt: skip
     getattr(simd, f"{name}_f32")(ffi.new("ml_rows_f32_args *", args))
     return y
+
+
+def block_panel(w: NDArray, scales: NDArray, bits: int) -> NDArray:
+    """A panel of weights (outputs, k) in blocks as simd.h says it: the scales of a block are (outputs, blocks)."""
+    outputs, k = w.shape
+    parts = []
+    for scale, block in zip(scales.T, np.split(w, scales.shape[1], axis=1), strict=True):
+        steps = block.T.astype(np.int8).view(np.uint8)
+        if bits == 4:
+            steps = (steps[::2] & 15) | (steps[1::2] << 4)
+        parts += [scale.astype(np.float32).view(np.uint8), steps.reshape(-1)]
+    assert outputs == lib.ML_BLOCK_PANEL
+    assert k % scales.shape[1] == 0
+    return np.concatenate(parts)
+
+
+def blocks_f32(simd: Any, name: str, panel: NDArray, sizes: tuple[int, int, int], x: NDArray | None = None) -> NDArray:
+    """dot_blocks of a row x, or unpack_blocks to panels; sizes are k, the block and the bits."""
+    k, block, bits = sizes
+    y = np.full(lib.ML_BLOCK_PANEL * (k if x is None else 1), np.nan, np.float32)
+    args = {"panel": pointer(panel, "uint8_t *"), "k": k, "block": block, "bits": bits,
+            "x": ffi.NULL if x is None else pointer(x, "float *"), "y": pointer(y, "float *")}  # fmt: skip
+    getattr(simd, f"{name}_f32")(ffi.new("ml_blocks_f32_args *", args))
+    return y

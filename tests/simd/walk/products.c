@@ -74,6 +74,66 @@ void walk_matmul_f32(walk *w) {
     }
 }
 
+/* A panel in blocks of weights of few bits; the real ones, (outputs, k), are written to `real`. */
+static ml_blocks_f32_args block_panel(walk *w, double *real) {
+    ml_blocks_f32_args p = {.bits = draw(w, 0, 1) ? 4 : 8};
+    const int64_t blocks = draw(w, 1, 4), outputs = ML_BLOCK_PANEL;
+    p.block = draw(w, 1, 9) * (8 / p.bits);
+    p.k = blocks * p.block;
+    const int64_t steps = outputs * p.block * p.bits / 8, all = 4 * outputs + steps;
+    uint8_t *panel = room(w, blocks * all);
+    for (int64_t b = 0; b < blocks; b++) {
+        const float *scales = floats(w, outputs, 0.1f, 1);
+        const uint8_t *weights = bytes(w, steps);
+        memcpy(panel + b * all, scales, (size_t)(4 * outputs));
+        memcpy(panel + b * all + 4 * outputs, weights, (size_t)steps);
+        for (int64_t i = 0; i < outputs; i++)
+            for (int64_t j = 0; j < p.block; j++) {
+                const int32_t byte = (int8_t)weights[j * p.bits / 8 * outputs + i];
+                const int32_t half = j % 2 ? byte >> 4 : (int8_t)(byte * 16) >> 4;
+                real[i * p.k + b * p.block + j] = (double)scales[i] * (p.bits == 8 ? byte : half);
+            }
+    }
+    p.panel = panel;
+    return p;
+}
+
+void walk_dot_blocks_f32(walk *w) {
+    double real[MOST], exact[ML_BLOCK_PANEL], bounds[ML_BLOCK_PANEL];
+    for (int c = 0; c < 200; c++) {
+        begin_case(w);
+        ml_blocks_f32_args p = block_panel(w, real);
+        p.x = floats(w, p.k, -1, 1);
+        p.y = room(w, 4 * ML_BLOCK_PANEL);
+        w->simd->dot_blocks_f32(&p);
+        for (int64_t i = 0; i < ML_BLOCK_PANEL; i++) {
+            exact[i] = bounds[i] = 0;
+            for (int64_t j = 0; j < p.k; j++) {
+                exact[i] += real[i * p.k + j] * (double)p.x[j];
+                bounds[i] += 8 * 0x1p-23 * fabs(real[i * p.k + j] * (double)p.x[j]);
+            }
+        }
+        expect_near(w, p.y, exact, bounds, ML_BLOCK_PANEL);
+    }
+}
+
+void walk_unpack_blocks_f32(walk *w) {
+    double real[MOST];
+    for (int c = 0; c < 200; c++) {
+        begin_case(w);
+        ml_blocks_f32_args p = block_panel(w, real);
+        const int64_t panel = w->simd->matmul_f32_panel, size = ML_BLOCK_PANEL * p.k;
+        float *expected = room(w, 4 * size);
+        p.y = room(w, 4 * size);
+        w->simd->unpack_blocks_f32(&p);
+        for (int64_t at = 0; at < size; at++) {
+            const int64_t output = at / (panel * p.k) * panel + at % panel;
+            expected[at] = (float)real[output * p.k + at / panel % p.k];
+        }
+        expect_bytes(w, p.y, expected, 4 * size);
+    }
+}
+
 /* Bytes --------------------------------------------------------------------------------------- */
 
 static ml_pack_s8_args weights(walk *w, int64_t n, int64_t pieces, int64_t k) {

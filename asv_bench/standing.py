@@ -1,0 +1,196 @@
+"""Where minilite stands beside LiteRT at each level of instructions, by class of models: fills docs/performance.md.
+
+usage: python -m asv_bench.standing [--seconds 0.5] [--only time|count] [--write] MODEL ...
+
+Times a steady run of each model, one thread on either side, in turns in one process, at the level of this machine, or
+that of MINILITE_ISA if it is the best that LiteRT's kernels have here too. Then, if valgrind is installed and the level
+is above avx2, counts the instructions of both sides on valgrind's processor, which has AVX2 and no AVX-512: as on a PC
+with AVX2 alone, where the rest of the machine does not matter. Runs of more than 5 ms are not counted. `--write` puts
+what was measured into the table, a column for each level; the columns of other levels, and their stamps, stay.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import datetime
+import importlib.metadata
+import math
+import os
+import shutil
+import statistics
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from asv_bench import builds, counted_models
+from asv_bench.benchmarks import timing
+from asv_bench.performance import processor, put
+from asv_bench.real_models import filled
+
+DOCUMENT = builds.ROOT / "docs" / "performance.md"
+NAME = "standing"
+CLASSES = ("int8", "uint8", "hybrid", "float16 weights", "float32", "other")
+ALL = "all"
+LEAST_ROUNDS, SLICE = 5, 3_000_000
+"""Turns of each side at least, and the nanoseconds that one takes at least."""
+LONGEST = 5_000_000
+"""Nanoseconds of a run whose instructions are counted."""
+COUNTED, ABOVE = "avx2, instructions", ("avx_vnni", "avx512", "amx")
+"""The column of counts, and the levels above its own."""
+PACKAGES = (("minilite", "minilite"), ("LiteRT", "ai-edge-litert"))
+
+
+def class_of(model: Any) -> str:
+    """What a model computes in: the type of most tensors that are computed; of floats, that of most of its weights."""
+    from minilite.format.dtypes import TensorType
+
+    computed: collections.Counter[Any] = collections.Counter()
+    constant: collections.Counter[Any] = collections.Counter()
+    for subgraph in model.subgraphs:
+        for tensor in subgraph.tensors:
+            if tensor.data is None:
+                computed[tensor.type] += 1
+            else:
+                constant[tensor.type] += math.prod(tensor.shape)
+    names = {TensorType.INT8: "int8", TensorType.UINT8: "uint8", TensorType.FLOAT32: "float32"}
+    main = max(names, key=lambda kind: computed[kind])
+    if not computed[main]:
+        return "other"
+    if names[main] != "float32":
+        return names[main]
+    weights = {TensorType.FLOAT16: "float16 weights", TensorType.FLOAT32: "float32"}
+    weights |= dict.fromkeys((TensorType.INT8, TensorType.UINT8, TensorType.INT4), "hybrid")
+    return weights[max(weights, key=lambda kind: constant[kind])]
+
+
+def level() -> str:
+    """The level that minilite uses here."""
+    from minilite._native.kernels import level_names
+
+    return os.environ.get("MINILITE_ISA") or next(name for name in reversed(level_names()) if name != "amx")
+
+
+def timed(path: str, seconds: float) -> tuple[str, float, float]:
+    """A model's class, LiteRT's time over minilite's, the medians', and the nanoseconds of a run of minilite's."""
+    from ai_edge_litert.interpreter import Interpreter as LiteRT
+
+    from minilite import Interpreter
+
+    ours = filled(Interpreter(path, num_threads=1))
+    theirs = filled(LiteRT(model_path=path, num_threads=1))
+    calls = (ours.invoke, theirs.invoke)
+    costs = [max(1.0, timing.sample(call, 2)) for call in calls]
+    repeats = [max(1, round(SLICE / cost)) for cost in costs]
+    rounds = max(LEAST_ROUNDS, int(seconds * 1e9 / sum(max(SLICE, cost) for cost in costs)))
+    turns = [[timing.sample(call, n) for call, n in zip(calls, repeats, strict=True)] for _ in range(rounds)]
+    mine, other = (statistics.median(side) for side in zip(*turns, strict=True))
+    return class_of(ours.model), other / mine, mine
+
+
+def counted(path: str) -> float:
+    """LiteRT's instructions of a run over minilite's, at avx2."""
+    each = counted_models.instructions(path)
+    return each["LiteRT"] / each["minilite"]
+
+
+class Ratio(NamedTuple):
+    """LiteRT's cost of a run of a model over minilite's."""
+
+    path: str
+    kind: str
+    ratio: float
+
+
+def column(ratios: Sequence[Ratio]) -> dict[str, str]:
+    """A cell for each class: the geometric mean, the lowest, and how many there are."""
+
+    def cell(found: list[float]) -> str:
+        mean = math.exp(statistics.fmean(map(math.log, found)))
+        return f"{mean:.2f}, {min(found):.2f}, {len(found)}"
+
+    by_class = {name: [each.ratio for each in ratios if each.kind == name] for name in CLASSES}
+    by_class[ALL] = [each.ratio for each in ratios]
+    return {name: cell(found) for name, found in by_class.items() if found}
+
+
+def stamp() -> str:
+    """What a column was measured on, with what and when."""
+    versions = (f"{label} {importlib.metadata.version(name)}" for label, name in PACKAGES)
+    day = datetime.datetime.now(datetime.timezone.utc).date()
+    return f"{processor()}, {', '.join(versions)}, {day}"
+
+
+def read(text: str) -> tuple[dict[str, dict[str, str]], dict[str, str]]:
+    """The columns and the stamps that a document's table has."""
+    body = text.partition(f"<!-- begin {NAME} -->\n")[2].partition(f"<!-- end {NAME} -->")[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in body.splitlines() if line[:1] == "|"]
+    columns: dict[str, dict[str, str]] = {name: {} for name in (rows[0][1:] if rows else [])}
+    for row in rows[2:]:
+        for name, cell in zip(columns, row[1:], strict=True):
+            columns[name] |= {row[0]: cell} if cell else {}
+    marks = [line[2:].partition(": ") for line in body.splitlines() if line.startswith("- ")]
+    return columns, {name: mark for name, _, mark in marks}
+
+
+def write(columns: Mapping[str, Mapping[str, str]], stamps: Mapping[str, str]) -> str:
+    """The table, a row for each class, and under it where each column was measured."""
+    lines = [f"| class | {' | '.join(columns)} |", "|---|" + "---|" * len(columns)]
+    for name in (*CLASSES, ALL):
+        cells = [each.get(name, "") for each in columns.values()]
+        if any(cells):
+            lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join([*lines, "", *(f"- {name}: {stamps[name]}" for name in columns)])
+
+
+def times(models: Iterable[str], seconds: float) -> Iterator[Ratio]:
+    """Of each model."""
+    for path in models:
+        kind, ratio, _ = timed(path, seconds)
+        yield Ratio(path, kind, ratio)
+
+
+def counts(models: Iterable[str]) -> Iterator[Ratio]:
+    """Of each model whose runs are not too long."""
+    for path in models:
+        kind, _, took = timed(path, 0)
+        if took <= LONGEST:
+            yield Ratio(path, kind, counted(path))
+
+
+def shown(name: str, ratios: Iterable[Ratio]) -> list[Ratio]:
+    """The ratios of a column, each printed as it comes."""
+    found = []
+    for ratio in ratios:
+        found.append(ratio)
+        print(f"{ratio.ratio:8.2f}  {name}  {ratio.kind:16} {Path(ratio.path).stem}", flush=True)
+    return found
+
+
+def main() -> int:
+    """Measures, prints the table, and writes it where asked."""
+    assert __doc__ is not None
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="+", metavar="MODEL")
+    parser.add_argument("--seconds", type=float, default=0.5, help="that a model's turns take, about")
+    parser.add_argument("--only", choices=["time", "count"], help="times or counts alone")
+    parser.add_argument("--write", action="store_true", help="put what was measured into docs/performance.md")
+    args = parser.parse_args()
+    found, timed_at = {}, f"{level()}, time"
+    if args.only != "count":
+        found[timed_at] = column(shown(timed_at, times(args.models, args.seconds)))
+    if args.only != "time" and level() in ABOVE and shutil.which("valgrind"):
+        found[COUNTED] = column(shown(COUNTED, counts(args.models)))
+    columns, stamps = read(DOCUMENT.read_text())
+    columns |= found
+    stamps |= dict.fromkeys(found, stamp())
+    body = write(columns, stamps)
+    print(body)
+    if args.write:
+        DOCUMENT.write_text(put(DOCUMENT.read_text(), NAME, body))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
