@@ -1,5 +1,5 @@
-/* blockwise.c -- reads the scales of constants that are quantized in blocks, and multiplies with such
- * weights. */
+/* blockwise.c -- reads the scales of constants that are quantized in blocks, and multiplies with
+ * such weights. */
 #include "rules/blockwise.h"
 
 #include "math/float_math.h"
