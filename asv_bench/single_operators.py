@@ -149,12 +149,11 @@ def compare(name: str, content: bytes, arrays: list[Any], core: Core) -> Row:
     from ai_edge_litert.interpreter import Interpreter
 
     import minilite
-    from minilite.report.profile import node_times
 
     interpreter = minilite.Interpreter(model_content=content, num_threads=1)
     sides = [ready(lambda **_: interpreter, content, arrays), ready(Interpreter, content, arrays)]
     ours, theirs = ([time / 1000 for time in side] for side in timing.in_turn(sides, ROUNDS, SLICE))
-    node = node_times(interpreter._session(), range(1))[0]
+    node = interpreter.profile(1).nodes[0]
     return Row(name, ours, theirs, node.macs, node.nbytes, core.seconds(node, interpreter.plan.level))
 
 

@@ -28,7 +28,7 @@ from asv_bench.benchmarks.operators import ready
 from minilite.cli.feeding import set_inputs
 from minilite.format.builder import ModelBuilder
 from minilite.interpreter import Interpreter
-from minilite.report.profile import NodeTime, alone, node_times
+from minilite.profiling.profile import NodeTime
 
 SHAPES = [(14, 256, 256), (28, 256, 256), (56, 64, 256), (7, 960, 320)]
 """Height and width of the image, its channels, and the convolution's channels."""
@@ -168,15 +168,15 @@ def rounds_of(path: str, cores: Sequence[int], seconds: float) -> list[tuple[flo
 
 def undivided(nodes: Sequence[NodeTime]) -> str:
     """Operators of nodes that are not divided, with how many these are and their share of the time, from 0.5 % on."""
-    whole = sum(node.ns for node in nodes if node.frame == 0) or 1
-    found: dict[str, list[int]] = {}
+    whole = sum(node.ns for node in nodes) or 1
+    found: dict[str, list[float]] = {}
     for node in nodes:
-        if node.frame == 0 and node.runs and not node.blocks:
+        if node.times and not node.blocks:
             of = found.setdefault(node.op, [0, 0])
             of[0] += 1
             of[1] += node.ns
     ranked = sorted(found.items(), key=lambda item: -item[1][1])
-    return ", ".join(f"{n} {op} {100 * ns / whole:.1f} %" for op, (n, ns) in ranked if ns / whole >= 0.005)
+    return ", ".join(f"{n:.0f} {op} {100 * ns / whole:.1f} %" for op, (n, ns) in ranked if ns / whole >= 0.005)
 
 
 def row(path: str, cores: Sequence[int], seconds: float) -> str:
@@ -185,8 +185,8 @@ def row(path: str, cores: Sequence[int], seconds: float) -> str:
     figures = [f"{min(one) / 1000:.0f}"]
     for of in (min, statistics.median):
         figures += [f"{of(one) / of(two):.2f}", f"{of(one) / of(first) + of(one) / of(second):.2f}"]
-    nodes = node_times(loaded(path, 1)._session(), range(5))
-    figures += [f"{100 * alone(nodes):.1f} %", undivided(nodes)]
+    found = loaded(path, 1).profile(5)
+    figures += [f"{100 * found.alone:.1f} %", undivided(found.main)]
     return f"| {Path(path).stem} | {' | '.join(figures)} |"
 
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from minilite.engine.tensor_arguments import Dims, Shapes, TensorKey
     from minilite.format.model import Array, Model, Subgraph
     from minilite.litert import metrics, registerers, wrapper
+    from minilite.profiling import profile as profiles
     from minilite.recording import recorder
     from minilite.recording.recorder import Recorder
 
@@ -52,6 +53,7 @@ else:
     registerers = Later("minilite.litert.registerers")
     metrics = Later("minilite.litert.metrics")
     recorder = Later("minilite.recording.recorder")
+    profiles = Later("minilite.profiling.profile")
 
 _Self = TypeVar("_Self", bound="Interpreter")  # typing.Self came with Python 3.11
 
@@ -439,6 +441,13 @@ class Interpreter:
         """Arena bytes of the plan in use, with capacities of dynamic tensors. Raises: StateError while busy."""
         session = self._main
         return session.state.usage().arena_bytes if session is not None else 0
+
+    def profile(self, runs: int = 50, *, trace: bool = False) -> profiles.Profile:
+        """What every node takes, by medians over `runs` runs on the inputs as they are, after one that warms up.
+
+        `trace` keeps what each thread did when, for `Profile.write_trace`. Raises: StateError, KernelError, InputError.
+        """
+        return profiles.profile(self._session(), runs, self._options.threads, trace=trace)
 
     # Plans and pictures -----------------------------------------------------------------------------------------------
 

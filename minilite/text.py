@@ -19,15 +19,16 @@ _HANGING = 8
 
 
 class _Column:
-    def __init__(self, name: str, cells: Sequence[Cell]) -> None:
+    def __init__(self, name: str, cells: Sequence[Cell], whole: bool = False) -> None:
         self.name = name
+        self.whole = whole
         self.texts = ["" if cell is None else str(cell) for cell in cells]
         self.right = any(isinstance(cell, (int, float)) for cell in cells)
         self.width = max(map(len, [name, *self.texts]))
 
     def least(self, readable: int) -> int:
         """The smallest width of the column."""
-        return self.width if self.right else min(self.width, max(readable, len(self.name)))
+        return self.width if self.right or self.whole else min(self.width, max(readable, len(self.name)))
 
 
 def table(
@@ -36,15 +37,17 @@ def table(
     indent: str = "  ",
     width: int | None = None,
     spare: Sequence[str] = (),
+    whole: Sequence[str] = (),
 ) -> str:
     """Rows under a header, columns two spaces apart; numbers are aligned right, None is blank, blank columns are left
     out.
 
     Lines have at most `width` characters: first the columns in `spare` are left out, in that order; then names are cut
-    in their middle, the widest column first; words of the last column continue on lines below.
+    in their middle, the widest column first, but not in columns of `whole`; words of the last column continue on lines
+    below.
     """
     cells = [list(row) for row in rows]
-    columns = [_Column(name, [row[i] for row in cells]) for i, name in enumerate(header)]
+    columns = [_Column(name, [row[i] for row in cells], name in whole) for i, name in enumerate(header)]
     columns = [column for column in columns if not cells or any(column.texts)]
     hanging: Sequence[str] = [""] * len(cells)
     if width is not None and columns:

@@ -44,6 +44,7 @@ STAGES: dict[str, int] = {
     "displays": 9,
     "recording": 9,
     "inputs": 9,
+    "profiling": 9,
     "report": 12,
     "interpreter": 10,
     "comparison": 11,

@@ -146,14 +146,34 @@ void ml_plan_free(ml_plan *plan);
 uintptr_t ml_state_run(ml_state *state);
 /* The same, but ends when the token is set. */
 uintptr_t ml_state_run_until(ml_state *state, const ml_cancel *cancel);
-/* The same, and adds to `times`, which has one entry per node: frame by frame, by position. */
+/* What a node took in a timed run. The times of a frame's nodes, and what the loop does between
+ * them, add up to the time of the frame. */
 typedef struct ml_node_time {
-    int64_t ns; /* wall-clock time in the node and in its subgraphs */
+    int64_t ns; /* in the node, with the nodes of its subgraphs */
     int64_t runs;
     int64_t shared_ns; /* part of ns, in work that threads can share (> 1 block) */
     int64_t blocks; /* of such work */
 } ml_node_time;
-uintptr_t ml_state_run_timed(ml_state *state, ml_node_time *times);
+/* A node that ran, or a block of its work that a thread of the pool computed. */
+typedef struct ml_event {
+    int64_t start; /* ns by the run's clock */
+    int64_t end;
+    int32_t node; /* its place among the times */
+    int32_t worker; /* whose block it is, 0 for the caller's; -1: it is the node */
+} ml_event;
+/* What a timed run fills in, all of it the caller's. */
+typedef struct ml_timing {
+    ml_node_time *times; /* for each node of all frames: frame by frame, by position; added to */
+    ml_event *events; /* NULL: none are noted */
+    int64_t room; /* of events */
+    int64_t n_events; /* of the run, also those that found no room */
+    int64_t (*clock)(void *owner); /* NULL: the system's; otherwise called by any worker */
+    void *owner;
+    int64_t start; /* of the first node, by that clock */
+    int64_t end; /* of the last one */
+} ml_timing;
+/* The same as ml_state_run, and fills in `timing`. */
+uintptr_t ml_state_run_timed(ml_state *state, ml_timing *timing);
 void ml_error_free(ml_error *error);
 /* Adds a view of the arena, or removes one. While there are views, memory neither moves nor is
  * freed: the state itself lives until its caller and all views have released it. Pin before looking

@@ -39,15 +39,24 @@ ml_status ml_poll_state(void *owner) { return ml_check_interrupt(owner, ML_TICKS
 
 /* The loop ------------------------------------------------------------------------------------- */
 
-/* Adds the time of a node since `from`, how much of it is `shared`, and one to its number of
- * runs. */
-static void note_time(ml_state *s, int32_t frame, const ml_step *step, int64_t from,
-                      ml_work_time shared) {
-    ml_node_time *time = &s->times[s->graph->frames[frame].node_base + step->call.node];
-    time->ns += ml_os_now() - from;
+void ml_note_event(ml_state *s, ml_event event) {
+    const int64_t at = atomic_fetch_add_explicit(&s->n_events, 1, memory_order_relaxed);
+    if (at < s->timing->room) s->timing->events[at] = event;
+}
+
+/* Adds what a node took since `from`, what of it is `shared`, and one time more that it ran.
+ * Returns when it ended, which is when the next one begins: a node costs one look at the clock. */
+static int64_t note_time(ml_state *s, int32_t frame, const ml_step *step, int64_t from,
+                         ml_work_time shared) {
+    const int64_t place = s->graph->frames[frame].node_base + step->call.node;
+    ml_node_time *time = &s->timing->times[place];
+    const int64_t now = ml_timed_now(s->timing);
+    time->ns += now - from;
     time->runs++;
     time->shared_ns += s->shared.ns - shared.ns;
     time->blocks += s->shared.blocks - shared.blocks;
+    if (s->timing->events) ml_note_event(s, (ml_event){from, now, (int32_t)place, -1});
+    return now;
 }
 
 /* Runs of subgraphs get here from within an eval of the calling frame. Steps may change during the
@@ -56,6 +65,7 @@ static void note_time(ml_state *s, int32_t frame, const ml_step *step, int64_t f
 static inline ml_status run_steps(ml_state *s, ml_residence *r, int32_t frame, bool timed) {
     const ml_frame_now *now = &r->frames[frame];
     const ml_step *step = r->steps + now->first_step, *end = step + now->n_steps;
+    int64_t from = timed ? ml_timed_now(s->timing) : 0;
     if (r->learnt) r->learnt->alone[frame].live = -1;
     for (; step < end; step++) {
 #ifdef ML_DEBUG
@@ -64,9 +74,8 @@ static inline ml_status run_steps(ml_state *s, ml_residence *r, int32_t frame, b
 #endif
         ml_status status = ml_check_interrupt(s, step->call.ticks);
         const ml_work_time shared = timed ? s->shared : (ml_work_time){0, 0};
-        const int64_t from = timed ? ml_os_now() : 0;
         if (status == ML_OK) status = step->eval(&step->call);
-        if (timed) note_time(s, frame, step, from, shared);
+        if (timed) from = note_time(s, frame, step, from, shared);
 #ifdef ML_DEBUG
         if (status == ML_OK) status = ml_debug_check(r, frame, step, &guards, &s->error);
 #endif
@@ -79,7 +88,7 @@ static inline ml_status run_steps(ml_state *s, ml_residence *r, int32_t frame, b
 }
 
 ml_status ml_run_frame(ml_state *s, ml_residence *r, int32_t frame) {
-    return s->times ? run_steps(s, r, frame, true) : run_steps(s, r, frame, false);
+    return s->timing ? run_steps(s, r, frame, true) : run_steps(s, r, frame, false);
 }
 
 /* Packs in each run, because computed weights may differ. */

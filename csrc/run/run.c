@@ -57,7 +57,7 @@ static void place_anew(ml_state *s, ml_residence *r) {
 }
 
 /* Runs all nodes, on the caller's thread or on all, whichever is faster. */
-static ml_status run_nodes(ml_state *s, ml_residence *r) {
+static ml_status run_on_threads(ml_state *s, ml_residence *r) {
     ml_pool *pool = s->interpreter->pool;
     if (!pool || ml_pool_threads(pool) == 1) return ml_run_frame(s, r, 0);
     const bool measured = ml_sharing_is_measured(&r->sharing);
@@ -70,11 +70,23 @@ static ml_status run_nodes(ml_state *s, ml_residence *r) {
     return status;
 }
 
+/* The same, and notes when it began and ended if the run is timed. */
+static ml_status run_nodes(ml_state *s, ml_residence *r) {
+    ml_timing *timing = s->timing;
+    if (!timing) return run_on_threads(s, r);
+    atomic_store_explicit(&s->n_events, 0, memory_order_relaxed);
+    timing->start = ml_timed_now(timing);
+    const ml_status status = run_on_threads(s, r);
+    timing->end = ml_timed_now(timing);
+    timing->n_events = atomic_load_explicit(&s->n_events, memory_order_relaxed);
+    return status;
+}
+
 /* Calls in steps point at the state's error, which is empty before and after each run. */
-static uintptr_t run(ml_state *s, ml_node_time *times, const ml_cancel *cancel) {
+static uintptr_t run(ml_state *s, ml_timing *timing, const ml_cancel *cancel) {
     ml_status status = ml_enter(s->interpreter);
     if (status != ML_OK) return ml_busy_error();
-    s->times = times;
+    s->timing = timing;
     ml_residence *r = s->now;
     bool released = r && s->arena.capacity == 0 && r->rows->frames[0].region_bytes > 0;
     if (!r || released) {
@@ -114,5 +126,5 @@ static uintptr_t run(ml_state *s, ml_node_time *times, const ml_cancel *cancel) 
 }
 
 uintptr_t ml_state_run(ml_state *s) { return run(s, NULL, NULL); }
-uintptr_t ml_state_run_timed(ml_state *s, ml_node_time *times) { return run(s, times, NULL); }
 uintptr_t ml_state_run_until(ml_state *s, const ml_cancel *cancel) { return run(s, NULL, cancel); }
+uintptr_t ml_state_run_timed(ml_state *s, ml_timing *timing) { return run(s, timing, NULL); }

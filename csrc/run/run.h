@@ -2,6 +2,7 @@
 #ifndef ML_RUN_RUN_H
 #define ML_RUN_RUN_H
 
+#include "os/os.h"
 #include "state/state.h"
 
 /* run_core.c: the core's functions, for calls of kernels in a run. */
@@ -13,6 +14,12 @@ static inline void ml_point_output(const ml_call *c, int32_t i, void *data) {
 
 /* loop.c: runs a frame, whose pointers must be resolved. */
 ml_status ml_run_frame(ml_state *state, ml_residence *residence, int32_t frame);
+/* The clock of a timed run. */
+static inline int64_t ml_timed_now(const ml_timing *t) {
+    return t->clock ? t->clock(t->owner) : ml_os_now();
+}
+/* Notes an event of a timed run, if there is room. Workers may do so at the same time. */
+void ml_note_event(ml_state *state, ml_event event);
 /* Ticks between two readings of the clock. A run begins with this many. */
 enum { ML_TICKS_PER_LOOK = 64 };
 /* Lets Python handle signals, about every 50 ms. Counts down `ticks`, and reads the clock when none

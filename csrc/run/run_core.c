@@ -88,16 +88,29 @@ static ml_status relay(const void *call, int64_t first, int64_t end, int32_t wor
     return r->body(&c, first, end, worker, r->args);
 }
 
+/* The same in a run whose events are noted. */
+static ml_status relay_noted(const void *call, int64_t first, int64_t end, int32_t worker,
+                             void *args) {
+    const ml_call *c = call;
+    const struct ml_frame_engine *fe = c->env->engine;
+    ml_state *s = fe->engine->state;
+    const int32_t place = s->graph->frames[fe->frame].node_base + (int32_t)c->node;
+    const int64_t from = ml_timed_now(s->timing);
+    const ml_status status = relay(call, first, end, worker, args);
+    ml_note_event(s, (ml_event){from, ml_timed_now(s->timing), place, worker});
+    return status;
+}
+
 /* With one thread, with one block, or in a run on the caller's thread only, the loop over blocks is
  * here, without the pool: the same blocks in the same order, so the results have the same bits. It
  * polls between blocks, but not before the first, because the loop over nodes has just polled. */
-static ml_status run_blocks(const ml_call *c, int64_t items, int64_t grain, ml_body body,
-                            void *args) {
+static inline ml_status run_blocks(const ml_call *c, int64_t items, int64_t grain, ml_body body,
+                                   void *args, ml_pool_body relayed_by) {
     ml_state *s = c->env->engine->engine->state;
     ml_pool *pool = s->interpreter->pool;
     if (pool && ml_pool_threads(pool) > 1 && items > grain && !s->alone) {
         relayed work = {pool, body, args};
-        return ml_pool_parallel(pool, items, grain, relay, c, &work, c->env->error);
+        return ml_pool_parallel(pool, items, grain, relayed_by, c, &work, c->env->error);
     }
     for (int64_t first = 0; first < items; first += grain) {
         ml_status status = first > 0 ? ml_poll_state(s) : ML_OK;
@@ -112,10 +125,12 @@ static ml_status parallel(const ml_call *c, int64_t items, int64_t grain, ml_bod
                           void *args) {
     ml_state *s = c->env->engine->engine->state;
     grain = grain < 1 ? 1 : grain;
-    if (!s->times || items <= grain) return run_blocks(c, items, grain, body, args);
-    const int64_t from = ml_os_now();
-    const ml_status status = run_blocks(c, items, grain, body, args);
-    s->shared.ns += ml_os_now() - from;
+    const ml_timing *timing = s->timing;
+    if (!timing || items <= grain) return run_blocks(c, items, grain, body, args, relay);
+    const int64_t from = ml_timed_now(timing);
+    const ml_status status =
+        run_blocks(c, items, grain, body, args, timing->events ? relay_noted : relay);
+    s->shared.ns += ml_timed_now(timing) - from;
     s->shared.blocks += (items - 1) / grain + 1;
     return status;
 }

@@ -105,7 +105,8 @@ struct ml_state {
     bool run_changed; /* in the current run, a dynamic tensor changed its shape or place */
     bool alone; /* in the current run, all blocks run on the caller's thread */
     ml_counters counters;
-    ml_node_time *times; /* the caller's table for the current run; NULL: not timed */
+    ml_timing *timing; /* what the current run fills in, the caller's; NULL: it is not timed */
+    _Atomic int64_t n_events; /* of that run */
     ml_work_time shared;
     ml_error error; /* of the current call; all calls of kernels point at it */
 };

@@ -13,7 +13,7 @@ from minilite._native.status import BUSY, MAX_RANK, STORAGES, fresh_error, raise
 from minilite.late import Later
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
     from typing import TypeAlias
 
     from minilite._native import plan as plans
@@ -215,15 +215,6 @@ class State:
             raise errors.InputTypeError(message)
         if failed := lib.ml_state_run_until(self.pointer, cancel.pointer):
             self.check(failed)
-
-    def run_timed(self, nodes: int, turns: Iterable[object]) -> list[tuple[int, int, int, int]]:
-        """Runs the plan in use once per turn. Returns for every node, frame by frame, by position: nanoseconds, number
-        of runs, nanoseconds of work in more than one block, and the number of such blocks."""
-        times = ffi.new("ml_node_time[]", nodes or 1)
-        for _ in turns:
-            if failed := lib.ml_state_run_timed(self.pointer, times):
-                self.check(failed)
-        return [(int(t.ns), int(t.runs), int(t.shared_ns), int(t.blocks)) for t in times[0:nodes]]
 
     def check(self, address: int) -> None:
         """Raises the error of a failed call."""

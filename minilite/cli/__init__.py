@@ -1,4 +1,4 @@
-"""The minilite command: run, inspect, plan, profile, compare, replay, report, as, completion."""
+"""The minilite command: run, inspect, plan, profile, bench, compare, replay, report, as, completion."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ import contextlib
 import os
 import sys
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import Any, NoReturn
 
-from minilite.cli import compare, completion, inspect, plan, profile, replay, report, run, stand_in
-from minilite.cli.arguments import UsageError
+from minilite.cli import bench, compare, completion, inspect, plan, profile, replay, report, run, stand_in
+from minilite.cli.arguments import UsageError, meant
 from minilite.errors import MiniliteError, UnsupportedOpError
 
-COMMANDS = (run, inspect, plan, profile, compare, replay, report, stand_in, completion)
+COMMANDS = (run, inspect, plan, profile, bench, compare, replay, report, stand_in, completion)
 """The modules of commands. Each has `add_parser(commands)`, which sets the parser's default `execute`: a function of
 the options that may return an exit status."""
 BAD, WRONG, INTERRUPTED = 1, 2, 130
@@ -62,16 +61,24 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
         parser.error(f"takes a command: {', '.join(parsers())}; minilite --help says what they do")
     if given and given[0].endswith(".tflite"):
         parser.error(f"{given[0]} stands where a command is wanted: minilite run {given[0]}")
-    if given[0] not in parsers() and not given[0].startswith("-"):
-        near = get_close_matches(given[0], parsers(), 1)
-        hint = f", did you mean {near[0]}?" if near else f": there are {', '.join(parsers())}"
-        parser.error(f"there is no command '{given[0]}'{hint}")
+    known = parsers()
+    if not given[0].startswith("-") and given[0] not in known:
+        close = meant(given[0], known) or f": there are {', '.join(known)}"
+        parser.error(f"there is no command '{given[0]}'{close}")
     options, rest = parser.parse_known_args(given)
     if rest and (not hasattr(options, "data") or any(text.startswith("-") and text != "-" for text in rest)):
-        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+        parser.error(f"unrecognized arguments: {' '.join(rest)}{_option_meant(known.get(given[0]), rest)}")
     if rest:
         options.data = [*options.data, *rest]
     return options
+
+
+def _option_meant(parser: argparse.ArgumentParser | None, rest: Sequence[str]) -> str:
+    """The option that the first unknown one is like."""
+    unknown = [text.partition("=")[0] for text in rest if text.startswith("-")]
+    if parser is None or not unknown:
+        return ""
+    return meant(unknown[0], (option for action in parser._actions for option in action.option_strings))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

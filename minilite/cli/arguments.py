@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from minilite._native.kernels import level_names
 from minilite._native.memory import strategies
@@ -15,6 +15,14 @@ Shape = tuple[int, ...]
 
 class UsageError(InputError):
     """Wrong usage of the command: exit status 2."""
+
+
+def meant(word: str, words: Iterable[str]) -> str:
+    """``, did you mean plan?`` if one of the words is like it, else nothing."""
+    import difflib  # only where something went wrong
+
+    close = difflib.get_close_matches(word, list(words), n=1, cutoff=0.6)
+    return f", did you mean {close[0]}?" if close else ""
 
 
 def positive(text: str) -> int:
@@ -50,7 +58,9 @@ def numbers(text: str) -> tuple[float, ...]:
 def strategy(text: str) -> str:
     """The name of a planning strategy."""
     if text not in strategies():
-        message = f"there is no planning strategy {text!r}: there are {', '.join(strategies())}"
+        message = (
+            f"there is no planning strategy {text!r}: there are {', '.join(strategies())}{meant(text, strategies())}"
+        )
         raise argparse.ArgumentTypeError(message)
     return text
 
@@ -58,7 +68,7 @@ def strategy(text: str) -> str:
 def level(text: str) -> str:
     """The name of a level of instructions."""
     if text not in level_names():
-        message = f"this machine has no level {text!r}: it has {', '.join(level_names())}"
+        message = f"this machine has no level {text!r}: it has {', '.join(level_names())}{meant(text, level_names())}"
         raise argparse.ArgumentTypeError(message)
     return text
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from minilite.cli import arguments
 from minilite.cli.arguments import UsageError
-from minilite.errors import InputError, ModelFormatError
+from minilite.engine.mismatch import given_shapes
+from minilite.errors import InputError, ModelFormatError, ShapeError
 from minilite.interpreter import Interpreter
 
 if TYPE_CHECKING:
@@ -121,6 +122,30 @@ def _members(path: str) -> list[str]:
             return [name.removesuffix(".npy") for name in archive.namelist()]
     except (OSError, ValueError, zipfile.BadZipFile):
         return []
+
+
+def resize(interpreter: Interpreter, options: argparse.Namespace, given: dict[int, Reading]) -> None:
+    """Resizes inputs as --shape and the files say. Raises: UsageError, InputError."""
+    arguments.resize(interpreter, options.shape)
+    for index, reading in given.items():
+        interpreter.resize_tensor_input(index, reading.array.shape)
+
+
+def allocate(interpreter: Interpreter, given: dict[int, Reading]) -> None:
+    """Raises: ShapeError, which names the files' shapes where they are not the model's own."""
+    try:
+        interpreter.allocate_tensors()
+    except ShapeError as error:
+        arrays = [(index, reading.array) for index, reading in given.items()]
+        raise given_shapes(error, interpreter.model.subgraphs[0].tensors, arrays) from None
+
+
+def prepare(interpreter: Interpreter, options: argparse.Namespace) -> None:
+    """Reads the files, resizes, allocates, and fills all inputs. Raises: UsageError, InputError, ShapeError."""
+    given = read_inputs(interpreter, options)
+    resize(interpreter, options, given)
+    allocate(interpreter, given)
+    set_inputs(interpreter, given, options.seed or 0)
 
 
 def set_inputs(interpreter: Interpreter, given: dict[int, Reading], seed: int) -> None:

@@ -6,12 +6,12 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from minilite.cli import arguments
-from minilite.cli.feeding import set_inputs
+from minilite.cli import arguments, feeding
+from minilite.cli.arguments import UsageError
 from minilite.cli.output import print_json, width
 from minilite.interpreter import Interpreter
+from minilite.profiling.profile import profile
 from minilite.progress import progress
-from minilite.report.profile import Peaks, node_times, profile, profile_facts
 from minilite.text import count, wrapped
 
 
@@ -20,13 +20,18 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "profile",
         help="time every node of a model",
-        description="Run a model on random inputs and print what every node takes: time, share, multiply-adds, bytes, and how near that is to "
-        "what one core can do.",
+        description="Run a model and print what every node takes: median time and its spread, share, multiply-adds, bytes, and how near that "
+        "is to what one core can do.",
     )  # fmt: skip
     parser.add_argument("model", metavar="MODEL", help="a .tflite file")
+    feeding.add_inputs(parser)
     arguments.add_shape(parser)
-    parser.add_argument("--repeat", metavar="N", type=arguments.positive, default=20, help="runs (default: 20)")
+    parser.add_argument("--runs", metavar="N", type=arguments.positive, default=50, help="timed runs (default: 50)")
+    parser.add_argument(
+        "--trace", metavar="OUT.json", type=Path, help="write a Chrome trace of the runs: for Perfetto or speedscope"
+    )
     arguments.add_threads(parser)
+    arguments.add_level(parser)
     arguments.add_planner(parser)
     arguments.add_json(parser)
     parser.set_defaults(execute=execute)
@@ -34,18 +39,21 @@ def add_parser(commands: Any) -> None:
 
 def execute(options: argparse.Namespace) -> None:
     """Runs, and prints the table."""
-    interpreter = Interpreter(options.model, num_threads=options.threads, planner=options.planner)
-    arguments.resize(interpreter, options.shape)
-    interpreter.allocate_tensors()
-    set_inputs(interpreter, {}, 0)
-    interpreter.invoke()
-    plan = interpreter.plan
-    assert plan is not None
-    times = node_times(interpreter._session(), progress(range(options.repeat), "run"))
-    threads, peaks = options.threads or 1, Peaks(plan.level)
+    if options.trace is not None and not options.trace.parent.is_dir():
+        message = f"--trace {options.trace}: there is no folder {str(options.trace.parent)!r}"
+        raise UsageError(message)
+    interpreter = Interpreter(options.model, num_threads=options.threads, planner=options.planner, level=options.level)
+    feeding.prepare(interpreter, options)
+    session, trace = interpreter._session(), options.trace is not None
+    found = profile(session, options.runs, options.threads or 1, trace=trace, progress=progress)
+    if options.trace is not None:
+        found.write_trace(options.trace)
     if options.json:
-        head = {"model": options.model, "runs": options.repeat, "threads": threads, "level": plan.level}
-        print_json(head | profile_facts(times, options.repeat, peaks))
+        print_json({"model": options.model} | found.facts())
         return
-    print(wrapped(f"{Path(options.model).name}: {count(options.repeat, 'run')}, {count(threads, 'thread')}", width()))
-    print(profile(times, options.repeat, peaks, width()))
+    threads = f"{count(found.threads, 'thread')}, level {found.level}"
+    print(wrapped(f"{Path(options.model).name}: {count(found.runs, 'run')}, {threads}", width()))
+    print(found.text(width()))
+    if options.trace is not None:
+        lost = f", {found.timing.lost} events left out" if found.timing.lost else ""
+        print(f"wrote {options.trace}{lost}")

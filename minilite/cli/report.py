@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
     from minilite.engine.sizes import PlannedSize
     from minilite.inputs import Reading
-    from minilite.report.html import Profiled, Section
+    from minilite.profiling.profile import Profile
+    from minilite.report.html import Section
 
 _RUNS, _SECONDS, _PATIENCE = 10, 1.0, 1.5
 """Timed runs where nobody says how many, what they may take together, and how long the first is waited for."""
@@ -103,15 +104,12 @@ def execute(options: argparse.Namespace) -> None:
         print(wrapped(f"wrote {target} ({size / 1000:.0f} kB): open it in a browser", width()))
 
 
-def _profiled(interpreter: Interpreter, options: argparse.Namespace) -> Profiled | None:
+def _profiled(interpreter: Interpreter, options: argparse.Namespace) -> Profile | None:
     """The times of the nodes; None, which stderr explains, if the model refuses to run on these inputs, or if a run
     takes long and nobody has said how many."""
     from minilite import Cancel
-    from minilite.report.html import Profiled
-    from minilite.report.profile import Peaks, node_times
+    from minilite.profiling.profile import profile
 
-    plan = interpreter.plan
-    assert plan is not None
     token = Cancel()
     timer = threading.Timer(_PATIENCE, token.cancel)
     timer.daemon = True
@@ -122,14 +120,13 @@ def _profiled(interpreter: Interpreter, options: argparse.Namespace) -> Profiled
         interpreter.invoke(cancel=token)
         spent = time.perf_counter() - started
         runs = options.runs or max(1, min(_RUNS, int(_SECONDS / spent)))
-        times = node_times(interpreter._session(), progress(range(runs), "run"))
+        return profile(interpreter._session(), runs, options.threads or 1, warm=False, progress=progress)
     except MiniliteError as error:
         late = f"a run takes more than {_PATIENCE} s; --runs 1 times one" if token.cancelled else None
         sys.stderr.write(f"minilite: not timed: {late or ' '.join(str(error).split())}\n")
         return None
     finally:
         timer.cancel()
-    return Profiled(times, runs, options.threads or 1, Peaks(plan.level))
 
 
 def _compared(interpreter: Interpreter, given: Mapping[int, Reading], options: argparse.Namespace) -> Section:

@@ -16,8 +16,7 @@ from minilite.cli.arguments import UsageError
 from minilite.cli.found import Found, add_options, draw, found_in
 from minilite.cli.output import print_json, width
 from minilite.cli.writing import check_target, write_outputs
-from minilite.engine.mismatch import given_shapes
-from minilite.errors import ModelFormatError, ShapeError
+from minilite.errors import ModelFormatError
 from minilite.interpreter import Interpreter
 from minilite.options import OpResolverType
 from minilite.progress import progress
@@ -155,11 +154,9 @@ def run_model(options: argparse.Namespace) -> None:
 
 def _run(interpreter: Interpreter, options: argparse.Namespace, loaded: float) -> Ran:
     given = feeding.read_inputs(interpreter, options)
-    arguments.resize(interpreter, options.shape)
-    for index, reading in given.items():
-        interpreter.resize_tensor_input(index, reading.array.shape)
+    feeding.resize(interpreter, options, given)
     allocating = time.perf_counter()
-    _allocate(interpreter, given)
+    feeding.allocate(interpreter, given)
     allocated = time.perf_counter()
     feeding.set_inputs(interpreter, given, options.seed or 0)
     times = Times(loaded, allocated - allocating, _timed(interpreter, options.repeat))
@@ -236,15 +233,6 @@ def _interpreter(options: argparse.Namespace) -> Interpreter:
                 message = f"{error}; the model comes first: minilite run {path} {options.model}"
                 raise UsageError(message) from None
         raise
-
-
-def _allocate(interpreter: Interpreter, given: dict[int, Reading]) -> None:
-    """Allocates. Raises: ShapeError, which names the shapes of the files if they differ from the model's."""
-    try:
-        interpreter.allocate_tensors()
-    except ShapeError as error:
-        arrays = [(index, reading.array) for index, reading in given.items()]
-        raise given_shapes(error, interpreter.model.subgraphs[0].tensors, arrays) from None
 
 
 def _timed(interpreter: Interpreter, repeat: int) -> list[float]:

@@ -115,7 +115,7 @@ def _find_axis(inputs: Sequence[Tensor], shapes: Mapping[int, Shape]) -> Axis:
     return "batch" if any(len(shapes[tensor.index]) > 1 for tensor in inputs) else "length"
 
 
-class _Scale:
+class Scale:
     """The inputs that have the axis, and their shapes at any size."""
 
     def __init__(self, graph: Subgraph, shapes: Mapping[int, Shape], axis: Axis | None) -> None:
@@ -277,7 +277,7 @@ def fit(
     if step is not None and step < 1:
         message = f"step {step}, must be at least 1"
         raise InputError(message)
-    most, scale = byte_count(budget), _Scale(graph, shapes, axis)
+    most, scale = byte_count(budget), Scale(graph, shapes, axis)
     search = _Search(lambda size: _planned(plan_for, graph, size, scale.at(size)), most, scale.largest(most))
     search.run(scale.start, step)
     tried = tuple(sorted(search.tried.values(), key=lambda one: one.size))
@@ -293,7 +293,7 @@ def open_sizes(graph: Subgraph, shapes: Mapping[int, Shape]) -> list[tuple[int, 
     inputs = [graph.tensors[index] for index in graph.inputs]
     if not any(_open(t, _dimensions(shapes[t.index], axis)) for t in inputs for axis in AXES):
         return []
-    scale = _Scale(graph, shapes, None)
+    scale = Scale(graph, shapes, None)
     middle = scale.start if scale.start >= _POINTS // 2 else 16 * _POINTS // 3
     sizes = sorted({max(1, middle * 3 * part // _POINTS) for part in range(1, _POINTS + 1)})
     return [(size, scale.at(size)) for size in sizes]

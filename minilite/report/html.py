@@ -20,18 +20,9 @@ if TYPE_CHECKING:
     from minilite.engine.model_plan import ModelPlan
     from minilite.engine.sizes import PlannedSize
     from minilite.format.model import Model
-    from minilite.report.profile import NodeTime, Peaks
+    from minilite.profiling.profile import Profile
 
 _HERE = Path(__file__).parent
-
-
-class Profiled(NamedTuple):
-    """What timed runs have found."""
-
-    nodes: Sequence[NodeTime]
-    runs: int
-    threads: int
-    peaks: Peaks
 
 
 class Section(NamedTuple):
@@ -45,7 +36,7 @@ def page(
     title: str,
     model: Model,
     plan: ModelPlan,
-    profiled: Profiled | None = None,
+    profiled: Profile | None = None,
     sizes: Sequence[PlannedSize] = (),
     sections: Sequence[Section] = (),
 ) -> str:
@@ -98,7 +89,7 @@ def _subtitle(model: Model, plan: ModelPlan) -> str:
     return f"{ends[0] or 'no inputs'} \u2192 {ends[1] or 'no outputs'}"
 
 
-def _profiled(profiled: Profiled | None, plan: ModelPlan) -> str:
+def _profiled(profiled: Profile | None, plan: ModelPlan) -> str:
     if profiled is None:
         return f"Not timed. Level of instructions: {plan.level}. A click on a node marks it in the memory map."
     head = f"{count(profiled.runs, 'run')}, {count(profiled.threads, 'thread')}, level of instructions {plan.level}"

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minilite.errors import InputError
 from minilite.format.dtypes import TensorType
+from minilite.profiling.work import multiplications
 from minilite.report.sizes_svg import bytes_text
-from minilite.report.work import multiplications
 from minilite.text import count, duration, shape_text
 
 if TYPE_CHECKING:
     from minilite.engine.model_plan import ModelPlan
     from minilite.format.model import Model, Node, Subgraph, Tensor
     from minilite.memory import MemoryPlan
-    from minilite.report.html import Profiled
+    from minilite.profiling.profile import Profile
 
 _FOREVER = 2**31 - 1
 _SECONDS = 0.7
@@ -173,7 +173,7 @@ def _becomes(plan: ModelPlan, position: int, frame: int, status: str) -> str:
 # Nodes and totals -----------------------------------------------------------------------------------------------------
 
 
-def node_rows(model: Model, plan: ModelPlan, profiled: Profiled | None) -> list[NodeRow]:
+def node_rows(model: Model, plan: ModelPlan, profiled: Profile | None) -> list[NodeRow]:
     """Every node of every frame, in the order of running."""
     times = {(time.frame, time.node): time for time in profiled.nodes} if profiled is not None else {}
     whole = sum(time.ns for (frame, _), time in times.items() if frame == 0) or 1
@@ -185,11 +185,11 @@ def node_rows(model: Model, plan: ModelPlan, profiled: Profiled | None) -> list[
             if frame == 0 and status in ("runs", "waits"):
                 row = row._replace(live=live.get(position, 0))
             time = times.get((frame, number))
-            if profiled is not None and time is not None and time.runs:
+            if profiled is not None and time is not None and time.times:
                 row = row._replace(
-                    us=time.ns / profiled.runs / 1e3,
+                    us=time.ns / 1e3,
                     share=100 * time.ns / whole,
-                    of_peak=100 * profiled.peaks.seconds(time) / (time.ns / time.runs / 1e9) if time.ns else None,
+                    of_peak=100 * (profiled.peaks.share(time) or 0) or None,
                 )
             found.append(row)
     return found
@@ -253,7 +253,7 @@ def operator_rows(rows: Sequence[NodeRow]) -> tuple[tuple[str, ...], list[tuple[
 
 
 def totals(
-    model: Model, plan: ModelPlan, rows: Sequence[NodeRow], profiled: Profiled | None
+    model: Model, plan: ModelPlan, rows: Sequence[NodeRow], profiled: Profile | None
 ) -> Iterator[tuple[str, str]]:
     """What the page begins with: names and values."""
     made = plan.to_memory_plan()

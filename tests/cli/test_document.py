@@ -24,7 +24,7 @@ from minilite.format.dtypes import TensorType
 
 DOCUMENT = pathlib.Path(__file__).resolve().parents[2] / "docs" / "command.md"
 BLOCK = re.compile(r"^```(python|console|)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-OPEN = ("counters", "metadata", "about", "associated_files", "options", "inputs", "outputs")
+OPEN = ("counters", "metadata", "about", "associated_files", "options", "inputs", "outputs", "steps", "ratios")
 """Keys whose own keys depend on the model, where the document says `.*`."""
 
 SELDOM = ("rows[].steps", "rows[].changes", "delegated", "notes", "detections[]", "files[]")
@@ -154,6 +154,7 @@ def test_all_commands_with_json_are_listed() -> None:
         "plan --fit 1MB",
         "plan --sweep 1,8..10,8..10,3",
         "profile",
+        "bench",
         "compare",
         "replay",
         "report",

@@ -15,7 +15,6 @@ from support.weighted import Layer, same_for_any_number_of_threads, window_optio
 
 import minilite
 from minilite.format.quantization import Quantization
-from minilite.report.profile import node_times
 
 
 def rng() -> np.random.Generator:
@@ -94,6 +93,6 @@ def test_divided(name: str) -> None:
     interpreter.allocate_tensors()
     for detail, array in zip(interpreter.get_input_details(), node.arrays, strict=True):
         interpreter.set_tensor(detail["index"], array)
-    (found,) = node_times(interpreter._session(), range(1))
+    (found,) = interpreter.profile(1).nodes
     assert found.blocks >= least
     same_for_any_number_of_threads(node)

@@ -107,7 +107,7 @@ def test_blocks_are_seen() -> None:
         "README.md": 3,
         "docs/architecture.md": 2,
         "docs/binding.md": 2,
-        "docs/command.md": 2,
+        "docs/command.md": 3,
         "docs/dynamic.md": 5,
         "docs/kernels.md": 4,
         "docs/memory.md": 2,

@@ -1,0 +1,259 @@
+"""What a user of a model waits for: loading, the first run, runs, resizing, memory; alone or beside LiteRT."""
+
+from __future__ import annotations
+
+import gc
+import json
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from minilite.comparison import litert_process
+from minilite.engine.sizes import Scale
+from minilite.errors import ArenaError, InputError, ShapeError
+from minilite.interpreter import Interpreter
+from minilite.progress import Progress, silent
+
+if TYPE_CHECKING:
+    from minilite.format.model import Array
+
+ROUNDS = 10
+"""How often what happens once per interpreter is measured, and how many new sizes there are."""
+_STEPS = (1, 2, 4, 8, 16, 32, 64)
+_MAKE, _ALLOCATE, _FIRST, _RUN, _NEW, _SEEN = "load", "allocate", "first_run", "run", "resize_new", "resize_seen"
+"""What is measured. Resizing is resize_tensor_input and allocate_tensors."""
+
+Shapes = Mapping[int, tuple[int, ...]]
+
+
+class Runtime(NamedTuple):
+    """Something with LiteRT's class Interpreter."""
+
+    name: str
+    make: Callable[[], Any]
+    """An interpreter of the model."""
+    memory: Sequence[str]
+    """Arguments of Python that print the peak of a process which loads and runs the model, in bytes."""
+
+
+class Case(NamedTuple):
+    """What is run."""
+
+    arrays: Mapping[int, Array]
+    """By input."""
+    sizes: Sequence[Shapes]
+    """Shapes of inputs to resize to, one after the other; empty where the model takes no other size."""
+
+
+class Bench(NamedTuple):
+    """Seconds of each step of each runtime, measured in turns."""
+
+    names: tuple[str, ...]
+    samples: Mapping[str, tuple[Array, ...]]
+    """By step, an array per runtime; sample i of all runtimes was measured in the same round."""
+    peak_bytes: tuple[int | None, ...]
+    """The largest memory of a process that loads the model and runs it; None where the system does not say."""
+    sizes: Sequence[Shapes]
+    notes: tuple[str, ...]
+
+    def ratio(self, step: str) -> tuple[float, float, float] | None:
+        """The second runtime's time over the first's: the median over rounds, and its quartiles; None where there is
+        one runtime, or a step was not measured."""
+        found = self.samples.get(step, ())
+        if len(found) < 2:
+            return None
+        low, median, high = np.percentile(found[1] / found[0], (25, 50, 75))
+        return float(median), float(low), float(high)
+
+
+def bench(
+    model: str,
+    *,
+    arrays: Mapping[int, Array],
+    litert: bool = False,
+    threads: int = 1,
+    level: str | None = None,
+    runs: int = 100,
+    progress: Progress | None = None,
+) -> Bench:
+    """Measures a model on arrays by input, alone or in turns with LiteRT and its default delegates. Raises: InputError
+    if LiteRT is not installed; what loading and running the model raise."""
+    show = progress or silent
+    runtimes = [_ours(model, threads, level), *([_litert(model, threads)] if litert else [])]
+    case = Case(arrays, _sizes(runtimes[0].make(), arrays))
+    notes = [] if case.sizes else ["resizing was not measured: the model takes no larger size of its first input"]
+    samples: dict[str, tuple[Array, ...]] = {}
+    for _ in show([0], "loading", None):
+        samples |= _lives(runtimes, case)
+    ready = [_ready(runtime.make(), case) for runtime in runtimes]
+    samples[_RUN] = _in_turn([one.invoke for one in ready], show(range(runs), "run"))
+    if case.sizes:
+        try:
+            samples |= _resizing(ready, case)
+        except (RuntimeError, ValueError) as error:  # both runtimes' own are among these
+            notes.append(f"resizing was not measured: {' '.join(str(error).split())}")
+    peaks = tuple(_peak(runtime) for runtime in show(runtimes, "process"))
+    return Bench(tuple(one.name for one in runtimes), samples, peaks, case.sizes, tuple(notes))
+
+
+def _ours(model: str, threads: int, level: str | None) -> Runtime:
+    def make() -> Interpreter:
+        return Interpreter(model, num_threads=threads, level=level)
+
+    name = f"minilite {level}" if level else "minilite"
+    return Runtime(name, make, ("-m", __name__, "minilite", model, str(threads), level or ""))
+
+
+def _litert(model: str, threads: int) -> Runtime:
+    try:
+        module, version = litert_process.find()
+    except ImportError as error:
+        raise InputError(str(error)) from None
+
+    def make() -> Any:
+        return module.Interpreter(model_path=model, num_threads=threads)
+
+    return Runtime(version, make, ("-m", __name__, "litert", model, str(threads), ""))
+
+
+def _sizes(interpreter: Interpreter, arrays: Mapping[int, Array]) -> list[Shapes]:
+    """Sizes above that of the arrays, as many as there are rounds, which the model takes."""
+    shapes = {index: array.shape for index, array in arrays.items()}
+    try:
+        scale = Scale(interpreter.model.subgraphs[0], shapes, None)
+    except InputError:  # no input can be larger
+        return []
+    for step in _STEPS:
+        found = [scale.at(scale.start + step * times) for times in range(1, ROUNDS + 1)]
+        try:
+            for shapes in found:
+                interpreter.plan_for(shapes)
+        except (ShapeError, ArenaError):
+            continue
+        return list(found)
+    return []
+
+
+def _seconds(call: Callable[[], Any]) -> float:
+    started = time.perf_counter_ns()
+    call()
+    return (time.perf_counter_ns() - started) / 1e9
+
+
+def _in_turn(calls: Sequence[Callable[[], Any]], rounds: Any) -> tuple[Array, ...]:
+    """Seconds of each call, an array per call; each round calls all of them, in turns first."""
+    found: list[list[float]] = [[] for _ in calls]
+    for number in rounds:
+        order = range(len(calls)) if number % 2 == 0 else reversed(range(len(calls)))
+        for place in order:
+            found[place].append(_seconds(calls[place]))
+    return tuple(np.array(each) for each in found)
+
+
+def _ready(interpreter: Any, case: Case) -> Any:
+    """The interpreter with its inputs set, after a run."""
+    _resize(interpreter, {index: array.shape for index, array in case.arrays.items()})
+    _feed(interpreter, case)
+    interpreter.invoke()
+    return interpreter
+
+
+def _feed(interpreter: Any, case: Case) -> None:
+    for index, array in case.arrays.items():
+        interpreter.set_tensor(index, array)
+
+
+def _resize(interpreter: Any, shapes: Shapes) -> None:
+    for index, shape in shapes.items():
+        interpreter.resize_tensor_input(index, shape)
+    interpreter.allocate_tensors()
+
+
+def _lives(runtimes: Sequence[Runtime], case: Case) -> dict[str, tuple[Array, ...]]:
+    """What happens once per interpreter."""
+    found: dict[str, list[list[float]]] = {step: [[] for _ in runtimes] for step in (_MAKE, _ALLOCATE, _FIRST)}
+    shapes = {index: array.shape for index, array in case.arrays.items()}
+    for number in range(ROUNDS + 1):
+        for place, runtime in enumerate(runtimes):
+            gc.collect()
+            interpreters: list[Any] = []
+            times = {_MAKE: _seconds(lambda: interpreters.append(runtime.make()))}  # noqa: B023 - called at once
+            (interpreter,) = interpreters
+            times[_ALLOCATE] = _seconds(lambda: _resize(interpreter, shapes))  # noqa: B023
+            _feed(interpreter, case)
+            times[_FIRST] = _seconds(interpreter.invoke)
+            if number:  # the first round loads libraries
+                for step, seconds in times.items():
+                    found[step][place].append(seconds)
+    return {step: tuple(map(np.array, each)) for step, each in found.items()}
+
+
+def _resizing(ready: Sequence[Any], case: Case) -> dict[str, tuple[Array, ...]]:
+    """To sizes that were never used, then to and fro between the first two, which were."""
+    new: list[list[float]] = [[] for _ in ready]
+    seen: list[list[float]] = [[] for _ in ready]
+    for into, rounds in ((new, case.sizes), (seen, [case.sizes[i % 2] for i in range(2 * ROUNDS)])):
+        for shapes in rounds:
+            for place, interpreter in enumerate(ready):
+                into[place].append(_seconds(lambda: _resize(interpreter, shapes)))  # noqa: B023
+    return {_NEW: tuple(map(np.array, new)), _SEEN: tuple(map(np.array, seen))}
+
+
+def _peak(runtime: Runtime) -> int | None:
+    """In a process of its own, so that nothing else counts. Raises: InputError if that process fails."""
+    done = subprocess.run([sys.executable, *runtime.memory], capture_output=True, text=True, check=False)
+    if done.returncode:
+        message = f"{runtime.name} failed in a process of its own: {done.stderr.strip().splitlines()[-1:]}"
+        raise InputError(message)
+    found: int | None = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def _print_peak(which: str, model: str, threads: str, level: str) -> None:
+    """Prints by how many bytes loading and running a model on zeros raises the process's peak."""
+    runtime = _ours(model, int(threads), level or None) if which == "minilite" else _litert(model, int(threads))
+    before = _memory("VmRSS")
+    interpreter = runtime.make()
+    interpreter.allocate_tensors()
+    interpreter.invoke()
+    peak = _memory("VmHWM")
+    print(json.dumps(peak - before if peak is not None and before is not None else None))
+
+
+def _memory(which: str) -> int | None:
+    """Bytes by /proc: what `resource` says begins with the peak of the process that started this one."""
+    try:
+        status = Path("/proc/self/status").read_text()
+    except OSError:  # not Linux
+        return None
+    found = re.search(rf"^{which}:\s*(\d+) kB$", status, re.MULTILINE)
+    return 1024 * int(found[1]) if found else None
+
+
+def bench_facts(found: Bench) -> dict[str, Any]:
+    """The same for a program: times in seconds."""
+    runtimes = []
+    for place, name in enumerate(found.names):
+        steps = {step: _statistics(each[place]) for step, each in found.samples.items()}
+        runtimes.append({"name": name, "steps": steps, "peak_bytes": found.peak_bytes[place]})
+    ratios = {
+        step: dict(zip(("median", "low", "high"), ratio, strict=True))
+        for step in found.samples
+        if (ratio := found.ratio(step)) is not None
+    }
+    return {"runtimes": runtimes, "ratios": ratios, "notes": list(found.notes)}
+
+
+def _statistics(samples: Array) -> dict[str, float]:
+    names = ("least", "median", "p90", "p99")
+    return dict(zip(names, map(float, np.percentile(samples, (0, 50, 90, 99))), strict=True))
+
+
+if __name__ == "__main__":
+    _print_peak(*sys.argv[1:])

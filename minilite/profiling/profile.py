@@ -1,0 +1,255 @@
+"""The time of a run by node: medians over many runs, with their spread."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from minilite._native.plan import Plan
+from minilite._native.rates import byte_rate, copy_rate, float_rate
+from minilite._native.timing import BLOCKS, NS, RUNS, SHARED_NS, Timing, run_timed
+from minilite.errors import InputError
+from minilite.format.dtypes import TensorType
+from minilite.profiling.work import multiplications
+from minilite.progress import Progress, silent
+
+if TYPE_CHECKING:
+    from minilite._native.timing import Clock
+    from minilite.engine.session import Session
+    from minilite.format.model import Array
+
+EVENTS = 1 << 20
+"""The most events that a trace keeps: 24 MiB."""
+_WARM = 1 << 14
+_BYTES = (TensorType.INT8, TensorType.UINT8, TensorType.INT4)
+
+
+class Spread(NamedTuple):
+    """A time in nanoseconds, measured in many runs. Half of them lie between the quartiles `low` and `high`."""
+
+    median: float
+    low: float
+    high: float
+    least: float
+    most: float
+
+    @classmethod
+    def of(cls, samples: Array) -> Spread:
+        """Of one number per run."""
+        low, median, high = np.percentile(samples, (25, 50, 75))
+        return cls(float(median), float(low), float(high), float(samples.min()), float(samples.max()))
+
+    @property
+    def percent(self) -> float:
+        """The distance of the quartiles in percent of the median."""
+        return 100 * (self.high - self.low) / self.median if self.median else 0.0
+
+
+class NodeTime(NamedTuple):
+    """What a node of one frame takes in a run. One that is part of another takes nothing itself."""
+
+    frame: int
+    node: int
+    """The file's number."""
+    op: str
+    name: str
+    """Of its first output."""
+    kernel: str
+    """The kernel and the operand types of its row; or the node that it is part of."""
+    shape: tuple[int, ...] | None
+    """Of its first output."""
+    times: float
+    """How often a run executes it; 0 for what is part of another node."""
+    time: Spread
+    """Of all its executions in a run, with the nodes of its subgraphs."""
+    macs: int
+    """Multiply-adds of one execution; 0 where they are not what counts."""
+    nbytes: int
+    """Read and written in one execution: its operands, each once."""
+    bytewise: bool = False
+    """Its products are of bytes."""
+    shared_ns: float = 0.0
+    """Of its nanoseconds (median), those of work in more than one block, which threads share."""
+    blocks: float = 0.0
+    """Of such work in one execution; 0 where all of it stays on the calling thread, whatever the number of threads."""
+
+    @property
+    def ns(self) -> float:
+        """The median of its nanoseconds in a run."""
+        return self.time.median
+
+    @property
+    def seconds(self) -> float:
+        """The median of one execution; 0 if it does not run."""
+        return self.ns / self.times / 1e9 if self.times else 0.0
+
+
+class Profile:
+    """What every node of a model takes, by medians over runs: `interpreter.profile()`. Prints as a table."""
+
+    def __init__(
+        self, nodes: Sequence[NodeTime], timing: Timing, level: str, threads: int, columns: Sequence[NodeTime | None]
+    ) -> None:
+        self.nodes = tuple(nodes)
+        """Those that took part, frame by frame, in the order of running."""
+        self.runs = len(timing.spans)
+        self.time = Spread.of(timing.spans[:, 1] - timing.spans[:, 0])
+        """Of the whole run, in nanoseconds."""
+        self.level = level
+        """The level of instructions that inner loops ran at."""
+        self.threads = threads
+        """How many a run might use."""
+        self.timing = timing
+        """The samples of each run, and the events of a trace."""
+        self._columns = columns
+        self._peaks: Peaks | None = None
+
+    @property
+    def main(self) -> tuple[NodeTime, ...]:
+        """The nodes of the main subgraph, whose times add up to the run."""
+        return tuple(node for node in self.nodes if node.frame == 0)
+
+    @property
+    def nodes_ns(self) -> float:
+        """The sum of the medians of the main subgraph's nodes, in nanoseconds."""
+        return sum(node.ns for node in self.main)
+
+    @property
+    def alone(self) -> float:
+        """The part of the time (0 to 1) that is not in work of more than one block: the calling thread's, however many
+        there are."""
+        return 1 - sum(node.shared_ns for node in self.main) / (self.nodes_ns or 1)
+
+    @property
+    def peaks(self) -> Peaks:
+        """What the core does at best at this level; measured when first asked for, which takes a tenth of a second."""
+        if self._peaks is None:
+            self._peaks = Peaks(self.level)
+        return self._peaks
+
+    def facts(self) -> dict[str, Any]:
+        """All of it as plain values, as `minilite profile --json` prints them: times in seconds."""
+        from minilite.profiling.text import profile_facts
+
+        return profile_facts(self)
+
+    def text(self, width: int | None = None) -> str:
+        """A table of the nodes, a table of the operators, and sums, in lines of at most `width`."""
+        from minilite.profiling.text import profile_text
+
+        return profile_text(self, width)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def __repr__(self) -> str:
+        return f"<Profile: {len(self.nodes)} nodes, {self.runs} runs, {self.time.median / 1e3:.1f} us a run>"
+
+    def write_trace(self, path: str | Path) -> None:
+        """Writes a Chrome trace (JSON), which Perfetto, speedscope and chrome://tracing show: runs, nodes, and the
+        blocks of each thread.
+
+        Raises: InputError if the profile was made without `trace=True`; OSError.
+        """
+        from minilite.profiling.trace import trace_text
+
+        if not len(self.timing.events):
+            message = "the profile has no events: make it with trace=True"
+            raise InputError(message)
+        Path(path).write_text(trace_text(self.timing, self._columns, platform.node()), encoding="utf-8")
+
+
+def profile(
+    session: Session,
+    runs: int,
+    threads: int = 1,
+    *,
+    warm: bool = True,
+    trace: bool = False,
+    clock: Clock | None = None,
+    progress: Progress | None = None,
+) -> Profile:
+    """Runs what is allocated once to warm up, unless `warm` is False, and then `runs` times. Raises: StateError, KernelError, InputError."""
+    if runs < 1:
+        message = f"runs is {runs}, must be at least 1"
+        raise InputError(message)
+    if warm or not session.ready:  # which is refused
+        session.invoke()
+    memory = session.memory
+    assert memory is not None
+    frames = memory.frames()
+    counts = [len(memory.nodes(frame)) for frame in range(len(frames))]
+    turns = (progress or silent)(range(runs), "run")
+    timing = run_timed(session.state, sum(counts), turns, EVENTS if trace else 0, clock)
+    memory = session.memory
+    assert memory is not None
+    columns: list[NodeTime | None] = []
+    for frame, (subgraph, _, _) in enumerate(frames):
+        for position in range(counts[frame]):
+            samples = timing.times[:, len(columns)]
+            took_part = samples[:, RUNS].any() or memory.part_of(position, frame) is not None
+            where = frame, subgraph, position
+            columns.append(_node_time(session, memory, where, samples) if took_part else None)
+    found = [node for node in columns if node is not None]
+    return Profile(found, timing, memory.level, threads, columns)
+
+
+def _node_time(session: Session, plan: Plan, where: tuple[int, int, int], samples: Array) -> NodeTime:
+    frame, subgraph, position = where
+    model = session.program.model.subgraphs[subgraph]
+    node = model.nodes[plan.node(position, frame)[0]]
+    states = {i: plan.tensor(i, frame) for i in (*node.inputs, *node.outputs) if i >= 0}
+    inputs, outputs = (
+        [(states[i].shape or ()) if i >= 0 else () for i in indices] for indices in (node.inputs, node.outputs)
+    )
+    name, types = plan.kernel(position, frame)
+    whole = plan.part_of(position, frame)
+    text = f"{name} {types}" if types else f"{name} in numpy"
+    executions = int(samples[:, RUNS].sum())
+    return NodeTime(
+        frame,
+        node.index,
+        node.op,
+        model.tensors[node.outputs[0]].name if node.outputs and node.outputs[0] >= 0 else "",
+        text if whole is None else f"part of {whole}",
+        outputs[0] if outputs else None,
+        executions / len(samples),
+        Spread.of(samples[:, NS]),
+        multiplications(node.op, inputs, outputs),
+        sum(state.bytes for state in states.values()) if whole is None else 0,
+        len(node.inputs) > 1 and node.inputs[1] >= 0 and model.tensors[node.inputs[1]].type in _BYTES,
+        float(np.median(samples[:, SHARED_NS])),
+        int(samples[:, BLOCKS].sum()) / executions if executions else 0.0,
+    )
+
+
+class Peaks:
+    """What the core does at best, measured when first asked for."""
+
+    def __init__(self, level: str) -> None:
+        self.level = level
+        self._products = float_rate(level), byte_rate(level)
+        self._copies: dict[int, float] = {}
+
+    def seconds(self, node: NodeTime) -> float:
+        """The least that products and bytes of an execution take, whichever binds."""
+        room = 1 << max(node.nbytes, _WARM).bit_length()
+        if room not in self._copies:
+            self._copies[room] = copy_rate(min(room, 1 << 27))
+        return max(node.macs / self._products[node.bytewise], node.nbytes / self._copies[room])
+
+    def share(self, node: NodeTime) -> float | None:
+        """The part of the peak (0 to 1) that a node reaches; above 1 its operands lie in a nearer cache than a copy
+        finds them. None if it does not run."""
+        return self.seconds(node) / node.seconds if node.seconds else None
+
+    def __str__(self) -> str:
+        copies = ", ".join(
+            f"{rate / 1e9:.0f} GB/s over {size >> 10} KiB" for size, rate in sorted(self._copies.items())
+        )
+        floats, integers = (f"{rate / 1e9:.0f} GMAC/s" for rate in self._products)
+        return f"level {self.level}: {floats} of float32, {integers} of bytes, copies {copies or 'not measured'}"

@@ -1,0 +1,118 @@
+"""A profile as text and as plain values: what `minilite profile` prints."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from minilite.text import Cell, cut, duration, shape_text, table, wrapped
+
+if TYPE_CHECKING:
+    from minilite.profiling.profile import NodeTime, Profile, Spread
+
+_HEAD = ["frame", "node", "op", "output", "us", "+-%", "%", "MMAC", "GMAC/s", "KiB", "blocks", "% alone", "% of peak"]
+_HEAD += ["name", "kernel"]
+_SPARE = ("KiB", "MMAC", "blocks", "name", "GMAC/s", "% alone", "output", "% of peak")
+
+
+def profile_text(profile: Profile, width: int | None = None) -> str:
+    """Median, spread, share, work, rates and share of the core's peak of every node, then the same by operator.
+
+    The peak is that of products, of float32 or of bytes as the weights are, or of copies as large as the node's
+    operands, whichever binds; a node above 100 % finds its operands in a nearer cache than a copy does.
+    """
+    whole = profile.nodes_ns or 1
+    divided = sum(node.blocks > 0 for node in profile.nodes)
+    rows = [_row(profile, node, whole, bool(divided)) for node in profile.nodes]
+    lines = [
+        table(_HEAD, rows, width=width, spare=_SPARE, whole=("op", "kernel")),
+        "",
+        _operators(profile, whole, width),
+        "",
+    ]
+    macs = sum(node.macs * node.times for node in profile.nodes) / 1e6
+    run = profile.time
+    lines += [
+        wrapped(
+            f"a run takes {_duration(run.median)}, half of the runs {_duration(run.low)} to {_duration(run.high)}; "
+            f"nodes {_duration(profile.nodes_ns)}, {macs:.2f} million multiply-adds",
+            width,
+        )
+    ]
+    if divided:
+        ran = sum(node.times > 0 for node in profile.nodes)
+        note = f"{100 * profile.alone:.0f} % of it on the calling thread alone; {divided} of {ran} nodes are divided"
+        lines.append(wrapped(note, width))
+    lines += [
+        wrapped("us: medians; +-%: distance of the quartiles in percent of the median", width),
+        wrapped(str(profile.peaks), width),
+    ]
+    return "\n".join(lines)
+
+
+def _duration(ns: float) -> str:
+    return duration(ns / 1e9)
+
+
+def profile_facts(profile: Profile) -> dict[str, Any]:
+    """The same for a program: times and shares of one run, work, and parts of the core's peak."""
+    whole = profile.nodes_ns or 1
+    rows = [
+        {
+            "frame": node.frame,
+            "node": node.node,
+            "op": node.op,
+            "name": node.name,
+            "kernel": node.kernel,
+            "shape": node.shape,
+            "times": node.times,
+            **_seconds(node.time),
+            "share": node.ns / whole,
+            "multiply_adds": node.macs,
+            "bytes": node.nbytes,
+            "blocks": node.blocks,
+            "alone": 1 - node.shared_ns / node.ns if node.ns else None,
+            "of_peak": profile.peaks.share(node),
+        }
+        for node in profile.nodes
+    ]
+    head = {"runs": profile.runs, "threads": profile.threads, "level": profile.level, **_seconds(profile.time)}
+    return head | {"nodes_seconds": profile.nodes_ns / 1e9, "alone": profile.alone, "nodes": rows}
+
+
+def _seconds(time: Spread) -> dict[str, float]:
+    """The median and the quartiles, the least and the most."""
+    names = ("seconds", "seconds_low", "seconds_high", "seconds_least", "seconds_most")
+    return {name: ns / 1e9 for name, ns in zip(names, time, strict=True)}
+
+
+def _row(profile: Profile, node: NodeTime, whole: float, divided: bool) -> list[Cell]:
+    seconds, ran = node.seconds, node.times > 0
+    peak = profile.peaks.share(node)
+    return [
+        node.frame or None,
+        node.node,
+        node.op,
+        shape_text(node.shape),
+        f"{node.ns / 1e3:.1f}" if ran else None,
+        f"{node.time.percent:.0f}" if ran else None,
+        f"{100 * node.ns / whole:.1f}" if ran else None,
+        f"{node.macs / 1e6:.2f}" if node.macs else None,
+        f"{node.macs / seconds / 1e9:.1f}" if node.macs and seconds else None,
+        f"{node.nbytes / 1024:.1f}" if ran else None,
+        round(node.blocks) or None,
+        f"{100 - 100 * node.shared_ns / node.ns:.0f}" if node.ns and divided else None,
+        f"{100 * peak:.0f}" if peak is not None else None,
+        cut(node.name, 32),
+        node.kernel,
+    ]
+
+
+def _operators(profile: Profile, whole: float, width: int | None) -> str:
+    sums: dict[tuple[str, str], list[float]] = {}
+    for node in (node for node in profile.nodes if node.times):
+        one = sums.setdefault((node.op, node.kernel), [0, 0])
+        one[0] += 1
+        one[1] += node.ns
+    ranked = sorted(sums.items(), key=lambda item: -item[1][1])
+    rows: list[list[Cell]] = [[op, int(n), f"{100 * ns / whole:.1f}", kernel] for (op, kernel), (n, ns) in ranked]
+    return table(["operator", "nodes", "%", "kernel"], rows, width=width, whole=("operator", "kernel"))
