@@ -173,7 +173,10 @@ def profile(
     clock: Clock | None = None,
     progress: Progress | None = None,
 ) -> Profile:
-    """Runs what is allocated once to warm up, unless `warm` is False, and then `runs` times. Raises: StateError, KernelError, InputError."""
+    """Runs an allocated session once to warm up, unless `warm` is False, and then `runs` times.
+
+    Raises: StateError, KernelError, InputError.
+    """
     if runs < 1:
         message = f"runs is {runs}, must be at least 1"
         raise InputError(message)
