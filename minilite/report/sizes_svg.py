@@ -13,7 +13,7 @@ from minilite.text import duration
 
 _WIDTH, _HEIGHT = 900, 420
 _LEFT, _RIGHT, _TOP, _BOTTOM = 80, 80, 50, 40
-_SERIES = (("arena", "#2b6cb0", ""), ("lower bound", "#c53030", "5 4"), ("planning time", "#2f855a", "2 3"))
+_SERIES = (("arena", "#3d85d0", ""), ("lower bound", "#e05a4e", "5 4"), ("planning time", "#3a9d68", "2 3"))
 _STYLE = (
     ".sizes{background:#fff;color:#222;font:11px sans-serif}"
     "@media(prefers-color-scheme:dark){.sizes{background:#15171a;color:#ddd}}"
@@ -102,5 +102,5 @@ def _points(
             yield f"{mark}<title>{escape(told)}</title></path>"
         else:
             told = f"{one.size}: arena {one.arena_bytes} bytes, lower bound {one.lower_bound}, planning {duration(one.seconds)}"
-            mark = f'<circle cx="{x:.1f}" cy="{up(one.arena_bytes / most):.1f}" r="3" fill="#2b6cb0">'
+            mark = f'<circle cx="{x:.1f}" cy="{up(one.arena_bytes / most):.1f}" r="3" fill="#3d85d0">'
             yield f"{mark}<title>{escape(told)}</title></circle>"
