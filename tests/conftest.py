@@ -1,8 +1,18 @@
 """Settings of all tests."""
 
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
 from hypothesis import settings
 
 from minilite import _core
+
+QUICK = ("unit",)
+"""The folders of `pytest -m quick`: below two minutes of processor time, and most of what an edit breaks."""
+LONG = {"test_lowering_record", "test_endurance", "test_breakage_threads", "test_moving_memory"}
+"""Their files that take longer."""
 
 # The same examples each time; and times depend on the machine, so that no test fails for being slow.
 settings.register_profile("minilite", deadline=None, derandomize=True)
@@ -14,3 +24,26 @@ settings.load_profile("minilite")
 def pytest_report_header() -> str:
     """Which build of the core is tested."""
     return f"core: {_core.__file__}"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Runs of whole folders of tests use all cores by themselves; `-n 0` keeps them in one process."""
+    whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS
+    if whole and config.pluginmanager.hasplugin("xdist") and config.option.numprocesses is None:
+        config.option.numprocesses = "auto"
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Keeps what is not quick from being looked at, which takes as long as some of it."""
+    if config.option.markexpr != "quick" or collection_path.parent != Path(__file__).parent:
+        return None
+    return (collection_path.is_dir() and collection_path.name not in QUICK) or None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks the quick ones."""
+    for item in items:
+        if item.path.parent.name in QUICK and item.path.stem not in LONG and not item.get_closest_marker("slow"):
+            item.add_marker("quick")
