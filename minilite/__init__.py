@@ -16,6 +16,7 @@ __all__ = [
     "ModelFormatError",
     "ModelNotFoundError",
     "OpResolverType",
+    "Predictor",
     "ShapeError",
     "SignatureRunner",
     "StateError",
@@ -26,11 +27,14 @@ __all__ = [
     "install_as",
     "kernel",
     "load_model",
+    "rebatched",
     "replay",
 ]
 
 if TYPE_CHECKING:
     from minilite._native.cancel import Cancel
+    from minilite.batch.predictor import Predictor
+    from minilite.batch.rebatched import rebatched
     from minilite.comparison.compare import compare
     from minilite.comparison.replay import replay
     from minilite.engine.user_kernels import get_include, kernel
@@ -54,6 +58,8 @@ if TYPE_CHECKING:
 else:
     _PARTS = {
         "_native.cancel": ("Cancel",),
+        "batch.predictor": ("Predictor",),
+        "batch.rebatched": ("rebatched",),
         "comparison.compare": ("compare",),
         "comparison.replay": ("replay",),
         "engine.user_kernels": ("get_include", "kernel"),

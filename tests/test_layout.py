@@ -48,6 +48,7 @@ STAGES: dict[str, int] = {
     "report": 12,
     "interpreter": 10,
     "comparison": 11,
+    "batch": 12,
     "cli": 14,
     "__main__": 15,
     "__init__": 15,

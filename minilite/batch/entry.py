@@ -1,0 +1,99 @@
+"""An Entry: what one signature of a model takes and gives by name, and a Runner, which runs it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from minilite.engine.array_call import ArrayCall
+from minilite.errors import InputError, MiniliteError
+from minilite.signature import find_signature
+
+if TYPE_CHECKING:
+    from minilite._native.cancel import Cancel
+    from minilite.format.model import Array, Model, Subgraph, Tensor
+    from minilite.interpreter import Interpreter
+
+Shape = tuple[int, ...]
+_RESOURCES = frozenset({"VAR_HANDLE", "ASSIGN_VARIABLE", "READ_VARIABLE"})
+
+
+class Entry(NamedTuple):
+    """The inputs and outputs of a signature, or of the main subgraph, by name."""
+
+    subgraph: Subgraph
+    inputs: Mapping[str, Tensor]
+    outputs: Mapping[str, Tensor]
+    keeps_resources: bool
+    """Whether resource variables may make a run depend on earlier ones."""
+
+    @classmethod
+    def of(cls, model: Model, signature: str | None) -> Entry:
+        """That of a signature; None stands for the only one, or for the main subgraph of a model without any.
+
+        Raises: InputError.
+        """
+        resources = any(node.op in _RESOURCES for graph in model.subgraphs for node in graph.nodes)
+        if signature is None and not model.signatures:
+            graph = model.subgraphs[0]
+            inputs, outputs = ({graph.tensors[i].name: i for i in each} for each in (graph.inputs, graph.outputs))
+        else:
+            found = find_signature(model.signatures, signature)
+            graph, inputs, outputs = model.subgraphs[found.subgraph], dict(found.inputs), dict(found.outputs)
+        tensors = graph.tensors
+        return cls(
+            graph, {n: tensors[i] for n, i in inputs.items()}, {n: tensors[i] for n, i in outputs.items()}, resources
+        )
+
+    def unbatched(self) -> str:
+        """Why there is no batch dimension: an input that does not begin with 1. "" where there is one."""
+        if not self.inputs:
+            return "the model has no batch dimension: it has no inputs"
+        name = next((name for name, tensor in self.inputs.items() if tensor.shape[:1] != (1,)), None)
+        shape = self.inputs[name].shape if name is not None else ()
+        return f"the model has no batch dimension: input '{name}' has the shape {shape}" if name is not None else ""
+
+    def check_batched(self, what: str) -> None:
+        """Refuses what needs a batch dimension. Raises: InputError."""
+        if reason := self.unbatched():
+            message = f"{what}: {reason}, must begin with 1"
+            raise InputError(message)
+
+
+class Runner:
+    """One interpreter that runs an Entry, each time from the state of a new interpreter. One thread at a time."""
+
+    def __init__(self, interpreter: Interpreter, entry: Entry) -> None:
+        self.interpreter = interpreter
+        self.entry = entry
+        self._session = interpreter._session(entry.subgraph.index)
+        numbers: Sequence[tuple[str, int]] = [(name, tensor.index) for name, tensor in entry.inputs.items()]
+        self._call = ArrayCall(self._session, numbers, {name: tensor.index for name, tensor in entry.outputs.items()})
+
+    def run(self, arrays: Mapping[str, Array], cancel: Cancel | None = None) -> dict[str, Array]:
+        """Runs on arrays by name, as `SignatureRunner`. Raises: as that."""
+        if self.entry.keeps_resources:
+            self.interpreter.reset_resources()
+        if self._session.ready:
+            self._session.state.reset_variables()
+        inputs = self.entry.inputs
+        return self._call.run([(inputs[name].index, array) for name, array in arrays.items()], cancel=cancel)
+
+    def values(self, tensors: Sequence[int]) -> dict[int, Array]:
+        """What the last run left in tensors, by number; those that cannot be read are left out."""
+        found = {}
+        for index in tensors:
+            with contextlib.suppress(MiniliteError):
+                found[index] = self._session.get(index)
+        return found
+
+    def arena_bytes(self, shapes: Mapping[str, Shape]) -> int:
+        """Bytes of the arena for these shapes. Raises: ShapeError, ArenaError."""
+        return self._session.plan_for({self.entry.inputs[n].index: s for n, s in shapes.items()}).arena_bytes
+
+    def has_rows(self) -> Mapping[str, bool]:
+        """By output: whether its first dimension, 1 in the plan in force, is a batch. Dynamic outputs have none."""
+        place = self._session.state.place
+        found = {name: place(tensor.index) for name, tensor in self.entry.outputs.items()}
+        return {name: not now.moves and (now.shape or ())[:1] == (1,) for name, now in found.items()}
