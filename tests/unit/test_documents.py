@@ -106,6 +106,7 @@ def test_blocks_are_seen() -> None:
     assert {name: count for name, count in counts.items() if count} == {
         "README.md": 3,
         "docs/architecture.md": 2,
+        "docs/batches.md": 3,
         "docs/binding.md": 2,
         "docs/command.md": 3,
         "docs/dynamic.md": 5,
