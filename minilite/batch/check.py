@@ -135,8 +135,8 @@ def _keeping(interpreter: Interpreter) -> Interpreter:
 
 def _refuse(runner: Runner, n: int, faults: Sequence[str], node: int | None) -> NoReturn:
     graph = runner.entry.subgraph
-    said = "; ".join(faults) or "items are mixed"
-    message = f"a batch of {n} is not {n} items: {said}"
+    what = "; ".join(faults) or "items are mixed"
+    message = f"a batch of {n} is not {n} items: {what}"
     op = None
     if node is not None:
         op, name = node_label(runner.interpreter.model, graph.index, node)
