@@ -9,6 +9,7 @@ from minilite.comparison.limit import Limit
 from minilite.comparison.measure import difference
 from minilite.comparison.result import Comparison, Row
 from minilite.errors import InputError
+from minilite.format.dtypes import TensorType
 from minilite.interpreter import Interpreter
 from minilite.options import OpResolverType
 from minilite.progress import silent
@@ -22,9 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from minilite.engine.session import Session
-    from minilite.format.model import Array, Tensor
+    from minilite.format.model import Array, Model, Tensor
     from minilite.options import CustomOp
     from minilite.progress import Progress
+
+_WEIGHTS = (TensorType.INT8, TensorType.UINT8, TensorType.INT4, TensorType.INT2)
 
 
 def replay(
@@ -43,8 +46,9 @@ def replay(
     `model` is the model that was recorded: whatever `Interpreter` takes first, of the same bytes. Options are those of
     the recording, but for `level` and `num_threads`. Integers have to be equal bit for bit at any level and number of
     threads, floats at the same level of the same version; else they are within rounding, or `tolerance` (see
-    `compare`). A call that failed has to fail again with the same class of exception. Custom operators that were the
-    caller's are found in `custom_ops` by name. `progress` shows how far it is.
+    `compare`); if the model quantizes floats on the way, only `tolerance` says how near they have to be. A call that
+    failed has to fail again with the same class of exception. Custom operators that were the caller's are found in
+    `custom_ops` by name. `progress` shows how far it is.
     Raises: InputError for what is no whole and unchanged recording of this model, and for missing operators.
     """
     found = read_recording(recording)
@@ -60,7 +64,7 @@ def replay(
     from minilite import __version__
 
     same_code = (now, __version__) == (found.level, found.minilite)
-    limit = Limit(tolerance, same_code=same_code, same_types=True)
+    limit = Limit(tolerance, same_code=same_code, same_types=True, flips=_quantizes_floats(interpreter.model))
     rows = tuple(row for made in calls.made for row in _rows(made, limit))
     recorded = f"recorded by minilite {found.minilite} {found.level or 'in numpy'}, {count(calls.runs, 'run')}"
     name = Path(model).name if isinstance(model, str) else ""
@@ -73,6 +77,17 @@ def replay(
         rows,
         (0, 0),
     )
+
+
+def _quantizes_floats(model: Model) -> bool:
+    """Whether a node makes integers of computed floats: QUANTIZE, or one with float inputs and integer weights."""
+    for graph in model.subgraphs:
+        for node in graph.nodes:
+            kinds = [graph.tensors[index].type for index in node.inputs[:2] if index >= 0]
+            hybrid = len(kinds) > 1 and kinds[0] == TensorType.FLOAT32 and kinds[1] in _WEIGHTS
+            if hybrid or (node.op == "QUANTIZE" and kinds[0] == TensorType.FLOAT32):
+                return True
+    return False
 
 
 def _operators(found: Recording, given: Mapping[str, CustomOp] | None) -> dict[str, CustomOp]:

@@ -15,9 +15,12 @@ from built import accumulator, custom_chain, floats, relu_chain, texts
 
 import minilite
 from minilite._native.kernels import level_names
+from minilite.comparison.limit import Limit
+from minilite.comparison.measure import difference
 from minilite.errors import InputError, KernelError, ShapeError, StateError
 from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType
+from minilite.format.model import Tensor
 from minilite.format.quantization import Quantization
 from minilite.recording.file import read_recording
 
@@ -362,3 +365,17 @@ def test_threads_may_go_on_while_it_records(tmp_path: Path) -> None:
     with interpreter.recording(tmp_path / "r.npz"), ThreadPoolExecutor(4) as pool:
         list(pool.map(one, range(40)))
     assert minilite.replay(tmp_path / "r.npz", interpreter.model).agrees
+
+
+def test_steps_of_quantized_floats_have_no_bound() -> None:
+    """An error beyond rounding counts, but where floats are quantized on the way."""
+    kind = Tensor(0, "t", TensorType.FLOAT32, ())
+    near = difference((kind, kind), (floats(1, 1), floats(1, 1 + 1e-6)))
+    far = difference((kind, kind), (floats(1, 1), floats(1, 1.01)))
+    plain = Limit(None, same_code=False, same_types=True)
+    flipping = plain._replace(flips=True)
+    assert [plain.exceeded(found) for found in (near, far)] == [False, True]
+    assert [flipping.exceeded(found) for found in (near, far)] == [False, None]
+    assert flipping._replace(tolerance=0.001).exceeded(far)
+    assert flipping._replace(same_code=True).exceeded(near)
+    assert "without a tolerance" in flipping.text
