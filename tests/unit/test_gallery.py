@@ -1,0 +1,46 @@
+"""The programs of docs/gallery: each runs, prints what docs/gallery.md shows, draws the picture there, and is short."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import pathlib
+import re
+import runpy
+import shutil
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "gallery.md"
+PROGRAMS = sorted((ROOT / "docs" / "gallery").glob("*.py"))
+SHOWN = dict(re.findall(r"^\[(\w+\.py)\]\(gallery/\1\)\n\n```\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE))
+"""What the page says that a program prints, by its name."""
+
+
+def test_the_page_has_every_program() -> None:
+    assert list(SHOWN) != []
+    assert sorted(SHOWN) == [path.name for path in PROGRAMS]
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+def test_a_program_prints_what_the_page_shows(
+    path: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In another folder than the checkout's; `docs/pictures` has what it draws."""
+    if '"cc"' in path.read_text() and shutil.which("cc") is None:
+        pytest.skip("there is no C compiler")
+    monkeypatch.chdir(tmp_path)
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        runpy.run_path(str(path), run_name="__main__")
+    assert printed.getvalue() == SHOWN[path.name]
+    for drawn in tmp_path.iterdir():
+        assert f"(pictures/{drawn.name})" in PAGE.read_text()
+        assert drawn.read_text() == (ROOT / "docs" / "pictures" / drawn.name).read_text()
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+def test_a_program_is_short_and_says_what_it_does(path: pathlib.Path) -> None:
+    text = path.read_text()
+    assert len(text.splitlines()) < 60
+    assert text.startswith('"""')
