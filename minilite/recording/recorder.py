@@ -166,7 +166,7 @@ class Recorder:
         used = {node.op for graph in one.model.subgraphs for node in graph.nodes if node.custom}
         plan = one.plan
         return {
-            "minilite": version("minilite"),
+            "minilite": version("minilite-runtime"),
             "level": plan.level if plan is not None and not one._options.reference else "",
             "model": digest,
             "model_bytes": size,
