@@ -56,7 +56,8 @@ IN_A_FOLDER = "command.md"
     "path", [path for path in DOCUMENTS if "```python" in path.read_text() and path.name != IN_A_FOLDER], ids=named
 )
 def test_python_runs_and_prints_what_the_page_shows(path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A document's blocks run one after the other, as a reader would; a block without a language shows the output."""
+    """A document's blocks run one after the other, as a reader would. A block without a language after one shows
+    all that it prints."""
     if '"cc"' in path.read_text() and shutil.which("cc") is None:
         pytest.skip("there is no C compiler")
     monkeypatch.chdir(ROOT)
@@ -70,8 +71,8 @@ def test_python_runs_and_prints_what_the_page_shows(path: pathlib.Path, monkeypa
         code = compile("\n" * (block.line - 1) + block.text, str(path), "exec")
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             exec(code, names)  # noqa: S102
-        if following is not None and not following.language and adjoining(path, block, following):
-            assert printed.getvalue() == following.text
+        shown = following is not None and not following.language and adjoining(path, block, following)
+        assert printed.getvalue() == (following.text if following is not None and shown else "")
 
 
 def adjoining(path: pathlib.Path, block: Block, following: Block) -> bool:
@@ -92,31 +93,12 @@ def test_kernels_in_c_compile(tmp_path: pathlib.Path) -> None:
         subprocess.run(["cc", *flags, f"-I{ROOT / 'csrc'}", str(source)], check=True)
 
 
-def test_ten_lines_print_what_they_promise(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
-    line, example = [block for block in blocks(ROOT / "README.md") if block.language == "python"][:2]
-    assert line.text.count("\n") == 1
-    with contextlib.redirect_stdout(io.StringIO()) as printed:
-        exec(example.text, {})  # noqa: S102
-    assert [line.split()[-1] for line in printed.getvalue().splitlines()] == ["0", "0", "1"]
-
-
 def test_blocks_are_seen() -> None:
-    counts = {named(path): sum(block.language == "python" for block in blocks(path)) for path in DOCUMENTS}
-    assert {name: count for name, count in counts.items() if count} == {
-        "README.md": 3,
-        "docs/architecture.md": 2,
-        "docs/batches.md": 3,
-        "docs/binding.md": 2,
-        "docs/command.md": 3,
-        "docs/dynamic.md": 5,
-        "docs/kernels.md": 4,
-        "docs/memory.md": 2,
-        "docs/migration.md": 3,
-        "docs/notebook.md": 3,
-        "docs/threads.md": 4,
-        "docs/tutorial.md": 13,
-    }
+    """No page has Python that this file does not find."""
+    for path in DOCUMENTS:
+        found = sum(block.language == "python" for block in blocks(path))
+        assert found == path.read_text().count("```python"), named(path)
+    assert sum(block.language == "python" for path in DOCUMENTS for block in blocks(path)) > 40
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=named)
