@@ -165,7 +165,10 @@ def commands_in(text: str) -> Iterator[tuple[str, str]]:
     before."""
     command = ""
     fenced = [
-        part for found in FENCE.finditer(text) if found[2] in ("", "sh", "console") for part in found[3].split("\n$ ")
+        part
+        for found in FENCE.finditer(text)
+        if found[2] in ("", "sh", "console")
+        for part in found[3].split("\n" if found[2] == "sh" else "\n$ ")
     ]
     for span in fenced + re.findall(r"`([^`]+)`", FENCE.sub("", text)):
         found = re.search(r"(?<!from )\bminilite\s+([a-z]+)\b", span)
