@@ -34,16 +34,16 @@ void ml_depthwise_product_s8_avx2(const ml_simd *simd, const ml_depthwise_args *
     byte_block blocks[BLOCK / LANES];
     tile_bytes to = {.blocks = blocks, .ends = ends_of(bytes), .y_stride = bytes->y_stride};
     ml_requantize_args constants = *bytes;
+    constants.n = args->n;
+    const block_rule rule = rule_of(&constants, in_turn);
     ml_depthwise_args p = *args;
     if (!has_byte_ends(bytes)) {
         ml_depthwise_product_s8_scalar(simd, args, bytes);
         return;
     }
-    constants.n = args->n;
     for (int64_t channel = 0; channel < args->n; channel += p.n) {
         p.n = args->n - channel < BLOCK ? args->n - channel : BLOCK;
-        for (int64_t i = 0; i < p.n; i += LANES)
-            load_block(&constants, channel + i, in_turn, &blocks[i / LANES]);
+        for (int64_t i = 0; i < p.n; i += LANES) load_block(&rule, channel + i, &blocks[i / LANES]);
         p.packed = (const char *)args->packed + 4 * (channel / ML_PANEL_DEPTHWISE) * p.packed_panel;
         if (p.start) p.start = (const int32_t *)args->start + channel;
         p.first = args->first + channel;

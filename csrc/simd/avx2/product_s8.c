@@ -22,16 +22,15 @@ typedef struct bytes_place {
     int64_t n;
 } bytes_place;
 
-static void load_outputs(const ml_matmul_s8_args *p, const ml_requantize_args *bytes,
-                         int64_t column, output_block *b) {
-    const __m256i joined = _mm256_setr_epi32(0, 1, 4, 5, 2, 3, 6, 7);
+INLINE void load_outputs(const ml_matmul_s8_args *p, const block_rule *rule, int64_t column,
+                         output_block *b) {
     const __m256i in_turn = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-    load_block(bytes, column, joined, &b->bytes);
+    load_block(rule, column, &b->bytes);
     __m256i bias = _mm256_set1_epi32(INT32_MIN);
     if (p->bias) bias = _mm256_add_epi32(bias, load_columns(p->bias, column, p->n, in_turn));
     b->start[0] = _mm256_cvtepu32_epi64(_mm256_castsi256_si128(bias));
     b->start[1] = _mm256_cvtepu32_epi64(_mm256_extracti128_si256(bias, 1));
-    if (p->factors) b->columns = load_columns(p->columns, column, p->n, joined);
+    if (p->factors) b->columns = load_columns(p->columns, column, p->n, rule->order);
 }
 
 /* A row's 8 * count outputs, which lie side by side. */
@@ -110,11 +109,12 @@ void ml_product_s8_avx2(const ml_simd *simd, const ml_matmul_s8_args *p,
                       .ends = ends_of(bytes),
                       .y_stride = bytes->y_stride};
     constants.n = p->n;
+    const block_rule rule = rule_of(&constants, _mm256_setr_epi32(0, 1, 4, 5, 2, 3, 6, 7));
     for (int64_t column = 0; column < p->n; column += part.n) {
         part.n = p->n - column < MOST_BLOCKS * LANES ? p->n - column : MOST_BLOCKS * LANES;
         /* a tile of one row goes on to the last packed output, which may be none of n */
         for (int64_t i = 0; i < (part.n + ML_PART_S8 - 1) / ML_PART_S8 * ML_PART_S8; i += LANES)
-            load_outputs(p, &constants, column + i, &blocks[i / LANES]);
+            load_outputs(p, &rule, column + i, &blocks[i / LANES]);
         part.packed = p->packed + column * groups * GROUP;
         to.y = bytes->y + column;
         to.n = part.n;

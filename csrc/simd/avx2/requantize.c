@@ -46,9 +46,10 @@ INLINE void small_sums(const ml_requantize_args *p, int64_t column, const small_
 
 void ml_requantize_avx2(const ml_requantize_args *p) {
     const __m256i in_turn = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    const block_rule rule = rule_of(p, in_turn);
     for (int64_t column = 0; column < p->n; column += LANES) {
         byte_block b;
-        load_block(p, column, in_turn, &b);
+        load_block(&rule, column, &b);
         const __m256i bias =
             p->bias ? load_columns(p->bias, column, p->n, in_turn) : _mm256_setzero_si256();
         if (!b.is_small) any_sums(p, column, &b.by.any, bias);

@@ -46,7 +46,9 @@ static inline __m256i first_lanes(int64_t count) {
 
 /* The columns from `column` on, 0 beyond the last of n; lane i has the one that `order` says. */
 INLINE __m256i load_columns(const int32_t *p, int64_t column, int64_t n, __m256i order) {
-    const __m256i v = _mm256_maskload_epi32(p + column, first_lanes(n - column));
+    const __m256i v = n - column >= LANES
+                          ? _mm256_loadu_si256((const __m256i *)(const void *)(p + column))
+                          : _mm256_maskload_epi32(p + column, first_lanes(n - column));
     return _mm256_permutevar8x32_epi32(v, order);
 }
 
@@ -66,20 +68,39 @@ static inline ends ends_of(const ml_requantize_args *p) {
                   .one_sided = p->low >= p->zero};
 }
 
-/* Whether these columns' sums are small: nothing is shifted to the left, and half of what is
- * shifted out has room above a sum. */
-INLINE bool are_small(const ml_requantize_args *p, __m256i mantissas, __m256i shifts) {
-    if (p->limit <= 0 || p->limit > ML_LIMIT_WIDE || !has_byte_ends(p)) return false;
-    const __m256i last = _mm256_set1_epi32(-31);
-    const __m256i large =
-        _mm256_cmpgt_epi32(mantissas, _mm256_set1_epi32(ml_most_mantissa(p->limit)));
-    __m256i beyond = _mm256_or_si256(_mm256_cmpgt_epi32(shifts, _mm256_setzero_si256()),
-                                     _mm256_cmpgt_epi32(last, shifts));
-    beyond = _mm256_or_si256(beyond, _mm256_and_si256(large, _mm256_cmpeq_epi32(shifts, last)));
-    return _mm256_testz_si256(beyond, beyond);
+/* What tells blocks of small sums from others; in it nothing that stores of blocks may change. */
+typedef struct block_rule {
+    __m256i most; /* mantissa at the least shift */
+    __m256i order; /* of a block's columns */
+    const int32_t *mantissas;
+    const int32_t *shifts;
+    int64_t n;
+    bool may_be_small;
+    bool one_sided;
+} block_rule;
+
+INLINE block_rule rule_of(const ml_requantize_args *p, __m256i order) {
+    block_rule rule = {.order = order,
+                       .mantissas = p->mantissas,
+                       .shifts = p->shifts,
+                       .n = p->n,
+                       .one_sided = p->low >= p->zero};
+    rule.may_be_small = p->limit > 0 && p->limit <= ML_LIMIT_WIDE && has_byte_ends(p);
+    if (rule.may_be_small) rule.most = _mm256_set1_epi32(ml_most_mantissa(p->limit));
+    return rule;
 }
 
-static inline void load_small(__m256i m, __m256i shifts, bool one_sided, small_block *b) {
+/* Whether these columns' sums are small: nothing is shifted to the left, and half of what is
+ * shifted out has room above a sum. */
+INLINE bool are_small(const block_rule *rule, __m256i mantissas, __m256i shifts) {
+    const __m256i large = _mm256_and_si256(_mm256_cmpgt_epi32(mantissas, rule->most),
+                                           _mm256_cmpeq_epi32(shifts, _mm256_set1_epi32(-31)));
+    const __m256i beyond =
+        _mm256_or_si256(_mm256_cmpgt_epi32(shifts, _mm256_setzero_si256()), large);
+    return rule->may_be_small && _mm256_testz_si256(beyond, beyond);
+}
+
+INLINE void load_small(__m256i m, __m256i shifts, bool one_sided, small_block *b) {
     const __m256i nothing = _mm256_setzero_si256(), one = _mm256_set1_epi32(1);
     b->right = _mm256_sub_epi32(nothing, shifts);
     const __m256i rounds = _mm256_cmpgt_epi32(b->right, nothing);
@@ -95,7 +116,7 @@ static inline void load_small(__m256i m, __m256i shifts, bool one_sided, small_b
     b->odd_rest = _mm256_add_epi64(_mm256_blend_epi32(nothing, rest, 0xAA), nudge);
 }
 
-static inline void load_any(__m256i m, __m256i shifts, any_block *b) {
+__attribute__((noinline)) static void load_any(__m256i m, __m256i shifts, any_block *b) {
     const __m256i nothing = _mm256_setzero_si256(), ones = _mm256_set1_epi32(-1);
     b->left = _mm256_max_epi32(shifts, nothing);
     b->right = _mm256_sub_epi32(nothing, _mm256_min_epi32(shifts, nothing));
@@ -105,13 +126,12 @@ static inline void load_any(__m256i m, __m256i shifts, any_block *b) {
     b->half = _mm256_srli_epi32(b->below, 1);
 }
 
-/* The constants of the columns from `column` on, of p->n. */
-static inline void load_block(const ml_requantize_args *p, int64_t column, __m256i order,
-                              byte_block *b) {
-    const __m256i m = load_columns(p->mantissas, column, p->n, order);
-    const __m256i shifts = load_columns(p->shifts, column, p->n, order);
-    b->is_small = are_small(p, m, shifts);
-    if (b->is_small) load_small(m, shifts, p->low >= p->zero, &b->by.small);
+/* The constants of the columns from `column` on. */
+INLINE void load_block(const block_rule *rule, int64_t column, byte_block *b) {
+    const __m256i m = load_columns(rule->mantissas, column, rule->n, rule->order);
+    const __m256i shifts = load_columns(rule->shifts, column, rule->n, rule->order);
+    b->is_small = are_small(rule, m, shifts);
+    if (__builtin_expect(b->is_small, 1)) load_small(m, shifts, rule->one_sided, &b->by.small);
     else load_any(m, shifts, &b->by.any);
 }
 
