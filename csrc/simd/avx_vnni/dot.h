@@ -1,5 +1,5 @@
-/* dot.h -- the vectors of tiles/matmul_s8_tile.h at avx_vnni: tiles of 6 rows times two vectors of 8
- * outputs. */
+/* dot.h -- the vectors of tiles/matmul_s8_tile.h at avx_vnni: tiles of 6 rows times two vectors of
+ * 8 outputs. */
 #include <immintrin.h>
 #include <stdint.h>
 
