@@ -335,7 +335,7 @@ class State:
         c = ffi.new("ml_counters *")
         if lib.ml_state_get_counters(self.pointer, c):
             raise errors.StateError(BUSY)
-        return {name: int(getattr(c, name)) for name in _COUNTERS}
+        return usages.Counters({name: int(getattr(c, name)) for name in _COUNTERS})
 
     # Values -----------------------------------------------------------------------------------------------------------
 

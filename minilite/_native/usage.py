@@ -1,5 +1,6 @@
 """The bytes that tensors and plans take, by kind."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 
@@ -29,11 +30,32 @@ class Usage(NamedTuple):
     stays_mapped: bool = True
     """The arena's addresses can be read and written as long as the state lives, whatever resizes and trims happen."""
 
+    def _repr_html_(self) -> str:
+        """What notebooks show."""
+        return _html({name: value for name, value in self._asdict().items() if name != "stays_mapped"})
+
     def total(self, other: "Usage") -> "Usage":
         """The sum of two subgraphs of one interpreter; what they share is counted once."""
         added = {name: getattr(self, name) + getattr(other, name) for name in _ADDED}
         mapped = self.stays_mapped and other.stays_mapped
         return other._replace(**added, stays_mapped=mapped)
+
+
+class Counters(dict[str, int]):
+    """Counts by name; notebooks show those that are not 0."""
+
+    def _repr_html_(self) -> str:
+        return _html({name: value for name, value in self.items() if value})
+
+
+def _html(numbers: Mapping[str, int]) -> str:
+    """A table of names and numbers; where a name says bytes, in KiB from 10 KiB on."""
+    rows = []
+    for name, value in numbers.items():
+        kibibytes = name.endswith(("_bytes", "_capacity")) and value >= 10 << 10
+        shown = f"{value / 1024:,.1f} KiB" if kibibytes else f"{value:,}"
+        rows.append(f'<tr><td style="text-align:left">{name.replace("_", " ")}</td><td>{shown}</td></tr>')
+    return f"<table>{''.join(rows)}</table>"
 
 
 _SHARED = ("resource_bytes", "taken_bytes", "stays_mapped")

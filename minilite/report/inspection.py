@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
+
 from minilite._native.plan import Plan
 from minilite.format.model import Model
 from minilite.report.facts import Facts, model_facts
@@ -12,7 +15,7 @@ def inspection(model: Model, title: str, plan: Plan | None = None, width: int | 
     """Signatures, nodes, tensors, and with a plan each tensor's storage, offset and lifetime, frame by frame, in lines
     of at most `width`."""
     facts = model_facts(model, title, plan)
-    lines = [wrapped(line, width) for line in _head(facts)]
+    lines = [wrapped(line, width) for line in _head(facts, _totals(model))]
     for frame in facts["frames"]:
         calling = frame["calling_frame"] is not None
         call = f", called by frame {frame['calling_frame']}, node {frame['calling_node']}" if calling else ""
@@ -29,8 +32,21 @@ def inspection(model: Model, title: str, plan: Plan | None = None, width: int | 
     return "\n".join(lines)
 
 
-def _head(facts: Facts) -> list[str]:
-    lines = [f"{facts['model']}: {count(facts['subgraphs'], 'subgraph')}"]
+def _totals(model: Model) -> str:
+    """Nodes, operators, constants and their bytes, of all subgraphs."""
+    nodes = [node.op for graph in model.subgraphs for node in graph.nodes]
+    constants = [tensor for graph in model.subgraphs for tensor in graph.tensors if tensor.data is not None]
+    elements = sum(math.prod(tensor.shape) for tensor in constants)
+    size = sum(tensor.data.nbytes for tensor in constants if tensor.data is not None)
+    used = ", ".join(f"{name} {number}" for name, number in Counter(nodes).most_common(8))
+    return (
+        f"{count(len(nodes), 'node')} of {count(len(set(nodes)), 'operator')} ({used}), "
+        f"{elements:,} constant values in {size:,} bytes"
+    )
+
+
+def _head(facts: Facts, totals: str) -> list[str]:
+    lines = [f"{facts['model']}: {count(facts['subgraphs'], 'subgraph')}", totals]
     if facts["description"]:
         lines.append(f"description: {' '.join(facts['description'].split())}")
     for signature in facts["signatures"]:

@@ -117,3 +117,25 @@ def test_small_models_have_plans_too(count: int) -> None:
     assert "<Plan: arena" in repr(interpreter.plan)
     assert interpreter.plan is not None
     ET.fromstring(interpreter.plan.to_svg())
+
+
+def test_usage_and_counters_are_tables_in_notebooks() -> None:
+    """Numbers of bytes in KiB where they are large; of counters only those that have counted."""
+    interpreter = Interpreter(model_content=relu_chain())
+    interpreter.resize_tensor_input(0, [1 << 16])
+    interpreter.allocate_tensors()
+    interpreter.invoke()
+    usage, counters = interpreter.usage._repr_html_(), interpreter.counters._repr_html_()  # type: ignore[attr-defined]
+    assert '<td style="text-align:left">arena bytes</td><td>768.0 KiB</td>' in usage
+    assert "stays mapped" not in usage
+    assert '<td style="text-align:left">invokes</td><td>1</td>' in counters
+    assert "plan hits" not in counters
+    assert interpreter.counters == dict(interpreter.counters)
+
+
+def test_a_plan_s_picture_says_of_what_it_is() -> None:
+    interpreter = Interpreter(model_content=relu_chain())
+    interpreter.allocate_tensors()
+    assert interpreter.plan is not None
+    assert "plan for x 4: " in interpreter.plan.to_svg()
+    assert interpreter.plan.to_memory_plan().strategy == "in force"
