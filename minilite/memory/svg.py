@@ -17,6 +17,8 @@ _LETTER, _LINE = 6.8, 14
 """The width of a letter and the height of a line, in pixels."""
 _FEWEST = 12
 """The least number of letters of a name that is worth showing."""
+_LARGE = 10 << 10
+"""Bytes of an arena from which on the axis is in KiB."""
 _TURN = 137.508
 """Degrees between the hues of neighbours: the golden angle, so that adjacent rectangles look different."""
 
@@ -38,6 +40,7 @@ def to_svg(plan: MemoryPlan, width: int = 900, height: int = 420) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" font-size="11">',
         f'<rect width="{width}" height="{height}" fill="#fff"/>',
         f'<text x="{_LEFT}" y="18" font-size="13">{escape(title)}</text>',
+        f'<text x="{width - _RIGHT}" y="18" text-anchor="end" fill="#c00">dashed: lower bound</text>',
         *_rectangles(plan, begin, end, across, up, floor),
         *_axes(plan, begin, end, across, up, floor),
         "</svg>",
@@ -70,14 +73,15 @@ def _rectangles(plan: MemoryPlan, begin: int, end: int, across: float, up: float
 
 def _axes(plan: MemoryPlan, begin: int, end: int, across: float, up: float, floor: float) -> Iterator[str]:
     right = _LEFT + (end - begin) * across
+    unit, name = (1024, "KiB") if plan.arena_bytes >= _LARGE else (1, "bytes")
     for share in (0, 1, 2, 3, 4):
         bytes_here = plan.arena_bytes * share // 4
         y = floor - bytes_here * up
-        yield f'<text x="{_LEFT - 6}" y="{y + 4:.2f}" text-anchor="end">{bytes_here}</text>'
+        yield f'<text x="{_LEFT - 6}" y="{y + 4:.2f}" text-anchor="end">{bytes_here // unit}</text>'
         node = begin + (end - 1 - begin) * share // 4
         x = _LEFT + (node - begin + 0.5) * across
         yield f'<text x="{x:.2f}" y="{floor + 14}" text-anchor="middle">{node}</text>'
-    yield f'<text x="{_LEFT - 6}" y="{_TOP - 8}" text-anchor="end" fill="#666">bytes</text>'
+    yield f'<text x="{_LEFT - 6}" y="{_TOP - 8}" text-anchor="end" fill="#666">{name}</text>'
     yield f'<text x="{_LEFT - 6}" y="{floor + 14}" text-anchor="end" fill="#666">node</text>'
     y = floor - plan.lower_bound * up
     yield (

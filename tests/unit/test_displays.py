@@ -137,5 +137,9 @@ def test_a_plan_s_picture_says_of_what_it_is() -> None:
     interpreter = Interpreter(model_content=relu_chain())
     interpreter.allocate_tensors()
     assert interpreter.plan is not None
-    assert "plan for x 4: " in interpreter.plan.to_svg()
+    small, large = interpreter.plan.to_svg(), interpreter.plan_for({"x": (1 << 16,)}).to_svg()
+    assert "plan for x 4: " in small
+    assert "plan for x 65536: " in large
+    assert (">bytes<" in small, ">KiB<" in small, ">bytes<" in large, ">KiB<" in large) == (True, False, False, True)
+    assert ">dashed: lower bound<" in small
     assert interpreter.plan.to_memory_plan().strategy == "in force"
