@@ -1,6 +1,6 @@
-"""Builds every variant, measures them in turn, and prints the ladder's table; see README.md.
+"""Builds every variant, counts its instructions, and prints the ladder's table; see README.md.
 
-usage: python -m asv_bench.ladder [--form branches] [--nodes 1600] [--dynamic 10] [--runs 8] [--rounds 9] [--svg FILE]
+usage: python -m asv_bench.ladder [--form branches] [--nodes 1600] [--dynamic 10] [--runs 8] [--svg FILE]
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ START = 54.3
 
 
 def others(found: dict[tuple[int, str], Measured]) -> float:
-    """Microseconds of a run beside the planner: such that the first step has the article's share."""
+    """Thousands of instructions of a run beside the planner: such that the first step has the article's share."""
     return found[0, "vector"].planner * (100 - START) / START
 
 
@@ -35,7 +35,7 @@ def shares(found: dict[tuple[int, str], Measured]) -> list[dict[str, float]]:
 def steps_table(found: dict[tuple[int, str], Measured]) -> str:
     """The steps, as a Markdown table: the planner's cost, records and tensors it looks at, its share of run time."""
     lines = [
-        "| step | us per run | ordering, deallocating, allocating, resolving | records | tensors | run time | share | the article |",
+        "| step | instructions per run, in thousands | ordering, deallocating, allocating, resolving | records | tensors | run time | share | the article |",
         "|---|---:|---:|---:|---:|---:|---:|---|",
     ]
     for step, (about, share) in enumerate(zip(variants.STEPS, shares(found), strict=True)):
@@ -51,7 +51,7 @@ def steps_table(found: dict[tuple[int, str], Measured]) -> str:
 
 def stores_table(found: dict[tuple[int, str], Measured]) -> str:
     """Allocating and deallocating by what keeps the records, beside the vector, as a Markdown table."""
-    lines = ["| step | vector us | list | ordered multimap |", "|---|---:|---:|---:|"]
+    lines = ["| step | vector, thousands of instructions | list | ordered multimap |", "|---|---:|---:|---:|"]
     for step in (3, 4, 5):
         costs = [
             sum(found[step, store].phases[name] for name in ("allocate", "deallocate")) for store in variants.STORES
@@ -69,12 +69,12 @@ def picture(found: dict[tuple[int, str], Measured]) -> str:
 
 
 def measure(
-    form: str = "branches", nodes: int = 1600, percent: int = 10, runs: int = 8, rounds: int = 9
+    form: str = "branches", nodes: int = 1600, percent: int = 10, runs: int = 8
 ) -> dict[tuple[int, str], Measured]:
     """All variants on one graph of the family. Raises: RuntimeError when two variants place a tensor differently."""
     problem = dynamic_family.problem(dynamic_family.draw(form, nodes, percent))
     with tempfile.TemporaryDirectory() as folder:
-        found = variants.measure(Path(folder), problem, runs, rounds)
+        found = variants.measure(Path(folder), problem, runs)
     if len({row.digest for row in found.values()}) != 1:
         digests = {key: row.digest for key, row in found.items()}
         message = f"the variants place tensors differently: {digests}"
@@ -88,11 +88,10 @@ def main() -> None:
     parser.add_argument("--form", default="branches", choices=("chain", "branches"))
     parser.add_argument("--nodes", type=int, default=1600)
     parser.add_argument("--dynamic", type=int, default=10, help="percent of the steps that are dynamic")
-    parser.add_argument("--runs", type=int, default=8, help="runs a round, each with sizes of its own")
-    parser.add_argument("--rounds", type=int, default=9, help="rounds; of each run and phase the least of them counts")
+    parser.add_argument("--runs", type=int, default=8, help="runs, each with sizes of its own")
     parser.add_argument("--svg", type=Path, help="where the picture goes")
     args = parser.parse_args()
-    found = measure(args.form, args.nodes, args.dynamic, args.runs, args.rounds)
+    found = measure(args.form, args.nodes, args.dynamic, args.runs)
     print(f"{args.form}, {args.nodes} nodes, {args.dynamic} % dynamic\n\n{steps_table(found)}\n\n{stores_table(found)}")
     if args.svg:
         args.svg.write_text(picture(found))

@@ -64,14 +64,10 @@ struct graph {
 
 extern const graph_functions ladder_checked_access;
 
-/* Nanoseconds spent in the planner, by what it did, and what it looked at. */
+/* What the planner looked at. */
 typedef struct costs {
-    int64_t order; /* finding the tensors of a stretch of nodes, and sorting them */
-    int64_t deallocate;
-    int64_t allocate;
-    int64_t resolve;
-    int64_t scanned; /* records looked at */
-    int64_t tensors; /* tensors looked at */
+    int64_t scanned; /* records */
+    int64_t tensors;
 } costs;
 
 typedef struct planner planner;
@@ -86,6 +82,5 @@ const costs *ladder_costs(const planner *p);
 int64_t ladder_high_water(const planner *p);
 /* A number that depends on every offset now in force. */
 uint64_t ladder_digest(const planner *p);
-int64_t ladder_now(void); /* nanoseconds */
 
 #endif

@@ -1,9 +1,6 @@
 /* planner.c -- stepwise allocation over a graph with dynamic tensors, in every step of the
  * ladder. */
-#define _POSIX_C_SOURCE 200809L
 #include "ladder.h"
-
-#include <time.h>
 
 #if defined LADDER_STORE_LIST
 #include "store_list.h"
@@ -25,22 +22,12 @@ struct planner {
     uint8_t *base;
     int64_t capacity;
     int64_t high_water;
-    int64_t clock; /* nanoseconds that reading the clock takes, left out of every phase */
     costs costs;
 };
 
-int64_t ladder_now(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
-static int64_t cost_of_clock(void) {
-    enum { READS = 4096 };
-    int64_t start = ladder_now();
-    for (int32_t i = 1; i < READS; i++) (void)ladder_now();
-    return (ladder_now() - start) / READS;
-}
+/* Phases are functions of their own, so that a profiler that counts instructions can tell them
+ * apart. */
+#define PHASE __attribute__((noinline)) static
 
 /* How the planner comes to tensors and their number. */
 static tensor *tensor_at(planner *p, int32_t index) {
@@ -62,7 +49,6 @@ planner *ladder_planner_new(graph *g) {
     planner *p = calloc(1, sizeof *p);
     if (!p) abort();
     p->graph = g;
-    p->clock = cost_of_clock();
     store_start(&p->store);
     p->allocated = calloc((size_t)g->n_tensors, sizeof *p->allocated);
     p->order = calloc((size_t)g->n_tensors, sizeof *p->order);
@@ -105,7 +91,7 @@ static void sort_order(planner *p) {
 }
 
 /* The tensors that nodes first..last allocate. */
-static void find_order(planner *p, int32_t first, int32_t last) {
+PHASE void find_order(planner *p, int32_t first, int32_t last) {
     p->n_order = 0;
 #if LADDER_STEP < 2
     int32_t n_tensors = p->graph->n_tensors;
@@ -180,20 +166,22 @@ static void resolve_all(planner *p) {
     for (int32_t t = 0; t < COUNT_TENSORS(p); t++) resolve(p, t);
 }
 
-void ladder_execute_allocations(planner *p, int32_t first, int32_t last) {
-    int64_t at[5];
-    at[0] = ladder_now();
-    find_order(p, first, last);
-    at[1] = ladder_now();
+/* Before the tensors in the order are placed. */
+PHASE void deallocate_before(planner *p, int32_t first) {
 #if LADDER_STEP < 4
     for (int32_t i = 0; i < p->n_order; i++) deallocate(p, p->order[i]);
 #elif LADDER_STEP >= 5
     store_sift(&p->store, first);
 #endif
-    at[2] = ladder_now();
+    (void)p, (void)first;
+}
+
+PHASE void allocate_order(planner *p) {
     for (int32_t i = 0; i < p->n_order; i++)
         if (tensor_at(p, p->order[i])->place == PLACE_ARENA) allocate(p, p->order[i]);
-    at[3] = ladder_now();
+}
+
+PHASE void resolve_order(planner *p) {
     bool moved = commit(p);
 #if LADDER_STEP < 3
     (void)moved;
@@ -203,15 +191,16 @@ void ladder_execute_allocations(planner *p, int32_t first, int32_t last) {
     else
         for (int32_t i = 0; i < p->n_order; i++) resolve(p, p->order[i]);
 #endif
-    at[4] = ladder_now();
-    p->costs.order += at[1] - at[0] - p->clock;
-    p->costs.deallocate += at[2] - at[1] - p->clock;
-    p->costs.allocate += at[3] - at[2] - p->clock;
-    p->costs.resolve += at[4] - at[3] - p->clock;
+}
+
+void ladder_execute_allocations(planner *p, int32_t first, int32_t last) {
+    find_order(p, first, last);
+    deallocate_before(p, first);
+    allocate_order(p);
+    resolve_order(p);
 }
 
 void ladder_reset_allocations_after(planner *p, int32_t node) {
-    int64_t start = ladder_now();
     int32_t n_tensors = p->graph->n_tensors;
     (void)n_tensors;
 #if LADDER_STEP < 4
@@ -240,7 +229,6 @@ void ladder_reset_allocations_after(planner *p, int32_t node) {
         if (p->allocated[t].size > 0) store_insert(&p->store, &p->allocated[t]);
 #endif
 #endif
-    p->costs.deallocate += ladder_now() - start - p->clock;
 }
 
 const costs *ladder_costs(const planner *p) { return &p->costs; }

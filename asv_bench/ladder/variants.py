@@ -1,19 +1,28 @@
-"""Builds and runs the variants of the ladder."""
+"""Builds and runs the variants of the ladder, and counts their instructions."""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
-import statistics
 import subprocess
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from asv_bench import callgrind
+from minilite.progress import progress
+
 HERE = Path(__file__).resolve().parent
 FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Werror")
-PHASES = ("order", "deallocate", "allocate", "resolve")
+PHASES = {
+    "order": ("find_order",),
+    "deallocate": ("deallocate_before", "ladder_reset_allocations_after"),
+    "allocate": ("allocate_order",),
+    "resolve": ("resolve_order",),
+}
+"""The functions of each phase of the planner."""
 STORES = ("vector", "list", "tree")
 
 
@@ -37,12 +46,12 @@ STEPS = (
 
 
 class Measured(NamedTuple):
-    """A variant's costs per run of the graph, in microseconds."""
+    """A variant's costs."""
 
     phases: dict[str, float]
-    kernels: float
+    """Thousands of instructions per run."""
     scanned: int
-    """Records looked at in all runs of a round; `tensors` likewise."""
+    """Records looked at in all runs; `tensors` likewise."""
     tensors: int
     digest: int
     """The same for variants that gave every tensor the same offset in every run."""
@@ -73,30 +82,38 @@ def build(folder: Path, step: int, store: str = "vector") -> Path:
     return target
 
 
-def run(program: Path, problem: str, runs: int) -> dict[str, Any]:
-    """What one call of a variant prints: nanoseconds by run and phase, kernels last; what was looked at in all runs."""
-    done = subprocess.run([str(program), str(runs)], input=problem, capture_output=True, text=True, check=True)
+def run(program: Path, problem: str, runs: int, tool: Sequence[str] = ()) -> dict[str, Any]:
+    """What one call of a variant prints: what was looked at in all runs after the first one."""
+    command = [*tool, str(program), str(runs)]
+    done = subprocess.run(command, input=problem, capture_output=True, text=True, check=True)
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 
 
-def _least(rounds: Sequence[dict[str, Any]]) -> Measured:
-    """Of each run, which has the same sizes in every round, the least that a round took for each phase; the mean over
-    runs."""
-    least = [
-        [min(costs) for costs in zip(*same, strict=True)] for same in zip(*(row["runs"] for row in rounds), strict=True)
-    ]
-    *phases, kernels = (statistics.mean(costs) / 1000 for costs in zip(*least, strict=True))
-    last = rounds[-1]
-    counted = (int(last[name]) for name in ("scanned", "tensors", "digest", "high_water"))
-    return Measured(dict(zip(PHASES, phases, strict=True)), kernels, *counted)
+def _instructions(program: Path, problem: str, runs: int) -> dict[str, int]:
+    """By phase, of the first run and `runs` more."""
+    out = program.with_suffix(".callgrind")
+    run(program, problem, runs, ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}"])
+    profile = callgrind.parse(out.read_text())
+    taken: dict[str, int] = defaultdict(int)
+    for callees in profile.calls.values():
+        for (_, name), cost in callees.items():
+            taken[name] += cost
+    return {phase: sum(taken[name] for name in names) for phase, names in PHASES.items()}
 
 
-def measure(folder: Path, problem: str, runs: int, rounds: int) -> dict[tuple[int, str], Measured]:
-    """Every step with every store, by (step, store), taking turns."""
-    programs = {(step, store): build(folder, step, store) for step in range(len(STEPS)) for store in STORES}
-    rows: dict[tuple[int, str], list[dict[str, Any]]] = {key: [] for key in programs}
-    for _ in range(rounds):
-        for key, program in programs.items():
-            rows[key].append(run(program, problem, runs))
-    return {key: _least(found) for key, found in rows.items()}
+def measure_one(program: Path, problem: str, runs: int) -> Measured:
+    """The instructions of all runs but the first, which are those of a process with them less those of one without."""
+    row = run(program, problem, runs)
+    with_runs, without = (_instructions(program, problem, count) for count in (runs, 0))
+    phases = {phase: (with_runs[phase] - without[phase]) / runs / 1000 for phase in PHASES}
+    return Measured(phases, *(int(row[name]) for name in ("scanned", "tensors", "digest", "high_water")))
+
+
+def measure(folder: Path, problem: str, runs: int) -> dict[tuple[int, str], Measured]:
+    """Every step with every store, by (step, store). Raises: RuntimeError without a compiler or valgrind."""
+    if shutil.which("valgrind") is None:
+        message = "no valgrind, which counts the instructions"
+        raise RuntimeError(message)
+    keys = [(step, store) for step in range(len(STEPS)) for store in STORES]
+    return {key: measure_one(build(folder, *key), problem, runs) for key in progress(keys, "variant")}
