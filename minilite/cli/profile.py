@@ -8,7 +8,7 @@ from typing import Any
 
 from minilite.cli import arguments, feeding
 from minilite.cli.arguments import UsageError
-from minilite.cli.output import print_json, width
+from minilite.cli.output import print_json, width, write_whole
 from minilite.interpreter import Interpreter
 from minilite.profiling.profile import profile
 from minilite.progress import progress
@@ -47,7 +47,7 @@ def execute(options: argparse.Namespace) -> None:
     session, trace = interpreter._session(), options.trace is not None
     found = profile(session, options.runs, options.threads or 1, trace=trace, progress=progress)
     if options.trace is not None:
-        found.write_trace(options.trace)
+        write_whole(options.trace, found.trace())
     if options.json:
         print_json({"model": options.model} | found.facts())
         return

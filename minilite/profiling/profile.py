@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -150,17 +149,21 @@ class Profile:
         return f"<Profile: {len(self.nodes)} nodes, {self.runs} runs, {self.time.median / 1e3:.1f} us a run>"
 
     def write_trace(self, path: str | Path) -> None:
-        """Writes a Chrome trace (JSON), which Perfetto, speedscope and chrome://tracing show: runs, nodes, and the
-        blocks of each thread.
+        """Writes `trace` to a file. Raises: InputError, OSError."""
+        Path(path).write_text(self.trace(), encoding="utf-8")
 
-        Raises: InputError if the profile was made without `trace=True`; OSError.
+    def trace(self) -> str:
+        """A Chrome trace (JSON), which Perfetto, speedscope and chrome://tracing show: runs, nodes, and the blocks of
+        each thread.
+
+        Raises: InputError if the profile was made without `trace=True`.
         """
         from minilite.profiling.trace import trace_text
 
         if not len(self.timing.events):
             message = "the profile has no events: make it with trace=True"
             raise InputError(message)
-        Path(path).write_text(trace_text(self.timing, self._columns, platform.node()), encoding="utf-8")
+        return trace_text(self.timing, self._columns)
 
 
 def profile(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _PROCESS = 1
 
 
-def trace_text(timing: Timing, columns: Sequence[NodeTime | None], title: str = "") -> str:
+def trace_text(timing: Timing, columns: Sequence[NodeTime | None]) -> str:
     """The trace as JSON. `columns` are the nodes by their place in the timing.
 
     Times are microseconds since the first run began. Each thread is a track: the caller's has runs, in them nodes, in
@@ -23,7 +23,7 @@ def trace_text(timing: Timing, columns: Sequence[NodeTime | None], title: str = 
     """
     origin = int(timing.spans[0, 0])
     events = [*_names(timing), *_runs(timing, origin), *_events(timing, columns, origin)]
-    other = {"host": title, "events_lost": timing.lost}
+    other = {"events_lost": timing.lost}
     return json.dumps({"traceEvents": events, "displayTimeUnit": "ns", "otherData": other}, ensure_ascii=False)
 
 
