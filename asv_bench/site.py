@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -40,15 +41,32 @@ class SiteError(RuntimeError):
     """The site cannot be made self-contained; says why."""
 
 
-def _asv(*arguments: str) -> subprocess.CompletedProcess[str]:
+def _asv(*arguments: str, home: str | None = None) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "asv", *arguments]
-    return subprocess.run(command, cwd=HERE, check=False, capture_output=True, text=True)
+    environment = os.environ | ({} if home is None else {"HOME": home})
+    return subprocess.run(command, cwd=HERE, check=False, capture_output=True, text=True, env=environment)
 
 
-def publish(out: Path, config: Path) -> None:
-    """Lets asv write its pages; the list of benchmarks, which is not kept with their results, it makes anew. Raises:
+def discover(config: Path, results: Path) -> None:
+    """Lets asv list the benchmarks, as a machine that has results: asv asks this one for its description otherwise, and
+    keeps it in the user's home and beside the results. Raises: SiteError."""
+    machines = {path.parent.name: json.loads(path.read_text()) for path in results.glob("*/machine.json")}
+    if not machines:
+        message = f"{results} has no results of any machine"
+        raise SiteError(message)
+    with tempfile.TemporaryDirectory() as home:
+        Path(home, ".asv-machine.json").write_text(json.dumps({**machines, "version": 1}))
+        arguments = ("--bench", "just-discover", "--python=same", "--machine", min(machines))
+        done = _asv("run", *arguments, "--config", str(config), home=home)
+    if not (results / "benchmarks.json").exists():
+        message = f"asv lists no benchmarks: {done.stdout[-500:]}{done.stderr[-500:]}"
+        raise SiteError(message)
+
+
+def publish(out: Path, config: Path, results: Path) -> None:
+    """Lets asv write its pages; the list of benchmarks, which is not kept with their results, is made anew. Raises:
     SiteError."""
-    _asv("run", "--bench", "just-discover", "--python=same", "--config", str(config))
+    discover(config, results)
     done = _asv("publish", "--html-dir", str(out), "--config", str(config))
     if done.returncode or not (out / "index.html").exists():
         message = f"asv publish failed: {done.stdout[-500:]}{done.stderr[-500:]}"
@@ -137,9 +155,9 @@ def inline(out: Path) -> None:
 
 def make(out: Path, config: Path = HERE / "asv.conf.json") -> None:
     """Publishes into a folder and makes what is there self-contained. Raises: SiteError."""
-    publish(out, config)
-    tidy(out)
     results = config.parent / json.loads(config.read_text())["results_dir"]
+    publish(out, config, results)
+    tidy(out)
     page = overview(vendor((out / "index.html").read_text(), out), out, results)
     inline(out)
     marker = re.search(r"<script[^>]*\bsrc=\"asv\.js\"", page)
