@@ -27,7 +27,8 @@ def test_the_page_has_every_program() -> None:
 def test_a_program_prints_what_the_page_shows(
     path: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In another folder than the checkout's; `docs/pictures` has what it draws."""
+    """In another folder than the checkout's. `cd docs/pictures && python ../gallery/PROGRAM.py` draws its picture
+    anew."""
     if '"cc"' in path.read_text() and shutil.which("cc") is None:
         pytest.skip("there is no C compiler")
     monkeypatch.chdir(tmp_path)
