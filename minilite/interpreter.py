@@ -28,10 +28,11 @@ if TYPE_CHECKING:
     from minilite._native.state import Shared
     from minilite._native.usage import Usage
     from minilite.details import Description, NodeDetails, TensorDetails
-    from minilite.engine import array_call, float_values, pickling, sizes, tensor_arguments
+    from minilite.engine import array_call, async_run, float_values, pickling, sizes, slices, states, tensor_arguments
     from minilite.engine.array_call import ArrayCall
     from minilite.engine.model_plan import ModelPlan
     from minilite.engine.sizes import Axis, Fit
+    from minilite.engine.states import ModelState
     from minilite.engine.tensor_arguments import Dims, Shapes, TensorKey
     from minilite.format.model import Array, Model, Subgraph
     from minilite.litert import metrics, registerers, wrapper
@@ -43,6 +44,9 @@ if TYPE_CHECKING:
 else:
     usages = Later("minilite._native.usage")
     array_call = Later("minilite.engine.array_call")
+    async_run = Later("minilite.engine.async_run")
+    slices = Later("minilite.engine.slices")
+    states = Later("minilite.engine.states")
     pickling = Later("minilite.engine.pickling")
     tensor_arguments = Later("minilite.engine.tensor_arguments")
     float_values = Later("minilite.engine.float_values")
@@ -139,6 +143,8 @@ class Interpreter:
         self._sessions: dict[int, Session] = {}
         self._main: Session | None = None  # the session of subgraph 0
         self._call: ArrayCall | None = None
+        self._worker: async_run.Worker | None = None
+        self._slices: dict[Any, Interpreter] = {}
         self._early_shapes: dict[int, Shape] = {}
         self._described: dict[tuple[int, int], Description] = {}
         self._recorder: Recorder | None = None
@@ -355,32 +361,40 @@ class Interpreter:
         *inputs: Any,
         out: Mapping[str, Array] | None = None,
         cancel: Cancel | None = None,
+        until: TensorKey | Sequence[TensorKey] | None = None,
+        taps: Sequence[TensorKey] = (),
+        since: Mapping[str, Any] | Mapping[int, Any] | None = None,
         **unknown: NoReturn,
     ) -> dict[str, Array]:
         """Runs the model on arrays and returns the outputs by name: ``run(array)``, ``run(first, second)`` or
-        ``run({name:
-        array})``.
+        ``run({name: array})``.
 
         Inputs are resized to the shapes of the arrays if they differ. Outputs are owned copies; those named in `out`
         are written to the arrays there, which must have the right dtypes and shapes. The token `cancel` ends the run
-        when it is set.
+        when it is set. `until` gives these tensors instead of the outputs, `taps` gives more beside them; `since` maps
+        tensors to arrays that replace what computes them. Then only the nodes between run, with plans of their own.
         Raises: InputError for names, counts and arrays that do not fit; ShapeError for shapes the model refuses.
         """
-        call = self._call
-        if call is None:
-            call = self._call = array_call.ArrayCall.of_graph(self._session())
-        if out is None and not unknown:
+        if unknown:
+            tensor_arguments.refuse_keywords(unknown)
+        if until is not None or taps or since is not None:
+            return slices.run(self, inputs, until, taps, since, out, cancel)
+        call = self._call or self._array_call()
+        if out is None:
             plain = call.plain(call.named(inputs))
             if plain is not None:
                 return call.run(plain, cancel=cancel)
-        if unknown:
-            tensor_arguments.refuse_keywords(unknown)
         graph = self.model.subgraphs[0]
         return call.run(
             tensor_arguments.input_arrays(graph, inputs),
             tensor_arguments.output_arrays(graph, call.outputs, out),
             cancel,
         )
+
+    def _array_call(self) -> ArrayCall:
+        if self._call is None:
+            self._call = array_call.ArrayCall.of_graph(self._session())
+        return self._call
 
     def run_real(self, *inputs: Any, cancel: Cancel | None = None) -> dict[str, Array]:
         """Like `run`, with real numbers: quantized inputs take floats, and quantized outputs become floats.
@@ -396,6 +410,30 @@ class Interpreter:
             graph.tensors[i].name: float_values.floats(graph.tensors[i], found[graph.tensors[i].name])
             for i in graph.outputs
         }
+
+    async def run_async(self, *inputs: Any) -> dict[str, Array]:
+        """Like `run`, in a thread of this interpreter's: the event loop goes on meanwhile.
+
+        A cancelled task ends its run, within 200 ms in built-in nodes, and is over once the run is; a run that has not
+        begun never begins. Several tasks of one interpreter run one after the other; clones run at the same time.
+        Raises: as `run`."""
+        with self._making:
+            if self._worker is None or not self._worker.serves():
+                self._worker = async_run.Worker()
+        return await self._worker.run(self.run, *inputs)
+
+    def get_state(self) -> ModelState:
+        """A snapshot of all that the model keeps from run to run: variables, resource variables, hash tables.
+
+        It is a value: it can be compared, pickled, and put into any interpreter of the same model. Raises: StateError
+        while busy."""
+        return states.snapshot(self)
+
+    def set_state(self, state: ModelState) -> None:
+        """Puts a snapshot in force; what it does not have begins anew. A refused one changes nothing.
+
+        Raises: InputError for a snapshot of another model; StateError while busy."""
+        states.restore(self, state)
 
     def bind_tensor(self, tensor: TensorKey, array: Array | None) -> None:
         """Makes a caller's array the memory of a tensor, without copies, from the next `allocate_tensors` on.
@@ -505,10 +543,14 @@ class Interpreter:
     def clone(self: _Self) -> _Self:  # noqa: PYI019
         """Another interpreter of the same class and the same lowered model: with its own memory and shapes; weights are
         shared."""
+        other = self._with_model(self.model)
+        other._program = self._lowered()
+        return other
+
+    def _with_model(self: _Self, model: Model) -> _Self:  # noqa: PYI019
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
-        other._begin(self.model, self._options)
-        other._program = self._lowered()
+        other._begin(model, self._options)
         return other
 
     def __copy__(self: _Self) -> _Self:  # noqa: PYI019

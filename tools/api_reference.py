@@ -18,6 +18,7 @@ from minilite.comparison.measure import Bin, Difference
 from minilite.comparison.result import Comparison, Row
 from minilite.engine.model_plan import ModelPlan
 from minilite.engine.sizes import Fit, PlannedSize
+from minilite.engine.states import ModelState
 from minilite.format import model
 from minilite.format.about import AssociatedFile, TensorMetadata
 from minilite.format.builder import ModelBuilder, SubgraphBuilder
@@ -64,6 +65,7 @@ PAGES: tuple[tuple[str, str, tuple[Any, ...]], ...] = (
     ("", "minilite.format.metadata", (Metadata,)),
     ("", "minilite.format.about", (TensorMetadata, AssociatedFile)),
     ("Many items", "minilite", (minilite.Predictor, minilite.rebatched)),
+    ("", "minilite.engine.states", (ModelState,)),
     ("Comparing", "minilite", (minilite.compare, minilite.replay)),
     ("", "minilite.comparison.result", (Comparison, Row)),
     ("", "minilite.comparison.measure", (Difference, Bin)),

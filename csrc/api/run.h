@@ -188,6 +188,11 @@ ml_status ml_state_release_memory(ml_state *state, ml_error *error);
 ml_status ml_state_acquire_memory(ml_state *state, ml_error *error);
 /* Sets variable tensors to zero. */
 ml_status ml_state_reset_variables(ml_state *state, ml_error *error);
+/* What a state keeps from run to run, but for strings: variable tensors, and what kernels remember.
+ * *bytes of it, copied to `to` if `room` is as much; and the same back. ML_NOT_READY for another
+ * number of bytes, and before a plan is in use. */
+ml_status ml_state_kept(ml_state *state, void *to, int64_t room, int64_t *bytes);
+ml_status ml_state_keep(ml_state *state, const void *from, int64_t bytes);
 
 /* Where a tensor of the main frame lies now, and what it is. */
 typedef struct ml_place_now {

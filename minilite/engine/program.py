@@ -30,6 +30,9 @@ else:
     builder = Later("minilite.format.builder")
 
 
+_HANDLES = ("VAR_HANDLE", "HASHTABLE")
+
+
 class ModelNames:
     """Names nodes and tensors of a Model in error messages; C graphs refer to it, and not to the Program, which refers
     to them."""
@@ -76,6 +79,13 @@ class Program:
     def shared(self, max_bytes: int, max_iterations: int) -> Shared:
         """What the sessions of one interpreter share; 0 = no limit."""
         return Shared(self.lowered.resources, len(self.model.subgraphs), max_bytes, max_iterations)
+
+    @functools.cached_property
+    def resource_names(self) -> tuple[str, ...]:
+        """What the model calls its resource variables and tables, in the order of their nodes, each once."""
+        nodes = [node for graph in self.model.subgraphs for node in graph.nodes if node.op in _HANDLES]
+        texts = [f"{node.op} {node.options.get('shared_name', node.options.get('table_id'))}" for node in nodes]
+        return tuple(dict.fromkeys(texts))
 
     def graph(self, root: int) -> Graph:
         """The C graph whose main subgraph is `root`."""

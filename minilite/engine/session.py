@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from _thread import RLock  # threading takes long to import
 from struct import error as StructError  # noqa: N812 - a class
@@ -186,6 +187,29 @@ class Session:
     def plan_for(self, shapes: Mapping[int, Shape]) -> Plan:
         """The plan for the requested shapes, without using it; `shapes` take precedence."""
         return self.state.plan_for([n for i in sorted(shapes) for n in (i, len(shapes[i]), *shapes[i])])
+
+    # State ----------------------------------------------------------------------------------------------------------
+
+    @functools.cached_property
+    def variables(self) -> tuple[tuple[str, str, Shape], ...]:
+        """Name, type and shape of each variable tensor."""
+        return tuple((t.name, t.type.name, t.shape) for t in self.subgraph.tensors if t.is_variable)
+
+    @functools.cached_property
+    def _string_variables(self) -> tuple[int, ...]:
+        tensors = self.subgraph.tensors
+        return tuple(t.index for t in tensors if t.is_variable and t.type == TensorType.STRING)
+
+    def strings(self) -> tuple[tuple[Shape, tuple[Any, ...]], ...]:
+        """Shapes and values of variables of strings. Raises: StateError."""
+        arrays = [self.get(index) for index in self._string_variables]
+        return tuple((array.shape, tuple(array.reshape(-1).tolist())) for array in arrays)
+
+    def restore(self, data: bytes, strings: tuple[tuple[Shape, tuple[Any, ...]], ...]) -> None:
+        """Puts the bytes that `state.kept` gave, and strings, back. Raises: StateError."""
+        self.state.keep(data)
+        for index, (shape, texts) in zip(self._string_variables, strings, strict=True):
+            self.set(index, np.array(texts, object).reshape(shape))
 
     # Running ----------------------------------------------------------------------------------------------------------
 

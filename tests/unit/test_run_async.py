@@ -1,0 +1,101 @@
+"""run_async: runs in a thread, which a cancelled task ends."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+from built import custom_chain, floats, ready
+from test_threads import long_node
+
+from minilite.errors import InputError
+
+
+def test_result_is_that_of_run() -> None:
+    interpreter = ready(custom_chain("Twice"), custom_ops={"Twice": lambda _, x: x * 2})
+    found = asyncio.run(interpreter.run_async(floats(1, 2, 3, 4)))
+    assert np.array_equal(found["z"], [2, 4, 6, 8])
+    with pytest.raises(InputError):
+        asyncio.run(interpreter.run_async({"none": floats(1)}))
+
+
+def test_tasks_of_one_interpreter_do_not_meet() -> None:
+    interpreter = ready(custom_chain("Same"), custom_ops={"Same": lambda _, x: x})
+
+    async def all_of_them() -> list[Any]:
+        return await asyncio.gather(*(interpreter.run_async(floats(n, 1, 2, 3)) for n in range(50)))
+
+    assert [found["z"][0] for found in asyncio.run(all_of_them())] == list(range(50))
+
+
+def test_cancelled_tasks_end_or_are_right() -> None:
+    """1000 of them, at random moments, before their start too."""
+    first = ready(custom_chain("Slow"), custom_ops={"Slow": _slow})
+    clones = [first, first.clone(), first.clone()]
+    rng = random.Random(0)
+    outcomes = {"cancelled": 0, "right": 0}
+
+    async def one(number: int) -> None:
+        task = asyncio.ensure_future(clones[number % 3].run_async(floats(number, 1, 2, 3)))
+        for _ in range(rng.randrange(40)):
+            await asyncio.sleep(0)
+        task.cancel()
+        try:
+            assert (await task)["z"][0] == number
+            outcomes["right"] += 1
+        except asyncio.CancelledError:
+            outcomes["cancelled"] += 1
+
+    async def all_of_them() -> None:
+        for start in range(0, 1000, 20):
+            await asyncio.gather(*(one(number) for number in range(start, start + 20)))
+
+    asyncio.run(all_of_them())
+    assert sum(outcomes.values()) == 1000
+    assert outcomes["cancelled"]
+    for interpreter in clones:
+        assert np.array_equal(interpreter.run(floats(1, 2, 3, 4))["z"], floats(1, 2, 3, 4))
+
+
+def _slow(_: Any, x: Any) -> Any:
+    time.sleep(0.0002)
+    return x
+
+
+def test_task_that_is_cancelled_before_it_begins_never_begins() -> None:
+    ran: list[int] = []
+    interpreter = ready(custom_chain("Note"), custom_ops={"Note": lambda _, x: (ran.append(1), time.sleep(0.02), x)[2]})
+
+    async def two() -> None:
+        tasks = [asyncio.ensure_future(interpreter.run_async(floats(1, 2, 3, 4))) for _ in range(2)]
+        await asyncio.sleep(0.005)
+        tasks[1].cancel()
+        await asyncio.wait(tasks)
+        assert tasks[1].cancelled()
+        assert not tasks[0].cancelled()
+
+    asyncio.run(two())
+    assert len(ran) == 1
+
+
+def test_timeout_ends_the_kernel() -> None:
+    """The loop goes on meanwhile, and the interpreter is free afterwards."""
+    interpreter, pixel = long_node()
+    turns = 0
+
+    async def limited() -> None:
+        nonlocal turns
+        task = asyncio.ensure_future(interpreter.run_async(np.ones((1, 512, 512, 32), np.float32)))
+        while not task.done() and turns < 20:
+            await asyncio.sleep(0.001)
+            turns += 1
+        await asyncio.wait_for(task, 0.001)
+
+    with pytest.raises(asyncio.TimeoutError):
+        asyncio.run(limited())
+    assert turns == 20
+    assert pixel() == [33.0] * 4

@@ -1,0 +1,96 @@
+"""run(until=, taps=, since=): a slice of the graph, equal to the full run bit for bit."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Any
+
+import numpy as np
+import pytest
+from built import accumulator, floats
+
+from minilite import Interpreter
+from minilite.errors import InputError, MiniliteError
+
+DIGITS = pathlib.Path(__file__).resolve().parents[2] / "minilite" / "data" / "digits.tflite"
+SHARED = pathlib.Path(__file__).resolve().parents[2].parent / "shared"
+X = np.random.default_rng(0).uniform(size=(1, 8, 8, 1)).astype(np.float32)
+
+
+def whole(path: Any = DIGITS) -> Interpreter:
+    return Interpreter(path, experimental_preserve_all_tensors=True)
+
+
+def test_every_tensor_of_digits() -> None:
+    full, part = whole(), Interpreter(DIGITS)
+    wanted = full.run(X)["probabilities"]
+    for node in full.model.subgraphs[0].nodes:
+        (index,) = node.outputs
+        name = full.model.subgraphs[0].tensors[index].name
+        value = full.get_tensor(index)
+        assert np.array_equal(part.run(X, until=index)[name], value)
+        assert np.array_equal(part.run(X, taps=[name])[name], value)
+        assert np.array_equal(part.run(since={name: value})["probabilities"], wanted)
+
+
+def test_taps_beside_the_outputs() -> None:
+    found = Interpreter(DIGITS).run({"image": X}, taps=["conv_1"])
+    assert list(found) == ["probabilities", "conv_1"]
+    assert list(Interpreter(DIGITS).run(X, until="conv_1", taps=["image"])) == ["conv_1", "image"]
+
+
+def test_slices_take_less_and_are_kept() -> None:
+    interpreter = Interpreter(DIGITS)
+    sizes = [
+        interpreter.run(np.ones((1, side, side, 1), np.float32), until="conv_1")["conv_1"].shape for side in (8, 12)
+    ]
+    assert sizes == [(1, 8, 8, 8), (1, 12, 12, 8)]
+    assert len(interpreter._slices) == 1
+    for index in range(1, 4):
+        interpreter.run(X, until=index, taps=["conv_1"])
+    assert len(interpreter._slices) <= 4
+    interpreter.run(X)
+    (first,) = list(interpreter._slices.values())[:1]
+    assert first.counters["invokes"] == 3
+
+
+def test_bad_slices() -> None:
+    interpreter = Interpreter(DIGITS)
+    for call, message in (
+        (lambda: interpreter.run(X, until="none"), "there is no tensor 'none'"),
+        (lambda: interpreter.run(X, until=999), "there is no tensor 999: the model has tensors 0 to"),
+        (lambda: interpreter.run(until="conv_1"), "no array is given for what the slice needs: it needs are image"),
+        (lambda: interpreter.run(X, until="conv_1", image=X), "unexpected keyword argument 'image'"),
+        (lambda: Interpreter(accumulator()).run(floats(1, 2, 3, 4), until="new"), "keeps values from run to run"),
+    ):
+        with pytest.raises(InputError, match=message):
+            call()  # type: ignore[no-untyped-call]
+    constant = next(t for t in interpreter.model.subgraphs[0].tensors if t.data is not None)
+    with pytest.raises(InputError, match="is a constant: since takes what nodes compute"):
+        interpreter.run(X, since={constant.index: constant.data})
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="needs ../shared/models")
+def test_tensors_of_shared_models() -> None:
+    """A few of each, from the first to the last."""
+    from minilite.inputs.random_values import random_values
+
+    models = 0
+    for name in (SHARED / "tools" / "spine_models.txt").read_text().split():
+        if models == 30:
+            break
+        try:
+            full = whole(SHARED / "models" / name)
+            graph = full.model.subgraphs[0]
+            rng = np.random.default_rng(0)
+            inputs = {i: random_values(graph.tensors[i], graph.tensors[i].shape, rng) for i in graph.inputs}
+            full.run(inputs)
+            part = Interpreter(SHARED / "models" / name)
+            for node in graph.nodes[:: max(1, len(graph.nodes) // 4)]:
+                value = full.get_tensor(node.outputs[0])
+                (found,) = part.run(inputs, until=node.outputs[0]).values()
+                assert np.array_equal(found, value, equal_nan=value.dtype.kind == "f"), (name, node)
+        except MiniliteError:
+            continue
+        models += 1
+    assert models >= 20
