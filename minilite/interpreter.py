@@ -132,9 +132,7 @@ class Interpreter:
             self._metrics.increase_counter_interpreter_creation()
 
     def _begin(self, model: Model, wanted: options.Options) -> None:
-        if not model.subgraphs:
-            message = "No subgraph in the model."
-            raise errors.InputError(message)
+        options.check_subgraphs(model)
         self.model = model
         self._options = wanted
         self._program: Program | None = None
