@@ -101,11 +101,20 @@ def test_blocks_are_seen() -> None:
     assert sum(block.language == "python" for path in DOCUMENTS for block in blocks(path)) > 40
 
 
+def anchors(path: pathlib.Path) -> set[str]:
+    """What links may name after `#`: the headings, as GitHub and the site write them."""
+    headings = re.findall(r"^#+ (.+)$", FENCE.sub("", path.read_text()), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 @pytest.mark.parametrize("path", DOCUMENTS, ids=named)
 def test_links_lead_somewhere(path: pathlib.Path) -> None:
-    for target in re.findall(r"\]\(([^)#\s]+)", path.read_text()):
-        if "://" not in target:
-            assert (path.parent / target).exists(), target
+    for target, anchor in re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]+))?\)", path.read_text()):
+        if "://" in target:
+            continue
+        found = path.parent / target if target else path
+        assert found.exists(), target
+        assert not anchor or anchor in anchors(found), f"{target}#{anchor}"
 
 
 def test_all_documents_are_listed() -> None:
