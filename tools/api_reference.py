@@ -74,6 +74,21 @@ PAGES: tuple[tuple[str, str, tuple[Any, ...]], ...] = (
     ("Errors", "minilite", tuple(getattr(minilite, name) for name in minilite.__all__ if name.endswith("Error"))),
 )
 """Heading (none: it goes on), where the names are imported from, and what is described."""
+EXAMPLES = {
+    "Running models": "[tutorial.md](tutorial.md), [gallery.md](gallery.md)",
+    "Standing in for LiteRT": "[migration.md](migration.md)",
+    "LiteRT's CompiledModel": "[migration.md](migration.md#compiledmodel)",
+    "Kernels of your own": "[kernels.md](kernels.md#a-kernel-of-your-own), [gallery.md](gallery.md#a-custom-operator-in-c)",
+    "Plans and memory": "[memory.md](memory.md#why-is-an-arena-large), [notebook.md](notebook.md)",
+    "Planning without a model": "[memory.md](memory.md)",
+    "Models": "[architecture.md](architecture.md#reader-bytes-become-a-model), [notebook.md](notebook.md)",
+    "Many items": "[batches.md](batches.md)",
+    "Comparing": "[compare.md](compare.md)",
+    "Inputs from files": "[tutorial.md](tutorial.md#a-picture-from-a-file), [gallery.md](gallery.md)",
+    "Building models": "[gallery.md](gallery.md), [tutorial.md](tutorial.md#quantized-models)",
+    "Errors": "[threads.md](threads.md), [architecture.md](architecture.md#where-an-error-comes-from)",
+}
+"""Where programs that use what stands under a heading are shown."""
 MADE_BY_CALLERS = {
     minilite.Interpreter,
     InterpreterWithCustomOps,
@@ -165,7 +180,7 @@ def page() -> str:
     """The whole document."""
     parts = [HEAD]
     for heading, where, items in PAGES:
-        parts += [f"## {heading}"] if heading else []
+        parts += [f"## {heading}", f"Examples: {EXAMPLES[heading]}."] if heading else []
         for item in items:
             parts += described(where, item)
     return "\n\n".join(parts) + "\n"
