@@ -111,7 +111,7 @@ class Shared:
             message = f"no memory for {resources} resources"
             raise errors.ArenaError(message)
         self.pointer: Any = ffi.gc(pointer, lib.ml_interpreter_free)
-        self._resources, self._subgraphs = resources, subgraphs
+        self.resources, self._subgraphs = resources, subgraphs
         self.sequence: Any = _numbers(lib.ml_interpreter_sequence(self.pointer), 1)
 
     def cancel(self) -> None:
@@ -127,7 +127,7 @@ class Shared:
         """Everything that it keeps from run to run. Raises: StateError."""
         found, done = ffi.new("ml_resource *"), ffi.new("int32_t *")
         resources: dict[int, tuple[Shape, int, bytes]] = {}
-        for number in range(self._resources):
+        for number in range(self.resources):
             self._served(lib.ml_interpreter_resource(self.pointer, number, found, ffi.NULL, 0))
             if found.assigned:
                 data = bytearray(found.bytes)
@@ -152,11 +152,6 @@ class Shared:
                 raise_error(error, None)
         for subgraph in called:
             self._served(lib.ml_interpreter_called_once(self.pointer, subgraph, ffi.new("int32_t *", 1), True))
-
-    @property
-    def resources(self) -> int:
-        """How many resource variables and tables there are."""
-        return self._resources
 
     def _served(self, status: int) -> None:
         if status == lib.ML_BUSY:
@@ -187,7 +182,6 @@ class State:
             raise_error(error, graph.names)
         self.pointer: Any = ffi.gc(out[0], lib.ml_state_free)
         self.generations: Any = _numbers(lib.ml_state_generation(self.pointer), 2)
-        self._kept_bytes = -1
 
     def _fail(self, status: int, error: Any) -> None:
         """Raises the exception of a failed call: that of a hook, else one for its ml_error, which belongs to this call
@@ -316,34 +310,6 @@ class State:
     def reset_variables(self) -> None:
         """Sets variable tensors to zero."""
         self._call(lib.ml_state_reset_variables)
-
-    def kept_bytes(self) -> int:
-        """How many bytes `kept` gives. Raises: StateError."""
-        if self._kept_bytes < 0:
-            count = ffi.new("int64_t *")
-            if lib.ml_state_kept(self.pointer, ffi.NULL, -1, count) == lib.ML_BUSY:
-                raise errors.StateError(BUSY)
-            self._kept_bytes = int(count[0])
-        return self._kept_bytes
-
-    def kept(self) -> bytes:
-        """The bytes of variable tensors, and of what kernels remember. Raises: StateError."""
-        data, count = bytearray(self.kept_bytes()), ffi.new("int64_t *")
-        status = lib.ml_state_kept(self.pointer, ffi.from_buffer(data), len(data), count)
-        if status == lib.ML_BUSY:
-            raise errors.StateError(BUSY)
-        if count[0] != len(data):
-            self._kept_bytes = -1
-            return self.kept()
-        return bytes(data)
-
-    def keep(self, data: bytes) -> None:
-        """Puts them back. Raises: StateError while busy, or for another number of bytes."""
-        if status := lib.ml_state_keep(self.pointer, data, len(data)):
-            if status == lib.ML_BUSY:
-                raise errors.StateError(BUSY)
-            message = f"the snapshot has {len(data)} bytes, the plan in use keeps {self.kept_bytes()}"
-            raise errors.StateError(message)
 
     @property
     def generation(self) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import sys
 from _thread import RLock  # threading takes long to import
 from struct import error as StructError  # noqa: N812 - a class
@@ -82,6 +81,7 @@ class Session:
         self._sequence = shared.sequence
         self._written: dict[int, int] = {}  # the sequence when a tensor was last set: while it is the same, nothing ran
         self._owners: dict[int, tuple[int, Shape, Any, Any]] = {}  # of views; kept for the next if runs move nothing
+        self.snapshots: Any = None  # what engine/states.py knows of the variables
         self._kept = {*self.subgraph.outputs, *(self.subgraph.inputs if options & OPTIONS["keep_inputs"] else ())}
 
     @property
@@ -187,29 +187,6 @@ class Session:
     def plan_for(self, shapes: Mapping[int, Shape]) -> Plan:
         """The plan for the requested shapes, without using it; `shapes` take precedence."""
         return self.state.plan_for([n for i in sorted(shapes) for n in (i, len(shapes[i]), *shapes[i])])
-
-    # State ----------------------------------------------------------------------------------------------------------
-
-    @functools.cached_property
-    def variables(self) -> tuple[tuple[str, str, Shape], ...]:
-        """Name, type and shape of each variable tensor."""
-        return tuple((t.name, t.type.name, t.shape) for t in self.subgraph.tensors if t.is_variable)
-
-    @functools.cached_property
-    def _string_variables(self) -> tuple[int, ...]:
-        tensors = self.subgraph.tensors
-        return tuple(t.index for t in tensors if t.is_variable and t.type == TensorType.STRING)
-
-    def strings(self) -> tuple[tuple[Shape, tuple[Any, ...]], ...]:
-        """Shapes and values of variables of strings. Raises: StateError."""
-        arrays = [self.get(index) for index in self._string_variables]
-        return tuple((array.shape, tuple(array.reshape(-1).tolist())) for array in arrays)
-
-    def restore(self, data: bytes, strings: tuple[tuple[Shape, tuple[Any, ...]], ...]) -> None:
-        """Puts the bytes that `state.kept` gave, and strings, back. Raises: StateError."""
-        self.state.keep(data)
-        for index, (shape, texts) in zip(self._string_variables, strings, strict=True):
-            self.set(index, np.array(texts, object).reshape(shape))
 
     # Running ----------------------------------------------------------------------------------------------------------
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+import numpy as np
+
+from minilite._native.kept import keep, kept, kept_bytes
 from minilite.errors import InputError, InputTypeError, shortened
+from minilite.format.dtypes import TensorType
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,13 +42,35 @@ class ModelState(NamedTuple):
         return f"<ModelState: {self.nbytes} bytes, variables {names}, {count} resources>"
 
 
+class _Known(NamedTuple):
+    """What the file says of a session's variables, looked up once."""
+
+    variables: _Variables
+    strings: tuple[int, ...]
+    size: int
+    """Bytes that are kept."""
+
+
+def _known(session: Session) -> _Known:
+    found = session.snapshots
+    if found is None:
+        kept_tensors = [t for t in session.subgraph.tensors if t.is_variable]
+        variables = tuple((t.name, t.type.name, t.shape) for t in kept_tensors)
+        strings = tuple(t.index for t in kept_tensors if t.type == TensorType.STRING)
+        found = session.snapshots = _Known(variables, strings, kept_bytes(session.state))
+    return found  # type: ignore[no-any-return]
+
+
+def _of_session(session: Session) -> tuple[_Variables, bytes, tuple[Any, ...]]:
+    known = _known(session)
+    arrays = [session.get(index) for index in known.strings]
+    strings = tuple((array.shape, tuple(array.reshape(-1).tolist())) for array in arrays)
+    return known.variables, kept(session.state, known.size), strings
+
+
 def snapshot(one: Any) -> ModelState:
     """An interpreter's state. Raises: StateError while it is busy."""
-    graphs = {
-        number: (session.variables, session.state.kept(), session.strings())
-        for number, session in tuple(one._sessions.items())
-        if session.ready
-    }
+    graphs = {number: _of_session(session) for number, session in tuple(one._sessions.items()) if session.ready}
     shared = one._shared
     if shared is None or not shared.resources:
         return ModelState(graphs, (), shared.kept() if shared is not None else None)
@@ -62,9 +88,9 @@ def restore(one: Any, state: ModelState) -> None:
         session = sessions[number] = one._session(number)
         if not session.ready:
             session.allocate()
-        _check(number, session.variables, variables)
-        if len(data) != session.state.kept_bytes():
-            message = f"subgraph {number} keeps {session.state.kept_bytes()} bytes, the snapshot has {len(data)}"
+        _check(number, _known(session).variables, variables)
+        if len(data) != kept_bytes(session.state):
+            message = f"subgraph {number} keeps {kept_bytes(session.state)} bytes, the snapshot has {len(data)}"
             raise InputError(message)
     if state.resources is not None:
         one._session()
@@ -74,7 +100,9 @@ def restore(one: Any, state: ModelState) -> None:
             raise InputError(message)
     for number, session in tuple(one._sessions.items()):
         if number in sessions:
-            session.restore(state.graphs[number][1], state.graphs[number][2])
+            keep(session.state, state.graphs[number][1])
+            for index, (shape, texts) in zip(_known(session).strings, state.graphs[number][2], strict=True):
+                session.set(index, np.array(texts, object).reshape(shape))
         elif session.ready:
             session.state.reset_variables()
     if one._shared is not None:
