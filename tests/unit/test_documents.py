@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from asv_bench.benchmarks import paper
 from asv_bench.paper_figures import FIGURES, figure
 from minilite.cli import _parser, main
 from minilite.report.operators import lines
@@ -156,6 +157,13 @@ def test_memory_maps_are_what_the_command_prints(
         assert main(command.removeprefix("$ minilite ").split()) == 0
         pattern = "(?s:.*?)".join(map(re.escape, shown.split("...\n")))
         assert re.fullmatch(pattern, capsys.readouterr().out)
+
+
+def test_tables_of_the_paper_are_what_their_script_prints() -> None:
+    """`python -m asv_bench.benchmarks.paper` prints them anew."""
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        paper.main()
+    assert f"```\n{printed.getvalue()}```\n" in (ROOT / "docs" / "memory.md").read_text()
 
 
 def test_operators_are_listed_as_their_rows_say() -> None:
