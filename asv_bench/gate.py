@@ -1,6 +1,6 @@
 """Compares the deterministic figures of two commits, and fails when one got worse.
 
-usage: python -m asv_bench.gate [BASE [NEW]] [--bench REGEX] [--accept REGEX]
+usage: python -m asv_bench.gate [BASE [NEW]] [--bench REGEX] [--accept REGEX] [--markdown]
 
 BASE is HEAD, NEW the working tree, unless given. Both are built, both measured by the benchmarks of this checkout. A
 figure is worse when it grew by more than its tolerance (0 but for instructions, 2 %, and the wheel's bytes, 1 %), or
@@ -10,24 +10,26 @@ its commit's message:
 
     Accept-figures: counted.Instructions.*resize new
 
-or `--accept` does.
+or `--accept` does. `--markdown` prints what a pull request shows: a table of what changed, worse figures first.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from asv_bench import builds
 
 Figures = dict[str, dict[str, Any]]
+VERDICTS = ("WORSE", "accepted", "better")
 
 
 class Change(NamedTuple):
@@ -44,6 +46,10 @@ class Change(NamedTuple):
             return f"{self.figure}: was {self.before:g}, is gone"
         relative = f" ({self.after / self.before - 1:+.1%})" if self.before else ""
         return f"{self.figure}: {self.before:g} -> {self.after:g}{relative}"
+
+
+Form = Callable[[Sequence[Change], Sequence[str], Sequence[str], str], str]
+"""(changes, accepted expressions, reasons for what is skipped, summary) as text."""
 
 
 def measure(commit: str, folder: Path, wanted: str = "", root: Path = builds.ROOT) -> Figures:
@@ -85,17 +91,44 @@ def accepted_by(base: str, new: str, root: Path = builds.ROOT) -> list[str]:
     return re.findall(r"^Accept-figures: *(\S.*?) *$", builds.git("log", "--format=%B", span, root=root), re.MULTILINE)
 
 
-def judge(before: Figures, after: Figures, accepted: Sequence[str] = ()) -> int:
+def verdict(change: Change, accepted: Sequence[str]) -> str:
+    """What the gate says of a change: WORSE, accepted or better."""
+    if not change.worse:
+        return "better"
+    return "accepted" if any(re.search(expression, change.figure) for expression in accepted) else "WORSE"
+
+
+def as_text(changes: Sequence[Change], accepted: Sequence[str], reasons: Sequence[str], summary: str) -> str:
+    """A line a change, in the order of the benchmarks."""
+    lines = [f"{verdict(change, accepted):<10}{change}" for change in changes]
+    return "\n".join([*lines, *(f"skipped   {reason}" for reason in reasons), summary])
+
+
+def as_markdown(changes: Sequence[Change], accepted: Sequence[str], reasons: Sequence[str], summary: str) -> str:
+    """What a pull request shows: a table of what changed, worse figures first, the greatest growth at the top."""
+
+    def order(change: Change) -> tuple[int, float]:
+        ratio = math.inf if change.after is None or not change.before else change.after / change.before
+        return VERDICTS.index(verdict(change, accepted)), -ratio
+
+    lines = ["### Counted figures", "", summary.capitalize() + ".", ""]
+    if changes:
+        lines += ["| | figure | before | after | change |", "|---|---|---:|---:|---:|"]
+    for change in sorted(changes, key=order):
+        figure = change.figure.replace("|", "\\|")
+        after = "gone" if change.after is None else f"{change.after:,.10g}"
+        relative = "" if change.after is None or not change.before else f"{change.after / change.before - 1:+.1%}"
+        lines.append(f"| {verdict(change, accepted)} | `{figure}` | {change.before:,.10g} | {after} | {relative} |")
+    lines += [] if changes else ["No figure changed beyond its tolerance."]
+    return "\n".join([*lines, *(f"\nSkipped: {reason}." for reason in reasons)])
+
+
+def judge(before: Figures, after: Figures, accepted: Sequence[str] = (), form: Form = as_text) -> int:
     """Prints what changed; how many figures got worse and are not accepted."""
-    worse = 0
-    for change in compare(before, after):
-        let = any(re.search(expression, change.figure) for expression in accepted)
-        worse += change.worse and not let
-        print(("accepted  " if let and change.worse else "WORSE     " if change.worse else "better    ") + str(change))
-    for reason in skipped(after):
-        print(f"skipped   {reason}")
+    changes = compare(before, after)
+    worse = sum(verdict(change, accepted) == "WORSE" for change in changes)
     compared = sum("value" in row for row in before.values())
-    print(f"{compared} figures compared, {worse} worse")
+    print(form(changes, accepted, skipped(after), f"{compared} figures compared, {worse} worse"))
     return worse
 
 
@@ -106,6 +139,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("new", nargs="?", default=builds.WORKING_TREE)
     parser.add_argument("--bench", default="", metavar="REGEX", help="only figures whose name has this")
     parser.add_argument("--accept", default=[], action="append", metavar="REGEX", help="figures that may get worse")
+    parser.add_argument("--markdown", action="store_true", help="print what a pull request shows: a table")
     parser.add_argument("--root", type=Path, default=builds.ROOT, help="the checkout whose commits are compared")
     args = parser.parse_args(arguments)
     commits = [builds.commit_of(name, args.root) for name in (args.base, args.new)]
@@ -114,7 +148,7 @@ def main(arguments: list[str] | None = None) -> int:
         with tempfile.TemporaryDirectory() as folder:
             found.append(measure(commit, Path(folder), args.bench, args.root))
     accepted = [*args.accept, *accepted_by(commits[0], commits[1], args.root)]
-    return 1 if judge(found[0], found[1], accepted) else 0
+    return 1 if judge(found[0], found[1], accepted, as_markdown if args.markdown else as_text) else 0
 
 
 if __name__ == "__main__":

@@ -53,6 +53,43 @@ def test_changes_and_reasons_are_printed(capsys: pytest.CaptureFixture[str]) -> 
     ]
 
 
+def test_a_pull_request_shows_what_changed_worse_first(capsys: pytest.CaptureFixture[str]) -> None:
+    before = {"a": figure(2), "b('x|y')": figure(1000), "c": figure(5), "d": figure(0), "e": figure(7), "f": figure(1)}
+    after = {
+        "a": figure(1),
+        "b('x|y')": figure(1500),
+        "c": figure(None),
+        "d": figure(0),
+        "e": figure(8),
+        "f": figure(3),
+    }
+    assert gate.judge(before, after, ["^e"], gate.as_markdown) == 3
+    assert capsys.readouterr().out.splitlines() == [
+        "### Counted figures",
+        "",
+        "6 figures compared, 3 worse.",
+        "",
+        "| | figure | before | after | change |",
+        "|---|---|---:|---:|---:|",
+        "| WORSE | `c` | 5 | gone |  |",
+        "| WORSE | `f` | 1 | 3 | +200.0% |",
+        r"| WORSE | `b('x\|y')` | 1,000 | 1,500 | +50.0% |",
+        "| accepted | `e` | 7 | 8 | +14.3% |",
+        "| better | `a` | 2 | 1 | -50.0% |",
+        "",
+        "Skipped: 1 figures: not there.",
+    ]
+
+
+def test_a_pull_request_says_that_nothing_changed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert gate.judge({"a": figure(2)}, {"a": figure(2)}, form=gate.as_markdown) == 0
+    assert capsys.readouterr().out.splitlines()[2:] == [
+        "1 figures compared, 0 worse.",
+        "",
+        "No figure changed beyond its tolerance.",
+    ]
+
+
 def test_a_commit_s_message_accepts_figures(tmp_path: Path) -> None:
     git(tmp_path, "init", "--quiet")
     git(tmp_path, "commit", "--allow-empty", "-m", "first\n\nAccept-figures: before.*")
@@ -90,7 +127,7 @@ def more_planning(root: Path) -> None:
 
 def a_malloc_per_run(root: Path) -> None:
     """ml_state_run takes and frees a block."""
-    heading = r"^(static uintptr_t run\(ml_state \*s, ml_node_time \*times, const ml_cancel \*cancel\) \{)$"
+    heading = r"^(static uintptr_t run\(ml_state \*s, ml_timing \*timing, const ml_cancel \*cancel\) \{)$"
     block = r"\1\n    void *volatile block = malloc(48);\n    free(block);"
     replaced(root, heading, block, "csrc/run/run.c")
 
