@@ -16,6 +16,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tarfile
 import tempfile
 from pathlib import Path
@@ -42,8 +43,13 @@ class SiteError(RuntimeError):
 
 
 def _asv(*arguments: str, home: str | None = None) -> subprocess.CompletedProcess[str]:
+    """Runs asv; with another home git and Python keep what they are told by the user's."""
     command = [sys.executable, "-m", "asv", *arguments]
-    environment = os.environ | ({} if home is None else {"HOME": home})
+    kept = {
+        "GIT_CONFIG_GLOBAL": str(Path.home() / ".gitconfig"),
+        "PYTHONUSERBASE": sysconfig.get_config_var("userbase"),
+    }
+    environment = {**os.environ} if home is None else {**kept, **os.environ, "HOME": home}
     return subprocess.run(command, cwd=HERE, check=False, capture_output=True, text=True, env=environment)
 
 

@@ -87,6 +87,33 @@ def run(*command: str, cwd: Path) -> str:
     return subprocess.run(command, cwd=cwd, check=True, capture_output=True, text=True).stdout.strip()
 
 
+def test_a_fresh_clone_is_published_and_stays_clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("asv")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))  # nothing is known of the machine
+    root, home = tmp_path / "repo", tmp_path / "home"
+    home.mkdir()
+    shutil.copytree(site.HERE / "benchmarks", root / "asv_bench" / "benchmarks")
+    config = json.loads((site.HERE / "asv.conf.json").read_text()) | {"matrix": {}}
+    path = root / "asv_bench" / "asv.conf.json"
+    path.write_text(json.dumps(config))
+    (root / ".gitignore").write_text("/asv_bench/results/benchmarks.json\n")
+    git = ("git", "-c", "user.name=site", "-c", "user.email=site@localhost", "-c", "commit.gpgsign=false")
+    run("git", "init", "--quiet", "--initial-branch=main", cwd=root)
+    run(*git, "commit", "--quiet", "--allow-empty", "-m", "measured", cwd=root)
+    commit, (kept, *_) = run("git", "rev-parse", "HEAD", cwd=root), sorted((site.HERE / "results/vm").glob("*-*.json"))
+    results = root / "asv_bench" / "results" / "vm"
+    results.mkdir(parents=True)
+    shutil.copyfile(site.HERE / "results" / "vm" / "machine.json", results / "machine.json")
+    told = json.loads(kept.read_text()) | {"commit_hash": commit, "env_name": "virtualenv-py3.11"}
+    (results / f"{commit[:8]}-virtualenv-py3.11.json").write_text(json.dumps(told))
+    run("git", "add", "--all", cwd=root)
+    run(*git, "commit", "--quiet", "-m", "results", cwd=root)
+    site.publish(tmp_path / "out", path, results.parent)
+    assert list((tmp_path / "out" / "graphs" / "summary").glob("milestones.*.json"))
+    assert run("git", "status", "--porcelain", cwd=root) == ""
+    assert list(home.iterdir()) == []
+
+
 def measured(folder: Path) -> Path:
     """A scratch repository of three commits with one figure measured at each; asv's configuration."""
     root = folder / "repo"
