@@ -150,11 +150,11 @@ def count(number: int, what: str) -> str:
 
 
 def html_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table for notebooks; the text of cells is escaped."""
+    """A table for notebooks; the text of cells is escaped, control characters are shown, blank columns are left out."""
+    texts = [["" if cell is None else visible(str(cell)) for cell in row] for row in rows]
+    kept = [i for i, _ in enumerate(header) if not texts or any(row[i] for row in texts)]
 
-    def line(tag: str, cells: Sequence[object]) -> str:
-        return (
-            "<tr>" + "".join(f"<{tag}>{escape('' if cell is None else str(cell))}</{tag}>" for cell in cells) + "</tr>"
-        )
+    def line(tag: str, cells: Sequence[str]) -> str:
+        return "<tr>" + "".join(f"<{tag}>{escape(cells[i])}</{tag}>" for i in kept) + "</tr>"
 
-    return "<table>" + line("th", header) + "".join(line("td", row) for row in rows) + "</table>"
+    return "<table>" + line("th", header) + "".join(line("td", row) for row in texts) + "</table>"

@@ -6,6 +6,7 @@ import argparse
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ from minilite.report import cut, table
 from minilite.text import wrapped
 
 if TYPE_CHECKING:  # imported only when planning, so that other commands start faster
-    from minilite._native.plan import Plan
+    from minilite.engine.model_plan import ModelPlan
     from minilite.memory import MemoryPlan, UsageRecord
 
 _MODEL_ONLY = ("shape", "write_offline", "fit", "sweep")
@@ -115,7 +116,8 @@ def execute(options: argparse.Namespace) -> None:
     if not options.json and options.capacity is not None and made.arena_bytes > options.capacity:
         print(f"does not fit {options.capacity} bytes: the budget ran out, it is not known whether another plan does")
     if options.svg is not None:
-        write_whole(options.svg, made.to_svg())
+        told = ", ".join(filter(None, (title, made.title, f"strategy {made.strategy}")))
+        write_whole(options.svg, replace(made, title=told).to_svg())
 
 
 def _problem(options: argparse.Namespace) -> MemoryPlan:
@@ -146,15 +148,17 @@ def _model(options: argparse.Namespace) -> MemoryPlan:
     """Plans the records of the engine's plan by the given strategy."""
     from minilite.memory import plan
 
-    records, names = _model_records(options)
-    return plan(
+    records, names, inputs = _model_records(options)
+    made = plan(
         records, options.strategy or "default", options.alignment or 64,
         capacity=options.capacity, max_seconds=options.seconds or _SECONDS, names=names,
     )  # fmt: skip
+    return replace(made, title=inputs)
 
 
-def _model_records(options: argparse.Namespace) -> tuple[list[UsageRecord], dict[int, str]]:
-    """The records of the engine's plan, after sharing in place, and their names; a plan in the file is ignored."""
+def _model_records(options: argparse.Namespace) -> tuple[list[UsageRecord], dict[int, str], str]:
+    """The records of the engine's plan, after sharing in place, and their names; the inputs with their shapes. A plan
+    in the file is ignored."""
     from minilite.memory import UsageRecord, offline
 
     model = load_model(options.model)
@@ -168,10 +172,10 @@ def _model_records(options: argparse.Namespace) -> tuple[list[UsageRecord], dict
     for tensor, size, first, last, _ in found.records():
         records.append(UsageRecord(tensor, size, first, last))
         names[tensor] = main.tensors[tensor].name if tensor < count else f"scratch of node {tensor - count}"
-    return records, names
+    return records, names, found.inputs_text()
 
 
-def _bound(interpreter: Interpreter, options: argparse.Namespace, shapes: Mapping[int, arguments.Shape]) -> Plan:
+def _bound(interpreter: Interpreter, options: argparse.Namespace, shapes: Mapping[int, arguments.Shape]) -> ModelPlan:
     """The plan with each tensor of --bind bound to an array of its size. Raises: UsageError; InputError for tensors
     that cannot be bound."""
     graph, plan = interpreter.model.subgraphs[0], interpreter.plan_for(shapes)

@@ -94,6 +94,10 @@ class Comparison(NamedTuple):
     def __repr__(self) -> str:
         return str(self)
 
+    def _repr_html_(self) -> str:
+        """HTML for notebooks: what was compared, the verdict, a table of tensors."""
+        return text.comparison_html(self)
+
     def to_json(self) -> dict[str, Any]:
         """All of it as plain values; NaN and infinity are None."""
         first, change, worst = self.first, self.first_change, self.worst

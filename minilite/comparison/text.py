@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from minilite.comparison.result import Comparison, Row
 
 _HEADER = ("run", "node", "operator", "name", "shape", "largest", "mean", "cosine", "steps", "")
+_DELEGATED = "outputs beside LiteRT with its default delegates (XNNPACK):"
 _NAME = 32
 """Characters of a tensor's name in the table."""
 
@@ -26,7 +27,7 @@ def comparison_text(found: Comparison, width: int | None) -> str:
     lines.append(_table(found.rows, width))
     lines += [wrapped(line, width) for line in _verdict(found)]
     if found.delegated:
-        lines.append(wrapped("outputs beside LiteRT with its default delegates (XNNPACK):", width))
+        lines.append(wrapped(_DELEGATED, width))
         lines.append(_table(found.delegated, width))
     lines += [wrapped(f"note: {note}", width) for note in found.notes]
     return "\n".join(lines)
@@ -36,10 +37,14 @@ def comparison_html(found: Comparison) -> str:
     """The same as markup, in which names are escaped."""
     lines = [f"{name}: {label}" if name else label for name, label in _sides(found)]
     lines += [f"inputs: {found.inputs}", *_verdict(found), *(f"note: {note}" for note in found.notes)]
-    rows = [[visible(cell) if isinstance(cell, str) else cell for cell in _cells(row)] for row in found.rows]
-    first = 0 if any(row.run for row in found.rows) else 1  # without a recording there are no runs to tell apart
-    table_ = html_table(_HEADER[first:], [row[first:] for row in rows])
-    return f"<p>{'<br>'.join(escape(visible(line)) for line in lines)}</p>{table_}"
+    rows = html_table(_HEADER, map(_cells, found.rows))
+    return f"<p>{'<br>'.join(escape(visible(line)) for line in lines)}</p>{rows}{_delegated(found)}"
+
+
+def _delegated(found: Comparison) -> str:
+    if not found.delegated:
+        return ""
+    return f"<p>{_DELEGATED}</p>{html_table(_HEADER, map(_cells, found.delegated))}"
 
 
 def _sides(found: Comparison) -> Iterable[tuple[str, str]]:

@@ -53,9 +53,6 @@ class ModelPlan(Plan):
     def to_memory_plan(self) -> MemoryPlan:
         """The main frame's records and offsets, by name, as a MemoryPlan: it prints live bytes by node, draws itself,
         and compares."""
-        return self._memory_plan("in force")
-
-    def _memory_plan(self, title: str) -> MemoryPlan:
         tensors = self._model.subgraphs[self.frames()[0][0]].tensors
         rows = self.records()
         names = {
@@ -65,14 +62,20 @@ class ModelPlan(Plan):
         records = tuple(memory.UsageRecord(tensor, size, first, last) for tensor, size, first, last, _ in rows)
         optimal = self.arena_bytes == self.lower_bound
         offsets = tuple(row[4] for row in rows)
-        return memory.MemoryPlan(records, offsets, self.arena_bytes, self.lower_bound, optimal, title, 0, names=names)
+        return memory.MemoryPlan(
+            records, offsets, self.arena_bytes, self.lower_bound, optimal, "in force", 0, names=names,
+            title=f"plan for {self.inputs_text()}",
+        )  # fmt: skip
+
+    def inputs_text(self) -> str:
+        """Names and shapes of the first inputs: ``image 1x64x64x1``."""
+        graph = self._model.subgraphs[self.frames()[0][0]]
+        inputs = ", ".join(f"{cut(graph.tensors[i].name)} {shape_text(self.shape(i))}" for i in graph.inputs[:2])
+        return f"{inputs} ..." if len(graph.inputs) > 2 else inputs or "no inputs"
 
     def to_svg(self, width: int = 900, height: int = 420) -> str:
         """Rectangles over time (across) and offset (up); hovering names the tensor."""
-        graph = self._model.subgraphs[self.frames()[0][0]]
-        inputs = ", ".join(f"{cut(graph.tensors[i].name)} {shape_text(self.shape(i))}" for i in graph.inputs[:2])
-        more = " ..." if len(graph.inputs) > 2 else ""
-        return self._memory_plan(f"plan for {inputs}{more}").to_svg(width, height)
+        return self.to_memory_plan().to_svg(width, height)
 
     def _repr_svg_(self) -> str:
         return self.to_svg()

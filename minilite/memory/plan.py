@@ -38,6 +38,8 @@ class MemoryPlan:
     alignment: int = 64
     names: Mapping[int, str] = field(default_factory=dict)
     """Names of tensors, by tensor number, where they are known."""
+    title: str = ""
+    """Of what it is a plan, in its picture; the strategy if empty."""
 
     @property
     def naive_bytes(self) -> int:

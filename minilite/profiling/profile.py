@@ -148,6 +148,12 @@ class Profile:
     def __repr__(self) -> str:
         return f"<Profile: {len(self.nodes)} nodes, {self.runs} runs, {self.time.median / 1e3:.1f} us a run>"
 
+    def _repr_html_(self) -> str:
+        """HTML for notebooks: the sums, operators, nodes; the machine's peaks are not measured for it."""
+        from minilite.profiling.text import profile_html
+
+        return profile_html(self)
+
     def write_trace(self, path: str | Path) -> None:
         """Writes `trace` to a file. Raises: InputError, OSError."""
         Path(path).write_text(self.trace(), encoding="utf-8")

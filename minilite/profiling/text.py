@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from html import escape
 from typing import TYPE_CHECKING, Any
 
-from minilite.text import Cell, cut, duration, shape_text, table, wrapped
+from minilite.text import Cell, count, cut, duration, html_table, shape_text, table, wrapped
 
 if TYPE_CHECKING:
     from minilite.profiling.profile import NodeTime, Profile, Spread
 
 _HEAD = ["frame", "node", "op", "output", "us", "+-%", "%", "MMAC", "GMAC/s", "KiB", "blocks", "% alone", "% of peak"]
 _HEAD += ["name", "kernel"]
+_OPERATORS = ("operator", "nodes", "%", "kernel")
 _SPARE = ("KiB", "MMAC", "blocks", "name", "GMAC/s", "% alone", "output", "% of peak")
 
 
@@ -21,32 +24,40 @@ def profile_text(profile: Profile, width: int | None = None) -> str:
     operands, whichever binds; a node above 100 % finds its operands in a nearer cache than a copy does.
     """
     whole = profile.nodes_ns or 1
-    divided = sum(node.blocks > 0 for node in profile.nodes)
-    rows = [_row(profile, node, whole, bool(divided)) for node in profile.nodes]
+    divided = any(node.blocks for node in profile.nodes)
+    rows = [_row(profile, node, whole, divided) for node in profile.nodes]
     lines = [
         table(_HEAD, rows, width=width, spare=_SPARE, whole=("op", "kernel")),
         "",
-        _operators(profile, whole, width),
+        table(_OPERATORS, _operators(profile, whole), width=width, whole=("operator", "kernel")),
         "",
     ]
+    return "\n".join([*lines, *(wrapped(line, width) for line in (*_sums(profile), str(profile.peaks)))])
+
+
+def profile_html(profile: Profile) -> str:
+    """The same as markup, the sums and the operators first; of all nodes the columns that need no measured peak."""
+    head = f"Profile: {count(profile.runs, 'run')}, {count(profile.threads, 'thread')}, level {profile.level}"
+    whole = profile.nodes_ns or 1
+    divided = any(node.blocks for node in profile.nodes)
+    rows = [_row(profile, node, whole, divided, peaks=False) for node in profile.nodes]
+    told = "<br>".join(escape(line) for line in (head, *_sums(profile)))
+    operators = html_table(_OPERATORS, _operators(profile, whole))
+    nodes = html_table(_HEAD, rows)
+    return f"<p>{told}</p>{operators}<details open><summary>nodes</summary>{nodes}</details>"
+
+
+def _sums(profile: Profile) -> Iterator[str]:
     macs = sum(node.macs * node.times for node in profile.nodes) / 1e6
     run = profile.time
-    lines += [
-        wrapped(
-            f"a run takes {_duration(run.median)}, half of the runs {_duration(run.low)} to {_duration(run.high)}; "
-            f"nodes {_duration(profile.nodes_ns)}, {macs:.2f} million multiply-adds",
-            width,
-        )
-    ]
-    if divided:
+    yield (
+        f"a run takes {_duration(run.median)}, half of the runs {_duration(run.low)} to {_duration(run.high)}; "
+        f"nodes {_duration(profile.nodes_ns)}, {macs:.2f} million multiply-adds"
+    )
+    if divided := sum(node.blocks > 0 for node in profile.nodes):
         ran = sum(node.times > 0 for node in profile.nodes)
-        note = f"{100 * profile.alone:.0f} % of it on the calling thread alone; {divided} of {ran} nodes are divided"
-        lines.append(wrapped(note, width))
-    lines += [
-        wrapped("us: medians; +-%: distance of the quartiles in percent of the median", width),
-        wrapped(str(profile.peaks), width),
-    ]
-    return "\n".join(lines)
+        yield f"{100 * profile.alone:.0f} % of it on the calling thread alone; {divided} of {ran} nodes are divided"
+    yield "us: medians; +-%: distance of the quartiles in percent of the median"
 
 
 def _duration(ns: float) -> str:
@@ -85,9 +96,9 @@ def _seconds(time: Spread) -> dict[str, float]:
     return {name: ns / 1e9 for name, ns in zip(names, time, strict=True)}
 
 
-def _row(profile: Profile, node: NodeTime, whole: float, divided: bool) -> list[Cell]:
+def _row(profile: Profile, node: NodeTime, whole: float, divided: bool, *, peaks: bool = True) -> list[Cell]:
     seconds, ran = node.seconds, node.times > 0
-    peak = profile.peaks.share(node)
+    peak = profile.peaks.share(node) if peaks else None
     return [
         node.frame or None,
         node.node,
@@ -107,12 +118,11 @@ def _row(profile: Profile, node: NodeTime, whole: float, divided: bool) -> list[
     ]
 
 
-def _operators(profile: Profile, whole: float, width: int | None) -> str:
+def _operators(profile: Profile, whole: float) -> list[list[Cell]]:
     sums: dict[tuple[str, str], list[float]] = {}
     for node in (node for node in profile.nodes if node.times):
         one = sums.setdefault((node.op, node.kernel), [0, 0])
         one[0] += 1
         one[1] += node.ns
     ranked = sorted(sums.items(), key=lambda item: -item[1][1])
-    rows: list[list[Cell]] = [[op, int(n), f"{100 * ns / whole:.1f}", kernel] for (op, kernel), (n, ns) in ranked]
-    return table(["operator", "nodes", "%", "kernel"], rows, width=width, whole=("operator", "kernel"))
+    return [[op, int(n), f"{100 * ns / whole:.1f}", kernel] for (op, kernel), (n, ns) in ranked]

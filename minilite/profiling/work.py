@@ -59,6 +59,11 @@ _RULES: dict[str, _Rule] = {
 }
 
 
+def counted(op: str) -> bool:
+    """Whether the operator is known to consist of products."""
+    return op in _RULES
+
+
 def multiplications(op: str, inputs: Sequence[Shape], outputs: Sequence[Shape]) -> int:
     """Multiply-adds of a node whose operator is known to consist of products, else 0; absent operands have the shape
     ()."""

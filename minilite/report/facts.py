@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,6 +11,7 @@ from minilite._native.plan import Plan
 from minilite.errors import ModelFormatError
 from minilite.format._spec import default_options, options_table
 from minilite.format.model import Model, Node, Subgraph
+from minilite.profiling.work import Shape, counted, multiplications
 
 _FOREVER = 2**31 - 1
 
@@ -26,6 +29,7 @@ def model_facts(model: Model, title: str, plan: Plan | None = None) -> Facts:
         "model": title,
         "description": model.description,
         "subgraphs": len(model.subgraphs),
+        "totals": _totals(model, plan),
         "signatures": [
             {"key": s.key, "inputs": dict(s.inputs), "outputs": dict(s.outputs), "subgraph": s.subgraph}
             for s in model.signatures
@@ -37,6 +41,44 @@ def model_facts(model: Model, title: str, plan: Plan | None = None) -> Facts:
         "arena_bytes": plan.arena_bytes if plan is not None else None,
         "lower_bound": plan.lower_bound if plan is not None else None,
     }
+
+
+def _totals(model: Model, plan: Plan | None) -> Facts:
+    """Nodes by operator, constants and their bytes, of all subgraphs; multiply-adds of the planned shapes, each frame's
+    nodes once, or of the file's; None where a shape is not known before a run."""
+    constants = [tensor for graph in model.subgraphs for tensor in graph.tensors if tensor.data is not None]
+    operators = Counter(node.op for graph in model.subgraphs for node in graph.nodes)
+    return {
+        "nodes": operators.total(),
+        "operators": dict(operators.most_common()),
+        "multiply_adds": _multiply_adds(model, plan),
+        "constants": sum(math.prod(tensor.shape) for tensor in constants),
+        "constant_bytes": sum(tensor.data.nbytes for tensor in constants if tensor.data is not None),
+    }
+
+
+def _multiply_adds(model: Model, plan: Plan | None) -> int | None:
+    frames = plan.frames() if plan is not None else [(graph.index, -1, -1) for graph in model.subgraphs]
+    total = 0
+    for number, (index, _, _) in enumerate(frames):
+        graph = model.subgraphs[index]
+
+        for node in (node for node in graph.nodes if counted(node.op)):
+            shapes = [_shape(graph, i, plan, number) for i in (*node.inputs, *node.outputs)]
+            known = [shape for shape in shapes if shape is not None and min(shape, default=0) >= 0]
+            if len(known) < len(shapes):
+                return None
+            total += multiplications(node.op, known[: len(node.inputs)], known[len(node.inputs) :])
+    return total
+
+
+def _shape(graph: Subgraph, index: int, plan: Plan | None, frame: int) -> Shape | None:
+    """The planned shape, or the file's; () for an operand that is absent, None if it is not known."""
+    if index < 0:
+        return ()
+    if plan is not None:
+        return plan.tensor(index, frame).shape
+    return tuple(graph.tensors[index].shape_signature or graph.tensors[index].shape)
 
 
 def _about(model: Model) -> Facts | str:

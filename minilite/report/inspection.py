@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-
 from minilite._native.plan import Plan
 from minilite.format.model import Model
 from minilite.report.facts import Facts, model_facts
 from minilite.text import Cell, count, cut, shape_text, table, wrapped
+
+_MOST = 8
+"""How many operators are counted by name."""
 
 
 def inspection(model: Model, title: str, plan: Plan | None = None, width: int | None = None) -> str:
     """Signatures, nodes, tensors, and with a plan each tensor's storage, offset and lifetime, frame by frame, in lines
     of at most `width`."""
     facts = model_facts(model, title, plan)
-    lines = [wrapped(line, width) for line in _head(facts, _totals(model))]
+    lines = [wrapped(line, width) for line in _head(facts)]
     for frame in facts["frames"]:
         calling = frame["calling_frame"] is not None
         call = f", called by frame {frame['calling_frame']}, node {frame['calling_node']}" if calling else ""
@@ -32,21 +32,18 @@ def inspection(model: Model, title: str, plan: Plan | None = None, width: int | 
     return "\n".join(lines)
 
 
-def _totals(model: Model) -> str:
-    """Nodes, operators, constants and their bytes, of all subgraphs."""
-    nodes = [node.op for graph in model.subgraphs for node in graph.nodes]
-    constants = [tensor for graph in model.subgraphs for tensor in graph.tensors if tensor.data is not None]
-    elements = sum(math.prod(tensor.shape) for tensor in constants)
-    size = sum(tensor.data.nbytes for tensor in constants if tensor.data is not None)
-    used = ", ".join(f"{name} {number}" for name, number in Counter(nodes).most_common(8))
+def _totals(totals: Facts) -> str:
+    """The most used operators by name."""
+    used = ", ".join(f"{name} {number}" for name, number in list(totals["operators"].items())[:_MOST])
+    macs = f"{totals['multiply_adds']:,}" if totals["multiply_adds"] is not None else "not known how many"
     return (
-        f"{count(len(nodes), 'node')} of {count(len(set(nodes)), 'operator')} ({used}), "
-        f"{elements:,} constant values in {size:,} bytes"
+        f"{count(totals['nodes'], 'node')} of {count(len(totals['operators']), 'operator')} ({used}), {macs} "
+        f"multiply-adds, {totals['constants']:,} constant values in {totals['constant_bytes']:,} bytes"
     )
 
 
-def _head(facts: Facts, totals: str) -> list[str]:
-    lines = [f"{facts['model']}: {count(facts['subgraphs'], 'subgraph')}", totals]
+def _head(facts: Facts) -> list[str]:
+    lines = [f"{facts['model']}: {count(facts['subgraphs'], 'subgraph')}", _totals(facts["totals"])]
     if facts["description"]:
         lines.append(f"description: {' '.join(facts['description'].split())}")
     for signature in facts["signatures"]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -81,6 +82,25 @@ def test_inspect_shows_nodes_tensors_and_offsets(model: str, capsys: pytest.Capt
     out = capsys.readouterr().out
     for text in ("RELU6", "hidden", "16x4", "arena", "shares with", "lower bound"):
         assert text in out
+
+
+@pytest.mark.parametrize("runs", [True, False])
+def test_inspect_counts_multiply_adds(runs: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of the planned shapes; without a plan of the file's, in which the batch is not known here."""
+    builder = ModelBuilder()
+    graph = builder.subgraph("main")
+    x = graph.input("x", (1, 8), signature=(-1, 8))
+    w = graph.constant("w", np.ones((3, 8), np.float32))
+    y = graph.node("FULLY_CONNECTED", [x, w, -1], out=("y", (1, 3)))
+    graph.output(y if runs else graph.node("Mystery", [y], out=("z", (2,)), custom=True))
+    path = tmp_path / "dense.tflite"
+    path.write_bytes(builder.build())
+    assert main(["inspect", str(path), "--shape", "5,8", "--json"]) == (0 if runs else 1)
+    totals = json.loads(capsys.readouterr().out)["totals"]
+    assert totals["operators"] == {"FULLY_CONNECTED": 1} | ({} if runs else {"Mystery": 1})
+    assert (totals["multiply_adds"], totals["constants"], totals["constant_bytes"]) == (120 if runs else None, 24, 96)
+    main(["inspect", str(path), "--shape", "5,8"])
+    assert ("120 multiply-adds" if runs else "not known how many multiply-adds") in capsys.readouterr().out
 
 
 def test_inspect_shows_what_it_can_of_a_model_it_cannot_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,11 +10,13 @@ import pytest
 from built import ready, relu_chain
 from support.metadata import labelled, metadata, passing, with_files
 
-from minilite import Interpreter
+from minilite import Interpreter, compare
 from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType
 from minilite.format.quantization import Quantization
 from minilite.format.reader import read_model
+from minilite.memory import MemoryPlan, UsageRecord
+from minilite.profiling.profile import Profile
 
 ABOUT = metadata([{0: "x"}], [labelled("labels.txt")], name="seer of <b>")
 SEER = with_files(passing((1, 4), TensorType.INT8, Quantization((0.5,), (3,)), (-1, 4), ABOUT), {"labels.txt": "a\nb"})
@@ -141,5 +143,43 @@ def test_a_plan_s_picture_says_of_what_it_is() -> None:
     assert "plan for x 4: " in small
     assert "plan for x 65536: " in large
     assert (">bytes<" in small, ">KiB<" in small, ">bytes<" in large, ">KiB<" in large) == (True, False, False, True)
-    assert ">dashed: lower bound<" in small
+    assert ">lower bound, 768 KiB: no plan is smaller<" in large
+    assert interpreter.plan_for({"x": (1 << 16,)}).to_memory_plan().to_svg() == large
     assert interpreter.plan.to_memory_plan().strategy == "in force"
+
+
+def test_a_plan_s_picture_has_even_ticks_and_names_where_they_fit() -> None:
+    """Across, upwards, or above a box that is too low; shortened names have at least 12 letters."""
+    names = {0: "wide", 1: "a_name_that_stands_upright", 2: "low", 3: "x" * 40}
+    records = [UsageRecord(0, 64, 0, 3), UsageRecord(1, 640, 4, 4), UsageRecord(2, 1, 5, 9), UsageRecord(3, 8, 10, 10)]
+    drawing = MemoryPlan(tuple(records), (0, 0, 0, 0), 640, 640, True, "by hand", 0, names=names, title="<t>").to_svg()
+    texts = ET.fromstring(drawing).findall("{http://www.w3.org/2000/svg}text")
+    found = {text.text: text.get("transform") for text in texts}
+    assert found["wide"] is None
+    assert str(found["a_name_that_stands_upright"]).startswith("rotate(-90 ")
+    assert found["low"] is None
+    assert not any(str(text).startswith("xx") for text in found)
+    assert "<title>" + "x" * 40 in drawing
+    assert "<t>: arena 640 bytes, reuse factor 1.30" in found
+    assert [text for text in found if str(text).isdecimal()] == [
+        *(str(place) for place in range(0, 641, 128)),
+        *(str(node) for node in range(1, 11)),
+    ]
+    assert "prefers-color-scheme:dark" in drawing
+
+
+def test_profiles_and_comparisons_are_tables_in_notebooks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A profile's does not measure the machine's peaks, which takes time; names are escaped."""
+    monkeypatch.setattr(Profile, "peaks", property(lambda _: pytest.fail("measured")))
+    html = ready(relu_chain()).profile(2)._repr_html_()
+    assert html.startswith("<p>Profile: 2 runs, 1 thread, level ")
+    assert "<tr><th>operator</th><th>nodes</th><th>%</th><th>kernel</th></tr><tr><td>RELU</td>" in html
+    assert "% of peak" not in html
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    graph.output(graph.node("RELU", [graph.input("<x>", (4,))], out=("y\1", (4,))))
+    html = compare(builder.model(), against="scalar")._repr_html_()
+    assert "all of them are equal" in html
+    assert "<td>&lt;x&gt;</td>" in html
+    assert "<td>y\u2401</td>" in html
+    assert "<th>run</th>" not in html

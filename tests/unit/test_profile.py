@@ -219,7 +219,8 @@ def test_the_text_names_every_node_and_the_peak() -> None:
         assert "fully_connected f32 f32 f32? -> f32" in found.text(width)  # kernels are named in full
 
 
-def test_the_command(tmp_path: Path, capsys: Any) -> None:
+def test_the_command(tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "120")  # in narrow tables shapes are left out
     path = tmp_path / "dense.tflite"
     path.write_bytes(dense())
     np.save(tmp_path / "x.npy", np.ones((7, 8), np.float32))
