@@ -71,7 +71,7 @@ def _array(value: Any, tensor: Tensor, where: str, *, batched: bool, real: bool)
         if real and tensor.quantization.scales:
             array = np.asarray(value, np.float32)
             if np.isnan(array).any():
-                message = "NaN has no quantized value"
+                message = "there is no quantized value for NaN"
                 raise InputError(message)
             array = quantized(tensor, array)
         else:

@@ -129,7 +129,7 @@ def _exp(row: Any) -> Any:
 def test_real_numbers_of_a_quantized_model() -> None:
     found = Predictor(models.quantized(), real=True)({"x": [[0.52, -1.0, 2.0]]})["y"]
     np.testing.assert_allclose(found, [[0.5, 0, 2.0]], atol=1e-6)
-    with pytest.raises(InputError, match=r"^row 1 of column 'x': NaN has no quantized value$"):
+    with pytest.raises(InputError, match=r"^row 1 of column 'x': there is no quantized value for NaN$"):
         Predictor(models.quantized(), real=True)({"x": [[0, 0, 0], [0, np.nan, 0]]})
 
 

@@ -251,7 +251,7 @@ def test_every_command_has_json_with_its_keys(capsys: pytest.CaptureFixture[str]
     assert found["records"][0].items() >= {"name": "first", "bytes": 32}.items()
     found = facts(capsys, "plan", "m.tflite", "--compare")
     assert {"default", "exact"} < {each["strategy"] for each in found["strategies"]}
-    found = facts(capsys, "profile", "m.tflite", "--repeat", "3")
+    found = facts(capsys, "profile", "m.tflite", "--runs", "3")
     assert (found["runs"], found["nodes"][0]["op"]) == (3, "SUB")
     found = facts(capsys, "run")
     assert keys(found["samples"][0]) == sorted(
