@@ -79,7 +79,7 @@ def to_svg(plan: MemoryPlan, width: int = 900, height: int = 420) -> str:
     arena = f": arena {_size(plan.arena_bytes)}, reuse factor {plan.reuse_factor:.2f}"
     room = int((width - _LEFT - _RIGHT) / _TITLE) - len(arena)
     title = shortened(plan.title or plan.strategy, max(room, _FEWEST)) + arena
-    legend = f"lower bound, {_size(plan.lower_bound)}: no plan is smaller"
+    legend = f"lower bound, {_size(plan.lower_bound)}: no plan is smaller. Numbers in boxes: tensors whose names have no room"
     size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="plan" {size} role="img">',
@@ -127,7 +127,7 @@ def _boxes(plan: MemoryPlan, scale: _Scale) -> Iterator[str]:
     taken = list(areas.values())
     for position, area in areas.items():
         label = plan.label(position)
-        if found := _inside(label, area):
+        if found := _inside(label, area) or _inside(str(plan.records[position].tensor), area):
             yield found
         elif area.bottom - area.top < _FONTS[-1][2] and len(areas) <= _CROWDED:
             size, letter, line = _FONTS[-1]

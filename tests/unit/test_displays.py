@@ -143,16 +143,24 @@ def test_a_plan_s_picture_says_of_what_it_is() -> None:
     assert "plan for x 4: " in small
     assert "plan for x 65536: " in large
     assert (">bytes<" in small, ">KiB<" in small, ">bytes<" in large, ">KiB<" in large) == (True, False, False, True)
-    assert ">lower bound, 768 KiB: no plan is smaller<" in large
+    assert ">lower bound, 768 KiB: no plan is smaller. " in large
     assert interpreter.plan_for({"x": (1 << 16,)}).to_memory_plan().to_svg() == large
     assert interpreter.plan.to_memory_plan().strategy == "in force"
 
 
 def test_a_plan_s_picture_has_even_ticks_and_names_where_they_fit() -> None:
     """Across, upwards, or above a box that is too low; shortened names have at least 12 letters."""
-    names = {0: "wide", 1: "a_name_that_stands_upright", 2: "low", 3: "x" * 40}
-    records = [UsageRecord(0, 64, 0, 3), UsageRecord(1, 640, 4, 4), UsageRecord(2, 1, 5, 9), UsageRecord(3, 8, 10, 10)]
-    drawing = MemoryPlan(tuple(records), (0, 0, 0, 0), 640, 640, True, "by hand", 0, names=names, title="<t>").to_svg()
+    names = {0: "wide", 1: "a_name_that_stands_upright", 2: "low", 3: "x" * 40, 77: "y" * 70}
+    records = [
+        UsageRecord(0, 64, 0, 3),
+        UsageRecord(1, 640, 4, 4),
+        UsageRecord(2, 1, 5, 9),
+        UsageRecord(3, 8, 10, 10),
+        UsageRecord(77, 64, 10, 10),
+    ]
+    drawing = MemoryPlan(
+        tuple(records), (0, 0, 0, 0, 64), 640, 640, True, "by hand", 0, names=names, title="<t>"
+    ).to_svg()
     texts = ET.fromstring(drawing).findall("{http://www.w3.org/2000/svg}text")
     found = {text.text: text.get("transform") for text in texts}
     assert found["wide"] is None
@@ -160,8 +168,9 @@ def test_a_plan_s_picture_has_even_ticks_and_names_where_they_fit() -> None:
     assert found["low"] is None
     assert not any(str(text).startswith("xx") for text in found)
     assert "<title>" + "x" * 40 in drawing
-    assert "<t>: arena 640 bytes, reuse factor 1.30" in found
+    assert "<t>: arena 640 bytes, reuse factor 1.40" in found
     assert [text for text in found if str(text).isdecimal()] == [
+        "77",
         *(str(place) for place in range(0, 641, 128)),
         *(str(node) for node in range(1, 11)),
     ]
