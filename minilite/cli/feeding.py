@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def add_inputs(parser: argparse.ArgumentParser) -> None:
     """Adds options about inputs."""
     parser.add_argument(
-        "data", metavar="[NAME=]FILE", nargs="*",
+        "data", metavar="[NAME=]FILE", nargs="*", default=[],
         help="an input's values: .npy, .npz, an image, .wav, lines of text for strings, or raw bytes; - is the standard input; "
         "inputs not given are random",
     )  # fmt: skip
