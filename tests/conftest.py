@@ -29,6 +29,8 @@ def pytest_report_header() -> str:
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
     """Runs of whole folders of tests use all cores by themselves; `-n 0` keeps them in one process."""
+    if hasattr(config, "workerinput"):  # one of those processes, which must not start others
+        return
     whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS
     if whole and config.pluginmanager.hasplugin("xdist") and config.option.numprocesses is None:
         config.option.numprocesses = "auto"
