@@ -1,11 +1,14 @@
 """Profiles the bad case of the article on TFLite's arena: where runs whose dynamic shapes change spend their time.
 
-usage: python -m asv_bench.bad_case [VERSION ...] [--nodes 200] [--svg FOLDER]
+usage: python -m asv_bench.bad_case [VERSION ...] [--nodes 200] [--svg FOLDER] [--against COMMIT]
 
 Each version (those of versions.txt, any commit, or WORKING_TREE; 0.1.0 and WORKING_TREE unless given) is built with its
 symbols and runs a graph of eight branches, half of whose steps are dynamic, with other sizes in every run, under
 callgrind. Instructions of the calls into C are counted, by the folder of the source: the memory planner's share is what
 the article brings from 54 % to 6 %.
+
+`--against COMMIT` compares one version, WORKING_TREE unless given, with a commit: the functions that changed most, and
+a differential flame graph, difference.svg, in the folder of `--svg` or else this one.
 """
 
 from __future__ import annotations
@@ -101,30 +104,59 @@ def table(profiles: dict[str, Profile]) -> str:
     return "\n".join(lines)
 
 
+def roots(profile: Profile) -> list[Function]:
+    """The call into C that runs the model."""
+    return [function for function in profile.calls if function[1] in ENTRIES][:1]
+
+
 def pictures(profiles: dict[str, Profile], folder: Path) -> list[str]:
     """Writes a flame graph a version into the folder; their names."""
     names = []
     for version, profile in profiles.items():
-        roots = [f for f in profile.calls if f[1] in ENTRIES]
         shown = "now" if version == builds.WORKING_TREE else version
         names.append(f"bad-case-{shown}.svg")
         title = f"instructions of {RUNS} runs whose shapes change, minilite {shown}"
-        (folder / names[-1]).write_text(callgrind.flame(profile, roots[:1], title, COLOURS))
+        (folder / names[-1]).write_text(callgrind.flame(profile, roots(profile), title, COLOURS))
     return names
+
+
+def changes(before: Profile, after: Profile, most: int = 10) -> str:
+    """Functions whose own instructions changed most, in a run; those that are new or gone included."""
+    costs: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for column, profile in enumerate((before, after)):
+        for (_, name), cost in profile.own.items():
+            costs[name.split(".")[0]][column] += cost
+    rows = sorted(costs.items(), key=lambda row: -abs(row[1][1] - row[1][0]))[:most]
+    lines = ["| function | before | after |", "|---|---:|---:|"]
+    lines += [f"| {name} | {was / RUNS:,.0f} | {now / RUNS:,.0f} |" for name, (was, now) in rows if was != now]
+    return "\n".join(lines)
 
 
 def main() -> None:
     """Measures, prints the table, draws."""
     parser = argparse.ArgumentParser(prog="python -m asv_bench.bad_case", description=__doc__.splitlines()[0])
-    parser.add_argument("versions", nargs="*", default=VERSIONS, metavar="VERSION")
+    parser.add_argument("versions", nargs="*", default=[], metavar="VERSION")
     parser.add_argument("--nodes", type=int, default=200)
     parser.add_argument("--svg", type=Path, metavar="FOLDER")
+    parser.add_argument("--against", metavar="COMMIT", help="draw what changed since a commit")
     args = parser.parse_args()
-    profiles = {version: measure(version, args.nodes) for version in args.versions}
+    if args.against and len(args.versions) > 1:
+        parser.error(f"--against compares one version with a commit, got {len(args.versions)} versions")
+    versions = [args.against, *(args.versions or [builds.WORKING_TREE])] if args.against else args.versions or VERSIONS
+    profiles = {version: measure(version, args.nodes) for version in versions}
     print(table(profiles))
+    folder = args.svg or Path()
     if args.svg:
-        args.svg.mkdir(parents=True, exist_ok=True)
-        print("\n".join(pictures(profiles, args.svg)))
+        folder.mkdir(parents=True, exist_ok=True)
+        print("\n".join(pictures(profiles, folder)))
+    if args.against:
+        before, after = (profiles[version] for version in versions)
+        print("\n" + changes(before, after))
+        title = f"instructions of {RUNS} runs whose shapes change: {versions[1]} against {args.against}"
+        (folder / "difference.svg").write_text(
+            callgrind.difference(before, after, (roots(before), roots(after)), title)
+        )
+        print(f"\n{folder / 'difference.svg'}")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
-"""Reads profiles of callgrind: instructions by function and by call; draws a flame graph of them as SVG."""
+"""Reads profiles of callgrind: instructions by function and by call; draws flame graphs of one, or of what changed."""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Callable
 from typing import NamedTuple
 from xml.sax.saxutils import escape
 
@@ -69,10 +70,17 @@ class _Box(NamedTuple):
     function: Function
     x: float
     width: float
-    depth: int
+    path: tuple[str, ...]
+    """Names of the functions between the root and this one, this one included; none for a root."""
+    cost: float
+
+    @property
+    def depth(self) -> int:
+        """Boxes below this one."""
+        return len(self.path)
 
 
-def _boxes(profile: Profile, roots: list[Function]) -> list[_Box]:
+def _boxes(profile: Profile, roots: list[Function], least: float = LEAST) -> list[_Box]:
     """Each function under its caller, as wide as what it took for it: of what it took in all, the caller's part."""
     inclusive = {
         f: profile.own.get(f, 0) + sum(profile.calls.get(f, {}).values()) for f in {*profile.own, *profile.calls}
@@ -81,9 +89,10 @@ def _boxes(profile: Profile, roots: list[Function]) -> list[_Box]:
     boxes: list[_Box] = []
 
     def put(function: Function, cost: float, x: float, above: tuple[Function, ...]) -> None:
-        if cost * scale < LEAST or function in above:
+        if cost * scale < least or function in above:
             return
-        boxes.append(_Box(function, x, cost * scale, len(above)))
+        path = tuple(name.split(".")[0] for _, name in (*above, function)[1:])
+        boxes.append(_Box(function, x, cost * scale, path, cost))
         part = cost / max(1, inclusive.get(function, 0))
         for callee, taken in sorted(profile.calls.get(function, {}).items()):
             put(callee, taken * part, x, (*above, function))
@@ -99,6 +108,45 @@ def _boxes(profile: Profile, roots: list[Function]) -> list[_Box]:
 def flame(profile: Profile, roots: list[Function], title: str, colours: dict[str, str]) -> str:
     """A flame graph, callers below: `roots` side by side at the bottom, colours by a part of the source file's path."""
     boxes = _boxes(profile, roots)
+    total = sum(box.cost for box in boxes if box.depth == 0)
+
+    def fill(box: _Box) -> str:
+        return next((colour for part, colour in colours.items() if part in box.function[0]), "#cccccc")
+
+    legend = {part.strip("/"): colour for part, colour in colours.items()}
+    return _drawn(boxes, title, fill, lambda box: f"{100 * box.cost / total:.1f} %", legend)
+
+
+def difference(before: Profile, after: Profile, roots: tuple[list[Function], list[Function]], title: str) -> str:
+    """A flame graph of `after`, callers below, whose colours say how much each stack of calls grew or shrank since
+    `before`. `roots` are those of both; stacks are matched by the names of their functions above the roots."""
+    known: dict[tuple[str, ...], float] = defaultdict(float)
+    for box in _boxes(before, roots[0], LEAST / 100):
+        known[box.path] += box.cost
+
+    def change(box: _Box) -> float:
+        return (box.cost - known[box.path]) / max(box.cost, known[box.path], 1)
+
+    def fill(box: _Box) -> str:
+        paler = round(235 * (1 - abs(change(box)))) + 20
+        return f"#ff{paler:02x}{paler:02x}" if change(box) > 0 else f"#{paler:02x}{paler:02x}ff"
+
+    def label(box: _Box) -> str:
+        was = known[box.path]
+        return f"{was:,.0f} -> {box.cost:,.0f} instructions" + (f" ({box.cost / was - 1:+.1%})" if was else ", new")
+
+    legend = {"more": "#ff1414", "the same": "#ffffff", "less": "#1414ff"}
+    return _drawn(_boxes(after, roots[1]), title, fill, label, legend)
+
+
+def _drawn(
+    boxes: list[_Box],
+    title: str,
+    fill: Callable[[_Box], str],
+    label: Callable[[_Box], str],
+    legend: dict[str, str],
+) -> str:
+    """The boxes as SVG: a colour each, and what is read when the pointer is on one."""
     rows = max((box.depth for box in boxes), default=0) + 1
     height = 40 + rows * ROW + 30
     parts = [
@@ -106,22 +154,20 @@ def flame(profile: Profile, roots: list[Function], title: str, colours: dict[str
         f'<rect width="{WIDTH}" height="{height}" fill="white"/>',
         f'<text x="{WIDTH / 2}" y="22" text-anchor="middle" font-size="15">{escape(title)}</text>',
     ]
-    total = sum(box.width for box in boxes if box.depth == 0)
     for box in boxes:
         y = 40 + (rows - 1 - box.depth) * ROW
-        fill = next((colour for part, colour in colours.items() if part in box.function[0]), "#cccccc")
         name = box.function[1]
         parts.append(
-            f"<g><title>{escape(name)}: {100 * box.width / total:.1f} %</title>"
-            f'<rect x="{box.x:.1f}" y="{y}" width="{box.width:.1f}" height="{ROW - 1}" fill="{fill}"/>'
+            f"<g><title>{escape(name)}: {label(box)}</title>"
+            f'<rect x="{box.x:.1f}" y="{y}" width="{box.width:.1f}" height="{ROW - 1}" fill="{fill(box)}"/>'
         )
         letters = int(box.width / 6)
         if letters >= 4:
             shown = name if len(name) <= letters else name[: letters - 1] + "…"
             parts.append(f'<text x="{box.x + 3:.1f}" y="{y + 12}">{escape(shown)}</text>')
         parts.append("</g>")
-    for column, (part, colour) in enumerate(colours.items()):
+    for column, (meaning, colour) in enumerate(legend.items()):
         x = 10 + 110 * column
-        parts.append(f'<rect x="{x}" y="{height - 20}" width="12" height="12" fill="{colour}"/>')
-        parts.append(f'<text x="{x + 17}" y="{height - 10}">{escape(part.strip("/"))}</text>')
+        parts.append(f'<rect x="{x}" y="{height - 20}" width="12" height="12" fill="{colour}" stroke="#888888"/>')
+        parts.append(f'<text x="{x + 17}" y="{height - 10}">{escape(meaning)}</text>')
     return "\n".join([*parts, "</svg>", ""])

@@ -60,3 +60,33 @@ def test_a_callee_is_drawn_above_its_caller_and_no_wider() -> None:
     assert boxes["ml_state_run"][1] == pytest.approx(callgrind.WIDTH)
     assert boxes["place"][1] == pytest.approx(callgrind.WIDTH * 6 / 7, abs=0.1)
     assert boxes["sort"][1] == pytest.approx(callgrind.WIDTH * 2 / 7, abs=0.1)
+
+
+def test_a_difference_says_what_grew_shrank_and_is_new() -> None:
+    before = callgrind.parse(TEXT)
+    text = (
+        TEXT.replace("csrc/", "/elsewhere/csrc/").replace("ml_state_run", "ml_run").replace(") sort", ") sort.part.0")
+    )
+    after = callgrind.parse(text.replace("8 20", "8 10").replace("9 20", "9 10"))
+    (root,) = bad_case.roots(after)
+    fresh = ("csrc/run/run.c", "fresh")
+    after.calls[root][fresh] = after.own[fresh] = 40
+    picture = callgrind.difference(before, after, (bad_case.roots(before), [root]), "<title>")
+    shown = {}
+    for group in ET.fromstring(picture).iter("{http://www.w3.org/2000/svg}g"):
+        title, box = group[0].text, group[1]
+        assert title is not None
+        name, label = title.split(": ")
+        shown[name] = label, box.attrib["fill"]
+    assert shown == {
+        "ml_run": ("70 -> 110 instructions (+57.1%)", "#ffaaaa"),
+        "place": ("60 -> 60 instructions (+0.0%)", "#ffffff"),
+        "sort.part.0": ("20 -> 12 instructions (-40.0%)", "#a1a1ff"),
+        "fresh": ("0 -> 40 instructions, new", "#ff1414"),
+    }
+    assert bad_case.changes(before, after).splitlines()[2:] == [
+        "| fresh | 0 | 1 |",
+        "| ml_state_run | 0 | 0 |",
+        "| sort | 0 | 0 |",
+        "| ml_run | 0 | 0 |",
+    ]
