@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import pathlib
 import re
 import runpy
 import shutil
 
 import pytest
+
+from tools import notebook
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "gallery.md"
@@ -45,3 +48,14 @@ def test_a_program_is_short_and_says_what_it_does(path: pathlib.Path) -> None:
     text = path.read_text()
     assert len(text.splitlines()) < 60
     assert text.startswith('"""')
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs" / "gallery").glob("*.ipynb")), ids=lambda path: path.stem)
+def test_a_notebook_shows_what_its_cells_give(
+    path: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`python -m tools.notebook NOTEBOOK` runs the cells and writes the outputs anew."""
+    monkeypatch.chdir(tmp_path)
+    stored = json.loads(path.read_text())
+    assert f"(gallery/{path.name})" in PAGE.read_text()
+    assert notebook.run(stored) == [cell["outputs"] for cell in stored["cells"] if cell["cell_type"] == "code"]
