@@ -167,9 +167,8 @@ def _axes(plan: MemoryPlan, scale: _Scale) -> Iterator[str]:
     step = 1 << max(0, (max(plan.arena_bytes, 1) - 1).bit_length() - 3)  # 4 to 8 of them
     for place in range(0, plan.arena_bytes + 1, step):
         yield f'{beside} y="{scale.y(place) + 4:.2f}">{round(place / unit, 1):g}</text>'
-    pace = next(
-        pace for power in range(12) for pace in (10**power, 2 * 10**power, 5 * 10**power) if pace * scale.across >= 28
-    )
+    paces = (pace for power in range(12) for pace in (10**power, 2 * 10**power, 5 * 10**power))
+    pace = next((pace for pace in paces if pace * scale.across >= 28), 10**12)  # in a picture too small for any
     for node in range(-(-scale.begin // pace) * pace, scale.end, pace):
         yield f'<text class="text" x="{scale.x(node + 0.5):.2f}" y="{floor + 14}" text-anchor="middle">{node}</text>'
     yield f'{beside} y="{_TOP - 12}">{name}</text>'

@@ -84,10 +84,11 @@ def test_svg() -> None:
     assert all(float(box.get("x", "")) + float(box.get("width", "")) <= 800 for box in boxes)
     texts = [text.text or "" for text in root.iter("{http://www.w3.org/2000/svg}text")]
     assert {"tensor 4", "a<b", "tensor 7", "bytes", "node"} <= set(texts)
-    narrow = ET.fromstring(MADE.to_svg(180, 120)).iter("{http://www.w3.org/2000/svg}text")
+    narrow = ET.fromstring(MADE.to_svg(110, 90)).iter("{http://www.w3.org/2000/svg}text")
     assert not {"tensor 4", "tensor 8"} & {text.text for text in narrow}  # no room
     assert all(0 <= float(box.get("y", "")) <= 300 - float(box.get("height", "")) for box in boxes)
     ET.fromstring(plan([]).to_svg())
+    ET.fromstring(MADE.to_svg(60, 40))
 
 
 def test_csv(tmp_path: Path) -> None:

@@ -183,7 +183,7 @@ def test_body_that_does_not_compute_its_output() -> None:
 
 def test_types_that_differ() -> None:
     model = loop(PAIR, below(3), lambda g, c: [next_count(g, c[0]), c[0], c[2]])
-    with pytest.raises(ShapeError, match=r"\(WHILE 'count_out'\): carry 1 has type"):
+    with pytest.raises(ShapeError, match=r"\(WHILE 'count_out'\): carried value 1 has type f32, the body returns s32"):
         ready(model)
 
 
