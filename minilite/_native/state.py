@@ -246,8 +246,8 @@ class State:
         (`binding_rows`), by one call into C; and its argument. Without rows, bound buffers stay. Its result is for
         `check`.
 
-        The caller keeps those buffers alive until a later call without them succeeds. Variable tensors become zero,
-        unless the plan stays the same and no shape was requested.
+        The caller keeps `rows` alive during that call, and the buffers until a later call without them succeeds.
+        Variable tensors become zero, unless the plan stays the same and no shape was requested.
         """
         return lib.ml_state_prepare, ffi.new("ml_preparation *", (self.pointer, *(rows or (ffi.NULL, -1))))
 

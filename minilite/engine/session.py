@@ -166,8 +166,9 @@ class Session:
         with self._binding:  # the buffers in C and those kept alive here change together
             asks, wanted = self._asks, self._bound_requested
             self._owners.clear()
-            prepare, rows = self.state.preparing(binding.rows_of(wanted))
-            if failed := prepare(rows):
+            rows = binding.rows_of(wanted)  # alive until C has read them
+            prepare, preparation = self.state.preparing(rows)
+            if failed := prepare(preparation):
                 self._refuse(failed)
             self._bound = wanted
             self.released = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import weakref
 from typing import Any
 
 import numpy as np
@@ -364,3 +365,35 @@ def test_advice_outlives_its_interpreter() -> None:
     everything = bound(relu_chain(), {t: zeros(4) for t in range(4)}).plan
     assert everything is not None
     assert everything.advise_bind() == []
+
+
+def test_what_is_given_to_c_lives_until_it_was_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """C has a pointer to the list of buffers, which keeps nothing alive."""
+    from minilite._native.state import State
+    from minilite.engine import session
+
+    lists: list[weakref.ref[Any]] = []
+    alive: list[bool] = []
+    rows_of, preparing = session.binding.rows_of, State.preparing
+
+    def noted_rows(bound: Any) -> Any:
+        rows = rows_of(bound)
+        lists.append(weakref.ref(rows[0]))
+        return rows
+
+    def noted_call(self: State, rows: Any = None) -> Any:
+        prepare, argument = preparing(self, rows)
+
+        def call(given: Any) -> int:
+            alive.append(lists[-1]() is not None)
+            return prepare(given)
+
+        return call, argument
+
+    interpreter = minilite.Interpreter(model_content=mixed())
+    interpreter.allocate_tensors()
+    monkeypatch.setattr(session.binding, "rows_of", noted_rows)
+    monkeypatch.setattr(State, "preparing", noted_call)
+    interpreter.bind_tensor(0, np.zeros_like(interpreter.get_tensor(0)))
+    interpreter.allocate_tensors()
+    assert alive == [True]
