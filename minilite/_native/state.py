@@ -111,7 +111,8 @@ class Shared:
             message = f"no memory for {resources} resources"
             raise errors.ArenaError(message)
         self.pointer: Any = ffi.gc(pointer, lib.ml_interpreter_free)
-        self.resources, self._subgraphs = resources, subgraphs
+        self.resources: int = resources
+        self._subgraphs = subgraphs
         self.sequence: Any = _numbers(lib.ml_interpreter_sequence(self.pointer), 1)
 
     def cancel(self) -> None:

@@ -141,7 +141,7 @@ class LiteRTSide:
         self._outputs_alone = outputs_alone
         self._folder: Any = tempfile.TemporaryDirectory(prefix="minilite")
         self._outcome = _Outcome("LiteRT", "", crashed=False)
-        self.note = ""
+        self.note: str = ""
         """What went wrong on the way, and what was done instead."""
 
     @property

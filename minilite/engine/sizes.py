@@ -131,7 +131,7 @@ class Scale:
             raise InputError(message)
         opened = [t for t in with_axis if _open(t, _dimensions(shapes[t.index], self.axis))]
         first = (opened or with_axis)[0]
-        self.start = shapes[first.index][_dimensions(shapes[first.index], self.axis)[0]]
+        self.start: int = shapes[first.index][_dimensions(shapes[first.index], self.axis)[0]]
         self._tensors = opened or [t for t in with_axis if self._sizes(t) == self._sizes(first)]
         self._bits = {t.index: element_bits(t.type) if t.type != TensorType.STRING else 0 for t in self._tensors}
 

@@ -93,10 +93,10 @@ class Profile:
     def __init__(
         self, nodes: Sequence[NodeTime], timing: Timing, level: str, threads: int, columns: Sequence[NodeTime | None]
     ) -> None:
-        self.nodes = tuple(nodes)
+        self.nodes: tuple[NodeTime, ...] = tuple(nodes)
         """Those that took part, frame by frame, in the order of running."""
-        self.runs = len(timing.spans)
-        self.time = Spread.of(timing.spans[:, 1] - timing.spans[:, 0])
+        self.runs: int = len(timing.spans)
+        self.time: Spread = Spread.of(timing.spans[:, 1] - timing.spans[:, 0])
         """Of the whole run, in nanoseconds."""
         self.level = level
         """The level of instructions that inner loops ran at."""

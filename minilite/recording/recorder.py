@@ -101,7 +101,7 @@ class Recorder:
     def __init__(self, interpreter: Any, path: str | os.PathLike[str]) -> None:
         self._interpreter = interpreter
         self._path = path
-        self.lock = RLock()
+        self.lock: Any = RLock()
         self.writer: Writer
         self._known: dict[tuple[int, int], bytes] = {}  # a hash of what an input holds, as the recording says
 
