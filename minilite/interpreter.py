@@ -146,6 +146,7 @@ class Interpreter:
         self._early_shapes: dict[int, Shape] = {}
         self._described: dict[tuple[int, int], Description] = {}
         self._recorder: Recorder | None = None
+        self._snapshots: states.Sessions | None = None
 
     # Sessions ---------------------------------------------------------------------------------------------------------
 

@@ -70,22 +70,6 @@ int32_t ml_cancel_is_set(const ml_cancel *cancel);
 const uint64_t *ml_interpreter_sequence(const ml_interpreter *interpreter);
 /* Forgets resource variables, tables, and which subgraphs CALL_ONCE has run. */
 ml_status ml_interpreter_reset_resources(ml_interpreter *interpreter);
-/* The value of a resource variable or table, in a form that can be given to another interpreter:
- * `bytes` bytes, copied to `to` if `room` is enough. */
-typedef struct ml_resource {
-    ml_shape shape;
-    int32_t type;
-    bool there; /* a resource of that number exists */
-    bool assigned; /* it has a value */
-    int64_t bytes;
-} ml_resource;
-ml_status ml_interpreter_resource(ml_interpreter *interpreter, int32_t number, ml_resource *found,
-                                  void *to, int64_t room);
-ml_status ml_interpreter_set_resource(ml_interpreter *interpreter, int32_t number,
-                                      const ml_resource *value, const void *from, ml_error *error);
-/* Whether CALL_ONCE has run the subgraph. With `set`, *done is stored instead. */
-ml_status ml_interpreter_called_once(ml_interpreter *interpreter, int32_t subgraph, int32_t *done,
-                                     bool set);
 /* Sets how many threads runs may use, the caller's included, from the next run on. */
 ml_status ml_interpreter_set_threads(ml_interpreter *interpreter, int32_t threads);
 
@@ -188,11 +172,33 @@ ml_status ml_state_release_memory(ml_state *state, ml_error *error);
 ml_status ml_state_acquire_memory(ml_state *state, ml_error *error);
 /* Sets variable tensors to zero. */
 ml_status ml_state_reset_variables(ml_state *state, ml_error *error);
-/* What a state keeps from run to run, but for strings: variable tensors, and what kernels remember.
- * *bytes of it, copied to `to` if `room` is as much; and the same back. ML_NOT_READY for another
- * number of bytes, and before a plan is in use. */
-ml_status ml_state_kept(ml_state *state, void *to, int64_t room, int64_t *bytes);
-ml_status ml_state_keep(ml_state *state, const void *from, int64_t bytes);
+/* A snapshot: what an interpreter and states of it keep from run to run. It is a sequence of rows,
+ * each followed by `bytes` bytes and by zeros up to a multiple of 8: first rows of the interpreter,
+ * then those of each state, in ascending order of state, what and number. */
+typedef enum {
+    ML_KEPT_RESOURCE = 0, /* a resource variable or table that has a value */
+    ML_KEPT_CALLED = 1, /* a byte per subgraph: 1 if CALL_ONCE has run it */
+    ML_KEPT_VARIABLES = 2, /* variable tensors of fixed size */
+    ML_KEPT_NODES = 3, /* what kernels remember */
+    ML_KEPT_STRINGS = 4 /* a variable tensor of strings */
+} ml_kept_what;
+typedef struct ml_kept_row {
+    int64_t bytes;
+    int32_t state; /* its place among the states; -1: of the interpreter */
+    int32_t what; /* ml_kept_what */
+    int32_t number; /* of the resource; the slot of strings; else 0 */
+    int32_t type; /* of a resource: ml_type, or -1 for a table */
+    ml_shape shape; /* of a resource or strings; dimensions that it does not have are 0 */
+    int32_t reserved;
+} ml_kept_row;
+/* The bytes of a snapshot, copied to `to` if `room` is as much; -1 while a call has the turn. All
+ * states belong to the interpreter, and have a plan in use. */
+int64_t ml_kept_pack(ml_interpreter *interpreter, ml_state *const *states, int32_t n_states,
+                     void *to, int64_t room);
+/* Puts a snapshot (aligned to 8) in force; whatever it has no row of begins anew. On failure
+ * nothing has changed. */
+ml_status ml_kept_unpack(ml_interpreter *interpreter, ml_state *const *states, int32_t n_states,
+                         const void *from, int64_t bytes, ml_error *error);
 
 /* Where a tensor of the main frame lies now, and what it is. */
 typedef struct ml_place_now {

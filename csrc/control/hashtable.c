@@ -1,11 +1,8 @@
 /* hashtable.c -- HASHTABLE, HASHTABLE_IMPORT, HASHTABLE_FIND, HASHTABLE_SIZE: tables from numbers
  * to strings, or the reverse, which the interpreter keeps from run to run, like variables. Only the
- * first import counts.
- *
- * A table is one block: a header, slots with 1 + the number of a pair (0: empty), the numbers of
- * all pairs, and their strings in the form of a string tensor, checked when they were imported. */
+ * first import counts. */
 #include "control/resource.h"
-#include "core/strings.h"
+#include "core/table.h"
 #include "rules/strings.h"
 #include "rules/work.h"
 
@@ -13,18 +10,6 @@
 ML_PARAMS(hashtable_params, HASHTABLE_FIELDS)
 
 enum { HANDLE, KEYS, VALUES };
-enum { TABLE_TYPE = -1 }; /* type of a block that is a table, not a variable */
-
-typedef struct table {
-    int64_t count;
-    int64_t slots; /* a power of two above count */
-    int32_t key_type;
-    int32_t value_type;
-} table;
-
-static int32_t *slots_of(const table *t) { return (int32_t *)(t + 1); }
-static int64_t *numbers_of(const table *t) { return (int64_t *)(slots_of(t) + t->slots); }
-static uint8_t *strings_of(const table *t) { return (uint8_t *)(numbers_of(t) + t->count); }
 
 static ml_string string_at(const void *strings, int64_t i) {
     const int64_t start = ml_string_word(strings, i + 1);
@@ -48,16 +33,16 @@ typedef struct key {
 } key;
 
 /* The slot of a key, or the empty slot that it would take. */
-static int64_t slot_of(const table *t, const key *k) {
-    const int32_t *slots = slots_of(t);
+static int64_t slot_of(const ml_table *t, const key *k) {
+    const int32_t *slots = ml_table_slots(t);
     const bool text = t->key_type == ML_STRING;
     uint64_t at = text ? hash_string(k->string) : hash_number(k->number);
     for (;; at++) {
         const int64_t slot = (int64_t)(at & (uint64_t)(t->slots - 1)), pair = slots[slot] - 1;
         if (pair < 0) return slot;
-        if (!text && numbers_of(t)[pair] == k->number) return slot;
+        if (!text && ml_table_numbers(t)[pair] == k->number) return slot;
         if (!text) continue;
-        const ml_string other = string_at(strings_of(t), pair);
+        const ml_string other = string_at(ml_table_strings(t), pair);
         if (other.bytes == k->string.bytes &&
             memcmp(other.from, k->string.from, (size_t)other.bytes) == 0)
             return slot;
@@ -87,15 +72,15 @@ static ml_status prepare_import(const ml_call *c, ml_wish *wish) {
                    ml_shape_text(values, other));
 }
 
-static ml_status fill_table(const ml_call *c, const table *t) {
-    int32_t *slots = slots_of(t);
+static ml_status fill_table(const ml_call *c, const ml_table *t) {
+    int32_t *slots = ml_table_slots(t);
     int64_t work = 0;
     ml_status status = ML_OK;
     memset(slots, 0, (size_t)t->slots * sizeof *slots);
     for (int64_t i = 0; i < t->count && status == ML_OK; i++) {
         key k = {0};
-        if (t->key_type == ML_STRING) k.string = string_at(strings_of(t), i);
-        else k.number = numbers_of(t)[i];
+        if (t->key_type == ML_STRING) k.string = string_at(ml_table_strings(t), i);
+        else k.number = ml_table_numbers(t)[i];
         const int64_t slot = slot_of(t, &k);
         if (slots[slot] == 0) slots[slot] = (int32_t)i + 1;
         status = ml_count_work(c, 4, &work);
@@ -106,8 +91,8 @@ static ml_status fill_table(const ml_call *c, const table *t) {
 static ml_status import(const ml_call *c) {
     ml_block *block = ml_resource_of(c, HANDLE);
     if (!block) return ML_KERNEL_ERROR;
-    if (block->assigned && block->type == TABLE_TYPE) return ML_OK;
-    table t = {.count = ml_elements(&ml_in_tensor(c, KEYS)->shape), .slots = 16};
+    if (block->assigned && block->type == ML_TABLE_TYPE) return ML_OK;
+    ml_table t = {.count = ml_elements(&ml_in_tensor(c, KEYS)->shape), .slots = 16};
     t.key_type = ml_in_tensor(c, KEYS)->type;
     t.value_type = ml_in_tensor(c, VALUES)->type;
     while (t.slots < 2 * t.count) t.slots *= 2;
@@ -122,14 +107,14 @@ static ml_status import(const ml_call *c) {
     const int64_t bytes = before + strings.bytes;
     if (status == ML_OK) status = ml_block_reserve(ml_account_of(c), block, bytes, c->env->error);
     if (status != ML_OK) return status;
-    table *made = block->data;
+    ml_table *made = block->data;
     *made = t;
-    memcpy(numbers_of(made), ml_in(c, number), (size_t)t.count * sizeof(int64_t));
-    memcpy(strings_of(made), strings.data, (size_t)strings.bytes);
+    memcpy(ml_table_numbers(made), ml_in(c, number), (size_t)t.count * sizeof(int64_t));
+    memcpy(ml_table_strings(made), strings.data, (size_t)strings.bytes);
     status = fill_table(c, made);
     if (status != ML_OK) return status;
     block->bytes = bytes;
-    block->type = TABLE_TYPE;
+    block->type = ML_TABLE_TYPE;
     block->assigned = true;
     return ML_OK;
 }
@@ -137,10 +122,10 @@ static ml_status import(const ml_call *c) {
 /* HASHTABLE_FIND, HASHTABLE_SIZE --------------------------------------------------------------- */
 
 /* The table of a handle; if there is none NULL, and the error is set. */
-static const table *table_of(const ml_call *c) {
+static const ml_table *table_of(const ml_call *c) {
     const ml_block *block = ml_resource_of(c, HANDLE);
     if (!block) return NULL;
-    if (block->assigned && block->type == TABLE_TYPE) return block->data;
+    if (block->assigned && block->type == ML_TABLE_TYPE) return block->data;
     ml_fail(c, ML_KERNEL_ERROR, "the table is used before pairs are imported");
     return NULL;
 }
@@ -156,7 +141,7 @@ static ml_status prepare_find(const ml_call *c, ml_wish *wish) {
     return ml_set_output(c, 0, &ml_input(c, KEYS)->shape);
 }
 
-static ml_status check_table(const ml_call *c, const table *t) {
+static ml_status check_table(const ml_call *c, const ml_table *t) {
     const int32_t keys = ml_in_tensor(c, KEYS)->type, values = ml_out_tensor(c, 0)->type;
     if (keys == t->key_type && values == t->value_type) return ML_OK;
     return ml_fail(c, ML_KERNEL_ERROR, "the table maps %s to %s, the node expects %s to %s",
@@ -166,7 +151,7 @@ static ml_status check_table(const ml_call *c, const table *t) {
 
 /* Finds the numbers of strings. */
 static ml_status find_numbers(const ml_call *c) {
-    const table *t = table_of(c);
+    const ml_table *t = table_of(c);
     ml_strings strings;
     ml_status status = t ? check_table(c, t) : ML_KERNEL_ERROR;
     if (status == ML_OK) status = ml_open_strings(c, KEYS, &strings);
@@ -177,19 +162,19 @@ static ml_status find_numbers(const ml_call *c) {
         status = ml_string_at(c, &strings, i, &k.string);
         if (status == ML_OK) status = ml_count_work(c, 4, &work);
         if (status != ML_OK) return status;
-        const int32_t pair = slots_of(t)[slot_of(t, &k)];
-        y[i] = pair > 0 ? numbers_of(t)[pair - 1] : *(const int64_t *)ml_in(c, 2);
+        const int32_t pair = ml_table_slots(t)[slot_of(t, &k)];
+        y[i] = pair > 0 ? ml_table_numbers(t)[pair - 1] : *(const int64_t *)ml_in(c, 2);
     }
     return ML_OK;
 }
 
-static ml_string string_of(const table *t, int32_t pair, ml_string standing) {
-    return pair > 0 ? string_at(strings_of(t), pair - 1) : standing;
+static ml_string string_of(const ml_table *t, int32_t pair, ml_string standing) {
+    return pair > 0 ? string_at(ml_table_strings(t), pair - 1) : standing;
 }
 
 /* Finds the strings of numbers: one pass for their lengths, one for their characters. */
 static ml_status find_strings(const ml_call *c) {
-    const table *t = table_of(c);
+    const ml_table *t = table_of(c);
     ml_strings strings;
     ml_string standing;
     ml_status status = t ? check_table(c, t) : ML_KERNEL_ERROR;
@@ -202,7 +187,7 @@ static ml_status find_strings(const ml_call *c) {
     int64_t at = ml_strings_head(count), bytes = at, work = 0;
     for (int64_t i = 0; i < count && status == ML_OK; i++) {
         const key k = {.number = keys[i]};
-        pairs[i] = slots_of(t)[slot_of(t, &k)];
+        pairs[i] = ml_table_slots(t)[slot_of(t, &k)];
         bytes += string_of(t, pairs[i], standing).bytes;
         status = ml_count_work(c, 4, &work);
     }
@@ -234,10 +219,10 @@ static ml_status prepare_size(const ml_call *c, ml_wish *wish) {
 
 /* The number of keys in the table. */
 static ml_status size(const ml_call *c) {
-    const table *t = table_of(c);
+    const ml_table *t = table_of(c);
     if (!t) return ML_KERNEL_ERROR;
     int64_t used = 0;
-    for (int64_t i = 0; i < t->slots; i++) used += slots_of(t)[i] > 0;
+    for (int64_t i = 0; i < t->slots; i++) used += ml_table_slots(t)[i] > 0;
     *(int64_t *)ml_out(c, 0) = used;
     return ML_OK;
 }

@@ -103,33 +103,3 @@ void ml_begin_variables(ml_state *s, const ml_residence *r) {
         }
     }
 }
-
-static int64_t variable_bytes(const ml_state *s) { return s->now->rows->persistent_bytes; }
-
-ml_status ml_state_kept(ml_state *s, void *to, int64_t room, int64_t *bytes) {
-    ml_status status = ml_enter_copy(s->interpreter);
-    if (status != ML_OK) return status;
-    *bytes = 0;
-    if (!s->now) status = ML_NOT_READY;
-    else {
-        size_t variables = (size_t)variable_bytes(s), memory = (size_t)s->graph->memory_bytes;
-        *bytes = (int64_t)(variables + memory);
-        if (room == *bytes && variables > 0) memcpy(to, s->persistent, variables);
-        if (room == *bytes && memory > 0) memcpy((uint8_t *)to + variables, s->node_memory, memory);
-    }
-    ml_leave(s->interpreter);
-    return status;
-}
-
-ml_status ml_state_keep(ml_state *s, const void *from, int64_t bytes) {
-    ml_status status = ml_enter(s->interpreter);
-    if (status != ML_OK) return status;
-    if (!s->now || bytes != variable_bytes(s) + s->graph->memory_bytes) status = ML_NOT_READY;
-    else {
-        size_t variables = (size_t)variable_bytes(s), memory = (size_t)s->graph->memory_bytes;
-        if (variables > 0) memcpy(s->persistent, from, variables);
-        if (memory > 0) memcpy(s->node_memory, (const uint8_t *)from + variables, memory);
-    }
-    ml_leave(s->interpreter);
-    return status;
-}

@@ -1,38 +1,126 @@
-"""What a state keeps from run to run, as bytes: variable tensors, and what kernels remember; strings are not in it."""
+"""Keeper: packs what an interpreter and its states keep from run to run into bytes, and puts it back, by one call."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minilite._core import ffi, lib
-from minilite._native.status import BUSY
-from minilite.errors import InputError, StateError
+from minilite._native.status import BUSY, fresh_error, raise_error
+from minilite.errors import StateError
 
 if TYPE_CHECKING:
-    from minilite._native.state import State
+    from collections.abc import Iterator, Sequence
+
+    from minilite._native.state import Shared, State
+
+    Shape = tuple[int, ...]
+
+Packed = Any
+"""The bytes of a snapshot, in memory that C reads: of cffi, because that need not be filled before C writes to it."""
+_BYTES = ffi.typeof("char[]")
+_new = ffi.new_allocator(should_clear_after_alloc=False)
+_ROW_BYTES = int(ffi.sizeof("ml_kept_row"))
+RESOURCE, CALLED = int(lib.ML_KEPT_RESOURCE), int(lib.ML_KEPT_CALLED)
 
 
-def kept_bytes(state: State) -> int:
-    """How many bytes there are. Raises: StateError."""
-    count = ffi.new("int64_t *")
-    if lib.ml_state_kept(state.pointer, ffi.NULL, -1, count) == lib.ML_BUSY:
-        raise StateError(BUSY)
-    return int(count[0])
+class Keeper:
+    """Takes snapshots of an interpreter and of some of its states, and puts them in force."""
+
+    __slots__ = ("_count", "_pointer", "_room", "_states", "_values")
+
+    def __init__(self, shared: Shared, states: Sequence[State]) -> None:
+        """Every state has a plan in use."""
+        self._values = shared, states  # what C points at lives as long as this
+        self._pointer = shared.pointer
+        self._states = ffi.new("ml_state *[]", [state.pointer for state in states])
+        self._count = len(states)
+        self._room = 0  # bytes of the last snapshot, which the next one probably has, too
+
+    def kept(self) -> Packed:
+        """A snapshot. Raises: StateError."""
+        pack = lib.ml_kept_pack
+        while True:
+            room = self._room
+            data = _new(_BYTES, room)
+            found = pack(self._pointer, self._states, self._count, data, room)
+            if found == room:
+                return data
+            if found < 0:
+                raise StateError(BUSY)
+            self._room = found
+
+    def keep(self, data: Packed) -> None:
+        """Puts a snapshot in force; what it does not have begins anew. Nothing changes if it is refused.
+
+        Raises: StateError while busy, ArenaError, InputError for bytes that are of another model or damaged."""
+        error = fresh_error()
+        status = lib.ml_kept_unpack(self._pointer, self._states, self._count, data, len(data), error)
+        if status == lib.ML_BUSY:
+            raise StateError(BUSY)
+        if status:
+            raise_error(error, None)
 
 
-def kept(state: State, expected: int) -> bytes:
-    """The bytes; it takes one call into C where there are as many as expected. Raises: StateError."""
-    data, count = bytearray(expected), ffi.new("int64_t *")
-    if lib.ml_state_kept(state.pointer, ffi.from_buffer(data), expected, count) == lib.ML_BUSY:
-        raise StateError(BUSY)
-    return bytes(data) if count[0] == expected else kept(state, int(count[0]))
+class Row(NamedTuple):
+    """One row of a snapshot: a resource (its number, type, shape and bytes), or subgraphs that CALL_ONCE has run."""
+
+    what: int
+    number: int
+    type: int
+    shape: Shape
+    data: bytes
 
 
-def keep(state: State, data: bytes) -> None:
-    """Puts them back. Raises: StateError while busy, InputError for another number of bytes."""
-    status = lib.ml_state_keep(state.pointer, data, len(data))
-    if status == lib.ML_BUSY:
-        raise StateError(BUSY)
-    if status:
-        message = f"the snapshot has {len(data)} bytes, the model keeps {kept_bytes(state)}"
-        raise InputError(message)
+def empty() -> Packed:
+    """The snapshot of an interpreter that has not begun."""
+    return _new(_BYTES, 0)
+
+
+def as_bytes(data: Packed) -> bytes:
+    """A copy of a snapshot that can be pickled."""
+    return bytes(ffi.buffer(data))
+
+
+def from_bytes(data: bytes) -> Packed:
+    """The reverse of `as_bytes`."""
+    made = _new(_BYTES, len(data))
+    ffi.memmove(made, data, len(data))
+    return made
+
+
+def same(one: Packed, other: Packed) -> bool:
+    """Whether two snapshots have the same bytes."""
+    return bool(ffi.buffer(one) == ffi.buffer(other))
+
+
+def rows_of(data: Packed) -> Iterator[Row]:
+    """The rows that are the interpreter's: its resources, and which subgraphs CALL_ONCE has run."""
+    at = 0
+    while at < len(data):
+        row = ffi.cast("ml_kept_row *", data + at)
+        at += _ROW_BYTES
+        if row.state < 0:
+            shape = tuple(row.shape.dims[0 : row.shape.rank])
+            yield Row(row.what, row.number, row.type, shape, bytes(ffi.buffer(data + at, row.bytes)))
+        at += -row.bytes % 8 + row.bytes
+
+
+def packed(rows: Sequence[Row]) -> Packed:
+    """A snapshot of an interpreter's rows, in their order."""
+    made = bytearray()
+    for row in rows:
+        shape = {"rank": len(row.shape), "dims": row.shape}
+        value = {"bytes": len(row.data), "state": -1, "what": row.what, "number": row.number, "type": row.type}
+        made += ffi.buffer(ffi.new("ml_kept_row *", {**value, "shape": shape}))
+        made += row.data + bytes(-len(row.data) % 8)
+    return from_bytes(bytes(made))
+
+
+def value_bytes(data: Packed) -> int:
+    """The bytes of all values in a snapshot."""
+    at = found = 0
+    while at < len(data):
+        row = ffi.cast("ml_kept_row *", data + at)
+        found += row.bytes if row.what != CALLED else 0
+        at += _ROW_BYTES + row.bytes + -row.bytes % 8
+    return found

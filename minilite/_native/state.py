@@ -14,7 +14,6 @@ from minilite.late import Later
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import TypeAlias
 
     from minilite._native import plan as plans
     from minilite._native import usage as usages
@@ -27,8 +26,6 @@ else:
 
 Array = Any
 Shape = tuple[int, ...]
-Kept: TypeAlias = "tuple[dict[int, tuple[Shape, int, bytes]], list[int]]"
-"""Values of resources (shape, type, bytes) by number, and the subgraphs that CALL_ONCE has run."""
 _BINDING = struct.Struct("@Pqi4x")
 packed_dims = tuple(struct.Struct(f"@{rank}i").pack for rank in range(MAX_RANK + 1))
 """By rank: packs dimensions for C. Raises: struct.error for values outside int32."""
@@ -112,7 +109,6 @@ class Shared:
             raise errors.ArenaError(message)
         self.pointer: Any = ffi.gc(pointer, lib.ml_interpreter_free)
         self.resources: int = resources
-        self._subgraphs = subgraphs
         self.sequence: Any = _numbers(lib.ml_interpreter_sequence(self.pointer), 1)
 
     def cancel(self) -> None:
@@ -122,40 +118,6 @@ class Shared:
     def reset_resources(self) -> None:
         """Forgets resource variables, and lets CALL_ONCE run again. Raises: StateError."""
         if lib.ml_interpreter_reset_resources(self.pointer):
-            raise errors.StateError(BUSY)
-
-    def kept(self) -> Kept:
-        """Everything that it keeps from run to run. Raises: StateError."""
-        found, done = ffi.new("ml_resource *"), ffi.new("int32_t *")
-        resources: dict[int, tuple[Shape, int, bytes]] = {}
-        for number in range(self.resources):
-            self._served(lib.ml_interpreter_resource(self.pointer, number, found, ffi.NULL, 0))
-            if found.assigned:
-                data = bytearray(found.bytes)
-                self._served(lib.ml_interpreter_resource(self.pointer, number, found, ffi.from_buffer(data), len(data)))
-                shape = tuple(found.shape.dims[0 : found.shape.rank])
-                resources[number] = shape, int(found.type), bytes(data)
-        called = []
-        for subgraph in range(self._subgraphs):
-            self._served(lib.ml_interpreter_called_once(self.pointer, subgraph, done, False))
-            called += [subgraph] if done[0] else []
-        return resources, called
-
-    def keep(self, kept: Kept) -> None:
-        """Takes over what another one, of the same model, has kept. Raises: StateError, ArenaError."""
-        resources, called = kept
-        for number, (shape, kind, data) in resources.items():
-            error = fresh_error()
-            value = {"shape": {"rank": len(shape), "dims": shape}, "type": kind, "bytes": len(data)}
-            made = ffi.new("ml_resource *", value)
-            if status := lib.ml_interpreter_set_resource(self.pointer, number, made, ffi.from_buffer(data), error):
-                self._served(status)
-                raise_error(error, None)
-        for subgraph in called:
-            self._served(lib.ml_interpreter_called_once(self.pointer, subgraph, ffi.new("int32_t *", 1), True))
-
-    def _served(self, status: int) -> None:
-        if status == lib.ML_BUSY:
             raise errors.StateError(BUSY)
 
     def set_threads(self, threads: int) -> None:

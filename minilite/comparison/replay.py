@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from minilite._native import kept
 from minilite.comparison.limit import Limit
 from minilite.comparison.measure import difference
 from minilite.comparison.result import Comparison, Row
@@ -136,6 +137,7 @@ class _Calls:
         self._bound: dict[tuple[int, int], Array] = {}
         self.made: list[_Made] = []
         self.runs = 0
+        self._kept: dict[tuple[int, int], kept.Row] = {}
 
     def make(self, call: Call) -> None:
         """One of them. Raises: InputError if the model has no such tensor."""
@@ -190,15 +192,20 @@ class _Calls:
 
     def _resource(self, _session: Session, call: Call) -> None:
         data = self._found.array(call.array).tobytes()
-        self._keep({call.tensor: (call.shape, call.kind, data)}, [])
+        self._keep(kept.Row(kept.RESOURCE, call.tensor, call.kind, call.shape, data))
 
     def _called_once(self, _: Session, call: Call) -> None:
-        self._keep({}, [call.subgraph])
+        called = self._kept.get((kept.CALLED, 0))
+        data = bytearray(called.data if called else len(self._interpreter.model.subgraphs))
+        data[call.subgraph] = 1
+        self._keep(kept.Row(kept.CALLED, 0, 0, (), bytes(data)))
 
-    def _keep(self, resources: dict[int, Any], called: list[int]) -> None:
+    def _keep(self, row: kept.Row) -> None:
+        """Puts in force what the interpreter had kept before it was recorded, so far."""
         shared = self._interpreter._shared
         assert shared is not None
-        shared.keep((resources, called))
+        self._kept[row.what, row.number] = row
+        kept.Keeper(shared, ()).keep(kept.packed([self._kept[key] for key in sorted(self._kept)]))
 
 
 def _rows(made: _Made, limit: Limit) -> list[Row]:

@@ -2,113 +2,137 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-import numpy as np
-
-from minilite._native.kept import keep, kept, kept_bytes
+from minilite._native import kept
 from minilite.errors import InputError, InputTypeError, shortened
-from minilite.format.dtypes import TensorType
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from minilite._native.state import Kept
     from minilite.engine.session import Session
 
 _Variables: TypeAlias = "tuple[tuple[str, str, tuple[int, ...]], ...]"
 """Name, type and shape of each."""
+_FORM = f"1 {sys.byteorder}"
+"""What the bytes of a snapshot mean, which another version may say differently."""
 
 
-class ModelState(NamedTuple):
+class Layout(NamedTuple):
+    """What a snapshot is of."""
+
+    graphs: tuple[tuple[int, _Variables], ...]
+    """The subgraphs that were allocated, and their variables."""
+    names: tuple[str, ...]
+    """What the model calls its resource variables and tables; none before the first subgraph was used."""
+    form: str = _FORM
+
+
+class ModelState:
     """A snapshot of an interpreter's state: it can be compared, pickled, and put into any interpreter of the model."""
 
-    graphs: Mapping[int, tuple[_Variables, bytes, tuple[Any, ...]]]
-    """By subgraph that was allocated: its variables, their bytes with what kernels remember, and values of strings."""
-    names: tuple[str, ...]
-    """What the model calls its resource variables and tables."""
-    resources: Kept | None
-    """Resource variables and hash tables (shape, type, bytes) by number, and the subgraphs that CALL_ONCE has run."""
+    __slots__ = ("_data", "_layout")
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, layout: Layout, data: kept.Packed) -> None:
+        self._layout = layout
+        self._data = data
 
     @property
     def nbytes(self) -> int:
-        """The bytes that it holds, names not counted."""
-        kept = self.resources[0].values() if self.resources is not None else ()
-        return sum(len(data) for _, data, _ in self.graphs.values()) + sum(len(data) for _, _, data in kept)
+        """The bytes of the values that it holds."""
+        return kept.value_bytes(self._data)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ModelState):
+            return NotImplemented
+        return self._layout == other._layout and kept.same(self._data, other._data)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What it is of, and its bytes."""
+        return _unpickled, (*self._layout, kept.as_bytes(self._data))
 
     def __repr__(self) -> str:
-        names = [shortened(name) for variables, _, _ in self.graphs.values() for name, _, _ in variables]
-        count = len(self.resources[0]) if self.resources is not None else 0
+        names = [shortened(name) for _, variables in self._layout.graphs for name, _, _ in variables]
+        count = sum(row.what == kept.RESOURCE for row in kept.rows_of(self._data))
         return f"<ModelState: {self.nbytes} bytes, variables {names}, {count} resources>"
 
 
-class _Known(NamedTuple):
-    """What the file says of a session's variables, looked up once."""
-
-    variables: _Variables
-    strings: tuple[int, ...]
-    size: int
-    """Bytes that are kept."""
+def _unpickled(graphs: Any, names: Any, form: str, data: bytes) -> ModelState:
+    if form != _FORM:
+        message = f"the snapshot has the form '{shortened(form)}' of another version or machine, this one has '{_FORM}'"
+        raise InputError(message)
+    return ModelState(Layout(graphs, names, form), kept.from_bytes(data))
 
 
-def _known(session: Session) -> _Known:
-    found = session.snapshots
-    if found is None:
-        kept_tensors = [t for t in session.subgraph.tensors if t.is_variable]
-        variables = tuple((t.name, t.type.name, t.shape) for t in kept_tensors)
-        strings = tuple(t.index for t in kept_tensors if t.type == TensorType.STRING)
-        found = session.snapshots = _Known(variables, strings, kept_bytes(session.state))
-    return found  # type: ignore[no-any-return]
+class Sessions(NamedTuple):
+    """The sessions that snapshots are taken of, with what that needs: made once, as long as they stay the same."""
+
+    ready: list[Session]
+    layout: Layout
+    keeper: kept.Keeper
 
 
-def _of_session(session: Session) -> tuple[_Variables, bytes, tuple[Any, ...]]:
-    known = _known(session)
-    arrays = [session.get(index) for index in known.strings]
-    strings = tuple((array.shape, tuple(array.reshape(-1).tolist())) for array in arrays)
-    return known.variables, kept(session.state, known.size), strings
+def _variables(session: Session) -> _Variables:
+    return tuple((t.name, t.type.name, t.shape) for t in session.subgraph.tensors if t.is_variable)
+
+
+def _sessions(one: Any) -> Sessions | None:
+    """Those of all subgraphs that are allocated; None before any subgraph was used."""
+    known: Sessions | None = one._snapshots
+    ready = [session for session in tuple(one._sessions.values()) if session.ready]
+    if known is not None and known.ready == ready:
+        return known
+    if one._shared is None:
+        return None
+    ordered = sorted(ready, key=lambda session: session._root)
+    layout = Layout(tuple((session._root, _variables(session)) for session in ordered), _names(one))
+    known = one._snapshots = Sessions(
+        ready, layout, kept.Keeper(one._shared, tuple(session.state for session in ordered))
+    )
+    return known
+
+
+def _names(one: Any) -> tuple[str, ...]:
+    return one._lowered().resource_names if one._shared.resources else ()
 
 
 def snapshot(one: Any) -> ModelState:
     """An interpreter's state. Raises: StateError while it is busy."""
-    graphs = {number: _of_session(session) for number, session in tuple(one._sessions.items()) if session.ready}
-    shared = one._shared
-    if shared is None or not shared.resources:
-        return ModelState(graphs, (), shared.kept() if shared is not None else None)
-    return ModelState(graphs, one._lowered().resource_names, shared.kept())
+    sessions = _sessions(one)
+    if sessions is None:
+        return ModelState(Layout((), ()), kept.empty())
+    return ModelState(sessions.layout, sessions.keeper.kept())
 
 
 def restore(one: Any, state: ModelState) -> None:
     """Puts a snapshot in force. Nothing changes if it is refused. Raises: InputError for a snapshot of another model;
-    StateError while the interpreter is busy."""
+    StateError while the interpreter is busy; ArenaError."""
     if not isinstance(state, ModelState):
         message = f"the state is of type {type(state).__name__}, must be what get_state() gave"
         raise InputTypeError(message)
-    sessions: dict[int, Session] = {}
-    for number, (variables, data, _) in state.graphs.items():
-        session = sessions[number] = one._session(number)
+    sessions = _sessions(one)
+    if sessions is not None and sessions.layout == state._layout:
+        sessions.keeper.keep(state._data)
+    elif sessions is not None or state._layout.graphs or len(state._data):
+        _keeper_of(one, state._layout).keep(state._data)
+
+
+def _keeper_of(one: Any, layout: Layout) -> kept.Keeper:
+    """One that has the snapshot's subgraphs, allocated now where they were not, before all others. Raises:
+    InputError."""
+    wanted = [one._session(number) for number, _ in layout.graphs]
+    for session, (number, variables) in zip(wanted, layout.graphs, strict=True):
+        _check(number, _variables(session), variables)
+    one._session()
+    names = _names(one)
+    if (layout.graphs or layout.names) and layout.names != names:
+        message = f"the snapshot is of another model: this one has the resources {names}, it has {layout.names}"
+        raise InputError(message)
+    for session in wanted:
         if not session.ready:
             session.allocate()
-        _check(number, _known(session).variables, variables)
-        if len(data) != kept_bytes(session.state):
-            message = f"subgraph {number} keeps {kept_bytes(session.state)} bytes, the snapshot has {len(data)}"
-            raise InputError(message)
-    if state.resources is not None:
-        one._session()
-        names = one._lowered().resource_names if one._shared.resources else ()
-        if names != state.names:
-            message = f"the snapshot is of another model: this one has the resources {names}, it has {state.names}"
-            raise InputError(message)
-    for number, session in tuple(one._sessions.items()):
-        if number in sessions:
-            keep(session.state, state.graphs[number][1])
-            for index, (shape, texts) in zip(_known(session).strings, state.graphs[number][2], strict=True):
-                session.set(index, np.array(texts, object).reshape(shape))
-        elif session.ready:
-            session.state.reset_variables()
-    if one._shared is not None:
-        one._shared.reset_resources()
-        if state.resources is not None:
-            one._shared.keep(state.resources)
+    others = [session for session in tuple(one._sessions.values()) if session.ready and session not in wanted]
+    return kept.Keeper(one._shared, tuple(session.state for session in (*wanted, *others)))
 
 
 def _check(number: int, here: _Variables, there: _Variables) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from minilite._native import kept
 from minilite._native.state import Shared
 from minilite.engine import pickling
 from minilite.engine.session import Session
@@ -178,10 +179,10 @@ class Recorder:
 
     def _note_state(self) -> None:
         """Calls that bring a new interpreter to where this one is."""
-        graphs, early, kept = pickling.state_of(self._interpreter)
+        graphs, early = pickling.shapes_of(self._interpreter)
         for index, shape in early.items():
             self.writer.add(Call("resize", tensor=index, shape=tuple(shape)))
-        for number, (shapes, allocated, variables) in graphs.items():
+        for number, (shapes, allocated) in graphs.items():
             session = self._interpreter._sessions[number]
             for index, shape in shapes.items():
                 self.writer.add(Call("resize", number, index, tuple(shape)))
@@ -189,14 +190,20 @@ class Recorder:
                 self.note_bound(session, index, binding.array)
             if allocated:
                 self.writer.add(Call("allocate", number))
-            for index, value in variables.items():
-                self.note_set(session, index, value)
-        resources, called = kept if kept is not None else ({}, [])
-        for number, (shape, kind, data) in resources.items():
-            array = self.writer.array(np.frombuffer(data, np.uint8))
-            self.writer.add(Call("resource", tensor=number, shape=shape, array=array, kind=kind))
-        for subgraph in called:
-            self.writer.add(Call("called_once", subgraph))
+                for tensor in session.subgraph.tensors:
+                    if tensor.is_variable:
+                        self.note_set(session, tensor.index, session.get(tensor.index))
+        self._note_resources()
+
+    def _note_resources(self) -> None:
+        shared = self._interpreter._shared
+        for row in kept.rows_of(kept.Keeper(shared, ()).kept()) if shared is not None else ():
+            if row.what == kept.CALLED:
+                for subgraph in np.flatnonzero(np.frombuffer(row.data, np.uint8)):
+                    self.writer.add(Call("called_once", int(subgraph)))
+            else:
+                array = self.writer.array(np.frombuffer(row.data, np.uint8))
+                self.writer.add(Call("resource", tensor=row.number, shape=row.shape, array=array, kind=row.type))
 
     # Calls ------------------------------------------------------------------------------------------------------------
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import pickle
 from typing import Any
 
 import numpy as np
 import pytest
-from built import accumulator, floats, ready, relu_chain
+from built import accumulator, floats, ready, relu_chain, texts, variable
 
-from minilite import Interpreter
-from minilite.errors import InputError
+from minilite import ArenaError, Interpreter, KernelError
+from minilite.errors import InputError, MiniliteError
 from minilite.format.builder import ModelBuilder
+from minilite.format.dtypes import TensorType
 
 
 def averaging(size: int = 3) -> bytes:
@@ -31,6 +33,41 @@ def step(interpreter: Interpreter, x: Any) -> Any:
     return next(iter(interpreter.run(x).values()))
 
 
+def table_of(*, filled: bool) -> bytes:
+    """Looks two numbers up in a table; if that is not filled in each run, only a snapshot has pairs for it."""
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    wanted = graph.input("wanted", (2,), TensorType.INT64)
+    options = {"table_id": 0, "key_dtype": "INT64", "value_dtype": "STRING"}
+    table = graph.node("HASHTABLE", [], out=("table", (1,), TensorType.RESOURCE), options=options)
+    if filled:
+        pairs = graph.constant("keys", np.arange(3)), graph.constant("names", texts("a", "bc", ""))
+        graph.node("HASHTABLE_IMPORT", [table, *pairs])
+    missing = graph.constant("missing", texts("?"))
+    graph.output(graph.node("HASHTABLE_FIND", [table, wanted, missing], out=("found", (2,), TensorType.STRING)))
+    return builder.build()
+
+
+def last_input() -> bytes:
+    """Keeps its input, of any length, in a variable."""
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x = graph.input("x", (1,), signature=(-1,))
+    last = variable(graph, "last")
+    graph.node("ASSIGN_VARIABLE", [last, x])
+    graph.output(graph.node("READ_VARIABLE", [last], out=("y", (1,))))
+    return builder.build()
+
+
+def text_variable() -> bytes:
+    """A variable tensor of strings, which users set."""
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    graph.variable("words", (2,), TensorType.STRING)
+    graph.output(graph.node("RELU", [graph.input("x", (1,))], out=("y", (1,))))
+    return builder.build()
+
+
 MODELS = [(averaging, (1, 2)), (accumulator, (4,))]
 
 
@@ -39,7 +76,7 @@ def test_branches_of_a_stream_equal_replays(model: Any, shape: tuple[int, ...]) 
     rng = np.random.default_rng(0)
     interpreter, other = ready(model()), ready(model())
     known: list[tuple[list[Any], Any]] = [([], interpreter.get_state())]
-    for number in range(100):
+    for number in range(200):
         before, state = known[rng.integers(len(known))]
         one = (interpreter, other)[number % 2]
         one.set_state(state)
@@ -89,3 +126,99 @@ def test_resources_of_another_model_are_refused() -> None:
     step(interpreter, floats(1, 2, 3, 4))
     with pytest.raises(InputError, match="this one has the resources"):
         other.set_state(interpreter.get_state())
+
+
+def test_table_is_part_of_a_snapshot() -> None:
+    filled, bare = ready(table_of(filled=True)), ready(table_of(filled=False))
+    wanted = np.array([1, 7])
+    with pytest.raises(KernelError, match="used before pairs are imported"):
+        step(bare, wanted)
+    empty = bare.get_state()
+    assert step(filled, wanted).tolist() == [b"bc", b"?"]
+    state = pickle.loads(pickle.dumps(filled.get_state()))
+    bare.set_state(state)
+    assert step(bare, wanted).tolist() == [b"bc", b"?"]
+    assert bare.get_state() == state
+    assert repr(state).endswith("variables [], 1 resources>")
+    bare.set_state(empty)
+    with pytest.raises(KernelError, match="used before pairs are imported"):
+        step(bare, wanted)
+
+
+def test_values_that_have_outgrown_their_memory() -> None:
+    interpreter, other = ready(last_input()), ready(last_input())
+    states = []
+    for length in (1, 3000, 0, 70, 1 << 16):
+        values = np.arange(length, dtype=np.float32)
+        step(interpreter, values)
+        states.append((values, interpreter.get_state()))
+    for values, state in [states[0], *states[::-1], *states]:
+        other.set_state(state)
+        assert other.get_state() == state
+        assert state.nbytes == values.nbytes
+
+
+def test_snapshot_without_memory_for_it_changes_nothing() -> None:
+    interpreter = ready(last_input())
+    step(interpreter, np.zeros(1 << 16, np.float32))
+    small = Interpreter(last_input(), max_bytes=1 << 16)
+    small.allocate_tensors()
+    step(small, floats(5))
+    before = small.get_state()
+    with pytest.raises(ArenaError, match="a value beside the arena"):
+        small.set_state(interpreter.get_state())
+    assert small.get_state() == before
+
+
+def test_strings_are_part_of_a_snapshot() -> None:
+    interpreter, other = ready(text_variable()), ready(text_variable())
+    empty = interpreter.get_state()
+    words = next(t["index"] for t in interpreter.get_tensor_details() if t["name"] == "words")
+    interpreter.set_tensor(words, texts("first", "second one"))
+    state = pickle.loads(pickle.dumps(interpreter.get_state()))
+    other.set_state(state)
+    assert other.get_tensor(words).tolist() == [b"first", b"second one"]
+    other.set_state(empty)
+    assert other.get_tensor(words).tolist() == [b"", b""]
+
+
+@pytest.mark.parametrize("model", [averaging(), accumulator(), table_of(filled=True), text_variable()])
+def test_damaged_snapshot_is_refused_or_harmless(model: bytes) -> None:
+    """Every cut and two thousand wrong bytes: each is refused, or it is one more state of the model."""
+    interpreter = ready(model)
+    inputs = interpreter.get_input_details()[0]
+    x = np.ones(inputs["shape"], inputs["dtype"])
+    step(interpreter, x)
+    state = interpreter.get_state()
+    remade, (*layout, data) = state.__reduce__()
+    rng = np.random.default_rng(1)
+    whole = 0
+    for length in range(len(data)):
+        with contextlib.suppress(InputError):
+            attempt(interpreter, remade(*layout, data[:length]))
+            whole += 1
+    assert whole <= 3  # where a row ends: what comes after it begins anew
+    for _ in range(2000):
+        wrong = bytearray(data)
+        wrong[rng.integers(len(data))] = rng.integers(256)
+        with contextlib.suppress(MiniliteError):
+            attempt(interpreter, remade(*layout, bytes(wrong)))
+            step(interpreter, x)
+    interpreter.set_state(state)
+    assert interpreter.get_state() == state
+
+
+def attempt(interpreter: Interpreter, state: Any) -> None:
+    """Puts a snapshot in force that may be damaged. If it is refused, nothing has changed."""
+    before = interpreter.get_state()
+    try:
+        interpreter.set_state(state)
+    except InputError:
+        assert interpreter.get_state() == before
+        raise
+
+
+def test_snapshot_of_another_version_is_refused() -> None:
+    remade, (graphs, names, _, data) = ready(averaging()).get_state().__reduce__()
+    with pytest.raises(InputError, match="has the form '0 big' of another version or machine"):
+        remade(graphs, names, "0 big", data)
