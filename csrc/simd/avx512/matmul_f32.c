@@ -11,6 +11,7 @@
 #define LANES 16
 #define ROWS ML_ROWS_F32_avx512
 #define PANEL ML_PANEL_F32_avx2
+#define MASKS true
 #define TILES(X)                                                                              \
     X(1, 8) X(1, 4) X(1, 2) X(1, 1) X(2, 4) X(2, 2) X(2, 1) X(3, 4) X(3, 2) X(3, 1)           \
     X(4, 2) X(4, 1) X(5, 2) X(5, 1) X(6, 2) X(6, 1) X(7, 2) X(7, 1) X(8, 2) X(8, 1)           \

@@ -1,4 +1,4 @@
-/* depthwise_f32.c -- tiles of 8 pixels times 4 channels, what every x86-64 has. */
+/* depthwise_f32.c -- tiles of 4 pixels times 4 channels, what every x86-64 has. */
 #include <emmintrin.h>
 #include <stdbool.h>
 #include <string.h>
@@ -10,6 +10,7 @@
 #define REGISTER "x"
 #define LANES 4
 #define MASKS false
+#define MOST_PIXELS 4
 
 #define ZERO() _mm_setzero_ps()
 #define LOAD(p) _mm_loadu_ps((const float *)(const void *)(p))

@@ -10,6 +10,7 @@
 #define REGISTER "x"
 #define LANES 4
 #define MASKS false
+#define MOST_PIXELS 4
 
 #define ZERO() _mm_setzero_si128()
 #define LOAD(p) _mm_loadu_si128((const __m128i *)(const void *)(p))

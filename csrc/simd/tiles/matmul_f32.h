@@ -3,9 +3,10 @@
  * The file that includes it says what its vectors are: VECTOR and LANES, the level's ROWS and
  * PANEL, ZERO(), BROADCAST(x), LOAD(p), LOAD_PART(p, count), STORE(p, v), STORE_PART(p, v, count),
  * MULTIPLY_ADD(a, b, sum), ADD(a, b), MAX(limit, v) and MIN(limit, v), which give v when it is NaN;
- * which TILES there are; where outputs that are few in all have tiles of their own, FEW(p); and,
- * where the product of half a vector, MULTIPLY_ADD_HALF(a, b, sum), may take half as long as that
- * of a whole one, for which rows there are NARROWS, tiles of a panel and a half.
+ * which TILES there are; where outputs that are few in all have tiles of their own, FEW(p); MASKS,
+ * if LOAD_PART and STORE_PART of whole vectors cost no more than LOAD and STORE; and, where the
+ * product of half a vector, MULTIPLY_ADD_HALF(a, b, sum), may take half as long as that of a whole
+ * one, for which rows there are NARROWS, tiles of a panel and a half.
  *
  * A tile is some rows times some panels, both constants where it is inlined, so that its sums stay
  * in registers: in each step of k the weights of the panels are loaded once and meet one value of
@@ -29,6 +30,9 @@ typedef struct tile_place {
     int64_t panel_floats;
 } tile_place;
 
+#ifndef MASKS
+#define MASKS false
+#endif
 #ifndef MULTIPLY_ADD_HALF
 #define MULTIPLY_ADD_HALF(a, b, sum) MULTIPLY_ADD(a, b, sum)
 #endif
@@ -99,15 +103,15 @@ INLINE void store_tile(const ml_matmul_f32_args *p, const tile_place *at, const 
     for (int v = 0; v < vectors; v++) {
         int64_t column = begin + v * LANES, left = p->n - column;
         if (left <= 0) return;
-        int part = left < LANES ? (int)left : LANES;
+        const int part = left < LANES ? (int)left : LANES;
+        const bool whole = part == LANES && !MASKS;
         float *y = p->y + at->row * p->y_stride + column;
         VECTOR bias = ZERO();
-        if (p->bias)
-            bias = part == LANES ? LOAD(p->bias + column) : LOAD_PART(p->bias + column, part);
+        if (p->bias) bias = whole ? LOAD(p->bias + column) : LOAD_PART(p->bias + column, part);
 #pragma GCC unroll 16
         for (int r = 0; r < rows; r++, y += p->y_stride) {
             VECTOR value = MIN(high, MAX(low, ADD(total[r * vectors + v], bias)));
-            if (part == LANES) STORE(y, value);
+            if (whole) STORE(y, value);
             else STORE_PART(y, value, part);
         }
     }

@@ -8,7 +8,7 @@
  * column, which neighbours that overlap share, all others line by line. */
 #include "simd/simd.h"
 
-enum { MOST_VECTORS = 8, SOME_VECTORS = 4 };
+enum { MOST_VECTORS = 4 };
 
 #define INLINE __attribute__((always_inline)) static inline
 
@@ -17,14 +17,14 @@ enum { MOST_VECTORS = 8, SOME_VECTORS = 4 };
 INLINE void tile(const ml_pool_args *p, const constants *k, const ELEMENT *x, ELEMENT *y,
                  const int few, const int vectors, const bool part, int count, const bool sign) {
     CHANNELS totals[MOST_VECTORS];
-#pragma GCC unroll 8
+#pragma GCC unroll 4
     for (int v = 0; v < vectors; v++) totals[v] = INITIAL(sign);
     const int64_t width = few ? few : p->width;
     for (int64_t line = 0; line < p->height; line++) {
         const ELEMENT *at = x + line * p->line_step;
 #pragma GCC unroll 3
         for (int64_t tap = 0; tap < width; tap++, at += p->n) {
-#pragma GCC unroll 8
+#pragma GCC unroll 4
             for (int v = 0; v < vectors; v++) {
                 const ELEMENT *from = at + v * LANES;
                 CHANNELS value = part ? READ_PART(from, count, sign) : READ(from, sign);
@@ -32,7 +32,7 @@ INLINE void tile(const ml_pool_args *p, const constants *k, const ELEMENT *x, EL
             }
         }
     }
-#pragma GCC unroll 8
+#pragma GCC unroll 4
     for (int v = 0; v < vectors; v++) {
         CHANNELS value = FINISH(k, totals[v], sign);
         if (part) WRITE_PART(y, value, count);
@@ -56,7 +56,7 @@ INLINE CHANNELS column(const ml_pool_args *p, const ELEMENT *x, const int few, c
 INLINE void share_columns(const ml_pool_args *p, const constants *k, const ELEMENT *x, ELEMENT *y,
                           const int few, const int step, const int vectors, const bool part,
                           int count, const bool sign) {
-    CHANNELS first[SOME_VECTORS], second[SOME_VECTORS];
+    CHANNELS first[MOST_VECTORS], second[MOST_VECTORS];
 #pragma GCC unroll 4
     for (int v = 0; v < vectors && step; v++) {
         first[v] = column(p, x + v * LANES, few, part, count, sign);
@@ -84,8 +84,8 @@ INLINE void run_columns(const ml_pool_args *args, const int few, const int step,
     const ELEMENT *x = p.x;
     ELEMENT *y = p.y;
     int64_t at = 0;
-    for (; at + SOME_VECTORS * LANES <= p.n; at += SOME_VECTORS * LANES)
-        share_columns(&p, &k, x + at, y + at, few, step, SOME_VECTORS, false, LANES, sign);
+    for (; at + MOST_VECTORS * LANES <= p.n; at += MOST_VECTORS * LANES)
+        share_columns(&p, &k, x + at, y + at, few, step, MOST_VECTORS, false, LANES, sign);
     for (; at + LANES <= p.n; at += LANES)
         share_columns(&p, &k, x + at, y + at, few, step, 1, false, LANES, sign);
     if (at < p.n) share_columns(&p, &k, x + at, y + at, few, step, 1, true, (int)(p.n - at), sign);
@@ -100,8 +100,6 @@ INLINE void run(const ml_pool_args *args, const int few, const bool sign) {
         int64_t at = 0;
         for (; at + MOST_VECTORS * LANES <= p.n; at += MOST_VECTORS * LANES)
             tile(&p, &k, x + at, y + at, few, MOST_VECTORS, false, LANES, sign);
-        for (; at + SOME_VECTORS * LANES <= p.n; at += SOME_VECTORS * LANES)
-            tile(&p, &k, x + at, y + at, few, SOME_VECTORS, false, LANES, sign);
         for (; at + LANES <= p.n; at += LANES)
             tile(&p, &k, x + at, y + at, few, 1, false, LANES, sign);
         if (at < p.n) tile(&p, &k, x + at, y + at, few, 1, true, (int)(p.n - at), sign);
