@@ -3,9 +3,6 @@
 import sys
 from typing import TYPE_CHECKING, Any
 
-if hasattr(sys, "_is_gil_enabled") and not sys._is_gil_enabled():  # it came with Python 3.13
-    raise ImportError("minilite takes turns by Python's global lock, which is off here: start Python with PYTHON_GIL=1")
-
 __all__ = [
     "ArenaError",
     "Cancel",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,10 @@ settings.register_profile("minilite", deadline=None, derandomize=True)
 # For `pytest --hypothesis-profile=long`: many more of them, and as reproducible.
 settings.register_profile("long", settings.get_profile("minilite"), max_examples=6000)
 settings.load_profile("minilite")
+
+# A shell's background job ignores Ctrl-C, and so would the commands that it starts: tests interrupt those.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_report_header() -> str:

@@ -44,6 +44,8 @@ _TRIES = 8
 """How often a copy looks up its tensor again if other threads move it meanwhile."""
 _SHORT = 1 << 20
 """Up to this many bytes, copies take no turn: they take 20 microseconds at most."""
+_LOCKED: bool = getattr(sys, "_is_gil_enabled", lambda: True)()
+"""Whether Python has its global lock: since Python 3.13 it may be without."""
 _MOST_KNOWN = 2048
 """The number of generations whose places are kept; when there are more, all are dropped at once."""
 
@@ -158,8 +160,14 @@ class Session:
             self._refuse(failed)
         self.released = False
         self._allocated = True
-        if asks == self._asks:
-            self.ready = True
+        self._settle(asks)
+
+    def _settle(self, asks: int) -> None:
+        """Becomes ready, unless shapes were requested after `asks` was read. A request counts before it takes back
+        `ready`, so in this order none is missed, with or without Python's global lock."""
+        self.ready = True
+        if asks != self._asks:
+            self.ready = False
 
     def _bind(self) -> None:
         """The same if bound buffers have changed."""
@@ -173,7 +181,7 @@ class Session:
             self._bound = wanted
             self.released = False
             self._allocated = True
-            self.ready = asks == self._asks
+            self._settle(asks)
 
     def _refuse(self, failed: int) -> None:
         """Raises the error of `prepare`. Requests are withdrawn, unless it was refused because of another call or a
@@ -312,11 +320,11 @@ class Session:
     def _is_small(self, index: int, place: Place) -> bool:
         """Whether the tensor is copied without a turn."""
         few = place.storage == "arena" and not place.moves and 0 < place.bytes <= _SHORT and place.encoded is None
-        return few and index in self._kept and self.state.stays_mapped()
+        return few and _LOCKED and index in self._kept and self.state.stays_mapped()
 
     # Small tensors are copied without a turn, out of and into memory that stays mapped. The sequence tells whether a
     # call of another thread came in between; it is odd during such a call. Copies keep the GIL, except for larger
-    # outputs.
+    # outputs. Where Python runs without the GIL, all copies take a turn.
 
     def get(self, index: int, into: Array | None = None) -> Array:
         """A copy of a tensor's values, in `into` if that fits. Raises: InputError, StateError."""
