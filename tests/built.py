@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from ai_edge_litert import interpreter as oracle
 from numpy.typing import NDArray
+from support.peer import interpreter as oracle
 
 import minilite
 from minilite.format.builder import ModelBuilder

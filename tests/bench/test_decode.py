@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ai_edge_litert import interpreter as litert
+from support.peer import interpreter as litert
 
 from asv_bench.benchmarks import decode
 

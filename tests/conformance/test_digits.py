@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ai_edge_litert import interpreter as litert
 from numpy.typing import NDArray
+from support.peer import interpreter as litert
 
 import minilite
 from minilite.cli.digits import DATA, load_samples

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ai_edge_litert import interpreter as litert
 from support.compare import check
 from support.node import Given, OneNode, Out, values
+from support.peer import interpreter as litert
 
 from minilite.errors import KernelError, ShapeError, UnsupportedOpError
 

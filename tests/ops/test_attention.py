@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ai_edge_litert import interpreter as theirs
 from built import litert, ready, run
 from flatbuffers import flexbuffers
 from simd.guarded import at_end
@@ -16,6 +15,7 @@ from support.attention import NAME, composite, one_attention
 from support.compare import BUILTIN, EPS, run_minilite
 from support.composite import OneComposite
 from support.node import OneNode, Out, values
+from support.peer import interpreter as theirs
 from support.weighted import same_for_any_number_of_threads
 
 import minilite

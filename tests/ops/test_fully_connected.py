@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ai_edge_litert import interpreter as litert
 from support.compare import EPS, REFERENCE, check, check_steps, run_litert, run_minilite
 from support.node import Given, OneNode, Out, const, dtype_of, kind_of, quantized, values
+from support.peer import interpreter as litert
 from support.sparse import blocks, compressed
 from support.weighted import Layer, same_for_any_number_of_threads
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ai_edge_litert import interpreter as litert
 from flatbuffers import flexbuffers
 from support.node import OneNode, Out, values
+from support.peer import interpreter as litert
 from support.weighted import same_for_any_number_of_threads
 
 from minilite.errors import ShapeError, UnsupportedOpError

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ai_edge_litert import interpreter as litert
 from support.compare import BUILTIN, REFERENCE, check_steps
 from support.lstm import FLOAT, HYBRID, INTEGER, PARTS, TOLERANCE, UNSIGNED, Both, Lstm, one_scale
 from support.node import Given, OneNode, Out, const, kind_of, values
+from support.peer import interpreter as litert
 from support.weighted import same_for_any_number_of_threads
 
 import minilite

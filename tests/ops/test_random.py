@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ai_edge_litert import interpreter as litert
 from support.compare import EPS, check
 from support.node import Array, Given, OneNode, Out, const
+from support.peer import interpreter as litert
 
 import minilite
 from minilite.errors import ShapeError

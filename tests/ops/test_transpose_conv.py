@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ai_edge_litert import interpreter as litert
 from support.compare import check
 from support.node import Given, OneNode, Out, const
+from support.peer import interpreter as litert
 from support.weighted import TYPES, drawn, tensor_quantization, weight_quantization
 
 from minilite.errors import ShapeError, UnsupportedOpError

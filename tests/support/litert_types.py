@@ -22,10 +22,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from ai_edge_litert import interpreter as litert
 from support.cases import Case
 from support.compare import BUILTIN, REFERENCE
 from support.node import OneNode, kind_of
+from support.peer import interpreter as litert
 
 from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType

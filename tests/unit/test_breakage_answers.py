@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ai_edge_litert import interpreter as oracle
 from built import Array, floats, graph_with, litert, ready, run, variable
+from support.peer import interpreter as oracle
 
 import minilite
 from minilite.format.builder import ModelBuilder

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ai_edge_litert import interpreter as oracle
 from built import accumulator, floats, one_signature, relu_chain, run, signed
 from support.first_models import classifier, memory, product, where
+from support.peer import interpreter as oracle
 from test_breakage_answers import counters
 
 import minilite

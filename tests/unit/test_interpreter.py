@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ai_edge_litert import interpreter as oracle
 from built import Array, floats, litert, one_signature, ready, relu_chain, run, signed
+from support.peer import interpreter as oracle
 
 import minilite
 from minilite import interpreter as ours

@@ -6,8 +6,8 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
-from ai_edge_litert import interpreter as oracle
 from built import custom_chain, floats, ready, relu_chain
+from support.peer import interpreter as oracle
 
 import minilite
 from minilite import interpreter as ours

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ai_edge_litert import interpreter as oracle
 from built import custom_chain, one_signature, relu_chain, zeros
 from support.foreign import FOREIGN
+from support.peer import interpreter as oracle
 
 import minilite
 from minilite.format.builder import ModelBuilder

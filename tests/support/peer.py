@@ -1,0 +1,31 @@
+"""LiteRT's interpreter module, or a stand-in where LiteRT has no wheel: there, tests that run LiteRT are skipped."""
+
+from __future__ import annotations
+
+import types
+from enum import Enum
+from typing import Any
+
+import pytest
+
+
+class _OpResolverType(Enum):
+    AUTO = 0
+    BUILTIN = 1
+    BUILTIN_REF = 2
+    BUILTIN_WITHOUT_DEFAULT_DELEGATES = 3
+
+
+def _skip(*_arguments: Any, **_options: Any) -> None:
+    pytest.skip("LiteRT is not installed")
+
+
+interpreter: Any
+try:
+    from ai_edge_litert import interpreter
+except ImportError:
+    names = {"Interpreter", "InterpreterWithCustomOps", "SignatureRunner", "Delegate", "load_delegate"}
+    interpreter = types.SimpleNamespace(OpResolverType=_OpResolverType, **dict.fromkeys(names, _skip))
+
+HERE = not isinstance(interpreter, types.SimpleNamespace)
+"""Whether LiteRT is installed."""
