@@ -86,6 +86,12 @@ ml_status ml_quantize_floats(const ml_call *c, const ml_integers *p, const ml_in
     return ml_quantize_slices(c, ml_in(c, 0), slices, slice_elements(c, slices), asymmetric, &to);
 }
 
+/* Whether a batch has so many rows, quantized together, that what their zero point adds to each
+ * output is computed once. */
+static bool shares_factor(const ml_integers *p, const ml_integer_rule *rule) {
+    return !rule->by_row && p->rows > FEW_ROWS * p->batches;
+}
+
 /* Whether there are so few rows that they are multiplied at once on the caller's thread, because
  * arranging blocks, parts and workers would take longer than the products: rows of one group, not
  * worth two blocks, and weights without a zero point, so that no row needs its sum. */
@@ -125,9 +131,11 @@ ml_status ml_prepare_integers(const ml_call *c, ml_wish *wish, ml_integers *p,
         return ML_OK;
     }
     wish->worker_bytes = lay_out(p, part_of(p, ml_is_fused(c, rule)), planes).bytes;
-    ml_reserve(wish, ml_input(c, 0)->type == ML_F32
-                         ? ml_quantized_bytes(c, p, rule)
-                         : 2 * p->n * p->groups * (int64_t)sizeof(int32_t));
+    const int64_t column_bytes = p->n * p->groups * (int64_t)sizeof(int32_t);
+    if (ml_input(c, 0)->type != ML_F32) ml_reserve(wish, 2 * column_bytes);
+    else
+        ml_reserve(wish, ml_round_up(ml_quantized_bytes(c, p, rule), 64) +
+                             (shares_factor(p, rule) ? p->batches * column_bytes : 0));
     return ML_OK;
 }
 
@@ -149,6 +157,7 @@ typedef struct integer_args {
     int64_t ranges;
     int64_t weights_bytes; /* of a group */
     const int32_t *bias;
+    int64_t bias_step; /* from batch to batch */
     const int32_t *columns; /* NULL: the weights' sums */
     ml_slices slices;
     factor_kind kind;
@@ -161,6 +170,7 @@ typedef struct part_job {
     const integer_args *args;
     ml_weights_s8 weights;
     ml_byte_rows rows;
+    const int32_t *bias; /* of the batch, or NULL */
     int64_t first; /* the block's first row */
     int64_t count;
     int64_t group;
@@ -172,7 +182,7 @@ static int32_t *factors_of(const part_job *j) {
 }
 static float *scales_of(const part_job *j) { return (float *)(j->scratch + j->args->at.scales); }
 
-/* Finds the factors of the block's rows, and the scales of slices. */
+/* Finds the factors of the block's rows. */
 static void find_factors(const ml_call *c, const part_job *j) {
     const integer_args *a = j->args;
     int32_t *factors = factors_of(j);
@@ -183,11 +193,21 @@ static void find_factors(const ml_call *c, const part_job *j) {
     } else if (a->kind == FACTOR_OF_SLICE) {
         const bool by_row = a->rule->by_row;
         const int64_t slice = by_row ? j->first : j->first / a->batch;
-        for (int64_t r = 0; r < j->count; r++) {
+        for (int64_t r = 0; r < j->count; r++)
             factors[r] = a->slices.factors[slice + (by_row ? r : 0)];
-            scales_of(j)[r] = a->slices.scales[slice + (by_row ? r : 0)];
-        }
     }
+}
+
+/* Finds the scales of the block's rows, of floats that were quantized. */
+static void find_scales(const part_job *j) {
+    const integer_args *a = j->args;
+    float *scales = scales_of(j);
+    if (a->rule->by_row) {
+        memcpy(scales, a->slices.scales + j->first, (size_t)j->count * sizeof *scales);
+        return;
+    }
+    const float scale = a->slices.scales[j->first / a->batch];
+    for (int64_t r = 0; r < j->count; r++) scales[r] = scale;
 }
 
 /* ml_join_planes for the sums of a row: in 32 bits, which wrap, in place; and in 64 bits. */
@@ -210,7 +230,7 @@ static ml_matmul_s8_args part_args(const part_job *j, int64_t row, int64_t colum
     return (ml_matmul_s8_args){
         .n = columns,
         .packed = j->weights.packed + ml_packed_s8(column, j->weights.pieces, j->weights.k),
-        .bias = a->bias ? a->bias + of_group : NULL,
+        .bias = j->bias ? j->bias + of_group : NULL,
         .factors = a->kind == NO_FACTOR ? NULL : factors_of(j) + row,
         .columns = a->columns ? a->columns + of_group : j->weights.sums + column,
         .y_stride = columns,
@@ -279,11 +299,13 @@ static ml_status integer_body(const ml_call *c, int64_t first, int64_t end, int3
         if (block >= a->blocks) batch = block / a->blocks, block = block % a->blocks;
         j.first = batch * a->batch + block * p->block;
         j.count = ml_min_s64(p->block, a->batch - block * p->block);
+        j.bias = a->bias ? a->bias + batch * a->bias_step : NULL;
         for (j.group = 0; j.group < p->groups; j.group++) {
             j.weights = ml_weights_s8_at((const char *)c->packed + j.group * a->weights_bytes, p->n,
                                          p->pieces, a->k);
             a->rule->fill(c, j.first, j.count, (int32_t)j.group, (uint8_t *)j.scratch, &j.rows);
             find_factors(c, &j);
+            if (a->slices.scales) find_scales(&j);
             run_columns(c, &j, column, ml_min_s64(column + a->range, p->n));
         }
     }
@@ -292,13 +314,39 @@ static ml_status integer_body(const ml_call *c, int64_t first, int64_t end, int3
 
 /* The whole ------------------------------------------------------------------------------------ */
 
+/* Outputs' biases, and what a factor adds to them: of sums of weights, less as much of each. */
+static void fold(const ml_call *c, const integer_args *a, int32_t factor, uint32_t less,
+                 int32_t *folded) {
+    const int64_t n = a->product->n;
+    for (int64_t g = 0; g < a->product->groups; g++, folded += n) {
+        const char *packed = (const char *)c->packed + g * a->weights_bytes;
+        const int32_t *sums = ml_weights_s8_at(packed, n, a->product->pieces, a->k).sums;
+        const int32_t *bias = a->bias ? a->bias + g * n : NULL;
+        for (int64_t i = 0; i < n; i++)
+            folded[i] = (int32_t)((bias ? (uint32_t)bias[i] : 0) +
+                                  (uint32_t)factor * ((uint32_t)sums[i] - less));
+    }
+}
+
+/* Floats that were quantized: what the zero point of a batch adds to its sums is their bias. */
+static void center_floats(const ml_call *c, integer_args *a) {
+    const ml_integers *p = a->product;
+    a->slices = ml_quantized_floats(c, p, a->rule);
+    a->kind = shares_factor(p, a->rule) ? NO_FACTOR : FACTOR_OF_SLICE;
+    if (a->kind != NO_FACTOR) return;
+    int32_t *folded = ml_scratch(c, ml_round_up(ml_quantized_bytes(c, p, a->rule), 64));
+    a->bias_step = p->n * p->groups;
+    for (int64_t batch = 0; batch < p->batches; batch++)
+        fold(c, a, a->slices.factors[batch], 0, folded + batch * a->bias_step);
+    a->bias = folded;
+}
+
 /* Subtracts the zero point of bytes times the weights' sums: for few rows as their factor, else
  * once in the bias. */
 static void center(const ml_call *c, integer_args *a) {
     const ml_integers *p = a->product;
     const ml_weighted *w = c->derived;
     const int32_t zero = ml_byte_of_zero(ml_in_tensor(c, 0)->type, w->x_zero);
-    const uint32_t all = (uint32_t)p->k * (uint32_t)w->w_zero;
     const int64_t n = p->n;
     int32_t *folded = c->scratch, *columns = folded + n * p->groups;
     a->bias = ml_in_optional(c, 2);
@@ -308,14 +356,7 @@ static void center(const ml_call *c, integer_args *a) {
         a->factor = -zero;
         return;
     }
-    for (int64_t g = 0; g < p->groups; g++) {
-        const char *packed = (const char *)c->packed + g * a->weights_bytes;
-        const int32_t *sums = ml_weights_s8_at(packed, n, p->pieces, a->k).sums;
-        const int32_t *bias = a->bias ? a->bias + g * n : NULL;
-        for (int64_t i = 0; i < n; i++)
-            folded[g * n + i] = (int32_t)((bias ? (uint32_t)bias[i] : 0) -
-                                          (uint32_t)zero * ((uint32_t)sums[i] - all));
-    }
+    fold(c, a, (int32_t)(0 - (uint32_t)zero), (uint32_t)p->k * (uint32_t)w->w_zero, folded);
     for (int64_t i = 0; w->w_zero && i < n * p->groups; i++) columns[i] = -w->w_zero;
     a->bias = folded;
     a->columns = w->w_zero ? columns : NULL;
@@ -396,12 +437,8 @@ ml_status ml_multiply_integers(const ml_call *c, const ml_integers *p,
     a.range = choose_range(p);
     a.ranges = parts_of(p->n, a.range);
     a.weights_bytes = ml_weights_s8_bytes(p->n, p->pieces, a.k);
-    if (type == ML_F32) {
-        a.slices = ml_quantized_floats(c, p, rule);
-        a.kind = FACTOR_OF_SLICE;
-    } else if (type != ML_S16) {
-        center(c, &a);
-    }
+    if (type == ML_F32) center_floats(c, &a);
+    else if (type != ML_S16) center(c, &a);
     const int64_t items = p->batches * a.blocks * a.ranges;
     const int64_t cost = p->block * ml_row_cost(p->k, ml_min_s64(a.range, p->n)) * p->groups;
     return ml_parallel(c, items, ml_work_grain(items, cost), integer_body, &a);
