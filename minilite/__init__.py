@@ -1,6 +1,5 @@
 """minilite: a lightweight interpreter for .tflite models."""
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 __all__ = [
