@@ -1,11 +1,14 @@
-/* sharing.c -- times short runs of a plan with the other threads and without, and picks the
- * faster. */
+/* sharing.c -- times runs of a plan with the other threads and without, and picks the faster. */
 #include "run/sharing.h"
 
 enum {
     TRIES = 4, /* of each kind; the fastest counts, since other programs disturb */
     AGAIN = 4096, /* runs after which tries are repeated: threads may have moved */
-    LONG_NS = 1000000 /* longer runs gain from any thread, and tries would cost too much */
+    SHORT_NS = 1000000,
+    /* The same of longer runs that are faster alone, because other programs had the other cores:
+     * where these are free, longer runs gain from any thread. */
+    SOON = 256,
+    LONG_NS = 20000000 /* of longer runs tries would cost too much */
 };
 
 /* The first run touches memory and wakes threads, so it is not timed. Then come tries with the
@@ -27,5 +30,6 @@ void ml_sharing_note(ml_sharing *s, int64_t ns) {
         s->alone = false;
         s->turn += TRIES;
     }
-    s->turn = (uint16_t)((s->turn + 1) % AGAIN);
+    const bool soon = s->alone && s->fastest[true] > SHORT_NS;
+    s->turn = (uint16_t)((s->turn + 1) % (soon ? SOON : AGAIN));
 }

@@ -1,8 +1,9 @@
 /* sharing.h -- finds out whether a plan runs faster with the interpreter's other threads.
  *
  * Handing blocks to another thread costs up to some microseconds, depending on the core it is on:
- * across sockets a small model is slower with two threads than with one. So short runs are tried
- * both ways, and the faster way is kept. Results do not depend on it. */
+ * across sockets a small model is slower with two threads than with one. And where another program
+ * has the other core, runs wait for it. So runs are tried both ways, except for the longest, and
+ * the faster way is kept. Results do not depend on it. */
 #ifndef ML_RUN_SHARING_H
 #define ML_RUN_SHARING_H
 

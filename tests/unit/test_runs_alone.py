@@ -1,11 +1,15 @@
-"""With several threads, short runs are tried with the other threads and without; results do not depend on which."""
+"""With several threads, runs are tried with the other threads and without; results do not depend on which."""
 
 from __future__ import annotations
 
+import itertools
 import time
+from collections.abc import Callable
 
 import numpy as np
 from built import custom_chain, floats, ready, relu_chain, resized, run
+
+from minilite import Interpreter
 
 LARGE = 40_000
 """Elements of several blocks."""
@@ -37,13 +41,27 @@ def test_what_was_found_stays_for_the_size() -> None:
     assert interpreter.counters["runs_alone"] == found + (5 if found == 7 else 0)
 
 
+def waiting(seconds: Callable[[], float]) -> Interpreter:
+    """A model whose runs take so long."""
+    return ready(custom_chain("Wait"), num_threads=2, custom_ops={"Wait": lambda _, x: (time.sleep(seconds()), x)[1]})
+
+
 def test_long_runs_are_not_tried_alone() -> None:
-    interpreter = ready(
-        custom_chain("Wait"), num_threads=2, custom_ops={"Wait": lambda _, x: (time.sleep(0.002), x)[1]}
-    )
+    interpreter = waiting(lambda: 0.021)
     for _ in range(12):
         run(interpreter, floats(1, 2, 3, 4))
     assert interpreter.counters["runs_alone"] == 0
+
+
+def test_runs_of_milliseconds_that_are_faster_alone_are_tried_again_soon() -> None:
+    turns = itertools.count()
+    interpreter = waiting(lambda: 0.012 if next(turns) in (1, 2, 3, 4) else 0.0011)
+    alone = []
+    for _ in range(262):
+        run(interpreter, floats(1, 2, 3, 4))
+        alone.append(interpreter.counters["runs_alone"])
+    assert alone[8] == 4
+    assert alone[256:] == [252, 252, 252, 252, 252, 253]
 
 
 def test_one_thread_counts_nothing() -> None:
