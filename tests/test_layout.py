@@ -31,6 +31,7 @@ STAGES: dict[str, int] = {
     "_core": 0,
     "progress": 0,
     "text": 2,
+    "writing": 2,
     "_native": 2,
     "format": 3,
     "ops_shared": 4,
@@ -268,6 +269,8 @@ def test_only_os_includes_headers_of_a_system() -> None:
         ("PIL", "inputs"),
         ("soxr", "inputs"),
         ("rich", "progress"),
+        ("distributed", "batch"),
+        ("pyarrow", "batch"),
     ],
 )
 def test_who_may_use_what(module: str, part: str) -> None:
@@ -277,7 +280,7 @@ def test_who_may_use_what(module: str, part: str) -> None:
 
 def test_runtime_imports_are_declared() -> None:
     allowed = {"minilite", "numpy", "flatbuffers"}
-    allowed |= {"PIL", "soxr", "rich"}  # the extras `images`, `sound`, `terminal`
+    allowed |= {"PIL", "soxr", "rich", "distributed", "pyarrow"}  # those of the extras, from `images` to `parquet`
     import sys
 
     for path in files("minilite/*.py"):

@@ -51,7 +51,7 @@ def _as_column(name: str, column: Any) -> Any:
     if isinstance(column, (str, bytes)) or not hasattr(column, "__len__"):
         message = f"column '{name}' is of type {type(column).__name__}, must be a sequence of rows"
         raise InputError(message)
-    column = column if isinstance(column, (list, tuple)) else np.asarray(column)
+    column = column if isinstance(column, Sequence) else np.asarray(column)
     if isinstance(column, np.ndarray) and column.ndim == 0:
         message = f"column '{name}' is one value, must be a sequence of rows"
         raise InputError(message)

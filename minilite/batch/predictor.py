@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import pathlib
@@ -142,6 +143,11 @@ class Predictor:
             check(self._runner(rewritten=True), n, shapes)
             return True
         return False
+
+    def _pack(self) -> None:
+        """Brings the weights into the layout of the processor, for forks of this process, if the file's shapes run."""
+        with contextlib.suppress(MiniliteError):
+            self._interpreter.clone()._session(self._entry.subgraph.index).allocate()
 
     def _runner(self, *, rewritten: bool = False) -> Runner:
         """That of the calling thread."""

@@ -1,4 +1,4 @@
-"""The minilite command: run, inspect, plan, profile, bench, compare, replay, report, as, completion."""
+"""The minilite command: run, batch, inspect, plan, profile, bench, compare, replay, report, as, completion."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from minilite.cli import bench, compare, completion, inspect, plan, profile, replay, report, run, stand_in
+from minilite.cli import batch, bench, compare, completion, inspect, plan, profile, replay, report, run, stand_in
 from minilite.cli.arguments import UsageError, meant
 from minilite.errors import MiniliteError, UnsupportedOpError
 
-COMMANDS = (run, inspect, plan, profile, bench, compare, replay, report, stand_in, completion)
+COMMANDS = (run, batch, inspect, plan, profile, bench, compare, replay, report, stand_in, completion)
 """The modules of commands. Each has `add_parser(commands)`, which sets the parser's default `execute`: a function of
 the options that may return an exit status."""
 BAD, WRONG, INTERRUPTED = 1, 2, 130

@@ -17,17 +17,23 @@ from minilite.interpreter import Interpreter
 
 if TYPE_CHECKING:
     from minilite.format.about import TensorMetadata
-    from minilite.inputs import Reading
+    from minilite.inputs import Feed, Reading
 
 
 def add_inputs(parser: argparse.ArgumentParser) -> None:
-    """Adds options about inputs."""
+    """Adds inputs, and options about them."""
     parser.add_argument(
         "data", metavar="[NAME=]FILE", nargs="*", default=[],
         help="an input's values: .npy, .npz, an image, .wav, lines of text for strings, or raw bytes; - is the standard input; "
         "inputs not given are random",
     )  # fmt: skip
     parser.add_argument("--input", metavar="[NAME=]FILE", action="append", default=[], help="the same; may be repeated")
+    add_reading(parser)
+    parser.add_argument("--seed", metavar="N", type=arguments.natural, help="of the random inputs (default: 0)")
+
+
+def add_reading(parser: argparse.ArgumentParser) -> None:
+    """Adds options about how images and sound become numbers."""
     parser.add_argument(
         "--mean", metavar="M[,M,M]", type=arguments.numbers,
         help="pixels become (pixel - mean) / std (default: what the model's metadata say, else 0 and 255 for floats; bytes stay as they are)",
@@ -42,7 +48,6 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
         help="samples per second that the model takes; sound of another rate is resampled, by soxr (default: what the model's metadata say, "
         "else any)",
     )  # fmt: skip
-    parser.add_argument("--seed", metavar="N", type=arguments.natural, help="of the random inputs (default: 0)")
 
 
 def one_by_one(interpreter: Interpreter, options: argparse.Namespace) -> list[str]:
@@ -64,20 +69,14 @@ def read_inputs(interpreter: Interpreter, options: argparse.Namespace) -> dict[i
         message = "-: the standard input can only be one input"
         raise UsageError(message)
     shapes = arguments.shapes(interpreter, options.shape)
-    about = _told(interpreter)
+    about = descriptions(interpreter)
     found = {}
     for index, path in given.items():
         if "=" in path and path != "-" and not Path(path).exists():
             message = f"{path}: there is no such file; to name an input: {arguments.inputs_text(interpreter)}"
             raise UsageError(message)
-        feed = Feed.of(interpreter.model.subgraphs[0].tensors[index], about.get(index))
-        feed = feed._replace(
-            shape=shapes.get(index, feed.shape),
-            mean=options.mean,
-            std=options.std,
-            fit=options.fit or "stretch",
-            rate=options.rate,
-        )
+        feed = with_options(Feed.of(interpreter.model.subgraphs[0].tensors[index], about.get(index)), options)
+        feed = feed._replace(shape=shapes.get(index, feed.shape))
         reading = found[index] = load_input(path, feed)
         if index in shapes and shapes[index] != reading.array.shape:
             message = f"{path} is of shape {reading.array.shape}, --shape says {shapes[index]}"
@@ -85,13 +84,18 @@ def read_inputs(interpreter: Interpreter, options: argparse.Namespace) -> dict[i
     return found
 
 
-def _told(interpreter: Interpreter) -> dict[int, TensorMetadata]:
+def with_options(feed: Feed, options: argparse.Namespace) -> Feed:
+    """The feed with what the options say of pixels and sound."""
+    return feed._replace(mean=options.mean, std=options.std, fit=options.fit or "stretch", rate=options.rate)
+
+
+def descriptions(interpreter: Interpreter) -> dict[int, TensorMetadata]:
     """The descriptions of inputs in the metadata, by tensor number; empty if the metadata are broken."""
     try:
-        told = interpreter.model.metadata.inputs
+        found = interpreter.model.metadata.inputs
     except ModelFormatError:
         return {}
-    return dict(zip(interpreter.model.subgraphs[0].inputs, told, strict=False))
+    return dict(zip(interpreter.model.subgraphs[0].inputs, found, strict=False))
 
 
 def _spread(interpreter: Interpreter, values: list[str]) -> list[str]:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import shutil
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -40,25 +38,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(each) for each in value]
     return value
-
-
-def write_whole(path: Path, data: str | bytes) -> None:
-    """Writes a file atomically: readers of `path` see the old file or the new one, also after Ctrl-C.
-
-    Devices and pipes are written to as they are. Raises: OSError.
-    """
-    payload = data.encode("utf-8", "backslashreplace") if isinstance(data, str) else data
-    target = path.resolve()  # a link stays a link
-    if target.exists() and not target.is_file():
-        target.write_bytes(payload)
-        return
-    beside = target.with_name(f".{target.name[:100]}.{os.getpid()}")
-    try:
-        with beside.open("xb") as file:
-            file.write(payload)
-        beside.replace(target)
-    except OSError as error:
-        error.filename = str(path)
-        raise
-    finally:
-        beside.unlink(missing_ok=True)

@@ -14,7 +14,7 @@ import numpy as np
 
 from minilite.cli import arguments, plan_sizes
 from minilite.cli.arguments import UsageError
-from minilite.cli.output import print_json, width, write_whole
+from minilite.cli.output import print_json, width
 from minilite.errors import InputError
 from minilite.format.dtypes import array_type
 from minilite.format.metadata import Metadata
@@ -23,6 +23,7 @@ from minilite.interpreter import Interpreter
 from minilite.progress import progress, working
 from minilite.report import cut, table
 from minilite.text import wrapped
+from minilite.writing import write_whole
 
 if TYPE_CHECKING:  # imported only when planning, so that other commands start faster
     from minilite.engine.model_plan import ModelPlan

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from minilite.cli import arguments
 from minilite.cli.arguments import UsageError
-from minilite.cli.output import print_json, width, write_whole
+from minilite.cli.output import print_json, width
 from minilite.engine import sizes
 from minilite.errors import InputError
 from minilite.interpreter import Interpreter
 from minilite.progress import progress, working
 from minilite.text import count, cut, duration, shape_text, table, wrapped
+from minilite.writing import write_whole
 
 if TYPE_CHECKING:
     from minilite.engine.sizes import Fit, PlannedSize, Shape

@@ -8,11 +8,12 @@ from typing import Any
 
 from minilite.cli import arguments, feeding
 from minilite.cli.arguments import UsageError
-from minilite.cli.output import print_json, width, write_whole
+from minilite.cli.output import print_json, width
 from minilite.interpreter import Interpreter
 from minilite.profiling.profile import profile
 from minilite.progress import progress
 from minilite.text import count, wrapped
+from minilite.writing import write_whole
 
 
 def add_parser(commands: Any) -> None:

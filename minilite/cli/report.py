@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 from minilite.cli import arguments, feeding
 from minilite.cli.arguments import UsageError
 from minilite.cli.compare import runtime
-from minilite.cli.output import print_json, width, write_whole
+from minilite.cli.output import print_json, width
 from minilite.engine import sizes
 from minilite.errors import MiniliteError
 from minilite.interpreter import Interpreter
 from minilite.progress import progress
 from minilite.text import wrapped
+from minilite.writing import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

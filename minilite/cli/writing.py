@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from minilite.cli.arguments import UsageError
-from minilite.errors import InputError
+from minilite.writing import npz_bytes, without_objects, write_whole
 
 if TYPE_CHECKING:
     from minilite.format.model import Array
@@ -39,7 +39,7 @@ def write_outputs(path: Path, outputs: Sequence[Output]) -> list[Path]:
 
     Characters that a file name cannot have become '_'; repeated names get a number."""
     if path.suffix == ".npy":
-        np.save(path, _without_objects(outputs[0].tensor.name, outputs[0].array), allow_pickle=False)
+        np.save(path, without_objects(outputs[0].tensor.name, outputs[0].array), allow_pickle=False)
         return [path]
     arrays: dict[str, Array] = {}
     for output in outputs:
@@ -47,28 +47,11 @@ def write_outputs(path: Path, outputs: Sequence[Output]) -> list[Path]:
         name, number = stem, 1
         while name in arrays:
             name, number = f"{stem}_{number}", number + 1
-        arrays[name] = _without_objects(output.tensor.name, output.array)
+        arrays[name] = without_objects(output.tensor.name, output.array)
     if path.suffix == ".npz":
-        import zipfile  # long to import
-
-        with zipfile.ZipFile(
-            path, "w"
-        ) as archive:  # numpy's savez has arguments of its own, which a tensor may be called like
-            for name, array in arrays.items():
-                with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
-                    np.lib.format.write_array(file, array, allow_pickle=False)
+        write_whole(path, npz_bytes(arrays))
         return [path]
     path.mkdir(parents=True, exist_ok=True)
     for name, array in arrays.items():
         np.save(path / f"{name}.npy", array, allow_pickle=False)
     return [path / f"{name}.npy" for name in arrays]
-
-
-def _without_objects(name: str, array: Array) -> Array:
-    """The array in a form that a .npy file without objects can hold."""
-    if array.dtype != object:
-        return array
-    if any(value.endswith(b"\0") for value in array.ravel()):
-        message = f"output '{name}' has strings that end in a zero byte: a .npy file cannot hold them"
-        raise InputError(message)
-    return array.astype(bytes)

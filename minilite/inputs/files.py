@@ -50,13 +50,16 @@ def load_input(path: str | os.PathLike[str], feed: Feed) -> Reading:
     if not isinstance(feed, Feed):
         message = f"feed is of type {type(feed).__name__}, must be a Feed: Feed.of(model.subgraphs[0].tensors[0])"
         raise InputTypeError(message)
-    data = read_source(path)
-    name = "standard input" if path == STDIN else str(path)
+    return read_input(read_source(path), "standard input" if path == STDIN else str(path), feed)
+
+
+def read_input(data: bytes, name: str, feed: Feed) -> Reading:
+    """The same from a file's bytes; `name` stands for them in messages."""
     if data[4:8] == _MODEL:
         message = f"{name} is a .tflite model, not data for {feed.label()}"
         raise feed.error(message)
     if data.startswith(_NPY):
-        return _fitting(load_array(data, name), name, feed)
+        return fitting(load_array(data, name), name, feed)
     if data.startswith(_ZIP):
         return _of_archive(load_archive(data, name), name, feed)
     if is_image(data):
@@ -69,9 +72,24 @@ def load_input(path: str | os.PathLike[str], feed: Feed) -> Reading:
 
 
 def load_array(data: bytes, name: str) -> Array:
-    """The array of a .npy file. Raises: InputError."""
+    """The array of a .npy file's bytes. Raises: InputError."""
+    return _array_of(io.BytesIO(data), name)
+
+
+def map_array(path: str) -> Array:
+    """The array of a .npy file, of which only what is used is read. Raises: InputError."""
     try:
-        array = np.load(io.BytesIO(data), allow_pickle=False)
+        return _array_of(path, path, mmap_mode="r")
+    except FileNotFoundError:
+        message = f"could not open {path!r}: no such file or directory{why_not_opened(path)}"
+        raise InputError(message) from None
+
+
+def _array_of(source: Any, name: str, **options: Any) -> Array:
+    try:
+        array = np.load(source, allow_pickle=False, **options)
+    except FileNotFoundError:
+        raise
     except (ValueError, EOFError, OSError) as error:
         reason = (
             "of objects" if "pickle" in str(error).lower() else f"that cannot be read: {' '.join(str(error).split())}"
@@ -99,14 +117,14 @@ def load_archive(data: bytes, name: str) -> dict[str, Array]:
 def _of_archive(arrays: dict[str, Array], name: str, feed: Feed) -> Reading:
     """The array with the tensor's name, or the only one."""
     if feed.tensor.name in arrays:
-        return _fitting(arrays[feed.tensor.name], name, feed)
+        return fitting(arrays[feed.tensor.name], name, feed)
     if len(arrays) == 1:
-        return _fitting(next(iter(arrays.values())), name, feed)
+        return fitting(next(iter(arrays.values())), name, feed)
     message = f"{name} has {', '.join(sorted(arrays)[:8])}, and none has the name of {feed.label()}"
     raise feed.error(message)
 
 
-def _fitting(array: Array, name: str, feed: Feed) -> Reading:
+def fitting(array: Array, name: str, feed: Feed) -> Reading:
     """An array converted to the tensor's dtype: floats to floats, integers in range to integers, floats quantized by
     the tensor's scale."""
     wanted = array_type(feed.tensor.type)

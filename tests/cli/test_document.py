@@ -126,6 +126,7 @@ def printed(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str], monkeypa
         special = {
             "run MODEL": "run m.tflite x.npy",
             "run": "run",
+            "batch": "batch m.tflite x.npy --out o.npz",
             "compare": "compare m.tflite --against reference",
             "replay": "replay r.npz m.tflite",
         }
@@ -151,6 +152,7 @@ def test_all_commands_with_json_are_listed() -> None:
     assert set(documented()) == {
         "run MODEL",
         "run",
+        "batch",
         "inspect",
         "inspect --check",
         "plan",

@@ -7,7 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from support.media import npy
 
 import minilite
 
@@ -15,6 +17,7 @@ COMMAND = [sys.executable, "-m", "minilite"]
 DIGITS = Path(minilite.__file__).with_name("data") / "digits.tflite"
 COLUMNS = 60
 CALLS = {
+    "batch": (["MODEL", "x.npy", "--out", "o.csv"], ["MODEL", "x.npy", "--out", "o.txt"], "takes a folder, or a file"),
     "run": (["MODEL"], ["MODEL", "--repeat", "none"], "at least 1, got 'none'"),
     "inspect": (["MODEL"], ["MODEL", "--shape", "1,x"], "'1,x' is not a list of dimensions"),
     "plan": (["MODEL"], ["MODEL", "--strategy", "best"], "no planning strategy 'best'"),
@@ -43,6 +46,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("commands")
     (made / "digits.tflite").write_bytes(DIGITS.read_bytes())
     (made / "broken.tflite").write_bytes(DIGITS.read_bytes()[:4000])
+    (made / "x.npy").write_bytes(npy(np.ones((8, 8, 1), np.float32)))
     interpreter = minilite.Interpreter(str(made / "digits.tflite"))
     with interpreter.recording(made / "r.npz"):
         interpreter.allocate_tensors()

@@ -14,8 +14,9 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
-from minilite.cli import main, output
+from minilite.cli import main
 from minilite.format.builder import ModelBuilder
+from minilite.writing import write_whole
 
 DIGITS = str(Path(__file__).resolve().parents[2] / "minilite" / "data" / "digits.tflite")
 
@@ -216,7 +217,7 @@ def test_files_are_written_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     path.parent.mkdir()
     path.write_text("old")
     link.symlink_to(path)
-    output.write_whole(link, "new")
+    write_whole(link, "new")
     assert (link.is_symlink(), path.read_text()) == (True, "new")
     mode = path.stat().st_mode
     path.unlink()
@@ -228,6 +229,6 @@ def test_files_are_written_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(Path, "replace", fails)
     with pytest.raises(KeyboardInterrupt):
-        output.write_whole(path, b"newer")
+        write_whole(path, b"newer")
     assert [each.name for each in path.parent.iterdir()] == ["a.txt"]
-    output.write_whole(Path(os.devnull), "gone")
+    write_whole(Path(os.devnull), "gone")

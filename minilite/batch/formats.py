@@ -1,0 +1,66 @@
+"""The forms in which predictions are written: .npz, CSV and Parquet; each a function of columns to bytes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from minilite.batch.parquet import parquet_bytes
+from minilite.writing import npz_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from minilite.format.model import Array
+
+
+def _npz(columns: Mapping[str, Array], _: str) -> bytes:
+    """A column is an array. Rows of unequal shape are two: NAME.values, all of them in one dimension, and NAME.shapes.
+    Text is an array of text."""
+    arrays: dict[str, Array] = {}
+    for name, column in columns.items():
+        if column.dtype == object and any(isinstance(value, np.ndarray) for value in column):
+            rows = [np.zeros((0,)) if value is None else value for value in column]
+            arrays[f"{name}.values"] = np.concatenate([row.reshape(-1) for row in rows])
+            rank = max(row.ndim for row in rows)
+            arrays[f"{name}.shapes"] = np.array([(*row.shape, *[1] * (rank - row.ndim)) for row in rows], np.int64)
+        elif column.dtype == object and column.ndim == 1:
+            arrays[name] = np.array(["" if value is None else _text(value) for value in column], str)
+        else:
+            arrays[name] = column
+    return npz_bytes(arrays)
+
+
+def _csv(columns: Mapping[str, Array], _: str) -> bytes:
+    """A line per row; arrays are JSON, and what is missing is empty."""
+    made = io.StringIO()
+    writer = csv.writer(made, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*([_cell(value) for value in column] for column in columns.values()), strict=True))
+    return made.getvalue().encode("utf-8", "backslashreplace")
+
+
+def _text(value: Any) -> str:
+    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, np.ndarray) and value.size != 1:
+        return json.dumps(value.tolist(), default=_text)
+    if isinstance(value, np.ndarray):
+        value = value.reshape(-1)[0]
+    if value is None:
+        return ""
+    return _text(value) if isinstance(value, bytes) else value
+
+
+FORMS: Mapping[str, Callable[[Mapping[str, Array], str], bytes]] = {
+    "npz": _npz,
+    "csv": _csv,
+    "parquet": parquet_bytes,
+}
+"""By name, which is also the suffix of files: the bytes of a file of columns; its path is for messages."""

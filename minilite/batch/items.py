@@ -1,0 +1,193 @@
+"""Items: the rows that files and folders hold, listed before anything is read, then read one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from minilite.batch.parquet import Table
+from minilite.errors import InputError, shortened
+from minilite.inputs import Feed, fitting, load_archive, load_input, map_array, read_input, read_source
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from minilite.format.model import Array
+
+Shape = tuple[int, ...]
+
+
+class Source(NamedTuple):
+    """A file of rows."""
+
+    path: str
+    rows: int | None
+    """None: the file as a whole is one row."""
+
+
+class Item(NamedTuple):
+    """One row."""
+
+    path: str
+    row: int | None
+    """In the file, from 0; None: the file is the row."""
+
+    def __str__(self) -> str:
+        return self.path if self.row is None else f"{self.path}, row {self.row}"
+
+
+class Taken(NamedTuple):
+    """What a model takes of each row."""
+
+    feeds: Mapping[str, Feed]
+    """By input."""
+    constants: Mapping[str, Array]
+    """Inputs that have the same value in each row."""
+    batched: bool
+    """Whether inputs begin with a batch of 1, which rows have not."""
+
+    def rank(self, name: str) -> int:
+        """Dimensions of a row of an input."""
+        return len(self.feeds[name].shape) - self.batched
+
+    def rows_of(self, array: Array, name: str, path: str) -> int:
+        """How many rows an array has for an input. Raises: InputError."""
+        rank = self.rank(name)
+        if array.ndim in (rank, rank + 1):
+            return array.shape[0] if array.ndim == rank + 1 else 1
+        message = f"{path} is of shape {array.shape}, rows of {self.feeds[name].label()} have {rank} dimensions"
+        raise InputError(message)
+
+
+def sources_of(paths: Sequence[str], taken: Taken) -> list[Source]:
+    """The files of folders, in order of their names, and files as given. Raises: InputError."""
+    found = [Source(path, _rows_in(path, taken)) for given in paths for path in _files(given)]
+    alone = next((source.path for source in found if source.rows is None), None)
+    if len(taken.feeds) > 1 and alone is not None:
+        names = ", ".join(f"'{shortened(name)}'" for name in taken.feeds)
+        message = f"{alone}: a file is the value of one input, the model takes {names}: give .npz or Parquet files, or --set inputs that are the same for all rows"
+        raise InputError(message)
+    return found
+
+
+def _files(given: str) -> list[str]:
+    path = Path(given)
+    if not path.is_dir():
+        return [given]
+    below = (each for each in path.rglob("*") if each.is_file())
+    found = sorted(
+        str(each) for each in below if not any(part.startswith(".") for part in each.relative_to(path).parts)
+    )
+    if not found:
+        message = f"{given} has no files"
+        raise InputError(message)
+    return found
+
+
+def _rows_in(path: str, taken: Taken) -> int | None:
+    """Tables are known by their suffix, so that a million images are listed without being opened."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in (".npy", ".npz", ".parquet") or (suffix == ".npy" and len(taken.feeds) > 1):
+        if not Path(path).exists():
+            read_source(path)
+        return None
+    return len(_opened(path, taken, ()))
+
+
+class _Arrays:
+    """The arrays of a .npy or .npz file as columns."""
+
+    def __init__(self, path: str, columns: Mapping[str, Array], taken: Taken) -> None:
+        counts = {name: taken.rows_of(columns[name], name, path) for name in taken.feeds if name in columns}
+        lacking = [name for name in taken.feeds if name not in columns]
+        if lacking:
+            message = f"{path} has no array '{shortened(lacking[0])}': it has {', '.join(columns) or 'none'}"
+            raise InputError(message)
+        if len(set(counts.values())) > 1:
+            message = f"{path} has arrays of unequal length: {counts}"
+            raise InputError(message)
+        self._rows = next(iter(counts.values()), 0)
+        self._columns = {
+            name: array if name not in taken.feeds or array.ndim > taken.rank(name) else array[None]
+            for name, array in columns.items()
+        }
+        self._path = path
+
+    def __len__(self) -> int:
+        return self._rows
+
+    def cell(self, name: str, row: int) -> Any:
+        """A value. Raises: InputError."""
+        if name not in self._columns or len(self._columns[name]) != self._rows:
+            message = f"{self._path} has no column '{shortened(name)}' of {self._rows} rows"
+            raise InputError(message)
+        return self._columns[name][row]
+
+
+def _opened(path: str, taken: Taken, kept: Sequence[str]) -> _Arrays | Table:
+    suffix = Path(path).suffix.lower()
+    if suffix == ".parquet":
+        return Table(path, list(taken.feeds), kept)
+    if suffix == ".npy":
+        return _Arrays(path, {name: map_array(path) for name in taken.feeds}, taken)
+    arrays = load_archive(read_source(path), path)
+    if len(arrays) == 1 == len(taken.feeds):
+        arrays = dict(zip(taken.feeds, arrays.values(), strict=True))
+    return _Arrays(path, arrays, taken)
+
+
+class Reader:
+    """Reads items; a file of rows stays open while rows of it are read."""
+
+    def __init__(self, taken: Taken, kept: Sequence[str], base: str) -> None:
+        """`kept`: columns of tables that are copied to the output. Paths are relative to `base`."""
+        self._taken, self._kept = taken, kept
+        self._base = base if base != str(Path.cwd()) else ""  # messages name files as they were given
+        self._open: tuple[str, _Arrays | Table] | None = None
+
+    def cell(self, item: Item, name: str) -> Any:
+        """A value of a table's column. Raises: InputError."""
+        if item.row is None:
+            message = f"{item.path} is no table, and has no column '{shortened(name)}'"
+            raise InputError(message)
+        if self._open is None or self._open[0] != item.path:
+            self._open = item.path, _opened(str(Path(self._base, item.path)), self._taken, self._kept)
+        return self._open[1].cell(name, item.row)
+
+    def value(self, item: Item, name: str) -> Array:
+        """What a model takes of an item as an input. Raises: InputError."""
+        if name in self._taken.constants:
+            return self._taken.constants[name]
+        feed = self._taken.feeds[name]
+        if item.row is None:
+            return load_input(Path(self._base, item.path), feed).array
+        cell = self.cell(item, name)
+        if isinstance(cell, dict) and "bytes" in cell:  # how data sets of images are often stored
+            cell = cell["bytes"]
+        if isinstance(cell, (bytes, bytearray)) and feed.tensor.type.name != "STRING":
+            return read_input(bytes(cell), str(item), feed).array
+        array = np.asarray(cell, object) if isinstance(cell, (str, bytes)) else np.asarray(cell)
+        return fitting(self._shaped(array, name), str(item), feed).array
+
+    def _shaped(self, array: Array, name: str) -> Array:
+        """Tables often hold an array as one list."""
+        shape = tuple(self._taken.feeds[name].shape)[self._taken.batched :]
+        if array.ndim == 1 != len(shape) and min(shape, default=1) >= 0 and array.size == np.prod(shape, dtype=int):
+            return array.reshape(shape)
+        return array
+
+
+class Column(Sequence[Any]):
+    """An input's values of items, each of which is read when it is asked for."""
+
+    def __init__(self, reader: Reader, items: Sequence[Item], name: str) -> None:
+        self._reader, self._items, self._name = reader, items, name
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __getitem__(self, number: Any) -> Any:
+        return self._reader.value(self._items[number], self._name)

@@ -1,0 +1,241 @@
+"""Job: many items through a model, part by part; each part is a file that is written whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from minilite.batch.columns import objects, stacked
+from minilite.batch.formats import FORMS
+from minilite.batch.items import Column, Item, Reader, Source, Taken
+from minilite.batch.sizing import LARGEST
+from minilite.engine.float_values import floats
+from minilite.errors import InputError, shortened
+from minilite.format.dtypes import array_type
+from minilite.writing import write_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from minilite.batch.predictor import Predictor
+    from minilite.format.model import Array
+
+_ABOUT = "_job.json"
+"""Readers of folders of tables leave out names that begin with an underscore."""
+_MADE = ("file", "row", "error")
+
+
+class Job(NamedTuple):
+    """What is done with each item. It can be pickled, and carries no data."""
+
+    predictor: Predictor
+    """One that skips rows which fail."""
+    taken: Taken
+    form: str
+    """npz, csv or parquet."""
+    kept: Sequence[str]
+    """Columns of tables that are copied to the output."""
+    real: bool
+    """Whether outputs are real numbers where the model's are quantized."""
+    best: int
+    """How many classes are written in place of scores; 0: none."""
+    labels: Mapping[str, Sequence[str]]
+    """By output: the names of its classes."""
+    skips: bool
+    """Whether a row that fails is written with its error; else it ends the job."""
+    base: str
+    """The folder that paths are relative to."""
+
+
+class Part(NamedTuple):
+    """Items whose predictions are one file."""
+
+    path: Path
+    items: Sequence[tuple[Source, int, int]]
+    """Rows from the first, included, to the last, excluded, of a source."""
+
+    def listed(self) -> list[Item]:
+        """One by one."""
+        return [
+            Item(source.path, None if source.rows is None else row)
+            for source, first, last in self.items
+            for row in range(first, last)
+        ]
+
+
+class Done(NamedTuple):
+    """A part that was written."""
+
+    path: Path
+    rows: int
+    failed: int
+
+
+def parts_of(sources: Sequence[Source], out: Path, form: str, size: int | None) -> list[Part]:
+    """Parts of at most `size` rows, in order; None: all rows in one part, which is the file `out`."""
+    parts: list[list[tuple[Source, int, int]]] = [[]]
+    room = total = sum(1 if source.rows is None else source.rows for source in sources)
+    size = room = size or max(total, 1)
+    for source in sources:
+        first, last = 0, 1 if source.rows is None else source.rows
+        while first < last:
+            if room == 0:
+                parts.append([])
+                room = size
+            taken = min(room, last - first)
+            parts[-1].append((source, first, first + taken))
+            first, room = first + taken, room - taken
+    if out.suffix:
+        return [Part(out, parts[0])]
+    return [Part(out / f"part-{number:05d}.{form}", part) for number, part in enumerate(parts)]
+
+
+def begin(out: Path, facts: Mapping[str, Any], sources: Sequence[Source]) -> None:
+    """Makes the folder, with a file that says of what job it is. Raises: InputError if it is of another job;
+    OSError."""
+    digest = hashlib.sha256()
+    for source in sources:
+        digest.update(f"{source.path}\0{source.rows}\n".encode("utf-8", "surrogateescape"))
+    about = {**facts, "files": len(sources), "list": digest.hexdigest()}
+    out.mkdir(parents=True, exist_ok=True)
+    path = out / _ABOUT
+    if not path.exists():
+        if any(out.iterdir()):
+            message = f"{out} has files of something else: give a folder that is new or empty"
+            raise InputError(message)
+        write_whole(path, json.dumps(about, indent=1))
+        return
+    _check_same(out, about, path.read_text())
+    for rest in out.glob(".part-*"):  # of a process that was killed while it wrote
+        rest.unlink(missing_ok=True)
+
+
+def _check_same(out: Path, about: Mapping[str, Any], text: str) -> None:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    before = found if isinstance(found, dict) else {}
+    for name, value in about.items():
+        if before.get(name) != value:
+            what = f"{name}: {before.get(name)!r} there, {value!r} here" if name != "list" else "the files differ"
+            message = f"{out} has parts of another job ({what}): give another folder, or remove it"
+            raise InputError(message)
+
+
+def run_part(job: Job, part: Part) -> Done:
+    """Reads, predicts and writes. Raises: InputError, which names the item; OSError."""
+    items = part.listed()
+    reader = Reader(job.taken, job.kept, job.base)
+    columns: dict[str, list[Array | None]] = {name: [] for name in job.predictor._entry.outputs}
+    kept: dict[str, list[Any]] = {name: [] for name in job.kept}
+    errors: list[str | None] = []
+    for start in range(0, len(items), LARGEST):
+        some = items[start : start + LARGEST]
+        names = job.predictor._entry.inputs
+        found = job.predictor({name: Column(reader, some, name) for name in names})
+        texts = [_named(text, item, at) for at, (text, item) in enumerate(zip(found.pop("error"), some, strict=True))]
+        _stop(job, texts)
+        errors += texts
+        for name, column in found.items():
+            columns[name] += [None if text else row for text, row in zip(texts, column, strict=True)]
+        for name, values in kept.items():
+            values += [_kept(reader, item, name, text) for item, text in zip(some, texts, strict=True)]
+    made = {
+        "file": np.array([item.path for item in items], str),
+        "row": np.array([item.row or 0 for item in items], np.int64),
+        **{name: objects(values) for name, values in kept.items()},
+        **dict(_outputs(job, columns)),
+        **({"error": objects(errors)} if job.skips else {}),
+    }
+    path = Path(job.base, part.path)
+    write_whole(path, FORMS[job.form](made, str(path)))
+    return Done(part.path, len(items), sum(text is not None for text in errors))
+
+
+def _named(text: str | None, item: Item, at: int) -> str | None:
+    """The text of an error, which names the item, and not its place among the rows that were given together."""
+    if text is None:
+        return None
+    text = text.removeprefix(f"row {at}: ").removeprefix(f"row {at} of ")
+    return text if item.path in text else f"{item}: {text}"
+
+
+def _stop(job: Job, texts: Sequence[str | None]) -> None:
+    first = next((text for text in texts if text is not None), None)
+    if first is not None and not job.skips:
+        raise InputError(first)
+
+
+def _kept(reader: Reader, item: Item, name: str, failed: str | None) -> Any:
+    """A value that is copied; None where the row has failed anyway."""
+    try:
+        return reader.cell(item, name)
+    except InputError:
+        if failed is None:
+            raise
+        return None
+
+
+def _outputs(job: Job, columns: Mapping[str, Sequence[Array | None]]) -> Iterator[tuple[str, Array]]:
+    for name, rows in columns.items():
+        tensor = job.predictor._entry.outputs[name]
+        column = stacked(rows, np.empty((0, *tensor.shape[1:]), array_type(tensor.type)))
+        if job.best and column.ndim == 2 and column.shape[1] > 1 and column.dtype.kind in "fiu":
+            yield from _best(name, floats(tensor, column), job.best, job.labels.get(name, ()))
+        else:
+            yield name, floats(tensor, column) if job.real and column.dtype.kind in "iu" else column
+
+
+def _best(name: str, scores: Array, best: int, labels: Sequence[str]) -> Iterator[tuple[str, Array]]:
+    """The best classes of each row, by name where they have one, and their scores."""
+    order = np.argsort(-scores, axis=1, kind="stable")[:, :best]
+    if len(labels) == scores.shape[1]:
+        classes = np.array(labels, str)[order]
+    else:
+        classes = order
+    found = np.take_along_axis(scores, order, axis=1)
+    yield f"{name}.class", classes[:, 0] if best == 1 else classes
+    yield f"{name}.score", found[:, 0] if best == 1 else found
+
+
+def waiting(parts: Sequence[Part]) -> list[Part]:
+    """Those that are not there yet."""
+    return [part for part in parts if not part.path.exists()]
+
+
+def facts_of(job: Job, model: str, size: int | None) -> dict[str, Any]:
+    """What another job has to be equal in, to go on with this one's parts."""
+    feeds = {n: [list(feed.shape), feed.mean, feed.std, feed.fit, feed.rate] for n, feed in job.taken.feeds.items()}
+    facts = {
+        "model": model,
+        "form": job.form,
+        "rows of a part": size,
+        "signature": job.predictor._signature,
+        "inputs": feeds,
+        "inputs set for all rows": {n: _digest(array.tobytes()) for n, array in job.taken.constants.items()},
+        "columns kept": list(job.kept),
+        "real numbers": job.real,
+        "best classes": job.best,
+        "labels": {name: _digest("\n".join(texts).encode()) for name, texts in job.labels.items()},
+        "errors": "skip" if job.skips else "raise",
+    }
+    return dict(json.loads(json.dumps(facts)))
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def check_names(job: Job) -> None:
+    """Refuses columns that would have one name. Raises: InputError."""
+    outputs = list(job.predictor._entry.outputs)
+    taken = [*(_MADE if job.skips else _MADE[:2]), *outputs, *job.kept]
+    twice = [name for name in taken if taken.count(name) > 1]
+    if twice:
+        message = f"two columns would be called '{shortened(twice[0])}': file, row, error, outputs and kept columns"
+        raise InputError(message)

@@ -1,0 +1,102 @@
+"""Parquet: rows of a file, read by groups, and columns written; by pyarrow, imported when a table is used."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any
+
+from minilite.errors import InputError, shortened
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from minilite.format.model import Array
+
+
+def _pyarrow(path: str) -> Any:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        message = f"{path}: Parquet needs pyarrow, which is not installed: pip install pyarrow"
+        raise InputError(message) from None
+    return pyarrow
+
+
+class Table:
+    """The rows of a Parquet file. One group of rows is in memory at a time."""
+
+    def __init__(self, path: str, inputs: Sequence[str], kept: Sequence[str]) -> None:
+        """Raises: InputError if it cannot be read, or lacks a column."""
+        arrow = _pyarrow(path)
+        try:
+            self._file = arrow.parquet.ParquetFile(path)
+        except FileNotFoundError:
+            message = f"could not open {path!r}: no such file or directory"
+            raise InputError(message) from None
+        except (OSError, arrow.ArrowException) as error:
+            message = f"{path} is a Parquet file that cannot be read: {' '.join(str(error).split())}"
+            raise InputError(message) from None
+        names = self._file.schema_arrow.names
+        self._names = {name: name for name in (*inputs, *kept)}
+        if len(inputs) == 1 == len(names):
+            self._names[inputs[0]] = names[0]
+        lacking = [name for name in self._names.values() if name not in names]
+        if lacking:
+            message = f"{path} has no column '{shortened(lacking[0])}': it has {', '.join(map(shortened, names[:8]))}"
+            raise InputError(message)
+        self._numbers = arrow.types.is_primitive
+        self._path, self._errors = path, (OSError, arrow.ArrowException)
+        self._starts = [0]
+        for group in range(self._file.metadata.num_row_groups):
+            self._starts.append(self._starts[-1] + self._file.metadata.row_group(group).num_rows)
+        self._group = -1
+        self._columns: dict[str, Any] = {}
+
+    def __len__(self) -> int:
+        return self._starts[-1]
+
+    def cell(self, name: str, row: int) -> Any:
+        """A value. Raises: InputError."""
+        group = next(g for g, start in enumerate(self._starts[1:]) if row < start)
+        if group != self._group:
+            try:
+                table = self._file.read_row_group(group, columns=sorted(set(self._names.values())))
+            except self._errors as error:
+                message = f"{self._path}, row group {group}, cannot be read: {' '.join(str(error).split())}"
+                raise InputError(message) from None
+            self._group, self._columns = group, {column: table[column] for column in table.column_names}
+        found = self._columns[self._names[name]][row - self._starts[group]]
+        values = getattr(found, "values", None)  # of a list; one of numbers need not become Python objects
+        if values is not None and self._numbers(values.type):
+            return values.to_numpy(zero_copy_only=False)
+        return found.as_py()
+
+
+def parquet_bytes(columns: Mapping[str, Array], path: str) -> bytes:
+    """The bytes of a Parquet file; arrays become lists. Raises: InputError."""
+    arrow = _pyarrow(path)
+    made = io.BytesIO()
+    table = arrow.table({name: _cells(arrow, array) for name, array in columns.items()})
+    arrow.parquet.write_table(table, made)
+    return made.getvalue()
+
+
+def _cells(arrow: Any, column: Array) -> Any:
+    if column.dtype == object:
+        return arrow.array([_plain(value) for value in column])
+    if column.ndim == 1:
+        return arrow.array(column)
+    made = arrow.array(column.reshape(-1))
+    for size in column.shape[:0:-1]:
+        made = arrow.FixedSizeListArray.from_arrays(made, size)
+    return made
+
+
+def _plain(value: Any) -> Any:
+    """A cell of objects in a form that pyarrow knows: text for the bytes of strings, lists for arrays."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace")
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    return [_plain(each) for each in value] if isinstance(value, list) else value

@@ -1,0 +1,244 @@
+"""minilite batch: a model on many files, or on the rows of tables; predictions are written part by part."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from minilite.cli import arguments, feeding
+from minilite.cli.arguments import UsageError
+from minilite.cli.output import print_json, width
+from minilite.errors import ModelFormatError
+from minilite.progress import progress, working
+from minilite.text import count, wrapped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from minilite.batch.items import Taken
+    from minilite.batch.job import Done, Job, Part
+    from minilite.batch.predictor import Predictor
+
+_ROWS = 1000
+_FORMS = ("npz", "csv", "parquet")
+
+
+def add_parser(commands: Any) -> None:
+    """Adds the command's arguments."""
+    parser = commands.add_parser(
+        "batch",
+        help="run a model on many files, and write the predictions",
+        description="Run a model on many files, or on the rows of tables. Predictions are written part by part, each whole or not at all; "
+        "parts that are there already are skipped, so the same command goes on where one was stopped.",
+    )
+    parser.add_argument("model", metavar="MODEL", help="a .tflite file")
+    parser.add_argument(
+        "data",
+        metavar="INPUTS",
+        nargs="+",
+        help="folders and files: images, .wav, text or raw bytes, one row each; .npy, .npz and .parquet, whose rows are "
+        "rows of the model's inputs",
+    )
+    parser.add_argument(
+        "--out",
+        metavar="OUT",
+        type=Path,
+        required=True,
+        help="a folder for parts; or a .csv, .npz or .parquet file, which is one part",
+    )
+    parser.add_argument(
+        "--format", choices=_FORMS, help="of the parts in a folder (default: npz); parquet needs pyarrow"
+    )
+    parser.add_argument(
+        "--part", metavar="ROWS", type=arguments.positive, help=f"rows of a part in a folder (default: {_ROWS})"
+    )
+    _add_columns(parser)
+    parser.add_argument(
+        "--on-error", choices=("raise", "skip"), default="raise",
+        help="a row that fails ends the job (raise), or is written with its error (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--batch",
+        metavar="N",
+        type=_batch,
+        default="auto",
+        help="rows that run together (default: as many as is faster)",
+    )
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument(
+        "--workers", metavar="W", type=arguments.positive, default=1, help="processes of this machine (default: 1)"
+    )
+    where.add_argument("--scheduler", metavar="ADDRESS", help="a Dask scheduler, such as tcp://host:8786")
+    arguments.add_threads(parser)
+    arguments.add_json(parser)
+    parser.set_defaults(execute=execute)
+
+
+def _add_columns(parser: argparse.ArgumentParser) -> None:
+    """Options about what is read and written of a row."""
+    parser.add_argument(
+        "--set", metavar="NAME=FILE", action="append", default=[], help="an input that is the same for all rows; may be repeated"
+    )  # fmt: skip
+    parser.add_argument(
+        "--keep", metavar="NAME", action="append", default=[], help="copy a column of the tables; may be repeated"
+    )
+    arguments.add_shape(parser)
+    feeding.add_reading(parser)
+    parser.add_argument("--signature", metavar="KEY", help="a signature of the model (default: the only one)")
+    parser.add_argument(
+        "--top", metavar="N", type=arguments.positive, default=0, help="write the N best classes in place of scores"
+    )
+    parser.add_argument(
+        "--real", action="store_true", help="real numbers in place of the integers of quantized outputs"
+    )
+
+
+def _batch(text: str) -> int | str:
+    return text if text == "auto" else arguments.positive(text)
+
+
+def execute(options: argparse.Namespace) -> None:
+    """Runs what is not there yet. Raises: UsageError, InputError, OSError."""
+    from minilite.batch import job as jobs
+    from minilite.batch.items import sources_of
+    from minilite.recording.recorder import model_hash
+
+    form = _form(options)
+    job = _job(options, form)
+    jobs.check_names(job)
+    with working("listing the inputs"):
+        sources = sources_of(options.data, job.taken)
+    if options.out.suffix:
+        parts = jobs.parts_of(sources, options.out, form, None)
+    else:
+        size = options.part or _ROWS
+        parts = jobs.parts_of(sources, options.out, form, size)
+        jobs.begin(options.out, jobs.facts_of(job, model_hash(job.predictor._interpreter.model)[0], size), sources)
+    begun = time.perf_counter()
+    waiting = jobs.waiting(parts)
+    done = list(progress(_running(options, job, waiting), "part", len(waiting))) if waiting else []
+    _tell(options, parts, done, time.perf_counter() - begun)
+
+
+def _form(options: argparse.Namespace) -> str:
+    """The form of the output. Raises: UsageError."""
+    suffix = options.out.suffix.lower().removeprefix(".")
+    if not suffix:
+        return str(options.format or "npz")
+    if suffix not in _FORMS:
+        message = f"--out {options.out}: takes a folder, or a file that ends in .csv, .npz or .parquet"
+        raise UsageError(message)
+    if options.part is not None or options.format not in (None, suffix):
+        given = "--part" if options.part is not None else "--format"
+        message = f"{given} goes with a folder: --out {options.out} is one file"
+        raise UsageError(message)
+    if options.out.is_dir() or not options.out.parent.is_dir():
+        wrong = "is a folder" if options.out.is_dir() else f"there is no folder {str(options.out.parent)!r}"
+        message = f"--out {options.out}: {wrong}"
+        raise UsageError(message)
+    return str(suffix)
+
+
+def _job(options: argparse.Namespace, form: str) -> Job:
+    from minilite.batch.job import Job
+    from minilite.batch.predictor import Predictor
+
+    predictor = Predictor(
+        options.model,
+        options.signature,
+        options.batch,
+        num_threads=options.threads or 1,
+        on_error="skip",
+    )
+    return Job(
+        predictor=predictor,
+        taken=_taken(options, predictor),
+        form=form,
+        kept=options.keep,
+        real=options.real,
+        best=options.top,
+        labels=_labels(predictor) if options.top else {},
+        skips=options.on_error == "skip",
+        base=str(Path.cwd()),
+    )
+
+
+def _taken(options: argparse.Namespace, predictor: Predictor) -> Taken:
+    """How inputs are read from files. Raises: UsageError, InputError."""
+    from minilite.batch.items import Taken
+    from minilite.inputs import Feed, load_input
+
+    about = feeding.descriptions(predictor._interpreter)
+    shapes = arguments.shapes(predictor._interpreter, options.shape)
+    inputs = predictor._entry.inputs
+    feeds = {}
+    for name, tensor in inputs.items():
+        feed = feeding.with_options(Feed.of(tensor, about.get(tensor.index)), options)
+        feeds[name] = feed._replace(shape=shapes.get(tensor.index, feed.shape))
+    constants = {}
+    for text in options.set:
+        fitting = [name for name in inputs if text.startswith(f"{name}=")]
+        if not fitting:
+            message = f"--set {text}: takes NAME=FILE, the model's inputs are {', '.join(inputs)}"
+            raise UsageError(message)
+        name = max(fitting, key=len)
+        constants[name] = load_input(text[len(name) + 1 :], feeds.pop(name)).array
+    if not feeds:
+        message = f"--set names all inputs of the model: {', '.join(inputs)}"
+        raise UsageError(message)
+    return Taken(feeds, constants, predictor._batched)
+
+
+def _labels(predictor: Predictor) -> Mapping[str, Sequence[str]]:
+    """By output: the classes' names in the model's metadata."""
+    from minilite.report.results import labels_of
+
+    model, entry = predictor._interpreter.model, predictor._entry
+    try:
+        found = dict(
+            zip(model.subgraphs[0].outputs, labels_of(model.metadata, len(model.subgraphs[0].outputs)), strict=True)
+        )
+    except ModelFormatError:
+        return {}
+    named = {name: found[tensor.index].texts for name, tensor in entry.outputs.items() if tensor.index in found}
+    return {name: texts for name, texts in named.items() if texts}
+
+
+def _running(options: argparse.Namespace, job: Job, parts: Sequence[Part]) -> Iterator[Done]:
+    from minilite.batch import running
+
+    if options.scheduler is not None:
+        import logging  # long to import
+
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what goes wrong is said in one line
+        return running.run_on_dask(job, parts, options.scheduler)
+    if options.workers > 1:
+        return running.run_in_processes(job, parts, options.workers)
+    return running.run_here(job, parts)
+
+
+def _tell(options: argparse.Namespace, parts: Sequence[Part], done: Sequence[Done], seconds: float) -> None:
+    rows, failed = sum(each.rows for each in done), sum(each.failed for each in done)
+    if options.json:
+        facts = {
+            "model": options.model,
+            "out": str(options.out),
+            "parts": [str(part.path) for part in parts],
+            "written": sorted(str(each.path) for each in done),
+            "rows": rows,
+            "failed": failed,
+            "seconds": seconds,
+        }
+        print_json(facts)
+        return
+    there = len(parts) - len(done)
+    text = f"wrote {count(rows, 'row')} in {count(len(done), 'part')} to {options.out}: {seconds:.3g} s"
+    if rows and seconds:
+        text += f", {rows / seconds:.3g} rows/s"
+    if there:
+        text += f"; {count(there, 'part')} {'was' if there == 1 else 'were'} there already"
+    if failed:
+        text += f"; {count(failed, 'row')} failed, their column 'error' says why"
+    print(wrapped(text, width()))

@@ -1,0 +1,57 @@
+"""Writes files whole: readers of a path see the old file or the new one, never a part of it."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from minilite.errors import InputError
+
+
+def write_whole(path: Path, data: str | bytes) -> None:
+    """Writes a file atomically: readers of `path` see the old file or the new one, also after Ctrl-C.
+
+    Devices and pipes are written to as they are. Raises: OSError.
+    """
+    payload = data.encode("utf-8", "backslashreplace") if isinstance(data, str) else data
+    target = path.resolve()  # a link stays a link
+    if target.exists() and not target.is_file():
+        target.write_bytes(payload)
+        return
+    beside = target.with_name(f".{target.name[:100]}.{os.getpid()}")
+    try:
+        with beside.open("xb") as file:
+            file.write(payload)
+        beside.replace(target)
+    except OSError as error:
+        error.filename = str(path)
+        raise
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def npz_bytes(arrays: Mapping[str, Any]) -> bytes:
+    """The bytes of a .npz file. Raises: InputError for strings that it cannot hold."""
+    import zipfile  # long to import
+
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:  # savez has arguments of its own, which an array may be called like
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+                np.lib.format.write_array(file, without_objects(name, array), allow_pickle=False)
+    return made.getvalue()
+
+
+def without_objects(name: str, array: Any) -> Any:
+    """The array in a form that a .npy file without objects can hold. Raises: InputError."""
+    if array.dtype != object:
+        return array
+    if any(value.endswith(b"\0") for value in array.ravel()):
+        message = f"output '{name}' has strings that end in a zero byte: a .npy file cannot hold them"
+        raise InputError(message)
+    return array.astype(bytes)

@@ -1,0 +1,337 @@
+"""`minilite batch`: parts of predictions, each whole or not there, which equal single runs; going on; bad input."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import pathlib
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from built import Array, relu_chain
+
+from minilite import Interpreter
+from minilite.batch import running
+from minilite.cli import main
+from minilite.format.builder import ModelBuilder
+
+DIGITS = str(pathlib.Path(__file__).resolve().parents[2] / "minilite" / "data" / "digits.tflite")
+
+
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines are not wrapped."""
+    monkeypatch.setenv("COLUMNS", "1000")
+
+
+def pictures(folder: pathlib.Path, count: int = 7) -> list[Array]:
+    """Rows of three sizes, each in a file of its own."""
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    found = [rng.random((8 + number % 3, 8, 1), np.float32) for number in range(count)]
+    for number, each in enumerate(found):
+        np.save(folder / f"p{number}.npy", each)
+    (folder / ".hidden").write_text("not read")
+    return found
+
+
+def single(array: Array) -> Array:
+    found: Array = Interpreter(DIGITS).run(array[None])["probabilities"][0]
+    return found
+
+
+def command(capsys: pytest.CaptureFixture[str], *arguments: Any) -> tuple[int, str]:
+    """The exit status, and what was printed."""
+    status = main(["batch", *map(str, arguments)])
+    printed = capsys.readouterr()
+    return status, printed.err if status else printed.out
+
+
+def loaded(folder: pathlib.Path) -> dict[str, Array]:
+    """The columns of all parts."""
+    parts = [np.load(path) for path in sorted(folder.glob("part-*.npz"))]
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def test_parts_have_what_single_runs_give(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = pictures(tmp_path / "in")
+    more = np.random.default_rng(1).random((5, 8, 8, 1), np.float32)
+    np.save(tmp_path / "rows.npy", more)
+    status, out = command(
+        capsys, DIGITS, tmp_path / "in", tmp_path / "rows.npy", "--out", tmp_path / "out", "--part", 5, "--batch", 1
+    )
+    assert status == 0
+    assert out.startswith("wrote 12 rows in 3 parts to ")
+    found = loaded(tmp_path / "out")
+    assert (
+        found["file"].tolist()
+        == [str(tmp_path / "in" / f"p{n}.npy") for n in range(7)] + [str(tmp_path / "rows.npy")] * 5
+    )
+    assert found["row"].tolist() == [0] * 7 + list(range(5))
+    assert np.array_equal(found["probabilities"], [single(row) for row in [*rows, *more]])
+
+
+def test_broken_job_goes_on(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pictures(tmp_path / "in")
+    arguments = (DIGITS, tmp_path / "in", "--out", tmp_path / "out", "--part", 3, "--json")
+    facts = json.loads(command(capsys, *arguments)[1])
+    assert (facts["rows"], facts["failed"], facts["written"]) == (7, 0, facts["parts"])
+    before = {path.name: (path.read_bytes(), path.stat().st_ino) for path in (tmp_path / "out").iterdir()}
+    (tmp_path / "out" / "part-00001.npz").unlink()
+    (tmp_path / "out" / ".part-00001.npz.7").write_bytes(b"of a process that was killed")
+    again = json.loads(command(capsys, *arguments)[1])
+    assert [pathlib.Path(path).name for path in again["written"]] == ["part-00001.npz"]
+    after = {path.name: (path.read_bytes(), path.stat().st_ino) for path in (tmp_path / "out").iterdir()}
+    assert after.keys() == before.keys()
+    assert [name for name in before if after[name][1] != before[name][1]] in (["part-00001.npz"], [])
+    assert all(after[name][0] == before[name][0] for name in before)
+
+
+def test_folder_of_another_job_is_refused(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pictures(tmp_path / "in")
+    start = (DIGITS, tmp_path / "in", "--out", tmp_path / "out")
+    assert command(capsys, *start)[0] == 0
+    for more, words in (
+        (["--part", 3], "rows of a part: 1000 there, 3 here"),
+        (["--top", 1], "best classes: 0 there, 1 here"),
+        ([tmp_path / "in" / "p0.npy"], "files: 7 there, 8 here"),
+    ):
+        status, printed = command(capsys, *start, *more)
+        assert (status, printed.count("\n")) == (1, 1)
+        assert words in printed
+    (tmp_path / "in" / "p0.npy").rename(tmp_path / "in" / "p00.npy")
+    assert "the files differ" in command(capsys, *start)[1]
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "letter.txt").write_text("")
+    assert "has files of something else" in command(capsys, *start[:2], "--out", tmp_path / "other")[1]
+
+
+def test_file_that_vanishes_between_two_parts(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pictures(tmp_path / "in")
+    plain = running.run_here
+    gone = tmp_path / "in" / "p5.npy"
+
+    def vanishing(job: Any, parts: Any) -> Any:
+        for number, done in enumerate(plain(job, parts)):
+            yield done
+            if number == 0:
+                gone.unlink()
+
+    monkeypatch.setattr(running, "run_here", vanishing)
+    status, printed = command(capsys, DIGITS, tmp_path / "in", "--out", tmp_path / "out", "--part", 3)
+    assert status == 1
+    assert printed.startswith(f"minilite: could not open '{gone}': no such file or directory")
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["_job.json", "part-00000.npz"]
+    monkeypatch.setattr(running, "run_here", plain)
+    np.save(gone, np.ones((8, 8, 1), np.float32))
+    assert (
+        "1 part was there already"
+        in command(capsys, DIGITS, tmp_path / "in", "--out", tmp_path / "out", "--part", 3)[1]
+    )
+
+
+def test_bad_rows_are_named_or_skipped(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = pictures(tmp_path / "in")
+    np.save(tmp_path / "in" / "p2.npy", np.zeros((8, 8, 3), np.float32))
+    np.save(tmp_path / "in" / "p4.npy", np.zeros((8, 8, 1), complex))
+    out = tmp_path / "out.csv"
+    status, printed = command(capsys, DIGITS, tmp_path / "in", "--out", out)
+    assert (status, printed.count("\n"), out.exists()) == (1, 1, False)
+    assert str(tmp_path / "in" / "p2.npy") in printed
+    status, printed = command(capsys, DIGITS, tmp_path / "in", "--out", out, "--on-error", "skip", "--batch", 1)
+    assert status == 0
+    assert "2 rows failed" in printed
+    found = list(csv.DictReader(io.StringIO(out.read_text())))
+    assert [bool(row["error"]) for row in found] == [False, False, True, False, True, False, False]
+    assert "p4.npy, row 0 is of complex128" in found[4]["error"]
+    assert np.array_equal(np.float32(json.loads(found[6]["probabilities"])), single(rows[6]))
+    assert command(capsys, DIGITS, tmp_path / "in", "--out", out)[1].endswith("1 part was there already\n")
+
+
+def test_best_classes(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = pictures(tmp_path / "in")
+    for best in (1, 3):
+        assert command(capsys, DIGITS, tmp_path / "in", "--out", tmp_path / f"{best}.npz", "--top", best)[0] == 0
+        found = np.load(tmp_path / f"{best}.npz")
+        wanted = np.array([np.argsort(-single(row), kind="stable")[:best] for row in rows])
+        assert np.array_equal(found["probabilities.class"].reshape(7, best), wanted)
+        assert found["probabilities.score"].shape == ((7,) if best == 1 else (7, best))
+
+
+def two_inputs(path: pathlib.Path) -> str:
+    """a, of 2 floats, plus b, of one."""
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    a, b = graph.input("a", (1, 2)), graph.input("b", (1, 1))
+    graph.output(graph.node("ADD", [a, b], out=("sum", (1, 2))))
+    path.write_bytes(builder.build())
+    return str(path)
+
+
+def test_columns_of_tables(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = two_inputs(tmp_path / "m.tflite")
+    columns = {"a": np.arange(6.0).reshape(3, 2), "b": np.ones((3, 1)), "id": np.array([7, 8, 9])}
+    np.savez(tmp_path / "t.npz", **columns)
+    assert command(capsys, model, tmp_path / "t.npz", "--out", tmp_path / "o.npz", "--keep", "id")[0] == 0
+    found = np.load(tmp_path / "o.npz")
+    assert np.array_equal(found["sum"], columns["a"] + 1)
+    assert found["id"].tolist() == ["7", "8", "9"]
+    np.save(tmp_path / "b.npy", np.full((1, 1), 5, np.float32))
+    np.save(tmp_path / "a.npy", columns["a"])
+    given = (model, tmp_path / "a.npy", "--set", f"b={tmp_path / 'b.npy'}", "--out", tmp_path / "set.npz")
+    assert command(capsys, *given)[0] == 0
+    assert np.array_equal(np.load(tmp_path / "set.npz")["sum"], columns["a"] + 5)
+    for arguments, words in (
+        ([tmp_path / "a.npy"], "a file is the value of one input"),
+        ([tmp_path / "t.npz", "--keep", "name"], "has no column 'name' of 3 rows"),
+        ([tmp_path / "t.npz", "--keep", "file"], "two columns would be called 'file'"),
+        ([tmp_path / "t.npz", "--set", "c=1"], "the model's inputs are a, b"),
+        ([model], "a file is the value of one input, the model takes 'a', 'b'"),
+    ):
+        status, printed = command(capsys, model, *arguments, "--out", tmp_path / "no.npz")
+        assert (status != 0, printed.count("\n"), (tmp_path / "no.npz").exists()) == (True, 1, False), printed
+        assert words in printed
+
+
+def test_rows_of_unequal_shape(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Outputs whose shapes differ from row to row, in each form."""
+    (tmp_path / "m.tflite").write_bytes(relu_chain())
+    (tmp_path / "in").mkdir()
+    for length in (3, 0, 2):
+        np.save(tmp_path / "in" / f"{length}.npy", np.arange(length, dtype=np.float32))
+    for form in ("npz", "csv"):
+        assert command(capsys, tmp_path / "m.tflite", tmp_path / "in", "--out", tmp_path / f"o.{form}")[0] == 0
+    found = np.load(tmp_path / "o.npz")
+    assert found["y2.values"].tolist() == [0, 1, 0, 1, 2]
+    assert found["y2.shapes"].tolist() == [[0], [2], [3]]
+    lines = list(csv.DictReader(io.StringIO((tmp_path / "o.csv").read_text())))
+    assert [json.loads(line["y2"]) for line in lines] == [[], [0, 1], [0, 1, 2]]
+
+
+def test_parquet(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    images = np.random.default_rng(0).random((50, 64), np.float32)
+    table = pyarrow.table({"image": list(images), "id": list(range(50))})
+    parquet.write_table(table, tmp_path / "in.parquet", row_group_size=7)
+    model = str(tmp_path / "m.tflite")
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    graph.output(graph.node("RELU", [graph.input("image", (1, 8, 8))], out=("y", (1, 8, 8))))
+    pathlib.Path(model).write_bytes(builder.build())
+    given = (model, tmp_path / "in.parquet", "--keep", "id", "--part", 20, "--format", "parquet")
+    assert command(capsys, *given, "--out", tmp_path / "out")[0] == 0
+    found = parquet.read_table(tmp_path / "out")
+    assert found.column_names == ["file", "row", "id", "y"]
+    assert found["row"].to_pylist() == found["id"].to_pylist() == list(range(50))
+    assert np.array_equal(np.array(found["y"].to_pylist(), np.float32), images.reshape(50, 8, 8))
+
+
+def test_parquet_without_pyarrow(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    pictures(tmp_path / "in")
+    status, printed = command(capsys, DIGITS, tmp_path / "in", "--out", tmp_path / "o.parquet")
+    assert (status, printed.count("\n")) == (1, 1)
+    assert "Parquet needs pyarrow, which is not installed: pip install pyarrow" in printed
+
+
+WORKERS = """
+import os, signal, sys
+import numpy as np
+from minilite.batch import job as jobs, running
+from minilite.batch.items import Taken, sources_of
+from minilite.batch.predictor import Predictor
+from minilite.inputs import Feed
+from pathlib import Path
+
+def fatal(node, x):
+    if x[0, 0] < 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return x
+
+model, rows, out = map(Path, sys.argv[1:])
+predictor = Predictor(model, batch=1, on_error="skip", custom_ops={"Fatal": fatal})
+taken = Taken({"x": Feed.of(predictor._entry.inputs["x"])}, {}, True)
+job = jobs.Job(predictor, taken, "npz", [], False, 0, {}, False, os.getcwd())
+parts = jobs.parts_of(sources_of([str(rows)], taken), out, "npz", 4)
+out.mkdir()
+try:
+    print(sum(done.rows for done in running.run_in_processes(job, parts, 2)))
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+"""A job in two processes, one of which is killed by a row that is negative."""
+
+
+def test_workers_that_are_killed(tmp_path: pathlib.Path) -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    graph.output(graph.node("Fatal", [graph.input("x", (1, 2))], out=("y", (1, 2)), custom=True))
+    (tmp_path / "m.tflite").write_bytes(builder.build())
+    rows = np.arange(80, dtype=np.float32).reshape(40, 2)
+    for name, values in (("good", rows), ("bad", np.concatenate([rows, -1 - rows]))):
+        np.save(tmp_path / f"{name}.npy", values)
+        told = [tmp_path / "m.tflite", tmp_path / f"{name}.npy", tmp_path / name]
+        done = subprocess.run(
+            [sys.executable, "-c", WORKERS, *map(str, told)], check=True, capture_output=True, text=True, timeout=60
+        )
+        if name == "good":
+            assert (done.stdout, done.stderr) == ("40\n", "")
+            assert np.array_equal(loaded(tmp_path / "good")["y"].reshape(-1, 2), rows)
+        else:
+            assert done.stdout.startswith("KernelError a worker process was killed")
+            found = sorted((tmp_path / "bad").glob("part-*.npz"))
+            assert all(
+                np.array_equal(np.load(path)["y"].reshape(-1, 2), rows[int(path.stem[5:]) * 4 :][:4]) for path in found
+            )
+
+
+def test_disk_that_is_full(tmp_path: pathlib.Path) -> None:
+    """Files may have 5000 bytes: the part that is larger is not there, and those before it are whole."""
+    np.save(tmp_path / "rows.npy", np.zeros((20, 8, 8, 1), np.float32))
+    np.save(tmp_path / "wide.npy", np.zeros((200, 8, 8, 1), np.float32))
+    code = "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (5000, resource.RLIM_INFINITY)); from minilite.cli import main; sys.exit(main())"
+    given = [DIGITS, "rows.npy", "wide.npy", "--out", "out", "--part", "110"]
+    done = subprocess.run(
+        [sys.executable, "-c", code, "batch", *given],
+        cwd=tmp_path,
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
+    assert "out/part-00000.npz': file too large" in done.stderr
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["_job.json"]
+    done = subprocess.run(
+        [sys.executable, "-c", code, "batch", *given[:2], "--out", "small", "--workers", "2", "--part", "10"],
+        cwd=tmp_path, check=False, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(list((tmp_path / "small").glob("part-*"))) == 2
+
+
+def test_wrong_calls(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pictures(tmp_path / "in")
+    (tmp_path / "empty").mkdir()
+    for arguments, status, words in (
+        ([DIGITS, tmp_path / "in", "--out", "x.foo"], 2, "takes a folder, or a file that ends in"),
+        ([DIGITS, tmp_path / "in", "--out", "x.csv", "--part", 3], 2, "--part goes with a folder"),
+        ([DIGITS, tmp_path / "in", "--out", "x.csv", "--format", "npz"], 2, "--format goes with a folder"),
+        ([DIGITS, tmp_path / "in", "--out", tmp_path / "no" / "x.csv"], 2, "there is no folder"),
+        ([DIGITS, tmp_path / "empty", "--out", tmp_path / "o"], 1, "has no files"),
+        ([DIGITS, tmp_path / "nothing.png", "--out", tmp_path / "o"], 1, "could not open"),
+        ([DIGITS, tmp_path / "in", "--out", tmp_path / "o", "--signature", "f"], 1, "signature"),
+    ):
+        found, printed = command(capsys, *arguments)
+        assert (found, printed.count("\n")) == (status, 1), printed
+        assert words in printed
+    assert not (tmp_path / "o").exists()
