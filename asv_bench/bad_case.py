@@ -1,14 +1,16 @@
 """Profiles the bad case of the article on TFLite's arena: where runs whose dynamic shapes change spend their time.
 
-usage: python -m asv_bench.bad_case [VERSION ...] [--nodes 200] [--svg FOLDER] [--against COMMIT]
+usage: python -m asv_bench.bad_case [VERSION ...] [--graph bare|layers] [--nodes 200] [--svg FOLDER] [--against COMMIT]
 
 Each version (those of versions.txt, any commit, or WORKING_TREE; 0.1.0 and WORKING_TREE unless given) is built with its
-symbols and runs a graph of eight branches, half of whose steps are dynamic, with other sizes in every run, under
-callgrind. Instructions of the calls into C are counted, by the folder of the source: the memory planner's share is what
-the article brings from 54 % to 6 %.
+symbols and runs two graphs of eight branches, half of whose steps are dynamic, with other sizes in every run, under
+callgrind: a bare one, which computes next to nothing, and one with convolutions and fully connected layers. It counts
+the instructions of the calls into C by the folder of the source, and those outside the kernels' `eval`: planning and
+preparing, whose share the article brings from 54 % to 6 %.
 
-`--against COMMIT` compares one version, WORKING_TREE unless given, with a commit: the functions that changed most, and
-a differential flame graph, difference.svg, in the folder of `--svg` or else this one.
+`--against COMMIT` compares one version, WORKING_TREE unless given, with a commit on one graph, the bare one unless
+given: the functions that changed most, and a differential flame graph, difference.svg, in the folder of `--svg` or else
+this one.
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ import subprocess
 import sys
 import tempfile
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from asv_bench import builds, callgrind
 from asv_bench.callgrind import Function, Profile
@@ -29,17 +33,37 @@ COLOURS = {
     "rules/": "#93c9a1",
 }  # fmt: skip
 ENTRIES = ("ml_state_run", "ml_run")
+CALLERS = ("ml_run_frame", "ml_run_unsettled", "ml_run_dynamic", "run_packing")
+"""The functions that call the `eval` of kernels; what else they call does not lie in the kernels' folders."""
 RUNS = 40
+GRAPHS = {"bare": "Writer", "layers": "LayersWriter"}
+"""What writes the steps of each graph, in dynamic_layers.py."""
 VERSIONS = ("0.1.0", builds.WORKING_TREE)
+
+
+class Case(NamedTuple):
+    """A version on a graph."""
+
+    graph: str
+    version: str
+
+    @property
+    def title(self) -> str:
+        """The version as it is shown, and what it runs."""
+        layers = " with layers" if self.graph == "layers" else ""
+        return f"{'now' if self.version == builds.WORKING_TREE else self.version}{layers}"
+
+
+Profiles = dict[Case, Profile]
 
 CHILD = """
 import itertools, sys
 sys.path.insert(0, {here!r})
-from benchmarks import dynamic_family
+from benchmarks import dynamic_family, dynamic_layers
 import numpy as np
 from minilite import Interpreter
 graph = dynamic_family.draw("branches", {nodes}, 50)
-interpreter = Interpreter(model_content=dynamic_family.model(graph))
+interpreter = Interpreter(model_content=dynamic_family.model(graph, dynamic_layers.{writer}))
 interpreter.allocate_tensors()
 inputs = interpreter.get_input_details()
 interpreter.set_tensor(inputs[0]["index"], np.ones(inputs[0]["shape"], np.float32))
@@ -51,21 +75,31 @@ for turn in range({runs}):
 """
 
 
-def measure(version: str, nodes: int) -> Profile:
-    """Instructions of the runs of a version. Raises: subprocess.CalledProcessError."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        builds.export(builds.commit_of(builds.versions().get(version, version)), folder / "source")
-        builds.install(folder / "source", folder / "package", symbols=True)
-        here = str(Path(__file__).resolve().parent)
-        child = CHILD.format(here=here, nodes=nodes, runs=RUNS)
-        tool = ["valgrind", "--tool=callgrind", "--callgrind-out-file=out", "--compress-pos=no"]
-        tool += [f"--toggle-collect={entry}" for entry in ENTRIES]
-        environment = {**builds.environment(folder / "package"), "MINILITE_ISA": "avx2"}
-        subprocess.run(
-            [*tool, sys.executable, "-S", "-c", child], cwd=folder, env=environment, check=True, capture_output=True
-        )
-        return callgrind.parse((folder / "out").read_text())
+def measure(versions: Sequence[str], graphs: Sequence[str] = tuple(GRAPHS), nodes: int = 200) -> Profiles:
+    """Instructions of the runs of each version, which is built once, on each graph, in the order of the graphs.
+
+    Raises: subprocess.CalledProcessError.
+    """
+    found: Profiles = {}
+    for version in versions:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            builds.export(builds.commit_of(builds.versions().get(version, version)), folder / "source")
+            builds.install(folder / "source", folder / "package", symbols=True)
+            found |= {Case(graph, version): _counted(folder, graph, nodes) for graph in graphs}
+    return {case: found[case] for graph in graphs for case in found if case.graph == graph}
+
+
+def _counted(folder: Path, graph: str, nodes: int) -> Profile:
+    here = str(Path(__file__).resolve().parent)
+    child = CHILD.format(here=here, nodes=nodes, runs=RUNS, writer=GRAPHS[graph])
+    tool = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={graph}", "--compress-pos=no"]
+    tool += [f"--toggle-collect={entry}" for entry in ENTRIES]
+    environment = {**builds.environment(folder / "package"), "MINILITE_ISA": "avx2"}
+    subprocess.run(
+        [*tool, sys.executable, "-S", "-c", child], cwd=folder, env=environment, check=True, capture_output=True
+    )
+    return callgrind.parse((folder / graph).read_text())
 
 
 def room_of(function: Function) -> str:
@@ -87,20 +121,37 @@ def shares(profile: Profile) -> dict[str, float]:
     return {room: found[room] for room in ROOMS}
 
 
-def table(profiles: dict[str, Profile]) -> str:
-    """A row a version: instructions a run, the share of each folder; then the functions that take most."""
-    names = {version: "now" if version == builds.WORKING_TREE else version for version in profiles}
+def is_kernel(function: Function) -> bool:
+    """Whether the function is a kernel's; some begin with an inlined function of kernel.h."""
+    return room_of(function) == "kernels/" or function[0].endswith("csrc/kernel.h")
+
+
+def planning(profile: Profile) -> float:
+    """Percent of all instructions that are not within a kernel's `eval`: planning, preparing, and the loop itself."""
+    evals = sum(
+        cost
+        for (_, caller), callees in profile.calls.items()
+        for callee, cost in callees.items()
+        if caller.split(".")[0] in CALLERS and is_kernel(callee)
+    )
+    return 100 - 100 * evals / max(1, profile.total)
+
+
+def table(profiles: Profiles) -> str:
+    """A row a version and graph: instructions a run, the share of each folder; then the functions that take most."""
     lines = [
-        "| version | instructions a run | " + " | ".join(f"{room.strip('/')}" for room in ROOMS) + " |",
-        "|---|---:|" + "---:|" * len(ROOMS),
+        "| version | instructions a run | planning and preparing | "
+        + " | ".join(f"{room.strip('/')}" for room in ROOMS)
+        + " |",
+        "|---|---:|---:|" + "---:|" * len(ROOMS),
     ]
-    for version, profile in profiles.items():
-        cells = " | ".join(f"{share:.1f} %" for share in shares(profile).values())
-        lines.append(f"| {names[version]} | {profile.total / RUNS:,.0f} | {cells} |")
-    for version, profile in profiles.items():
+    for case, profile in profiles.items():
+        cells = " | ".join(f"{share:.1f} %" for share in (planning(profile), *shares(profile).values()))
+        lines.append(f"| {case.title} | {profile.total / RUNS:,.0f} | {cells} |")
+    for case, profile in profiles.items():
         most = sorted(profile.own.items(), key=lambda row: -row[1])[:6]
         named = ", ".join(f"`{name}` {100 * cost / max(1, profile.total):.1f} %" for (_, name), cost in most)
-        lines.append(f"\n{names[version]}: {named}")
+        lines.append(f"\n{case.title}: {named}")
     return "\n".join(lines)
 
 
@@ -109,13 +160,12 @@ def roots(profile: Profile) -> list[Function]:
     return [function for function in profile.calls if function[1] in ENTRIES][:1]
 
 
-def pictures(profiles: dict[str, Profile], folder: Path) -> list[str]:
-    """Writes a flame graph a version into the folder; their names."""
+def pictures(profiles: Profiles, folder: Path) -> list[str]:
+    """Writes a flame graph for each version and graph into the folder; their names."""
     names = []
-    for version, profile in profiles.items():
-        shown = "now" if version == builds.WORKING_TREE else version
-        names.append(f"bad-case-{shown}.svg")
-        title = f"instructions of {RUNS} runs whose shapes change, minilite {shown}"
+    for case, profile in profiles.items():
+        names.append(f"bad-case-{case.title.replace(' ', '-')}.svg")
+        title = f"instructions of {RUNS} runs whose shapes change, minilite {case.title}"
         (folder / names[-1]).write_text(callgrind.flame(profile, roots(profile), title, COLOURS))
     return names
 
@@ -136,6 +186,7 @@ def main() -> None:
     """Measures, prints the table, draws."""
     parser = argparse.ArgumentParser(prog="python -m asv_bench.bad_case", description=__doc__.splitlines()[0])
     parser.add_argument("versions", nargs="*", default=[], metavar="VERSION")
+    parser.add_argument("--graph", choices=GRAPHS, help="one of the two graphs")
     parser.add_argument("--nodes", type=int, default=200)
     parser.add_argument("--svg", type=Path, metavar="FOLDER")
     parser.add_argument("--against", metavar="COMMIT", help="draw what changed since a commit")
@@ -143,14 +194,15 @@ def main() -> None:
     if args.against and len(args.versions) > 1:
         parser.error(f"--against compares one version with a commit, got {len(args.versions)} versions")
     versions = [args.against, *(args.versions or [builds.WORKING_TREE])] if args.against else args.versions or VERSIONS
-    profiles = {version: measure(version, args.nodes) for version in versions}
+    graphs = [args.graph or "bare"] if args.graph or args.against else tuple(GRAPHS)
+    profiles = measure(versions, graphs, args.nodes)
     print(table(profiles))
     folder = args.svg or Path()
     if args.svg:
         folder.mkdir(parents=True, exist_ok=True)
         print("\n".join(pictures(profiles, folder)))
     if args.against:
-        before, after = (profiles[version] for version in versions)
+        before, after = (profiles[Case(graphs[0], version)] for version in versions)
         print("\n" + changes(before, after))
         title = f"instructions of {RUNS} runs whose shapes change: {versions[1]} against {args.against}"
         (folder / "difference.svg").write_text(

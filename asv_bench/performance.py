@@ -70,7 +70,7 @@ def make_ladder() -> str:
 
 def make_bad_case() -> str:
     """Where runs whose shapes change spend their instructions, before and after, with a flame graph each."""
-    profiles = {version: bad_case.measure(version, 200) for version in bad_case.VERSIONS}
+    profiles = bad_case.measure(bad_case.VERSIONS)
     PICTURES.mkdir(exist_ok=True)
     names = bad_case.pictures(profiles, PICTURES)
     shown = "\n".join(f"![{name.removesuffix('.svg')}](pictures/{name})" for name in names)
@@ -101,6 +101,7 @@ CODE = ("csrc", "minilite", ":!minilite/cli", ":!minilite/report")
 SHARED = tuple(f"asv_bench/benchmarks/{name}.py" for name in ("common", "operations", "dynamic_family"))
 COUNTING = tuple(f"asv_bench/benchmarks/{name}.py" for name in ("costs", "apart"))
 TIMING = "asv_bench/benchmarks/timing.py"
+BAD_CASE = ("asv_bench/benchmarks/dynamic_layers.py", "asv_bench/bad_case.py", "asv_bench/callgrind.py")
 RATES = ("asv_bench/levels.py", "asv_bench/benchmarks/primitives.py", "minilite/_native/rates.py")
 SECTIONS = {
     "peers": Section(make_peers, (*CODE, *SHARED, TIMING, "asv_bench/benchmarks/peers.py")),
@@ -108,7 +109,7 @@ SECTIONS = {
     "levels": Section(levels.table, ("csrc/simd", "csrc/api/simd.h", *RATES)),
     "single": Section(single_operators.table, (*CODE, "asv_bench/single_operators.py", TIMING)),
     "ladder": Section(make_ladder, ("asv_bench/ladder", "asv_bench/benchmarks/dynamic_family.py")),
-    "bad-case": Section(make_bad_case, (*CODE, SHARED[2], "asv_bench/bad_case.py", "asv_bench/callgrind.py")),
+    "bad-case": Section(make_bad_case, (*CODE, SHARED[2], *BAD_CASE)),
     "history": Section(make_history, (*CODE, *SHARED, *COUNTING, TIMING, "asv_bench/benchmarks/milestones.py")),
 }
 

@@ -110,7 +110,7 @@ def problem(graph: Graph) -> str:
 # The file -------------------------------------------------------------------------------------------------------------
 
 
-class _Writer:
+class Writer:
     """Puts a graph's steps into one subgraph of a builder."""
 
     def __init__(self, subgraph: Any, types: Any, table: int | None) -> None:
@@ -165,8 +165,11 @@ class _Writer:
 
 
 @functools.cache
-def model(graph: Graph) -> bytes:
-    """The graph's .tflite file. Raises: ImportError, or what the builder raises, where a version cannot write it."""
+def model(graph: Graph, writer: type[Writer] = Writer) -> bytes:
+    """The graph's .tflite file, its steps written by `writer`.
+
+    Raises: ImportError, or what the builder raises, where a version cannot write it.
+    """
     from minilite.format.builder import ModelBuilder
     from minilite.format.dtypes import TensorType
 
@@ -174,9 +177,9 @@ def model(graph: Graph) -> bytes:
     main = builder.subgraph("main")
     x = main.input("x", (graph.length,), signature=(-1,))
     if graph.form == "loop":
-        main.output(_loop(builder, main, graph, x, TensorType))
+        main.output(_loop(builder, main, graph, x, TensorType, writer))
         return bytes(builder.build())
-    ends = _Writer(main, TensorType, None).steps(graph, x)
+    ends = writer(main, TensorType, None).steps(graph, x)
     if len(ends) == 1:
         main.output(ends[0])
     else:
@@ -185,7 +188,7 @@ def model(graph: Graph) -> bytes:
     return bytes(builder.build())
 
 
-def _loop(builder: Any, main: Any, graph: Graph, x: int, types: Any) -> int:
+def _loop(builder: Any, main: Any, graph: Graph, x: int, types: Any, writes: type[Writer]) -> int:
     """A WHILE around the graph; each trip starts from the model's input again, raised by the last trip's first
     element."""
     rows = max(1, sum(step.dynamic and step.kind != "where" for step in graph.steps))
@@ -198,7 +201,7 @@ def _loop(builder: Any, main: Any, graph: Graph, x: int, types: Any) -> int:
     trips = condition.constant("trips", np.int32(TRIPS))
     condition.output(condition.node("LESS", [inner[0][0], trips], out=("go", (), types.BOOL)))
     i, table, start = inner[1]
-    writer = _Writer(body, types, table)
+    writer = writes(body, types, table)
     (end,) = writer.steps(graph, start)
     first = body.node("STRIDED_SLICE", [end, writer.zero, writer.step, writer.step], out=("first", (1,)))
     following = body.node("ADD", [i, body.constant("next", np.int32(1))], out=("i+1", (), types.INT32))
@@ -211,9 +214,9 @@ def _loop(builder: Any, main: Any, graph: Graph, x: int, types: Any) -> int:
 class Runner:
     """An allocated interpreter of a graph, on minilite or on what `make` makes; feeds it and runs it."""
 
-    def __init__(self, graph: Graph, make: Any) -> None:
+    def __init__(self, graph: Graph, make: Any, writer: type[Writer] = Writer) -> None:
         self.graph = graph
-        self.interpreter = make(model_content=model(graph), num_threads=1)
+        self.interpreter = make(model_content=model(graph, writer), num_threads=1)
         self.interpreter.allocate_tensors()
         self.inputs = {row["name"]: row for row in self.interpreter.get_input_details()}
         self.output = int(self.interpreter.get_output_details()[0]["index"])

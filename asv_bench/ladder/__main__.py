@@ -23,7 +23,7 @@ def others(found: dict[tuple[int, str], Measured]) -> float:
 
 
 def shares(found: dict[tuple[int, str], Measured]) -> list[dict[str, float]]:
-    """Percent of run time by phase for each step with the vector.
+    """Percent of a run by phase for each step with the vector.
 
     What a run costs beside the planner is the same for all.
     """
@@ -33,9 +33,9 @@ def shares(found: dict[tuple[int, str], Measured]) -> list[dict[str, float]]:
 
 
 def steps_table(found: dict[tuple[int, str], Measured]) -> str:
-    """The steps, as a Markdown table: the planner's cost, records and tensors it looks at, its share of run time."""
+    """The steps, as a Markdown table: the planner's cost, records and tensors it looks at, its share of a run."""
     lines = [
-        "| step | instructions per run, in thousands | ordering, deallocating, allocating, resolving | records | tensors | run time | share | the article |",
+        "| step | instructions per run, in thousands | ordering, deallocating, allocating, resolving | records | tensors | whole run | planner's share | the article |",
         "|---|---:|---:|---:|---:|---:|---:|---|",
     ]
     for step, (about, share) in enumerate(zip(variants.STEPS, shares(found), strict=True)):

@@ -49,6 +49,16 @@ def test_shares_are_by_folder() -> None:
     assert sum(shares.values()) == pytest.approx(100)
 
 
+def test_planning_is_what_no_kernel_computes() -> None:
+    """Of 100: 60 in kernels, one of which begins inlined in kernel.h, 5 in a prepare, 35 elsewhere."""
+    loop, unsettled = ("a/csrc/run/loop.c", "ml_run_frame"), ("a/csrc/run/dynamic.c", "ml_run_unsettled.part.0")
+    relu, reshape = ("a/csrc/kernels/activation.c", "relu_f32"), ("a/csrc/kernel.h", "reshape")
+    sweep, prepare = ("a/csrc/plan/sweep.c", "ml_prepare_call"), ("a/csrc/kernels/activation.c", "prepare_relu")
+    own = {loop: 20, unsettled: 5, relu: 50, reshape: 10, sweep: 10, prepare: 5}
+    calls = {loop: {relu: 20, unsettled: 60}, unsettled: {relu: 30, reshape: 10, sweep: 15}, sweep: {prepare: 5}}
+    assert bad_case.planning(callgrind.Profile(own, calls)) == pytest.approx(40)
+
+
 def test_a_callee_is_drawn_above_its_caller_and_no_wider() -> None:
     picture = ET.fromstring(callgrind.flame(callgrind.parse(TEXT), [RUN], "<title>", bad_case.COLOURS))
     boxes = {}

@@ -15,7 +15,7 @@ import pytest
 
 import minilite
 from asv_bench import builds, figures, history
-from asv_bench.benchmarks import dynamic_family, peers
+from asv_bench.benchmarks import dynamic_family, dynamic_layers, peers
 
 SUITES = builds.ROOT / "asv_bench" / "benchmarks"
 DRAWN = {
@@ -50,6 +50,25 @@ def test_the_family_runs_as_in_litert(form: str, percent: int) -> None:
             runner.run(turn)
         left, right = (runner.interpreter.get_tensor(runner.output) for runner in (ours, theirs))
         np.testing.assert_array_equal(left, right)
+
+
+def test_layers_run_as_in_litert() -> None:
+    """Lengths differ in every turn, before the layers and after them."""
+    graph = dynamic_family.draw("branches", 60, 50)
+    writer = dynamic_layers.LayersWriter
+    nodes = minilite.load_model(dynamic_family.model(graph, writer)).subgraphs[0].nodes
+    assert sum(node.op in ("CONV_2D", "FULLY_CONNECTED") for node in nodes) == 4 * 3
+    makes = (minilite.Interpreter, peers._litert_builtin)
+    ours, theirs = (dynamic_family.Runner(graph, make, writer) for make in makes)
+    lengths = set()
+    for turn in range(4):
+        for runner in (ours, theirs):
+            runner.run(turn)
+        left, right = (runner.interpreter.get_tensor(runner.output) for runner in (ours, theirs))
+        np.testing.assert_allclose(left, right, rtol=0, atol=1e-5 * np.abs(right).max())
+        assert right.any()
+        lengths.add(len(right))
+    assert len(lengths) == 4
 
 
 @pytest.mark.parametrize("form", ["chain", "branches"])
