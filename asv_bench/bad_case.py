@@ -93,12 +93,10 @@ def measure(versions: Sequence[str], graphs: Sequence[str] = tuple(GRAPHS), node
 def _counted(folder: Path, graph: str, nodes: int) -> Profile:
     here = str(Path(__file__).resolve().parent)
     child = CHILD.format(here=here, nodes=nodes, runs=RUNS, writer=GRAPHS[graph])
-    tool = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={graph}", "--compress-pos=no"]
+    tool = ["valgrind", "--quiet", "--tool=callgrind", f"--callgrind-out-file={graph}", "--compress-pos=no"]
     tool += [f"--toggle-collect={entry}" for entry in ENTRIES]
     environment = {**builds.environment(folder / "package"), "MINILITE_ISA": "avx2"}
-    subprocess.run(
-        [*tool, sys.executable, "-S", "-c", child], cwd=folder, env=environment, check=True, capture_output=True
-    )
+    subprocess.run([*tool, sys.executable, "-S", "-c", child], cwd=folder, env=environment, check=True)
     return callgrind.parse((folder / graph).read_text())
 
 

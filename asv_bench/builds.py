@@ -72,4 +72,5 @@ def environment(target: Path) -> dict[str, str]:
     """Variables under which `python -S` imports the package from `target` and all else from where this Python has
     it."""
     paths = [str(target), sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
+    paths += [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]  # those of .pth files
     return {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)), "PYTHONDONTWRITEBYTECODE": "1"}

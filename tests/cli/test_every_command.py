@@ -1,56 +1,99 @@
-"""Every command that takes a model, as a process: wrong calls, files that are no models, closed pipes, widths."""
+"""Every command that takes a model, as a process: wrong calls, broken models, pipes, files, widths, Ctrl-C."""
 
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from support.media import npy
+from built import COUNTER, below, loop, relu_chain
 
 import minilite
+from minilite.format.builder import ModelBuilder
+from minilite.format.dtypes import TensorType
+from minilite.format.quantization import Quantization
 
 COMMAND = [sys.executable, "-m", "minilite"]
 DIGITS = Path(minilite.__file__).with_name("data") / "digits.tflite"
 COLUMNS = 60
+MODELS = ("digits", "relu", "quantized")
 CALLS = {
-    "batch": (["MODEL", "x.npy", "--out", "o.csv"], ["MODEL", "x.npy", "--out", "o.txt"], "takes a folder, or a file"),
-    "run": (["MODEL"], ["MODEL", "--repeat", "none"], "at least 1, got 'none'"),
-    "inspect": (["MODEL"], ["MODEL", "--shape", "1,x"], "'1,x' is not a list of dimensions"),
-    "plan": (["MODEL"], ["MODEL", "--strategy", "best"], "no planning strategy 'best'"),
-    "profile": (["MODEL", "--runs", "3"], ["MODEL", "--runs", "0"], "at least 1, got '0'"),
-    "bench": (["MODEL", "--runs", "3"], [], "arguments are required: MODEL\n"),
-    "compare": (["MODEL", "--against", "scalar"], ["MODEL"], "compare takes a second model"),
-    "report": (["MODEL", "--runs", "0", "-o", "out.html"], ["MODEL", "--runs", "-1"], "at least 0, got '-1'"),
-    "replay": (["r.npz", "MODEL"], ["r.npz", "MODEL", "--level", "mmx"], "this machine has no level 'mmx'"),
+    "batch": ("MODEL ROWS --out out.csv", "MODEL ROWS --out out.txt", "takes a folder, or a file"),
+    "run": ("MODEL", "MODEL --repeat none", "at least 1, got 'none'"),
+    "inspect": ("MODEL", "MODEL --shape 1,x", "'1,x' is not a list of dimensions"),
+    "plan": ("MODEL", "MODEL --strategy best", "no planning strategy 'best'"),
+    "profile": ("MODEL --runs 3", "MODEL --runs 0", "at least 1, got '0'"),
+    "bench": ("MODEL --runs 3", "", "arguments are required: MODEL\n"),
+    "compare": ("MODEL --against scalar", "MODEL", "compare takes a second model"),
+    "report": ("MODEL --runs 0 -o out.html", "MODEL --runs -1", "at least 0, got '-1'"),
+    "replay": ("RECORDING MODEL", "RECORDING MODEL --level mmx", "this machine has no level 'mmx'"),
 }
-"""By command: arguments that work, arguments that are wrong, and the message about these; MODEL stands for a file."""
+"""By command: arguments that work, arguments that are wrong, and the message about these; MODEL and RECORDING stand for
+files."""
+MORE = (
+    "run MODEL --record out.npz",
+    "plan MODEL --fit 64kB",
+    "plan MODEL --sweep SIZES --csv out.csv --svg out.svg",
+    "plan MODEL --map",
+    "profile MODEL --runs 2 --trace out.json",
+)
+"""What commands do with options that make them do something else, or write files."""
+LINES = (*(f"{command} {right}" for command, (right, _, _) in CALLS.items()), *MORE)
+SIZES = {"digits": "1,8..16:8,8,1", "relu": "8..16:8", "quantized": "2..6:2,8"}
 
 
-def minilite_(folder: Path, command: str, arguments: list[str], model: str = "") -> tuple[int, str, str]:
+def told(line: str, model: str = "digits") -> list[str]:
+    """The arguments of a line, with the files of a model."""
+    files = {"MODEL": f"{model}.tflite", "RECORDING": f"{model}.npz", "ROWS": f"{model}.npy"}
+    files |= {"SIZES": SIZES.get(model, "")}
+    return [files.get(word, word) for word in line.split()]
+
+
+def minilite_(folder: Path, arguments: list[str]) -> tuple[int, str, str]:
     """(exit status, standard output, standard error) of a command in a window of COLUMNS."""
-    told = [model if argument == "MODEL" else argument for argument in arguments]
     environment = {**os.environ, "COLUMNS": str(COLUMNS)}
     done = subprocess.run(
-        [*COMMAND, command, *told], cwd=folder, env=environment, check=False, capture_output=True, text=True, timeout=60
+        [*COMMAND, *arguments], cwd=folder, env=environment, check=False, capture_output=True, text=True, timeout=60
     )
     return done.returncode, done.stdout, done.stderr
 
 
+def quantized() -> bytes:
+    """A fully connected layer of int8, for any number of rows."""
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    step = Quantization((0.1,), (3,))
+    x = graph.input("x", (1, 8), TensorType.INT8, signature=(-1, 8), quantization=step)
+    weights = np.arange(-16, 16, dtype=np.int8).reshape(4, 8)
+    w = graph.constant("w", weights, quantization=Quantization((0.05,), (0,)))
+    graph.output(graph.node("FULLY_CONNECTED", [x, w], out=("y", (1, 4), TensorType.INT8, step)))
+    return builder.build()
+
+
+def negated(graph: Any, carries: list[int]) -> list[int]:
+    """The body of a loop that never ends: its counter does not grow."""
+    return [graph.node("NEG", carries, out=("negated", (), TensorType.INT32))]
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model, the start of one, and a recording."""
+    """Three models with a recording of each, one whose run never ends, and the start of one."""
     made = tmp_path_factory.mktemp("commands")
-    (made / "digits.tflite").write_bytes(DIGITS.read_bytes())
+    contents = {"digits": DIGITS.read_bytes(), "relu": relu_chain(), "quantized": quantized()}
+    for name in MODELS:
+        (made / f"{name}.tflite").write_bytes(contents[name])
+        interpreter = minilite.Interpreter(str(made / f"{name}.tflite"))
+        with interpreter.recording(made / f"{name}.npz"):
+            interpreter.allocate_tensors()
+            interpreter.invoke()
+    (made / "endless.tflite").write_bytes(loop([COUNTER], below(2**31 - 1), negated))
     (made / "broken.tflite").write_bytes(DIGITS.read_bytes()[:4000])
-    (made / "x.npy").write_bytes(npy(np.ones((8, 8, 1), np.float32)))
-    interpreter = minilite.Interpreter(str(made / "digits.tflite"))
-    with interpreter.recording(made / "r.npz"):
-        interpreter.allocate_tensors()
-        interpreter.invoke()
     return made
 
 
@@ -62,13 +105,13 @@ def each_line_fits(text: str) -> bool:
 def test_what_is_wrong_is_one_line(command: str, folder: Path) -> None:
     right, wrong, message = CALLS[command]
     for status, arguments, model, words in (
-        (2, wrong, "digits.tflite", message),
-        (2, [*right, "--nothing"], "digits.tflite", "--nothing"),
-        (1, right, "missing.tflite", "missing.tflite"),
-        (1, right, "broken.tflite", "broken.tflite"),
+        (2, wrong, "digits", message),
+        (2, f"{right} --nothing", "digits", "--nothing"),
+        (1, right.replace("RECORDING", "digits.npz"), "missing", "missing.tflite"),
+        (1, right.replace("RECORDING", "digits.npz"), "broken", "broken.tflite"),
     ):
         before = sorted(folder.iterdir())
-        found, out, error = minilite_(folder, command, arguments, model)
+        found, out, error = minilite_(folder, [command, *told(arguments, model)])
         assert (found, out, error.count("\n")) == (status, "", 1), error
         assert error.startswith("minilite")
         assert words in error
@@ -76,25 +119,96 @@ def test_what_is_wrong_is_one_line(command: str, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("command", CALLS)
-def test_lines_fit_and_help_names_the_arguments(command: str, folder: Path) -> None:
-    status, out, error = minilite_(folder, command, CALLS[command][0], "digits.tflite")
-    assert (status, error) == (0, "")
-    assert each_line_fits(out)
-    status, out, error = minilite_(folder, command, ["--help"])
+def test_help_names_the_arguments(command: str, folder: Path) -> None:
+    status, out, error = minilite_(folder, [command, "--help"])
     assert (status, error) == (0, "")
     assert out.startswith(f"usage: minilite {command} ")
     assert "--json" in out
     assert each_line_fits(out)
 
 
-@pytest.mark.parametrize("command", CALLS)
-def test_a_closed_pipe_is_no_error(command: str, folder: Path) -> None:
-    told = ["digits.tflite" if argument == "MODEL" else argument for argument in CALLS[command][0]]
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("line", LINES)
+def test_lines_fit_in_a_file(line: str, model: str, folder: Path, tmp_path: Path) -> None:
+    """Standard output goes into a file, and what the command writes is where it was asked for."""
+    read = {f"{model}.tflite", f"{model}.npz"}
+    for name in read:
+        (tmp_path / name).symlink_to(folder / name)
+    environment = {**os.environ, "COLUMNS": str(COLUMNS)}
+    with (tmp_path / "out.txt").open("w") as out:
+        command = [*COMMAND, *told(line, model)]
+        done = subprocess.run(command, cwd=tmp_path, env=environment, check=False, stdout=out, stderr=subprocess.PIPE)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert each_line_fits((tmp_path / "out.txt").read_text())
+    written = {"out.txt"} | {word for word in line.split() if word.startswith("out.")}
+    assert {path.name for path in tmp_path.iterdir()} == read | written
+    assert all((tmp_path / name).stat().st_size for name in written)
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_a_closed_pipe_is_no_error(line: str, folder: Path, tmp_path: Path) -> None:
+    arguments = [str(folder / word) if (folder / word).exists() else word for word in told(line)]
     read, write = os.pipe()
     os.close(read)
-    done = subprocess.run([*COMMAND, command, *told], cwd=folder, stdout=write, stderr=subprocess.PIPE, check=False)
+    done = subprocess.run([*COMMAND, *arguments], cwd=tmp_path, stdout=write, stderr=subprocess.PIPE, check=False)
     os.close(write)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+HELD = """
+import sys, time
+from minilite.engine.session import Session
+from minilite.cli import main
+
+method, seconds = sys.argv.pop(1), float(sys.argv.pop(1))
+known = getattr(Session, method)
+
+
+def held(*arguments, **options):
+    found = known(*arguments, **options)
+    setattr(Session, method, known)
+    print("begun", file=sys.stderr, flush=True)
+    time.sleep(seconds)
+    return found
+
+
+setattr(Session, method, held)
+sys.exit(main())
+"""
+"""The command, which says when it has called a method of Session for the first time, and takes so many seconds more."""
+BEGINS = {
+    "inspect MODEL": ("allocate", "60", "digits"),
+    "plan MODEL": ("plan_for", "60", "digits"),
+    "plan MODEL --fit 64kB": ("plan_for", "60", "relu"),
+    "plan MODEL --sweep SIZES --csv out.csv --svg out.svg": ("plan_for", "60", "quantized"),
+    "plan MODEL --map": ("plan_for", "60", "quantized"),
+    "replay RECORDING MODEL": ("invoke", "60", "relu"),
+}
+"""By line, the method, seconds, and the model; the others run the endless model once it is allocated."""
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_ctrl_c_leaves_nothing_half_written(line: str, folder: Path, tmp_path: Path) -> None:
+    """One line and 130; files that were there stay, no others appear."""
+    method, seconds, model = BEGINS.get(line, ("allocate", "0", "endless"))
+    line = line.replace("--runs 0", "--runs 1")
+    arguments = [str(folder / word) if (folder / word).exists() else word for word in told(line, model)]
+    for word in line.split():
+        if word.startswith("out."):
+            (tmp_path / word).write_text("before")
+    before = sorted(tmp_path.iterdir())
+    command = [sys.executable, "-c", HELD, method, seconds, *arguments]
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    ends = threading.Timer(60, process.kill)
+    ends.start()
+    assert process.stderr is not None
+    assert process.stderr.readline() == b"begun\n"
+    process.send_signal(signal.SIGINT)
+    out, error = process.communicate()
+    ends.cancel()
+    assert (process.returncode, out, error) == (130, b"", b"minilite: interrupted\n")
+    assert sorted(tmp_path.iterdir()) == before
+    assert {path.read_text() for path in before} <= {"before"}
 
 
 def test_no_command_is_left_out_and_help_fits_a_screen() -> None:
