@@ -10,6 +10,7 @@ from minilite.cli import arguments, feeding
 from minilite.cli.arguments import UsageError
 from minilite.cli.output import print_json, width
 from minilite.interpreter import Interpreter
+from minilite.progress import progress
 
 if TYPE_CHECKING:
     from minilite.comparison.result import Comparison
@@ -65,7 +66,7 @@ def execute(options: argparse.Namespace) -> int:
         other = Interpreter(second, num_threads=options.threads, level=options.level)
     found = compare(
         one, other, given, against=options.against, shapes=shapes, seed=options.seed or 0,
-        tolerance=options.tolerance, fused=not options.unfused,
+        tolerance=options.tolerance, fused=not options.unfused, progress=progress,
     )  # fmt: skip
     return _shown(found, options, second)
 
@@ -89,7 +90,10 @@ def _replayed(options: argparse.Namespace) -> int:
     if model is None or options.against is not None or options.data or options.input or options.shape:
         message = f"a recording goes with its model alone, which may run at another level: minilite compare {options.model} MODEL --level NAME"
         raise UsageError(message)
-    found = replay(options.model, model, level=options.level, num_threads=options.threads, tolerance=options.tolerance)
+    found = replay(
+        options.model, model, level=options.level, num_threads=options.threads, tolerance=options.tolerance,
+        progress=progress,
+    )  # fmt: skip
     return _shown(found, options, model)
 
 

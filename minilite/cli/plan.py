@@ -113,7 +113,7 @@ def execute(options: argparse.Namespace) -> None:
         print_json(_facts(options, made, spent))
     else:
         print(_summary(title, made, spent))
-        print(made.memory_map() if options.map else _places(made))
+        print(_map(made) if options.map else _places(made))
     if not options.json and options.capacity is not None and made.arena_bytes > options.capacity:
         print(f"does not fit {options.capacity} bytes: the budget ran out, it is not known whether another plan does")
     if options.svg is not None:
@@ -342,6 +342,14 @@ def _places(made: MemoryPlan) -> str:
         for at, (record, offset) in enumerate(zip(made.records, made.offsets, strict=True))
     ]
     return table(("tensor", "offset", "bytes", "first", "last", "name"), rows, width=width())
+
+
+def _map(made: MemoryPlan) -> str:
+    """The memory map, whose rows show the arena in fewer characters where the lines would not fit."""
+    columns = 80
+    longest = max(map(len, made.memory_map(columns).splitlines()[len(made.records) :]), default=0)
+    lines = made.memory_map(max(1, columns - max(0, longest - width()))).splitlines()
+    return "\n".join([*(wrapped(line, width()) for line in lines[: len(made.records)]), *lines[len(made.records) :]])
 
 
 def _last(record: UsageRecord) -> str:

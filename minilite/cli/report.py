@@ -138,7 +138,9 @@ def _compared(interpreter: Interpreter, given: Mapping[int, Reading], options: a
 
     arrays = {index: reading.array for index, reading in given.items()}
     shapes = arguments.shapes(interpreter, options.shape)
-    found = compare(interpreter, None, arrays, against=options.against, shapes=shapes, seed=options.seed or 0)
+    found = compare(
+        interpreter, None, arrays, against=options.against, shapes=shapes, seed=options.seed or 0, progress=progress
+    )
     name = Path(options.model).name
     return Section(
         "Comparison", f'<div class="scroll plain">{comparison_html(found._replace(models=(name, name)))}</div>'

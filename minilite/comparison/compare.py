@@ -20,6 +20,7 @@ from minilite.comparison.sides import LITERT, REFERENCE, LiteRTSide, MiniliteSid
 from minilite.errors import InputError
 from minilite.format.dtypes import TensorType, array_type
 from minilite.interpreter import Interpreter
+from minilite.progress import silent
 from minilite.text import shape_text
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from minilite.engine.tensor_arguments import Shapes
     from minilite.format.model import Array, Model, Node, Tensor
     from minilite.options import CustomOp
+    from minilite.progress import Progress
 
 
 def runtimes() -> tuple[str, ...]:
@@ -49,6 +51,7 @@ def compare(
     num_threads: int | None = None,
     custom_ops: Mapping[str, CustomOp] | None = None,
     fused: bool = True,
+    progress: Progress | None = None,
 ) -> Comparison:
     """Runs two models on the same inputs and compares every tensor that both have, node by node.
 
@@ -65,13 +68,17 @@ def compare(
     order; quantized ones are compared in real numbers. A tensor between nodes that run as one has no memory, and only
     what both sides have is compared; `fused=False` runs every node by itself.
 
-    `tolerance` is the error that is let pass, as a share of each tensor's largest absolute value.
+    `tolerance` is the error that is let pass, as a share of each tensor's largest absolute value. `progress` shows how
+    far it is.
     Raises: InputError, and whatever making and running the models raises.
     """
     check_tolerance(tolerance)
     if isinstance(first, (str, os.PathLike)) and os.fsdecode(first).endswith(".npz"):
         _check_replay(second, inputs, against, shapes)
-        return replay(first, second, level=level, num_threads=num_threads, custom_ops=custom_ops, tolerance=tolerance)
+        return replay(
+            first, second, level=level, num_threads=num_threads, custom_ops=custom_ops, tolerance=tolerance,
+            progress=progress,
+        )  # fmt: skip
     _check_against(second, against)
     options = {"num_threads": num_threads, "custom_ops": custom_ops, "level": level}
     one = _interpreter(first, options)
@@ -79,10 +86,11 @@ def compare(
     with ExitStack() as stack:
         sides = _sides(one, other, against, stack, fused=fused)
         given, source = both_inputs((sides[0].graph, sides[1].graph), one, inputs, shapes, seed)
-        for side, arrays in zip(sides, given, strict=True):
+        show = progress or silent
+        for side, arrays in show(zip(sides, given, strict=True), "run", total=len(sides)):
             side.run(arrays)
         models = _file_name(first), _file_name(first if second is None else second)
-        found = compared(sides, models, source, tolerance)
+        found = compared(sides, models, source, tolerance, show)
         if isinstance(sides[1], LiteRTSide):
             found = _with_delegates(found, sides, other.model, given[1], tolerance)
         return found
@@ -140,11 +148,13 @@ def _file_name(source: Any) -> str:
     return Path(os.fsdecode(source)).name if isinstance(source, (str, os.PathLike)) else ""
 
 
-def compared(sides: tuple[Side, Side], models: tuple[str, str], inputs: str, tolerance: float | None) -> Comparison:
+def compared(
+    sides: tuple[Side, Side], models: tuple[str, str], inputs: str, tolerance: float | None, progress: Progress = silent
+) -> Comparison:
     """Compares what two sides have after their runs."""
     pairs = matched(sides[0].graph, sides[1].graph)
     limit = _limit(sides, pairs, tolerance)
-    rows = _rows(sides, pairs, limit)
+    rows = _rows(sides, pairs, limit, progress)
     taken = set(pairs.values())
     computed = [[index for node in side.graph.nodes for index in node.outputs if index >= 0] for side in sides]
     unmatched = sum(index not in pairs for index in computed[0]), sum(index not in taken for index in computed[1])
@@ -167,12 +177,12 @@ def _limit(sides: tuple[Side, Side], pairs: Mapping[int, int], tolerance: float 
     return Limit(tolerance, same_code=sides[0].code == sides[1].code, same_types=same_types)
 
 
-def _rows(sides: tuple[Side, Side], pairs: Mapping[int, int], limit: Limit) -> list[Row]:
+def _rows(sides: tuple[Side, Side], pairs: Mapping[int, int], limit: Limit, progress: Progress = silent) -> list[Row]:
     """Inputs, then the outputs of each node."""
     first = sides[0].graph
     by_output = {index: node for node in sides[1].graph.nodes for index in node.outputs}
     rows = [_row(sides, None, index, pairs.get(index, -1), limit) for index in first.inputs if index >= 0]
-    for node in first.nodes:
+    for node in progress(first.nodes, "node"):
         for place, index in enumerate(index for index in node.outputs if index >= 0):
             other = pairs.get(index, -1)
             row = _row(sides, node, index, other, limit)

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from minilite.memory.plan import MemoryPlan
 
 _BAR = 40
-_MAP = 80
 _LETTERS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _EVERY_NODE = 1000
 """Up to this many nodes, the memory map has a line per node; else only for nodes at which something changes."""
@@ -45,10 +44,11 @@ def _gap(plan: MemoryPlan) -> str:
     return f"{above} above it ({100 * above / plan.lower_bound:.1f} %)" if plan.lower_bound else f"{above} above it"
 
 
-def memory_map(plan: MemoryPlan) -> str:
+def memory_map(plan: MemoryPlan, columns: int) -> str:
     """The plan in the format of TFLM's PrintMemoryPlan: one line per buffer, then one per node.
 
-    A node's line shows the whole arena: the character of each live buffer, `.` = free, `!` = two at once.
+    A node's line shows the whole arena in `columns` characters: that of each live buffer, `.` = free, `!` = two at
+    once.
     """
     lines = []
     for position, (record, offset) in enumerate(zip(plan.records, plan.offsets, strict=True)):
@@ -62,7 +62,7 @@ def memory_map(plan: MemoryPlan) -> str:
     ends = [section.last for section in found if section.last < FOREVER]
     each = bool(ends) and ends[-1] < _EVERY_NODE
     for section in found:
-        row = _map_row(plan, section)
+        row = _map_row(plan, section, columns)
         last = section.last if section.last < FOREVER else section.first
         nodes = range(section.first, last + 1) if each else [section.first]
         lines += [f"{node:4d}: {row} ({-(-section.breadth // 1024)}k)" for node in nodes]
@@ -73,14 +73,14 @@ def _letter(position: int, record: UsageRecord) -> str:
     return "*" if record.first_node == record.last_node else _LETTERS[position % len(_LETTERS)]
 
 
-def _map_row(plan: MemoryPlan, section: Section) -> str:
-    row = ["."] * _MAP
+def _map_row(plan: MemoryPlan, section: Section, columns: int) -> str:
+    row = ["."] * columns
     for position in section.live:
         record, offset = plan.records[position], plan.offsets[position]
         if record.size == 0:
             continue
-        start = offset * _MAP // plan.arena_bytes
-        stop = (offset + record.size) * _MAP // plan.arena_bytes
+        start = offset * columns // plan.arena_bytes
+        stop = (offset + record.size) * columns // plan.arena_bytes
         for column in range(start, stop):
             row[column] = _letter(position, record) if row[column] == "." else "!"
     return "".join(row)

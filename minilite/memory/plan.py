@@ -64,9 +64,15 @@ class MemoryPlan:
         """Live bytes node by node, the peak, the lower bound, the reuse factor."""
         return picture.table(self)
 
-    def memory_map(self) -> str:
-        """The plan in the text form of TFLM's PrintMemoryPlan."""
-        return picture.memory_map(self)
+    def memory_map(self, columns: int = 80) -> str:
+        """The plan in the text form of TFLM's PrintMemoryPlan; `columns` are the characters that show the arena.
+
+        Raises: InputError.
+        """
+        if columns < 1:
+            message = f"columns is {columns}, must be at least 1"
+            raise InputError(message)
+        return picture.memory_map(self, columns)
 
     def to_svg(self, width: int = 900, height: int = 420) -> str:
         """Rectangles over time (across) and offset (up); hovering names the tensor."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,20 @@ def layers(kind: TensorType, depth: int = 4, *, bad: int = -1, prefix: str = "")
         x = graph.node("DEQUANTIZE", [x], out=("result", (4, 16)))
     graph.output(x)
     return builder.build()
+
+
+def test_progress_counts_runs_and_nodes() -> None:
+    shown = []
+
+    def note(items: Iterable[Any], what: str, total: int | None = None) -> Iterator[Any]:
+        listed = list(items)
+        shown.append((what, len(listed), total))
+        return iter(listed)
+
+    model = layers(S8)
+    plain = minilite.compare(model, against="reference")
+    assert minilite.compare(model, against="reference", progress=note) == plain
+    assert shown == [("run", 2, 2), ("node", 4, None)]
 
 
 def test_equal_models_agree_and_say_so() -> None:

@@ -8,6 +8,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from minilite.errors import InputError
 from minilite.memory import FOREVER, UsageRecord, plan, read_csv
 
 RECORDS = [
@@ -54,6 +55,13 @@ def test_table_says_how_far_the_bound_is() -> None:
 
 def test_memory_map() -> None:
     assert MADE.memory_map() == MAP
+
+
+def test_memory_map_of_another_width() -> None:
+    narrow = [line for line in MADE.memory_map(8).splitlines() if ": " in line[:6]]
+    assert narrow == ["   0: 0000.... (4k)", "   1: 000011** (7k)", "   2: 333311.. (6k)", "   3: 3333.... (4k)"]
+    with pytest.raises(InputError, match="columns is 0, must be at least 1"):
+        MADE.memory_map(0)
 
 
 def test_memory_map_shows_overlap() -> None:
