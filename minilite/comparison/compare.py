@@ -73,14 +73,11 @@ def compare(
     Raises: InputError, and whatever making and running the models raises.
     """
     check_tolerance(tolerance)
+    options: dict[str, Any] = {"num_threads": num_threads, "custom_ops": custom_ops, "level": level}
     if isinstance(first, (str, os.PathLike)) and os.fsdecode(first).endswith(".npz"):
         _check_replay(second, inputs, against, shapes)
-        return replay(
-            first, second, level=level, num_threads=num_threads, custom_ops=custom_ops, tolerance=tolerance,
-            progress=progress,
-        )  # fmt: skip
+        return replay(first, second, tolerance=tolerance, progress=progress, **options)
     _check_against(second, against)
-    options = {"num_threads": num_threads, "custom_ops": custom_ops, "level": level}
     one = _interpreter(first, options)
     other = one if second is None else _interpreter(second, options)
     with ExitStack() as stack:
