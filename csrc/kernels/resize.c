@@ -16,6 +16,7 @@ typedef struct resize_blob {
     int32_t in[2]; /* height, width */
     int32_t out[2];
     int64_t taps; /* offset of the columns' taps in scratch */
+    bool weighs; /* u8: columns are weighed before they are blended */
 } resize_blob;
 
 static ml_status prepare_resize(const ml_call *c, ml_wish *wish) {
@@ -50,6 +51,17 @@ static ml_status prepare_resize(const ml_call *c, ml_wish *wish) {
     blob->taps =
         ml_reserve(wish, ((int64_t)blob->out[0] + blob->out[1]) * (int64_t)sizeof(ml_blend_tap));
     return ml_set_output(c, 0, &y);
+}
+
+/* Room for the weighed columns of two lines, where pixels share them and they stay near. */
+static ml_status prepare_bilinear(const ml_call *c, ml_wish *wish) {
+    enum { NEAR_BYTES = 256 << 10 };
+    resize_blob *b = c->blob;
+    const ml_status status = prepare_resize(c, wish);
+    const int64_t bytes = 2 * b->in[1] * b->channels * (int64_t)sizeof(float);
+    b->weighs = ml_input(c, 0)->type == ML_U8 && b->out[1] > b->in[1] && bytes <= NEAR_BYTES;
+    if (b->weighs) wish->worker_bytes = bytes;
+    return status;
 }
 
 static float real_scale(const resize_params *p, int32_t in, int32_t out) {
@@ -113,7 +125,7 @@ static ml_status blend_rows(const ml_call *c, int64_t first, int64_t end, int32_
     const ml_blend_tap *down = ml_scratch(c, b->taps);
     const int64_t bytes = b->channels * ml_type_bytes(ml_in_tensor(c, 0)->type);
     const char *x = ml_in(c, 0);
-    (void)worker;
+    float *room = b->weighs ? ml_worker_scratch(c, worker) : NULL;
     for (int64_t row = first; row < end; row++) {
         const ml_blend_tap d = down[row % b->out[0]];
         const int64_t line = row / b->out[0] * b->in[0];
@@ -123,7 +135,9 @@ static ml_status blend_rows(const ml_call *c, int64_t first, int64_t end, int32_
                                      .taps = down + b->out[0],
                                      .pixels = b->out[1],
                                      .n = b->channels,
-                                     .y = (char *)ml_out(c, 0) + row * b->out[1] * bytes};
+                                     .y = (char *)ml_out(c, 0) + row * b->out[1] * bytes,
+                                     .columns = b->in[1],
+                                     .room = room};
         (*(blend_fn *const *)args)(&blend);
     }
     return ML_OK;
@@ -195,7 +209,7 @@ static ml_status check_bilinear(const ml_call *c, void *params) {
 ML_KERNELS(resize) = {
     {ML_OP(RESIZE_BILINEAR, 1, 4), .name = "resize_bilinear", .takes = "x size -> y",
      .check = check_bilinear, ML_PARAMS_OF(resize_params),
-     .blob_bytes = (int32_t)sizeof(resize_blob), .prepare = prepare_resize,
+     .blob_bytes = (int32_t)sizeof(resize_blob), .prepare = prepare_bilinear,
      ML_TYPED({"f32 s32 -> f32", NULL, NULL, bilinear_f32},
               {"u8 s32 -> u8", NULL, NULL, bilinear_u8}, {"s8 s32 -> s8", NULL, NULL, bilinear_s8},
               {"s16 s32 -> s16", NULL, NULL, bilinear_s16})},

@@ -17,7 +17,9 @@ COLUMNS = [(0, 0), (0, 1), (2, 3), (4, 4), (3, 4), (1, 2), (0, 1)]
 """The two columns of each pixel, of five."""
 
 
-def blend(level: str, name: str, lines: NDArray, down: Any, across: NDArray, y: NDArray) -> NDArray:
+def blend(
+    level: str, name: str, lines: NDArray, down: Any, across: NDArray, y: NDArray, room: NDArray | None = None
+) -> NDArray:
     """Blends lines (2, 5, n) into y, (7, n): `down` of the lower one, across[i] of the second column."""
     kind = "fixed" if across.dtype.kind == "i" else "real"
     taps = ffi.new("ml_blend_tap[]", len(COLUMNS))
@@ -32,6 +34,8 @@ def blend(level: str, name: str, lines: NDArray, down: Any, across: NDArray, y: 
         "pixels": len(COLUMNS),
         "n": lines.shape[2],
         "y": pointer(y, "void *"),
+        "columns": lines.shape[1],
+        "room": ffi.NULL if room is None else pointer(room, "float *"),
     }
     getattr(SIMD[level], name)(ffi.new("ml_blend_args *", fields))
     return y

@@ -25,7 +25,8 @@ def test_tails_and_places(level: str, down: float) -> None:
         lines = rng.integers(0, 256, (2, 5, n)).astype(np.uint8)
         across = rng.choice([0, 0.25, 0.5, 1 / 3, 0.9, 1], len(COLUMNS)).astype(np.float32)
         for place in PLACES:
-            y = place(np.zeros((len(COLUMNS), n), np.uint8))
-            np.testing.assert_array_equal(
-                blend(level, "blend_u8", place(lines), down, across, y), expected(lines, down, across)
-            )
+            for room in (None, place(np.zeros(lines.shape, np.float32))):
+                y = place(np.zeros((len(COLUMNS), n), np.uint8))
+                np.testing.assert_array_equal(
+                    blend(level, "blend_u8", place(lines), down, across, y, room), expected(lines, down, across)
+                )

@@ -246,6 +246,8 @@ static void blend_once(walk *w, blend_fn *made_by, blend_fn *expected_by, int64_
     p.taps = taps;
     if (fixed) p.down.fixed = (int32_t)draw(w, 0, 1024);
     else p.down.real = draw_float(w, 0, 1);
+    p.columns = COLUMNS;
+    if (draw(w, 0, 1)) p.room = room(w, 2 * count * (int64_t)sizeof(float));
     void *y = p.y = room(w, element * size);
     made_by(&p);
     void *expected = p.y = room(w, element * size);
