@@ -189,8 +189,8 @@ typedef struct ml_blend_tap {
 
 /* Bilinear resizing: each pixel of n channels is blended from two columns of two lines. f32 and u8
  * have real weights, s8 fixed-point ones; u8 is rounded half up, s8 half away from zero. Sums of
- * reals have the same order at all levels. With room for 2 * columns * n floats, blend_u8 multiplies
- * the columns of both lines by the lines' weights once, which pays where pixels share columns. */
+ * reals have the same order at all levels. With room for 2 * columns * n floats, blend_u8 weighs
+ * the columns of both lines once, which pays where pixels share columns. */
 typedef struct ml_blend_args {
     const void *upper;
     const void *lower;

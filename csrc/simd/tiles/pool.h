@@ -4,8 +4,8 @@
  * The file that includes it defines its vectors of LANES channels: CHANNELS, of ELEMENT, READ(p,
  * sign), READ_PART(p, count, sign), WRITE(p, v), WRITE_PART(p, v, count), INITIAL(sign),
  * MERGE(total, x, sign), and FINISH(k, v, sign), which finishes a total, with `constants` k made by
- * begin(args). `sign`, a constant: whether bytes are s8. Windows of 3 taps are merged column by
- * column, which neighbours that overlap share, all others line by line. */
+ * begin(args). `sign`, a constant: whether bytes are s8. Windows of 3 x 3 are merged column by
+ * column where neighbours overlap, which share them, all others line by line. */
 #include "simd/simd.h"
 
 enum { MOST_VECTORS = 4 };
@@ -40,35 +40,33 @@ INLINE void tile(const ml_pool_args *p, const constants *k, const ELEMENT *x, EL
     }
 }
 
-/* A column of a window, from top to bottom: `few` lines, or any number if that is 0. */
-INLINE CHANNELS column(const ml_pool_args *p, const ELEMENT *x, const int few, const bool part,
-                       int count, const bool sign) {
+/* A column of three, from top to bottom. */
+INLINE CHANNELS column(const ml_pool_args *p, const ELEMENT *x, const bool part, int count,
+                       const bool sign) {
     CHANNELS total = INITIAL(sign);
-    const int64_t height = few ? few : p->height;
 #pragma GCC unroll 3
-    for (int64_t line = 0; line < height; line++, x += p->line_step)
+    for (int line = 0; line < 3; line++, x += p->line_step)
         total = MERGE(total, part ? READ_PART(x, count, sign) : READ(x, sign), sign);
     return total;
 }
 
-/* Computes some vectors of channels of all pixels, whose windows are 3 wide and `step` apart: 1, 2,
- * or 0 for any distance, where no columns are shared. */
+/* Computes some vectors of channels of all pixels, whose windows of 3 x 3 are `step` apart: 1 or
+ * 2. */
 INLINE void share_columns(const ml_pool_args *p, const constants *k, const ELEMENT *x, ELEMENT *y,
-                          const int few, const int step, const int vectors, const bool part,
-                          int count, const bool sign) {
+                          const int step, const int vectors, const bool part, int count,
+                          const bool sign) {
     CHANNELS first[MOST_VECTORS], second[MOST_VECTORS];
 #pragma GCC unroll 4
-    for (int v = 0; v < vectors && step; v++) {
-        first[v] = column(p, x + v * LANES, few, part, count, sign);
-        if (step == 1) second[v] = column(p, x + p->n + v * LANES, few, part, count, sign);
+    for (int v = 0; v < vectors; v++) {
+        first[v] = column(p, x + v * LANES, part, count, sign);
+        if (step == 1) second[v] = column(p, x + p->n + v * LANES, part, count, sign);
     }
     for (int64_t pixel = 0; pixel < p->pixels; pixel++, x += p->pixel_step, y += p->n) {
 #pragma GCC unroll 4
         for (int v = 0; v < vectors; v++) {
             const ELEMENT *at = x + v * LANES;
-            if (step == 0) first[v] = column(p, at, few, part, count, sign);
-            if (step != 1) second[v] = column(p, at + p->n, few, part, count, sign);
-            const CHANNELS third = column(p, at + 2 * p->n, few, part, count, sign);
+            if (step == 2) second[v] = column(p, at + p->n, part, count, sign);
+            const CHANNELS third = column(p, at + 2 * p->n, part, count, sign);
             const CHANNELS total = MERGE(MERGE(first[v], second[v], sign), third, sign);
             if (part) WRITE_PART(y, FINISH(k, total, sign), count);
             else WRITE(y + v * LANES, FINISH(k, total, sign));
@@ -78,17 +76,17 @@ INLINE void share_columns(const ml_pool_args *p, const constants *k, const ELEME
     }
 }
 
-INLINE void run_columns(const ml_pool_args *args, const int few, const int step, const bool sign) {
+INLINE void run_columns(const ml_pool_args *args, const int step, const bool sign) {
     const ml_pool_args p = *args; /* a copy, which stores do not change */
     const constants k = begin(&p);
     const ELEMENT *x = p.x;
     ELEMENT *y = p.y;
     int64_t at = 0;
     for (; at + MOST_VECTORS * LANES <= p.n; at += MOST_VECTORS * LANES)
-        share_columns(&p, &k, x + at, y + at, few, step, MOST_VECTORS, false, LANES, sign);
+        share_columns(&p, &k, x + at, y + at, step, MOST_VECTORS, false, LANES, sign);
     for (; at + LANES <= p.n; at += LANES)
-        share_columns(&p, &k, x + at, y + at, few, step, 1, false, LANES, sign);
-    if (at < p.n) share_columns(&p, &k, x + at, y + at, few, step, 1, true, (int)(p.n - at), sign);
+        share_columns(&p, &k, x + at, y + at, step, 1, false, LANES, sign);
+    if (at < p.n) share_columns(&p, &k, x + at, y + at, step, 1, true, (int)(p.n - at), sign);
 }
 
 INLINE void run(const ml_pool_args *args, const int few, const bool sign) {
@@ -108,10 +106,9 @@ INLINE void run(const ml_pool_args *args, const int few, const bool sign) {
 
 INLINE void pool(const ml_pool_args *p, const bool sign) {
     if (p->pixels <= 0) return;
-    if (p->width == 3 && p->height == 3 && p->pixel_step == p->n) run_columns(p, 3, 1, sign);
-    else if (p->width == 3 && p->height == 3 && p->pixel_step == 2 * p->n)
-        run_columns(p, 3, 2, sign);
-    else if (p->width == 3) run_columns(p, 0, 0, sign);
+    const bool shared = p->width == 3 && p->height == 3;
+    if (shared && p->pixel_step == p->n) run_columns(p, 1, sign);
+    else if (shared && p->pixel_step == 2 * p->n) run_columns(p, 2, sign);
     else if (p->width == 2) run(p, 2, sign);
     else run(p, 0, sign);
 }
