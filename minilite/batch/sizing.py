@@ -10,7 +10,7 @@ from minilite.errors import MiniliteError
 from minilite.inputs.random_values import random_values
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from minilite.batch.entry import Runner, Shape
 
@@ -45,24 +45,30 @@ def best_batch(
     runner = runner_of()
     limit = min(cache_bytes(), max_bytes or cache_bytes())
     try:
-        if runner.arena_bytes(shapes) > limit // 2 or (single := _seconds(runner, shapes, 1)) > _LONG:
+        if runner.arena_bytes(shapes) > limit // 2 or (single := _seconds([(runner, 1)], shapes)[0]) > _LONG:
             return 1, False
         rewritten = checked(2)
     except MiniliteError:
         return 1, False
-    runner, n = runner_of(rewritten=rewritten), 2
-    best, least = 1, single * _GAIN
+    batches, n = runner_of(rewritten=rewritten), 2
     tried = [n]
-    while 2 * n <= most and 2 * n * single <= _LONG * 10 and _fits(runner, shapes, 2 * n, limit):
+    while 2 * n <= most and 2 * n * single <= _LONG * 10 and _fits(batches, shapes, 2 * n, limit):
         n *= 2
         tried.append(n)
-    for n in tried[-2:]:
-        try:
-            if checked(n) == rewritten and (each := _seconds(runner, shapes, n) / n) <= least:
-                best, least = n, each
-        except MiniliteError:
-            break
-    return best, best > 1 and rewritten
+    tried = [n for n in tried[-2:] if _is_right(checked, n, rewritten=rewritten)]
+    try:
+        single, *times = _seconds([(runner, 1), *((batches, n) for n in tried)], shapes)
+    except MiniliteError:
+        return 1, False
+    least, best = min(((taken / n, n) for taken, n in zip(times, tried, strict=True)), default=(single, 1))
+    return (best, rewritten) if least <= single * _GAIN else (1, False)
+
+
+def _is_right(checked: Callable[[int], bool], n: int, *, rewritten: bool) -> bool:
+    try:
+        return checked(n) == rewritten
+    except MiniliteError:
+        return False
 
 
 def _at(shapes: Mapping[str, Shape], n: int) -> dict[str, Shape]:
@@ -76,16 +82,20 @@ def _fits(runner: Runner, shapes: Mapping[str, Shape], n: int, limit: int) -> bo
         return False
 
 
-def _seconds(runner: Runner, shapes: Mapping[str, Shape], n: int) -> float:
-    """The least time that a run took, after one that is not counted."""
+def _seconds(batches: Sequence[tuple[Runner, int]], shapes: Mapping[str, Shape]) -> list[float]:
+    """The least time that a run of each took; they run in turn, so that what else the machine does is felt by all."""
     import numpy as np
 
     rng = np.random.default_rng(0)
-    arrays = {name: random_values(t, _at(shapes, n)[name], rng) for name, t in runner.entry.inputs.items()}
-    runner.run(arrays)
-    found = []
+    arrays = [
+        {name: random_values(t, _at(shapes, n)[name], rng) for name, t in runner.entry.inputs.items()}
+        for runner, n in batches
+    ]
+    found = [float("inf")] * len(batches)
     for _ in range(_TURNS):
-        begun = time.perf_counter()
-        runner.run(arrays)
-        found.append(time.perf_counter() - begun)
-    return min(found)
+        for at, (runner, _) in enumerate(batches):
+            runner.run(arrays[at])  # not counted: it may plan
+            begun = time.perf_counter()
+            runner.run(arrays[at])
+            found[at] = min(found[at], time.perf_counter() - begun)
+    return found
