@@ -50,6 +50,7 @@ STAGES: dict[str, int] = {
     "interpreter": 10,
     "comparison": 11,
     "batch": 12,
+    "beam": 13,
     "cli": 14,
     "__main__": 15,
     "__init__": 15,
@@ -271,6 +272,7 @@ def test_only_os_includes_headers_of_a_system() -> None:
         ("rich", "progress"),
         ("distributed", "batch"),
         ("pyarrow", "batch"),
+        ("apache_beam", "beam"),
     ],
 )
 def test_who_may_use_what(module: str, part: str) -> None:
@@ -280,7 +282,7 @@ def test_who_may_use_what(module: str, part: str) -> None:
 
 def test_runtime_imports_are_declared() -> None:
     allowed = {"minilite", "numpy", "flatbuffers"}
-    allowed |= {"PIL", "soxr", "rich", "distributed", "pyarrow"}  # those of the extras, from `images` to `parquet`
+    allowed |= {"PIL", "soxr", "rich", "distributed", "pyarrow", "apache_beam"}  # those of the extras
     import sys
 
     for path in files("minilite/*.py"):

@@ -82,7 +82,7 @@ EXAMPLES = {
     "Plans and memory": "[memory.md](memory.md#why-is-an-arena-large), [notebook.md](notebook.md)",
     "Planning without a model": "[memory.md](memory.md)",
     "Models": "[architecture.md](architecture.md#reader-bytes-become-a-model), [notebook.md](notebook.md)",
-    "Many items": "[batches.md](batches.md)",
+    "Many items": "[batches.md](batches.md), [engines.md](engines.md) (with `minilite.beam.MiniliteModelHandler`)",
     "Comparing": "[compare.md](compare.md)",
     "Inputs from files": "[tutorial.md](tutorial.md#a-picture-from-a-file), [gallery.md](gallery.md)",
     "Building models": "[gallery.md](gallery.md), [tutorial.md](tutorial.md#quantized-models)",

@@ -85,6 +85,7 @@ class Predictor:
         self._of_thread = threading.local()
         self._rewritten: Interpreter | None = None
         self._sizes: dict[tuple[_Key, int], tuple[int, bool]] = {}
+        self._arena_bytes: dict[_Key, int] = {}
         self._has_rows: Mapping[str, bool] = {}
 
     def _opened(self, model: Any) -> Interpreter:
@@ -127,6 +128,23 @@ class Predictor:
         Raises: ShapeError, which names the node that refuses or mixes items; InputError without a batch dimension.
         """
         self._checked(n, None)
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The names of the columns that the model takes."""
+        return tuple(self._entry.inputs)
+
+    def arena_bytes(self, row: Mapping[str, Any]) -> int:
+        """Bytes of the arena that a run of one row takes, by a plan of its shapes; remembered for each.
+
+        Raises: InputError, ShapeError, ArenaError.
+        """
+        given = {name: [row[name]] for name in self._entry.inputs}
+        arrays = row_of(given, 0, self._entry, batched=self._batched, real=self._real)
+        key = tuple((name, array.shape) for name, array in arrays.items())
+        if key not in self._arena_bytes:
+            self._arena_bytes[key] = self._runner().arena_bytes(dict(key))
+        return self._arena_bytes[key]
 
     def _checked(self, n: int, shapes: Mapping[str, Shape] | None) -> bool:
         """Whether batches of n rows are for the rewritten model. Raises: ShapeError, InputError."""

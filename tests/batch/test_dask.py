@@ -5,68 +5,77 @@ from __future__ import annotations
 import os
 import pathlib
 import signal
-import time
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
+from batch.programs import check_program
 
-from minilite import Predictor
-from minilite.batch import running
-from minilite.cli import main
+from minilite import Interpreter, Predictor
 
-distributed = pytest.importorskip("distributed")
+distributed = pytest.importorskip("distributed", reason="the extra `dask` is not installed")
 
+pytestmark = pytest.mark.filterwarnings("ignore")
 DIGITS = pathlib.Path(__file__).resolve().parents[2] / "minilite" / "data" / "digits.tflite"
-TASKS = 200
+TASKS, OUT = 200, 40
 
 
-@pytest.mark.filterwarnings("ignore")
-def test_killed_worker_loses_no_row() -> None:
-    """200 tasks on two processes, one of which is killed while they are out."""
-    rows = np.random.default_rng(0).uniform(size=(TASKS, 2, 8, 8, 1)).astype(np.float32)
-    predictor = Predictor(DIGITS, batch=1)
-
-    def slowly(predictor: Any, rows: Any, number: int) -> Any:  # by value: workers do not import this file
-        time.sleep(0.01)
-        return number, predictor({"image": rows})["probabilities"]
-
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    """Of two worker processes with one thread each."""
     with (
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
         distributed.Client(cluster) as client,
     ):
-        waiting = client.map(slowly, [predictor] * TASKS, list(rows), range(TASKS), pure=False)
-        distributed.wait(waiting[:5])
-        assert sum(not future.done() for future in waiting) >= 40
-        os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
-        found = client.gather(waiting)
+        yield client
+
+
+def images(count: int) -> Any:
+    return np.random.default_rng(0).uniform(size=(count, 8, 8, 1)).astype(np.float32)
+
+
+def singles(rows: Any) -> Any:
+    interpreter = Interpreter(DIGITS)
+    return np.concatenate([interpreter.run(row[None])["probabilities"] for row in rows])
+
+
+def test_blocks_of_an_array(client: Any) -> None:
+    array = pytest.importorskip("dask.array")
+    rows = images(90)
+    predictor = Predictor(DIGITS, batch=1)
+    blocks = array.from_array(rows, chunks=(20, -1, -1, -1)).map_blocks(
+        lambda block: predictor({"image": block})["probabilities"],
+        chunks=((20, 20, 20, 20, 10), (10,)), drop_axis=[2, 3], meta=np.empty((0, 0), np.float32),
+    )  # fmt: skip
+    assert np.array_equal(blocks.compute(), singles(rows))
+
+
+def test_killed_worker_loses_no_row(client: Any) -> None:
+    """Of 200 tasks on two processes, 160 have ended and 40 are out when one process is killed: what it had computed and
+    what it was computing is computed again."""
+    rows = images(2 * TASKS).reshape(TASKS, 2, 8, 8, 1)
+    predictor = Predictor(DIGITS, batch=1)
+    killed = distributed.Event("killed", client=client)
+
+    def work(rows: Any, number: int) -> Any:  # by value: workers do not import this file
+        if number >= TASKS - OUT:
+            distributed.Event("killed").wait()
+        return number, predictor({"image": rows})["probabilities"]
+
+    first = client.map(work, list(rows[:-OUT]), range(TASKS - OUT), pure=False)
+    distributed.wait(first, timeout=120)
+    waiting = first + client.map(work, list(rows[-OUT:]), range(TASKS - OUT, TASKS), pure=False)
+    assert sum(not future.done() for future in waiting) == OUT
+    worker, process = next(iter(client.run(os.getpid).items()))
+    assert client.has_what()[worker]
+    os.kill(process, signal.SIGKILL)
+    killed.set()
+    found = client.gather(waiting)
     assert [number for number, _ in found] == list(range(TASKS))
-    wanted = predictor({"image": rows.reshape(-1, 8, 8, 1)})["probabilities"]
-    assert np.array_equal(np.concatenate([each for _, each in found]), wanted)
+    assert np.array_equal(np.concatenate([each for _, each in found]), singles(rows.reshape(-1, 8, 8, 1)))
+    assert process not in client.run(os.getpid).values()
 
 
-@pytest.mark.filterwarnings("ignore")
-def test_command_gives_parts_to_a_scheduler(tmp_path: pathlib.Path) -> None:
-    rows = np.random.default_rng(0).uniform(size=(30, 8, 8, 1)).astype(np.float32)
-    np.save(tmp_path / "rows.npy", rows)
-    with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None, scheduler_port=0, protocol="tcp://"
-    ) as cluster:
-        given = [str(DIGITS), str(tmp_path / "rows.npy"), "--out", str(tmp_path / "out"), "--part", "4", "--batch", "1"]
-        assert main(["batch", *given, "--scheduler", cluster.scheduler_address]) == 0
-    parts = sorted((tmp_path / "out").glob("part-*.npz"))
-    assert len(parts) == 8
-    found = np.concatenate([np.load(part)["probabilities"] for part in parts])
-    assert np.array_equal(found, Predictor(DIGITS, batch=1)({"image": rows})["probabilities"])
-
-
-def test_scheduler_that_is_not_there(
-    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(running, "_PATIENCE", 0.3)
-    np.save(tmp_path / "rows.npy", np.zeros((3, 8, 8, 1), np.float32))
-    given = [str(DIGITS), str(tmp_path / "rows.npy"), "--out", str(tmp_path / "out")]
-    assert main(["batch", *given, "--scheduler", "tcp://127.0.0.1:1"]) == 1
-    printed = capsys.readouterr().err
-    assert printed.startswith("minilite: no Dask scheduler answers at tcp://127.0.0.1:1 within 0.3 s")
-    assert [path.name for path in (tmp_path / "out").iterdir()] == ["_job.json"]
+def test_program_of_the_page(tmp_path: pathlib.Path) -> None:
+    check_program("Dask", tmp_path)
