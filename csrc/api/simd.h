@@ -87,7 +87,8 @@ typedef struct ml_matmul_s8_args {
 
 /* y = clamp(ml_multiply_quantized(sum + bias, mantissa, shift) + zero, low, high), for rows of n
  * sums, bit for bit as in fixed_point.h; sums wrap. Mantissas are 0 or above, shifts -31 to 31. The
- * low byte is written; its bits are the same for s8 and u8. */
+ * low byte is written; its bits are the same for s8 and u8. product_s8 takes reals in the place of
+ * mantissas and shifts too, and then scales as requantize_f64 does. */
 typedef struct ml_requantize_args {
     const int32_t *sums;
     int64_t rows;
@@ -96,6 +97,7 @@ typedef struct ml_requantize_args {
     const int32_t *bias; /* n, or NULL */
     const int32_t *mantissas; /* n */
     const int32_t *shifts; /* n */
+    const double *reals; /* n, or NULL; product_s8 alone takes them */
     int8_t *y;
     int64_t y_stride; /* elements from row to row, at least n */
     int32_t zero;
@@ -104,7 +106,7 @@ typedef struct ml_requantize_args {
     int32_t limit; /* |sum + bias| is below it; 0: unknown */
 } ml_requantize_args;
 
-/* product_s8 is matmul_s8 followed by requantize, without storing the sums. It ignores y and
+/* product_s8 is matmul_s8 followed by requantize or requantize_f64, without storing the sums. It ignores y and
  * y_stride of the matmul, and sums, rows, sums_stride, n and bias of the requantization. It
  * computes `lines` lines of `rows` rows each, line_stride bytes apart; rows of factors and of
  * outputs are numbered on from line to line. */

@@ -162,23 +162,6 @@ static inline int32_t scale_sum(double sum, double multiplier, int32_t zero, int
 FINISH(s16, int32_t, int32_t, uint32_t, int16_t)
 FINISH(wide, int64_t, int64_t, uint64_t, int16_t)
 
-/* Of bytes: the low one is the same bits whether it has a sign. */
-static void finish_bytes(const ml_call *c, const ml_requantized *r, const ml_own *own) {
-    const ml_weighted *w = c->derived;
-    const ml_requantize_f64_args args = {.sums = r->sums,
-                                         .rows = r->rows,
-                                         .sums_stride = r->n,
-                                         .n = r->n,
-                                         .reals = w->reals + r->first,
-                                         .y = r->y,
-                                         .y_stride = r->y_stride,
-                                         .zero = w->y_zero,
-                                         .low = w->low,
-                                         .high = w->high};
-    (void)own;
-    c->env->simd->requantize_f64(&args);
-}
-
 /* Hybrid: each row of a float input is quantized by itself, sums are scaled back and added to the
  * bias. */
 
@@ -196,7 +179,7 @@ static void finish_hybrid(const ml_call *c, const ml_requantized *r, const ml_ow
 }
 
 static const ml_integer_rule *integer_rule(const ml_call *c) {
-    static const ml_integer_rule bytes = {fill, finish_bytes, .wide = false},
+    static const ml_integer_rule bytes = {fill, NULL, .requantizes = true},
                                  s16 = {fill, finish_s16, .wide = false},
                                  wide = {fill, finish_wide, .wide = true},
                                  hybrid = {fill_quantized, finish_hybrid, .by_row = true};

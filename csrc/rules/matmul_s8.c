@@ -350,7 +350,8 @@ static void center(const ml_call *c, integer_args *a) {
     const int64_t n = p->n;
     int32_t *folded = c->scratch, *columns = folded + n * p->groups;
     a->bias = ml_in_optional(c, 2);
-    if (a->part.fused) a->limit = w->limit ? w->limit : ml_limit_of(a->bias, n * p->groups, p->k);
+    if (a->part.fused && !w->reals)
+        a->limit = w->limit ? w->limit : ml_limit_of(a->bias, n * p->groups, p->k);
     if (p->rows <= FEW_ROWS && !w->w_zero) {
         a->kind = SAME_FACTOR;
         a->factor = -zero;
@@ -411,7 +412,7 @@ static ml_status multiply_few(const ml_call *c, const ml_integers *p, const ml_i
                               .y = sums,
                               .y_stride = p->n};
     if (ml_is_fused(c, rule)) {
-        const int32_t limit = w->limit ? w->limit : ml_limit_of(bias, p->n, p->k);
+        const int32_t limit = w->limit || w->reals ? w->limit : ml_limit_of(bias, p->n, p->k);
         const ml_requantize_args bytes = ml_requantize_args_of(c, &r, limit);
         ml_multiply_to_bytes(c, &rows, &weights, p->rows, &args, &bytes);
         return ML_OK;

@@ -41,7 +41,8 @@ typedef struct ml_integer_rule {
      * others it is in r->bias. */
     void (*finish)(const ml_call *c, const ml_requantized *r, const ml_own *own);
     bool wide; /* for s16: sums are int64 */
-    bool requantizes; /* bytes: `finish` is requantize; product_s8 replaces it */
+    bool
+        requantizes; /* bytes: `finish` is requantize or requantize_f64, which product_s8 replaces */
     bool by_row; /* floats: each row is quantized by itself; else each batch */
 } ml_integer_rule;
 

@@ -183,8 +183,8 @@ def matmul_s8(
 
 
 def requantize_args(
-    mantissas: NDArray,
-    shifts: NDArray,
+    mantissas: NDArray | None,
+    shifts: NDArray | None,
     y: NDArray,
     sums: NDArray | None = None,
     bias: NDArray | None = None,
@@ -192,6 +192,7 @@ def requantize_args(
     low: int = -128,
     high: int = 127,
     limit: int = 0,
+    reals: NDArray | None = None,
 ) -> Any:
     assert y.size == 0 or y.strides[1] == 1
     return ffi.new(
@@ -204,6 +205,7 @@ def requantize_args(
             "bias": pointer(bias, "int32_t *"),
             "mantissas": pointer(mantissas, "int32_t *"),
             "shifts": pointer(shifts, "int32_t *"),
+            "reals": pointer(reals, "double *"),
             "y": pointer(y, "int8_t *"),
             "y_stride": y.strides[0],
             "zero": zero,
@@ -238,8 +240,8 @@ def product_s8(
     simd: Any,
     a: NDArray,
     packed: NDArray,
-    mantissas: NDArray,
-    shifts: NDArray,
+    mantissas: NDArray | None,
+    shifts: NDArray | None,
     y: NDArray,
     *,
     bias: NDArray | None = None,
@@ -250,14 +252,16 @@ def product_s8(
     high: int = 127,
     limit: int = 0,
     flip: int = 0,
+    reals: NDArray | None = None,
 ) -> NDArray:
-    """What requantize makes of the sums of matmul_s8, in `y`; `a` may be lines of rows, (lines, rows, pieces, k)."""
+    """What requantize, or requantize_f64 where there are reals, makes of the sums of matmul_s8, in `y`; `a` may be
+    lines of rows, (lines, rows, pieces, k)."""
     lines = a if a.ndim == 4 else a[None]
     sums = _matmul_s8_args(lines[0], packed, y.shape[1], bias, factors, columns, flip=flip)
     simd.product_s8(
         simd,
         sums,
-        requantize_args(mantissas, shifts, y, zero=zero, low=low, high=high, limit=limit),
+        requantize_args(mantissas, shifts, y, zero=zero, low=low, high=high, limit=limit, reals=reals),
         len(lines),
         lines.strides[0],
     )

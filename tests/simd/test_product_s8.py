@@ -10,7 +10,7 @@ from guarded import at_end, at_start, shifted
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from primitives import SIMD, matmul_s8, pack_s8, product_s8, requantize
+from primitives import SIMD, matmul_s8, pack_s8, product_s8, requantize, requantize_f64
 
 HIGHEST = (1 << 31) - 1
 
@@ -109,3 +109,24 @@ def test_lines_of_rows(level: str, n: int) -> None:
         y = np.empty((lines * width, n), np.int8)
         product_s8(SIMD[level], wide[:, :width], packed, p.mantissas, p.shifts, y, **terms)
         np.testing.assert_array_equal(y, p.wanted())
+
+
+@pytest.mark.parametrize("level", SIMD)
+@given(
+    sizes=st.tuples(st.integers(0, 16), st.integers(1, 3), st.integers(1, 90), st.integers(1, 150)),
+    ends=st.sampled_from([(0, -128, 127), (-128, -128, 127), (127, -5, 6), (0, 0, 255), (255, 3, 250)]),
+    factored=st.booleans(),
+)
+@settings(max_examples=80, deadline=None)
+def test_reals(level: str, sizes: tuple[int, int, int, int], ends: tuple[int, int, int], factored: bool) -> None:
+    """Ties on both sides, products beyond int32; rows that are alone and others; operands at the end of a page."""
+    p, rng = Product(*sizes, factored=factored), np.random.default_rng(sizes)
+    reals = rng.choice([0.5, 0.25, 1.5, 1e9, 0.0, 2.0**-31, 1e-4, 3e-5], p.n)
+    of_bytes = dict(zip(("zero", "low", "high"), ends, strict=True))
+    packed, _ = pack_s8(SIMD[level], p.w, pieces=p.pieces, place=at_end)
+    terms = {"bias": at_end(p.bias), "factors": p.factors, "columns": p.columns if not factored else at_end(p.columns)}
+    y = at_end(np.full((sizes[0], p.n), 99, np.int8))
+    product_s8(SIMD[level], at_end(p.a), packed, None, None, y, reals=at_end(reals), **terms, **of_bytes)
+    sums = matmul_s8(SIMD["scalar"], p.a, packed, p.n, bias=p.bias, factors=p.factors, columns=p.columns)
+    wanted = requantize_f64(SIMD["scalar"], sums, reals, np.empty_like(y), **of_bytes)
+    np.testing.assert_array_equal(y, wanted)

@@ -11,6 +11,5 @@ void ml_product_s8_amx(const ml_simd *simd, const ml_matmul_s8_args *p,
         ml_product_s8_avx512(simd, p, bytes, lines, line_stride);
         return;
     }
-    for (int64_t column = 0; column < p->n; column += ML_PANEL_S8)
-        multiply_panel(simd, p, bytes, lines, line_stride, column);
+    multiply_all(simd, p, bytes, lines, line_stride);
 }

@@ -1,4 +1,4 @@
-/* matmul_s8.c -- tiles of pairs whose sums are stored. */
+/* matmul_s8.c -- tiles of pairs, or of one row, whose sums are stored. */
 #include "simd/avx2/pairs.h"
 #include "simd/variants.h"
 
@@ -10,4 +10,24 @@
 
 #include "simd/tiles/matmul_s8_sums.h"
 
-void ml_matmul_s8_avx2(const ml_matmul_s8_args *p) { multiply_to_sums(p); }
+INLINE void store_row(const ml_matmul_s8_args *p, int64_t output, const int vectors,
+                      const __m256i *sums) {
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++, output += SUMS) {
+        const int64_t left = p->n - output;
+        if (left <= 0) return;
+        __m256i sum = sums[v];
+        if (p->bias) sum = ADD(sum, load_sums(p->bias + output, left));
+        if (p->factors) sum = ADD(sum, MULTIPLY(*p->factors, load_sums(p->columns + output, left)));
+        store_sums(p->y + output, sum, left);
+    }
+}
+
+#define FINISH_ROW(own, output, vectors, sums) store_row(own, output, vectors, sums)
+#include "simd/avx2/row_s8.h"
+
+void ml_matmul_s8_avx2(const ml_matmul_s8_args *p) {
+    const int64_t groups = row_groups(p);
+    if (p->rows == 1 && groups * GROUP <= ROW_BYTES) multiply_row(p, p, groups);
+    else multiply_to_sums(p);
+}

@@ -3,6 +3,9 @@
  *
  * Products are of even and odd lanes apart, in 64 bits. Sums that are known to be small take about
  * half the steps of others: avx512/requantize_small.h says how. */
+#ifndef ML_SIMD_AVX2_REQUANTIZE_BLOCK_H
+#define ML_SIMD_AVX2_REQUANTIZE_BLOCK_H
+
 #include <immintrin.h>
 #include <stdbool.h>
 #include <string.h>
@@ -238,3 +241,5 @@ INLINE void put_rows(int8_t *y, int64_t stride, __m256i bytes, const int rows, i
     if (rows > 2) _mm_storel_epi64((__m128i *)(void *)(y + 2 * stride), more);
     if (rows > 3) _mm_storeh_pd((double *)(void *)(y + 3 * stride), _mm_castsi128_pd(more));
 }
+
+#endif

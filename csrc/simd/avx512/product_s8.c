@@ -166,10 +166,13 @@ static void multiply_small_panel(const ml_matmul_s8_args *p, const ml_requantize
 
 void ml_product_s8_avx512(const ml_simd *simd, const ml_matmul_s8_args *p,
                           const ml_requantize_args *bytes, int64_t lines, int64_t line_stride) {
+    if (bytes->reals) {
+        multiply_all(simd, p, bytes, lines, line_stride);
+        return;
+    }
     for (int64_t column = 0; column < p->n; column += ML_PANEL_S8) {
-        const int64_t left = p->n - column;
-        if (is_small(bytes, column, left < ML_PANEL_S8 ? left : ML_PANEL_S8))
-            multiply_small_panel(p, bytes, lines, line_stride, column);
-        else multiply_panel(simd, p, bytes, lines, line_stride, column);
+        const int64_t left = p->n - column, n = left < ML_PANEL_S8 ? left : ML_PANEL_S8;
+        if (is_small(bytes, column, n)) multiply_small_panel(p, bytes, lines, line_stride, column);
+        else multiply_panels(simd, p, bytes, lines, line_stride, column, n);
     }
 }

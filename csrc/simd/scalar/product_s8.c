@@ -1,10 +1,9 @@
-/* product_s8.c -- product_s8 by the level's matmul_s8 and requantize. */
+/* product_s8.c -- product_s8 by the level's matmul_s8 and requantize or requantize_f64. */
 #include "simd/tiles/product_s8.h"
 
 #include "simd/variants.h"
 
 void ml_product_s8_scalar(const ml_simd *simd, const ml_matmul_s8_args *p,
                           const ml_requantize_args *bytes, int64_t lines, int64_t line_stride) {
-    for (int64_t column = 0; column < p->n; column += ML_PANEL_S8)
-        multiply_panel(simd, p, bytes, lines, line_stride, column);
+    multiply_all(simd, p, bytes, lines, line_stride);
 }

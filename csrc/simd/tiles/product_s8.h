@@ -1,11 +1,32 @@
-/* product_s8.h -- product_s8 by the level's matmul_s8 and requantize, as many sums at a time as
- * stay in the cache: PRODUCT_ROWS, which the file that includes it names where they are not two
- * tiles. */
+/* product_s8.h -- product_s8 by the level's matmul_s8 and requantize or requantize_f64, as many
+ * sums at a time as stay in the cache: those of PRODUCT_ROWS rows of a panel, which the file that
+ * includes it names where they are not two tiles; of few rows those of more panels. */
 #include "simd/simd.h"
 
 #ifndef PRODUCT_ROWS
 #define PRODUCT_ROWS (2 * ML_ROWS_S8)
 #endif
+
+static inline void scale_part(const ml_simd *simd, const ml_requantize_args *to, int64_t column) {
+    ml_requantize_args bytes = *to;
+    if (!to->reals) {
+        bytes.mantissas += column;
+        bytes.shifts += column;
+        simd->requantize(&bytes);
+        return;
+    }
+    const ml_requantize_f64_args reals = {.sums = to->sums,
+                                          .rows = to->rows,
+                                          .sums_stride = to->sums_stride,
+                                          .n = to->n,
+                                          .reals = to->reals + column,
+                                          .y = to->y,
+                                          .y_stride = to->y_stride,
+                                          .zero = to->zero,
+                                          .low = to->low,
+                                          .high = to->high};
+    simd->requantize_f64(&reals);
+}
 
 /* Outputs column .. column + n - 1 of rows row .. row + rows - 1. */
 static inline void multiply_part(const ml_simd *simd, const ml_matmul_s8_args *args,
@@ -23,18 +44,15 @@ static inline void multiply_part(const ml_simd *simd, const ml_matmul_s8_args *a
     p.y = sums;
     to.sums = sums;
     to.bias = NULL;
-    to.mantissas += column;
-    to.shifts += column;
     to.y += row * to.y_stride + column;
     simd->matmul_s8(&p);
-    simd->requantize(&to);
+    scale_part(simd, &to, column);
 }
 
-/* A panel's outputs of all lines. */
-static inline void multiply_panel(const ml_simd *simd, const ml_matmul_s8_args *args,
-                                  const ml_requantize_args *bytes, int64_t lines,
-                                  int64_t line_stride, int64_t column) {
-    const int64_t left = args->n - column, n = left < ML_PANEL_S8 ? left : ML_PANEL_S8;
+/* Some panels' outputs of all lines: n from `column` on. */
+static inline void multiply_panels(const ml_simd *simd, const ml_matmul_s8_args *args,
+                                   const ml_requantize_args *bytes, int64_t lines,
+                                   int64_t line_stride, int64_t column, int64_t n) {
     ml_matmul_s8_args p = *args;
     ml_requantize_args to = *bytes;
     for (int64_t line = 0; line < lines; line++, p.a += line_stride) {
@@ -44,5 +62,16 @@ static inline void multiply_panel(const ml_simd *simd, const ml_matmul_s8_args *
         }
         if (p.factors) p.factors += p.rows;
         to.y += p.rows * to.y_stride;
+    }
+}
+
+static inline void multiply_all(const ml_simd *simd, const ml_matmul_s8_args *p,
+                                const ml_requantize_args *bytes, int64_t lines,
+                                int64_t line_stride) {
+    const int64_t rows = p->rows < 1 ? 1 : p->rows < PRODUCT_ROWS ? p->rows : PRODUCT_ROWS;
+    const int64_t most = PRODUCT_ROWS / rows * ML_PANEL_S8;
+    for (int64_t column = 0, n; column < p->n; column += n) {
+        n = p->n - column < most ? p->n - column : most;
+        multiply_panels(simd, p, bytes, lines, line_stride, column, n);
     }
 }

@@ -255,6 +255,26 @@ void walk_requantize(walk *w) {
         for (int i = 0; i < 60; i++) requantize_once(w, draw(w, 15, 40), n, ML_LIMIT);
 }
 
+static double *some_reals(walk *w, int64_t n) {
+    static const double middles[] = {0.5, 0.49999999999999994}; /* between two steps, nearly */
+    double *reals = room(w, 8 * n);
+    for (int64_t i = 0; i < n; i++)
+        reals[i] = draw(w, 0, 1) ? middles[draw(w, 0, 1)]
+                                 : (double)draw_float(w, 0, draw(w, 0, 3) ? 0.1f : 1e9f);
+    return reals;
+}
+
+/* What the scalar level makes of sums, by reals where there are any. */
+static void requantize_scalar(walk *w, const ml_requantize_args *p) {
+    if (!p->reals) {
+        w->scalar->requantize(p);
+        return;
+    }
+    ml_requantize_f64_args reals = {p->sums, p->rows,     p->sums_stride, p->n,   p->reals,
+                                    p->y,    p->y_stride, p->zero,        p->low, p->high};
+    w->scalar->requantize_f64(&reals);
+}
+
 /* Beside the scalar rows of its two halves. */
 static void product_s8_once(walk *w, int64_t rows, int64_t n, int64_t pieces, int64_t k) {
     const int64_t lines = draw(w, 1, 3), all = lines * rows;
@@ -272,6 +292,7 @@ static void product_s8_once(walk *w, int64_t rows, int64_t n, int64_t pieces, in
     int32_t *shifts = draw(w, 0, 1) ? ints(w, n, -31, 3) : ints(w, n, -20, 0);
     if (draw(w, 0, 1)) shifts[draw(w, 0, n - 1)] = 3; /* one output's sums are not small */
     to.shifts = shifts;
+    if (draw(w, 0, 3) == 0) to.reals = some_reals(w, n);
     draw_range(w, draw(w, 0, 1), &to);
     to.y_stride = n + draw(w, 0, 3);
     const int64_t size = (all - 1) * to.y_stride + n;
@@ -283,7 +304,7 @@ static void product_s8_once(walk *w, int64_t rows, int64_t n, int64_t pieces, in
         to.sums = p.y = room(w, 4 * rows * n);
         p.a = a + i * step;
         w->scalar->matmul_s8(&p);
-        w->scalar->requantize(&to);
+        requantize_scalar(w, &to);
         if (p.factors) p.factors += rows;
     }
     expect_bytes(w, y, expected, size);
@@ -303,6 +324,10 @@ void walk_product_s8(walk *w) {
         for (size_t j = 0; j < sizeof inputs / sizeof *inputs; j++)
             for (int times = 0; times < 4; times++)
                 product_s8_once(w, draw(w, 1, 14), outputs[i], draw(w, 1, 3), inputs[j]);
+    for (int i = 0; i < 200; i++) /* a row that is alone, one in three */
+        product_s8_once(w, 1, draw(w, 1, 200), draw(w, 1, 3), draw(w, 1, 80));
+    for (int i = 0; i < 16; i++) /* as long as a row that is split, and longer */
+        product_s8_once(w, 1, draw(w, 1, 12), 1 + i % 2, draw(w, 8180, 8200) / (1 + i % 2));
     for (int64_t i = 0; i < 16; i++) /* about as long as what is widened at a time, and longer */
         product_s8_once(w, draw(w, 1, 8), draw(w, 1, 24), 1 + i % 2,
                         draw(w, 4600, 4900) / (1 + i % 2));
@@ -315,12 +340,7 @@ void walk_requantize_f64(walk *w) {
         p.sums_stride = p.n + draw(w, 0, 3);
         p.y_stride = p.n + draw(w, 0, 3);
         p.sums = odd_ints(w, (p.rows - 1) * p.sums_stride + p.n, -2000, 2000);
-        double *reals = room(w, 8 * p.n);
-        static const double middles[] = {0.5, 0.49999999999999994}; /* between two steps, nearly */
-        for (int64_t k = 0; k < p.n; k++)
-            reals[k] = draw(w, 0, 1) ? middles[draw(w, 0, 1)]
-                                     : (double)draw_float(w, 0, draw(w, 0, 3) ? 0.1f : 1e9f);
-        p.reals = reals;
+        p.reals = some_reals(w, p.n);
         const bool with_sign = draw(w, 0, 1);
         p.zero = (int32_t)(with_sign ? draw(w, -128, 127) : draw(w, 0, 255));
         draw_limits(w, with_sign, &p.low, &p.high);

@@ -1,0 +1,98 @@
+/* product_blocks.h -- product_s8 by tiles whose sums become bytes in registers: what outputs need
+ * for that, eight at a time, made once for all rows; and how rows of sums are written.
+ *
+ * The file that includes it says ORDER, the outputs of a vector of sums lane by lane, and
+ * OF_ROWS(bytes), four such vectors as bytes, in the order of outputs. */
+#include "simd/avx2/real_block.h"
+
+enum { MOST_BLOCKS = 32 /* eight outputs each, whole panels */ };
+
+typedef struct output_block {
+    union {
+        byte_block bytes;
+        real_block reals;
+    } by;
+    __m256i start; /* in turn: biases; but for reals, and -2^31 */
+    __m256i columns;
+} output_block;
+
+/* What tiles write to. */
+typedef struct bytes_place {
+    const output_block *blocks;
+    const int32_t *factors; /* of each row, or NULL */
+    ends ends;
+    bool real;
+    int8_t *y;
+    int64_t y_stride;
+    int64_t n;
+} bytes_place;
+
+static inline void load_outputs(const ml_matmul_s8_args *p, const block_rule *rule,
+                                const double *reals, int64_t column, output_block *b) {
+    const __m256i in_turn = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    if (reals) load_reals(reals, column, p->n, rule->order, &b->by.reals);
+    else load_block(rule, column, &b->by.bytes);
+    b->start = _mm256_set1_epi32(reals ? 0 : INT32_MIN);
+    if (p->bias)
+        b->start = _mm256_add_epi32(b->start, load_columns(p->bias, column, p->n, in_turn));
+    if (p->factors) b->columns = load_columns(p->columns, column, p->n, rule->order);
+}
+
+/* Eight outputs of some rows. */
+INLINE void write_rows(const bytes_place *to, int64_t row, int64_t output, const int rows,
+                       __m256i *v) {
+    const output_block *b = &to->blocks[(uint64_t)output / LANES];
+    int8_t *y = to->y + row * to->y_stride + output;
+    const int32_t *factors = to->factors ? to->factors + row : NULL;
+    if (factors)
+#pragma GCC unroll 8
+        for (int r = 0; r < rows; r++) {
+            const __m256i factor = _mm256_set1_epi32(factors[r]);
+            v[r] = _mm256_add_epi32(v[r], _mm256_mullo_epi32(factor, b->columns));
+        }
+    if (__builtin_expect(to->real, 0)) {
+        __m256i some[LANES];
+#pragma GCC unroll 8
+        for (int r = 0; r < rows; r++) some[r] = v[r];
+        scale_reals(some, rows, &b->by.reals, &to->ends);
+#pragma GCC unroll 8
+        for (int r = 0; r < rows; r++) v[r] = some[r];
+    } else {
+        scale_sums(v, rows, &b->by.bytes, &to->ends);
+    }
+#pragma GCC unroll 2
+    for (int r = 0; r < rows; r += TOGETHER, y += TOGETHER * to->y_stride) {
+        const int some = rows - r < TOGETHER ? rows - r : TOGETHER;
+        const __m256i bytes = to_bytes(&v[r], some, &to->ends);
+        put_rows(y, to->y_stride, OF_ROWS(bytes), some, to->n - output);
+    }
+}
+
+/* Multiplies the rows of some lines with weights of part->n outputs, whose sums go to write_rows. */
+typedef void multiply_fn(const ml_matmul_s8_args *part, const bytes_place *to, int64_t lines,
+                         int64_t line_stride);
+
+/* All outputs, MOST_BLOCKS at a time. */
+INLINE void multiply_blocks(const ml_matmul_s8_args *p, const ml_requantize_args *bytes,
+                            int64_t lines, int64_t line_stride, multiply_fn *multiply) {
+    output_block blocks[MOST_BLOCKS];
+    ml_matmul_s8_args part = *p;
+    ml_requantize_args constants = *bytes;
+    bytes_place to = {.blocks = blocks,
+                      .factors = p->factors,
+                      .ends = ends_of(bytes),
+                      .real = bytes->reals != NULL,
+                      .y_stride = bytes->y_stride};
+    constants.n = p->n;
+    const block_rule rule = rule_of(&constants, ORDER);
+    for (int64_t column = 0; column < p->n; column += part.n) {
+        part.n = p->n - column < MOST_BLOCKS * LANES ? p->n - column : MOST_BLOCKS * LANES;
+        /* tiles go on to the last packed output, which may be none of n */
+        for (int64_t i = 0; i < (part.n + ML_PART_S8 - 1) / ML_PART_S8 * ML_PART_S8; i += LANES)
+            load_outputs(p, &rule, bytes->reals, column + i, &blocks[i / LANES]);
+        part.packed = p->packed + ml_packed_s8(column, p->pieces, p->k);
+        to.y = bytes->y + column;
+        to.n = part.n;
+        multiply(&part, &to, lines, line_stride);
+    }
+}
