@@ -12,6 +12,7 @@
  * [panel][line][tap][channel], padded with zeros. A pixel's sum starts with `start` and goes on in
  * the order of lines and taps; products of floats are summed 128 at a time, and then those sums. It
  * does not depend on the pixels it is computed with. */
+typedef enum ml_lines { ML_LINES_GROUPED, ML_LINES_U8, ML_LINES_S8 } ml_lines;
 typedef struct ml_depthwise_args {
     const void *const *lines; /* `height` lines for each row, one row after the other */
     int64_t rows;
@@ -30,10 +31,15 @@ typedef struct ml_depthwise_args {
     void *y; /* pixels of n floats or int32, side by side */
     float low; /* floats are clamped; NaN is passed on */
     float high;
+    int32_t lines_are; /* an ml_lines: see depthwise_product_s8 */
 } ml_depthwise_args;
 
 /* depthwise_product_s8 is depthwise_s8 followed by requantize, without storing the sums, like
- * product_s8: y_row is in bytes; rows and bias of the requantization are ignored, too. */
+ * product_s8: y_row is in bytes; rows and bias of the requantization are ignored, too.
+ *
+ * Where ml_simd has depthwise_s8_bytes, it also takes lines of bytes as they lie, u8 or s8: two for
+ * each of the weights' lines, steps in bytes; zero is then within -255 and 255. That saves
+ * interleave_s8 where lines are used for few pixels. */
 
 /* y[i] = byte i of each line, ^ flip, side by side: for ml_simd's depthwise_s8_group lines, either
  * 4 bytes, or 2 values of 16 bits. */

@@ -13,8 +13,8 @@
 #include "simd/primitives.def"
 #undef PRIMITIVE
 
-/* Columns in a panel and rows in a tile of each matmul_f32; lines in a group of each depthwise_s8.
- * A level has those of the variant that it uses. */
+/* Columns in a panel and rows in a tile of each matmul_f32; lines in a group of each depthwise_s8, and
+ * whether it takes bytes. A level has those of the variant that it uses. */
 enum {
     ML_PANEL_F32_scalar = 1,
     ML_ROWS_F32_scalar = 1,
@@ -31,6 +31,11 @@ enum {
     ML_GROUP_S8_avx2 = 2,
     ML_GROUP_S8_avx512 = 4,
     ML_GROUP_S8_neon = 2,
+    ML_BYTES_S8_scalar = 0,
+    ML_BYTES_S8_sse2 = 0,
+    ML_BYTES_S8_avx2 = 1,
+    ML_BYTES_S8_avx512 = 0,
+    ML_BYTES_S8_neon = 0,
     ML_CHUNK_F32 = 128,     /* products summed at a time */
     ML_PANEL_DEPTHWISE = 16 /* channels in a panel of depthwise weights */
 };

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
-from depthwise import WINDOWS, Window, depthwise, pack, placed
+from depthwise import WINDOWS, Window, depthwise, pack, placed, taps
 from guarded import at_end, at_start, shifted
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 from primitives import SIMD, requantize, requantize_args
 from test_depthwise_s8 import draw, expected
@@ -59,3 +63,41 @@ def test_nothing_past_the_operands_is_touched(level: str, limit: int) -> None:
             depthwise(run, placed(image, window, place), window, place(pack(weights)), sums, place(start))
             wanted = requantize(SIMD["scalar"], expected(window, image, weights, start), mantissas, shifts)
             np.testing.assert_array_equal(y, wanted)
+
+
+@pytest.mark.parametrize("level", [name for name, simd in SIMD.items() if simd.depthwise_s8_bytes])
+@given(
+    sizes=st.tuples(st.integers(1, 9), st.integers(1, 4), st.integers(1, 90), st.integers(1, 3)),
+    kind=st.sampled_from([(1, np.uint8), (2, np.int8)]),
+    limited=st.booleans(),
+    started=st.booleans(),
+)
+@settings(max_examples=150, deadline=None)
+def test_lines_of_bytes(
+    level: str, sizes: tuple[int, int, int, int], kind: tuple[int, type], limited: bool, started: bool
+) -> None:
+    """As they lie, each at the end of a page; an odd last line meets no weights."""
+    height, width, n, pixels = sizes
+    window, rng = Window(height, width, pixels, 1, 2), np.random.default_rng(sizes)
+    info = np.iinfo(kind[1])
+    image = rng.integers(info.min, info.max, (height, window.columns, n), endpoint=True).astype(kind[1])
+    weights = rng.integers(-255, 255, (height + height % 2, width, n), endpoint=True)
+    weights[height:] = 0
+    start = rng.integers(-5000, 5000, n).astype(np.int32) if started else None
+    sums = (taps(image, window).astype(np.int64) * weights[:height]).sum((1, 2)) + (0 if start is None else start)
+    pairs = np.ascontiguousarray(weights.reshape(-1, 2, width, n).transpose(0, 2, 3, 1).astype(np.int16))
+    mantissas, shifts = map(at_end, multipliers(n))
+    y = np.full((pixels, n + 2), 77, np.int8)
+    to = requantize_args(mantissas, shifts, y[:, :n], limit=1 << 30 if limited else 0, zero=-3)
+
+    def run(args: Any) -> None:
+        args.lines_are = kind[0]
+        SIMD[level].depthwise_product_s8(SIMD[level], args, to)
+
+    lines = [at_end(np.ascontiguousarray(line)) for line in image]
+    lines += lines[-1:] * (height % 2)
+    at = window._replace(height=len(lines) // 2)
+    depthwise(run, lines, at, at_end(pack(pairs)), y[:, :n], None if start is None else at_end(start))
+    wanted = requantize(SIMD["scalar"], sums.astype(np.int32), mantissas, shifts, zero=-3)
+    np.testing.assert_array_equal(y[:, :n], wanted)
+    assert (y[:, n:] == 77).all()

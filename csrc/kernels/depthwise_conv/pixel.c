@@ -1,6 +1,7 @@
 /* pixel.c -- depthwise sums of bytes where the output is one pixel that sees no padding, as in
  * networks that keep their past in variables: at once and on the caller, for what bytes.c arranges
- * for lines takes longer than the sums. */
+ * for lines takes longer than the sums. Nor are its lines interleaved where the level can do
+ * without. */
 #include "kernels/depthwise_conv/depthwise_conv.h"
 #include "rules/bytes.h"
 
@@ -18,21 +19,36 @@ bool ml_depthwise_is_pixel(const depthwise_blob *blob) {
 /* Where the parts of the scratch lie, after the pointers to lines. */
 typedef struct layout {
     int64_t start;
-    int64_t lines; /* interleaved */
+    int64_t lines; /* interleaved; none where the level takes bytes */
     int64_t bytes;
 } layout;
 
-static layout lay_out(const depthwise_blob *blob, const depthwise_groups *f) {
+static bool takes_bytes(const ml_call *c) {
+    const int32_t zero = ((const ml_weighted *)c->derived)->y_zero;
+    return c->env->simd->depthwise_s8_bytes && zero >= -255 && zero <= 255;
+}
+
+static layout lay_out(const ml_call *c, const depthwise_groups *f) {
+    const depthwise_blob *blob = c->blob;
     const int64_t n = ml_round_up(blob->outputs * (int64_t)sizeof(int32_t), 64);
-    layout l = {.start = ml_round_up(f->groups * f->parts * (int64_t)sizeof(void *), 64)};
-    l.lines = l.start + n;
-    l.bytes = l.lines + f->groups * blob->window.x.size * blob->outputs * 4;
+    const int64_t pointers = f->groups * (takes_bytes(c) ? f->group : f->parts);
+    layout l = {.start = ml_round_up(pointers * (int64_t)sizeof(void *), 64)};
+    l.lines = l.bytes = l.start + n;
+    if (!takes_bytes(c)) l.bytes += f->groups * blob->window.x.size * blob->outputs * 4;
     return l;
 }
 
 int64_t ml_depthwise_pixel_bytes(const ml_call *c) {
     const depthwise_groups f = ml_depthwise_groups(c);
-    return lay_out(c->blob, &f).bytes;
+    return lay_out(c, &f).bytes;
+}
+
+/* The window's lines; the last one stands for those after it, which meet no weights. */
+static void point(const ml_call *c, const depthwise_groups *f, const void **lines) {
+    const ml_window *w = &((const depthwise_blob *)c->blob)->window;
+    const int64_t step = (int64_t)w->y.dilation * w->x.in * w->channels;
+    const char *x = ml_in(c, 0), *const last = x + (w->y.size - 1) * step;
+    for (int64_t i = f->groups * f->group; i > 0; i--, x += x == last ? 0 : step) *lines++ = x;
 }
 
 /* The columns that the window sees, in groups of lines; those after its last one meet no
@@ -56,13 +72,15 @@ ml_status ml_depthwise_pixel(const ml_call *c) {
     const depthwise_blob *blob = c->blob;
     const ml_weighted *w = c->derived;
     const depthwise_groups f = ml_depthwise_groups(c);
-    const layout l = lay_out(blob, &f);
+    const layout l = lay_out(c, &f);
     const int64_t n = blob->outputs, width = blob->window.x.size;
-    const int32_t flip = ml_in_tensor(c, 0)->type == ML_S8 ? 128 : 0;
+    const bool is_signed = ml_in_tensor(c, 0)->type == ML_S8, as_bytes = takes_bytes(c);
+    const int32_t flip = is_signed && !as_bytes ? 128 : 0;
     const int64_t tap = width * ML_PANEL_DEPTHWISE;
     int32_t *start = ml_scratch(c, l.start);
     const int32_t limit = ml_depthwise_start(c, &f, w->x_zero + flip, start);
-    interleave(c, &f, flip, c->scratch, ml_scratch(c, l.lines));
+    if (as_bytes) point(c, &f, c->scratch);
+    else interleave(c, &f, flip, c->scratch, ml_scratch(c, l.lines));
     const ml_depthwise_args a = {.lines = c->scratch,
                                  .rows = 1,
                                  .y_row = 0,
@@ -78,7 +96,10 @@ ml_status ml_depthwise_pixel(const ml_call *c) {
                                  .packed = c->packed,
                                  .packed_line = tap,
                                  .packed_panel = tap * f.groups * f.parts,
-                                 .start = start};
+                                 .start = start,
+                                 .lines_are = !as_bytes   ? ML_LINES_GROUPED
+                                              : is_signed ? ML_LINES_S8
+                                                          : ML_LINES_U8};
     const ml_requantized r = {.n = n, .y = ml_out(c, 0), .y_stride = n};
     const ml_requantize_args bytes = ml_requantize_args_of(c, &r, limit);
     c->env->simd->depthwise_product_s8(c->env->simd, &a, &bytes);

@@ -1,4 +1,5 @@
 /* depthwise_product_s8.c -- tiles of depthwise_s8 whose sums become bytes in their registers. */
+#include "simd/avx2/depthwise_bytes.h"
 #include "simd/avx2/requantize_block.h"
 #include "simd/variants.h"
 
@@ -37,6 +38,10 @@ void ml_depthwise_product_s8_avx2(const ml_simd *simd, const ml_depthwise_args *
     constants.n = args->n;
     const block_rule rule = rule_of(&constants, in_turn);
     ml_depthwise_args p = *args;
+    if (args->lines_are != ML_LINES_GROUPED) {
+        multiply_bytes(args, bytes);
+        return;
+    }
     if (!has_byte_ends(bytes)) {
         ml_depthwise_product_s8_scalar(simd, args, bytes);
         return;

@@ -196,6 +196,32 @@ INLINE void scale_sums(__m256i *v, const int count, const byte_block *block, con
     }
 }
 
+/* Eight columns from p on, or `count` of them. */
+INLINE __m256i some_columns(const int32_t *p, int64_t count, const bool whole) {
+    return whole ? _mm256_loadu_si256((const __m256i *)(const void *)p)
+                 : _mm256_maskload_epi32(p, first_lanes(count));
+}
+
+/* Of sums of any size, 2^31 more. Rarely used: never inlined. */
+__attribute__((noinline, unused)) static __m256i scale_any_alone(__m256i sums, __m256i m,
+                                                                 __m256i shifts, const ends *e) {
+    byte_block b = {.is_small = false};
+    load_any(m, shifts, &b.by.any);
+    scale_any_sums(&sums, 1, &b, e);
+    return sums;
+}
+
+/* One vector of columns' sums as what to_bytes takes, whose constants no other row needs. */
+INLINE __m256i scale_alone(const block_rule *rule, const ends *e, __m256i m, __m256i shifts,
+                           __m256i sums) {
+    small_block b;
+    sums = _mm256_add_epi32(sums, _mm256_set1_epi32(INT32_MIN));
+    if (__builtin_expect(!are_small(rule, m, shifts), 0))
+        return scale_any_alone(sums, m, shifts, e);
+    load_small(m, shifts, false, &b);
+    return scale_small(sums, &b, false);
+}
+
 /* Up to four vectors of eight numbers as bytes, one after the other; the zero point is added, and
  * what is beyond the ends clamped to them. */
 INLINE __m256i to_bytes(const __m256i *v, const int count, const ends *e) {

@@ -11,24 +11,10 @@ typedef struct row_place {
     __m256d low, high; /* of reals, less the zero point */
 } row_place;
 
-INLINE __m256i some_columns(const int32_t *p, int64_t count, const bool whole) {
-    return whole ? _mm256_loadu_si256((const __m256i *)(const void *)p)
-                 : _mm256_maskload_epi32(p, first_lanes(count));
-}
-
 INLINE __m256d some_reals(const double *p, int64_t count, const bool whole) {
     const __m256i lanes = _mm256_setr_epi64x(0, 1, 2, 3);
     return whole ? _mm256_loadu_pd(p)
                  : _mm256_maskload_pd(p, _mm256_cmpgt_epi64(_mm256_set1_epi64x(count), lanes));
-}
-
-/* Of outputs that have sums of any size, 2^31 more. Rarely used: never inlined. */
-__attribute__((noinline)) static __m256i scale_any_row(__m256i sums, __m256i m, __m256i shifts,
-                                                       const ends *e) {
-    byte_block b = {.is_small = false};
-    load_any(m, shifts, &b.by.any);
-    scale_any_sums(&sums, 1, &b, e);
-    return sums;
 }
 
 /* The sums of eight outputs from `output` on, or of the last `count`, as to_bytes takes them. */
@@ -48,12 +34,7 @@ INLINE __m256i scale_row(const row_place *r, int64_t output, int64_t count, cons
     }
     const __m256i m = some_columns(to->mantissas + output, count, whole);
     const __m256i shifts = some_columns(to->shifts + output, count, whole);
-    sums = _mm256_add_epi32(sums, _mm256_set1_epi32(INT32_MIN));
-    if (__builtin_expect(!are_small(&r->rule, m, shifts), 0))
-        return scale_any_row(sums, m, shifts, &r->ends);
-    small_block b;
-    load_small(m, shifts, false, &b);
-    return scale_small(sums, &b, false);
+    return scale_alone(&r->rule, &r->ends, m, shifts, sums);
 }
 
 INLINE void finish_row(const row_place *r, int64_t output, const int vectors, const __m256i *sums) {
