@@ -106,10 +106,10 @@ typedef struct ml_requantize_args {
     int32_t limit; /* |sum + bias| is below it; 0: unknown */
 } ml_requantize_args;
 
-/* product_s8 is matmul_s8 followed by requantize or requantize_f64, without storing the sums. It ignores y and
- * y_stride of the matmul, and sums, rows, sums_stride, n and bias of the requantization. It
- * computes `lines` lines of `rows` rows each, line_stride bytes apart; rows of factors and of
- * outputs are numbered on from line to line. */
+/* product_s8 is matmul_s8 followed by requantize or requantize_f64, without storing the sums. It
+ * ignores y and y_stride of the matmul, and sums, rows, sums_stride, n and bias of the
+ * requantization. It computes `lines` lines of `rows` rows each, line_stride bytes apart; rows of
+ * factors and of outputs are numbered on from line to line. */
 
 /* y = clamp(round(sum * real) + zero, low, high), ties away from zero, for rows of n sums; products
  * are clamped to 10^9 in size. The low byte is written. */

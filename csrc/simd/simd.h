@@ -13,8 +13,9 @@
 #include "simd/primitives.def"
 #undef PRIMITIVE
 
-/* Columns in a panel and rows in a tile of each matmul_f32; lines in a group of each depthwise_s8, and
- * whether it takes bytes. A level has those of the variant that it uses. */
+/* Columns in a panel and rows in a tile of each matmul_f32; lines in a group of each depthwise_s8,
+ * and whether its depthwise_product_s8 takes bytes. A level has those of the variant that it
+ * uses. */
 enum {
     ML_PANEL_F32_scalar = 1,
     ML_ROWS_F32_scalar = 1,

@@ -73,10 +73,10 @@ def test_nothing_past_the_operands_is_touched(level: str, limit: int) -> None:
     started=st.booleans(),
 )
 @settings(max_examples=150, deadline=None)
-def test_lines_of_bytes(
+def test_taps_of_bytes(
     level: str, sizes: tuple[int, int, int, int], kind: tuple[int, type], limited: bool, started: bool
 ) -> None:
-    """As they lie, each at the end of a page; an odd last line meets no weights."""
+    """As they lie, lines at the end of a page; an odd last line meets no weights."""
     height, width, n, pixels = sizes
     window, rng = Window(height, width, pixels, 1, 2), np.random.default_rng(sizes)
     info = np.iinfo(kind[1])
@@ -96,8 +96,9 @@ def test_lines_of_bytes(
 
     lines = [at_end(np.ascontiguousarray(line)) for line in image]
     lines += lines[-1:] * (height % 2)
-    at = window._replace(height=len(lines) // 2)
-    depthwise(run, lines, at, at_end(pack(pairs)), y[:, :n], None if start is None else at_end(start))
+    beside = [line[tap:] for two in zip(lines[::2], lines[1::2], strict=True) for tap in range(width) for line in two]
+    at, packed = Window(len(beside) // 2, 1, pixels, 1, 2), at_end(pack(pairs.reshape(-1, 1, n, 2)))
+    depthwise(run, beside, at, packed, y[:, :n], None if start is None else at_end(start))
     wanted = requantize(SIMD["scalar"], sums.astype(np.int32), mantissas, shifts, zero=-3)
     np.testing.assert_array_equal(y[:, :n], wanted)
     assert (y[:, n:] == 77).all()

@@ -31,7 +31,8 @@ static bool takes_bytes(const ml_call *c) {
 static layout lay_out(const ml_call *c, const depthwise_groups *f) {
     const depthwise_blob *blob = c->blob;
     const int64_t n = ml_round_up(blob->outputs * (int64_t)sizeof(int32_t), 64);
-    const int64_t pointers = f->groups * (takes_bytes(c) ? f->group : f->parts);
+    const int64_t pointers =
+        f->groups * (takes_bytes(c) ? f->group * blob->window.x.size : f->parts);
     layout l = {.start = ml_round_up(pointers * (int64_t)sizeof(void *), 64)};
     l.lines = l.bytes = l.start + n;
     if (!takes_bytes(c)) l.bytes += f->groups * blob->window.x.size * blob->outputs * 4;
@@ -43,12 +44,17 @@ int64_t ml_depthwise_pixel_bytes(const ml_call *c) {
     return lay_out(c, &f).bytes;
 }
 
-/* The window's lines; the last one stands for those after it, which meet no weights. */
-static void point(const ml_call *c, const depthwise_groups *f, const void **lines) {
+/* Points at the window's taps, two lines side by side; the last line stands for one after it, which
+ * meets no weights. */
+static void point(const ml_call *c, const void **taps) {
     const ml_window *w = &((const depthwise_blob *)c->blob)->window;
-    const int64_t step = (int64_t)w->y.dilation * w->x.in * w->channels;
-    const char *x = ml_in(c, 0), *const last = x + (w->y.size - 1) * step;
-    for (int64_t i = f->groups * f->group; i > 0; i--, x += x == last ? 0 : step) *lines++ = x;
+    const int64_t n = w->channels, step = (int64_t)w->y.dilation * w->x.in * n;
+    const char *x = ml_in(c, 0);
+    for (int64_t line = w->y.size; line > 0; line -= 2, x += 2 * step)
+        for (int64_t tap = 0; tap < w->x.size; tap++) {
+            *taps++ = x + tap * n;
+            *taps++ = x + tap * n + (line > 1 ? step : 0);
+        }
 }
 
 /* The columns that the window sees, in groups of lines; those after its last one meet no
@@ -79,7 +85,7 @@ ml_status ml_depthwise_pixel(const ml_call *c) {
     const int64_t tap = width * ML_PANEL_DEPTHWISE;
     int32_t *start = ml_scratch(c, l.start);
     const int32_t limit = ml_depthwise_start(c, &f, w->x_zero + flip, start);
-    if (as_bytes) point(c, &f, c->scratch);
+    if (as_bytes) point(c, c->scratch);
     else interleave(c, &f, flip, c->scratch, ml_scratch(c, l.lines));
     const ml_depthwise_args a = {.lines = c->scratch,
                                  .rows = 1,
@@ -87,14 +93,14 @@ ml_status ml_depthwise_pixel(const ml_call *c) {
                                  .first = 0,
                                  .low = 0.0f,
                                  .high = 0.0f,
-                                 .height = f.groups * f.parts,
-                                 .width = width,
+                                 .height = as_bytes ? f.groups * width : f.groups * f.parts,
+                                 .width = as_bytes ? 1 : width,
                                  .tap_step = n,
                                  .pixels = 1,
                                  .pixel_step = n,
                                  .n = n,
                                  .packed = c->packed,
-                                 .packed_line = tap,
+                                 .packed_line = as_bytes ? ML_PANEL_DEPTHWISE : tap,
                                  .packed_panel = tap * f.groups * f.parts,
                                  .start = start,
                                  .lines_are = !as_bytes   ? ML_LINES_GROUPED

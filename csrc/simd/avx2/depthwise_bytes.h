@@ -1,5 +1,5 @@
-/* depthwise_bytes.h -- depthwise_product_s8 of lines of bytes as they lie, at avx2: two lines are
- * interleaved in registers. For few pixels, whose lines are not worth interleaving in memory. */
+/* depthwise_bytes.h -- depthwise_product_s8 of bytes as they lie, at avx2: two taps are interleaved
+ * in registers. For few pixels, whose lines are not worth interleaving in memory. */
 #include "simd/avx2/requantize_block.h"
 
 enum { MOST_BESIDE = 4 /* vectors of eight channels */ };
@@ -25,13 +25,13 @@ INLINE __m128i some_bytes(const uint8_t *x, int64_t count, const bool part, bool
     return _mm_cvtsi64_si128((int64_t)bytes);
 }
 
-INLINE __m256i widen_pairs(__m128i pairs, const bool is_signed) {
-    return is_signed ? _mm256_cvtepi8_epi16(pairs) : _mm256_cvtepu8_epi16(pairs);
-}
-
+/* Adds in the register of the sum: compilers add elsewhere and move it back. */
 INLINE __m256i add_pairs_of(__m128i pairs, const char *w, const bool is_signed, __m256i sum) {
-    const __m256i weights = _mm256_loadu_si256((const __m256i *)(const void *)w);
-    return _mm256_add_epi32(sum, _mm256_madd_epi16(widen_pairs(pairs, is_signed), weights));
+    __m256i x = is_signed ? _mm256_cvtepi8_epi16(pairs) : _mm256_cvtepu8_epi16(pairs);
+    __asm__("vpmaddwd %2, %1, %1\n\tvpaddd %1, %0, %0"
+            : "+x"(sum), "+x"(x)
+            : "m"(*(const int16_t (*)[2 * LANES])(const void *)w));
+    return sum;
 }
 
 /* sums += one tap of two lines, of `vectors` times eight channels, or of the last `count`. */
@@ -58,8 +58,7 @@ INLINE void add_bytes(const bytes_call *c, const uint8_t *a, const uint8_t *b, c
 INLINE void pixel_tile(const bytes_call *c, const void *const *lines, int64_t first, int8_t *y,
                        int64_t channel, const int vectors, const bool part, const bool is_signed) {
     const ml_depthwise_args *p = c->p;
-    const int64_t left = p->n - channel, width = p->width, tap_step = p->tap_step;
-    const int64_t height = p->height, packed_line = 4 * p->packed_line;
+    const int64_t left = p->n - channel, at = first + channel, step = 4 * p->packed_line;
     const char *w = (const char *)p->packed + 4 * (channel / ML_PANEL_DEPTHWISE * p->packed_panel +
                                                    channel % ML_PANEL_DEPTHWISE);
     __m256i sums[MOST_BESIDE];
@@ -68,14 +67,9 @@ INLINE void pixel_tile(const bytes_call *c, const void *const *lines, int64_t fi
         sums[v] = p->start
                       ? some_columns((const int32_t *)p->start + channel + v * LANES, left, !part)
                       : _mm256_setzero_si256();
-    for (int64_t line = 0; line < height; line++, lines += 2, w += packed_line) {
-        const uint8_t *a = (const uint8_t *)lines[0] + first + channel;
-        const uint8_t *b = (const uint8_t *)lines[1] + first + channel;
-        const char *weights = w;
-        for (int64_t tap = width; tap > 0; tap--, a += tap_step, b += tap_step) {
-            add_bytes(c, a, b, weights, vectors, part, left, is_signed, sums);
-            weights += 4 * ML_PANEL_DEPTHWISE;
-        }
+    for (int64_t tap = p->height; tap > 0; tap--, lines += 2, w += step) {
+        const uint8_t *a = (const uint8_t *)lines[0] + at, *b = (const uint8_t *)lines[1] + at;
+        add_bytes(c, a, b, w, vectors, part, left, is_signed, sums);
     }
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; v++) {

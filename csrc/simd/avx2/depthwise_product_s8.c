@@ -48,7 +48,7 @@ void ml_depthwise_product_s8_avx2(const ml_simd *simd, const ml_depthwise_args *
     }
     for (int64_t channel = 0; channel < args->n; channel += p.n) {
         p.n = args->n - channel < BLOCK ? args->n - channel : BLOCK;
-        for (int64_t i = 0; i < p.n; i += LANES) load_block(&rule, channel + i, &blocks[i / LANES]);
+        load_blocks(&rule, channel, p.n, blocks);
         p.packed = (const char *)args->packed + 4 * (channel / ML_PANEL_DEPTHWISE) * p.packed_panel;
         if (p.start) p.start = (const int32_t *)args->start + channel;
         p.first = args->first + channel;

@@ -27,15 +27,23 @@ typedef struct bytes_place {
     int64_t n;
 } bytes_place;
 
-static inline void load_outputs(const ml_matmul_s8_args *p, const block_rule *rule,
-                                const double *reals, int64_t column, output_block *b) {
+/* What the outputs of a part need, and all that are packed with it: tiles go on to them. Never
+ * inlined, so that what all outputs share stays in registers. */
+__attribute__((noinline)) static void load_outputs(const ml_matmul_s8_args *p,
+                                                   const block_rule *all_rule, const double *reals,
+                                                   int64_t column, int64_t n, output_block *b) {
+    const block_rule rule = *all_rule; /* which stores do not change */
+    const int32_t *const bias = p->bias, *const columns = p->factors ? p->columns : NULL;
     const __m256i in_turn = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-    if (reals) load_reals(reals, column, p->n, rule->order, &b->by.reals);
-    else load_block(rule, column, &b->by.bytes);
-    b->start = _mm256_set1_epi32(reals ? 0 : INT32_MIN);
-    if (p->bias)
-        b->start = _mm256_add_epi32(b->start, load_columns(p->bias, column, p->n, in_turn));
-    if (p->factors) b->columns = load_columns(p->columns, column, p->n, rule->order);
+    const __m256i base = _mm256_set1_epi32(reals ? 0 : INT32_MIN);
+    const int64_t end = column + (n + ML_PART_S8 - 1) / ML_PART_S8 * ML_PART_S8;
+    for (; column < end; column += LANES, b++) {
+        if (reals) load_reals(reals, column, rule.n, rule.order, &b->by.reals);
+        else load_block(&rule, column, &b->by.bytes);
+        b->start = base;
+        if (bias) b->start = _mm256_add_epi32(base, load_columns(bias, column, rule.n, in_turn));
+        if (columns) b->columns = load_columns(columns, column, rule.n, rule.order);
+    }
 }
 
 /* Eight outputs of some rows. */
@@ -68,7 +76,7 @@ INLINE void write_rows(const bytes_place *to, int64_t row, int64_t output, const
     }
 }
 
-/* Multiplies the rows of some lines with weights of part->n outputs, whose sums go to write_rows. */
+/* Multiplies the rows of some lines with weights of part->n outputs; sums go to write_rows. */
 typedef void multiply_fn(const ml_matmul_s8_args *part, const bytes_place *to, int64_t lines,
                          int64_t line_stride);
 
@@ -87,9 +95,7 @@ INLINE void multiply_blocks(const ml_matmul_s8_args *p, const ml_requantize_args
     const block_rule rule = rule_of(&constants, ORDER);
     for (int64_t column = 0; column < p->n; column += part.n) {
         part.n = p->n - column < MOST_BLOCKS * LANES ? p->n - column : MOST_BLOCKS * LANES;
-        /* tiles go on to the last packed output, which may be none of n */
-        for (int64_t i = 0; i < (part.n + ML_PART_S8 - 1) / ML_PART_S8 * ML_PART_S8; i += LANES)
-            load_outputs(p, &rule, bytes->reals, column + i, &blocks[i / LANES]);
+        load_outputs(p, &rule, bytes->reals, column, part.n, blocks);
         part.packed = p->packed + ml_packed_s8(column, p->pieces, p->k);
         to.y = bytes->y + column;
         to.n = part.n;

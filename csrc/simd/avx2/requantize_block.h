@@ -130,12 +130,19 @@ __attribute__((noinline)) static void load_any(__m256i m, __m256i shifts, any_bl
 }
 
 /* The constants of the columns from `column` on. */
-INLINE void load_block(const block_rule *rule, int64_t column, byte_block *b) {
+static inline void load_block(const block_rule *rule, int64_t column, byte_block *b) {
     const __m256i m = load_columns(rule->mantissas, column, rule->n, rule->order);
     const __m256i shifts = load_columns(rule->shifts, column, rule->n, rule->order);
     b->is_small = are_small(rule, m, shifts);
     if (__builtin_expect(b->is_small, 1)) load_small(m, shifts, rule->one_sided, &b->by.small);
     else load_any(m, shifts, &b->by.any);
+}
+
+/* Those of `n` columns. Never inlined, so that what all columns share stays in registers. */
+__attribute__((noinline, unused)) static void load_blocks(const block_rule *rule, int64_t column,
+                                                          int64_t n, byte_block *b) {
+    const block_rule own = *rule; /* which stores do not change */
+    for (int64_t i = 0; i < n; i += LANES) load_block(&own, column + i, b++);
 }
 
 /* Of small sums, 2^31 more. */
