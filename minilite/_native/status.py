@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from minilite._core import ffi, lib
@@ -12,6 +13,13 @@ if TYPE_CHECKING:
     from minilite._native.raised import Names
 else:
     raised = Later("minilite._native.raised")
+
+LOCKED: bool = getattr(sys, "_is_gil_enabled", lambda: True)()
+"""Whether Python runs with its global lock."""
+if not LOCKED:
+    from minilite._native import unlocked
+
+    unlocked.make_everything()
 
 MAX_RANK: int = lib.ML_MAX_RANK
 OPTIONS: dict[str, int] = {

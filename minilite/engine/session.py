@@ -11,7 +11,7 @@ import numpy as np
 
 from minilite import errors
 from minilite._native.state import packed_dims
-from minilite._native.status import OPTIONS
+from minilite._native.status import LOCKED, OPTIONS
 from minilite.engine.place import MOVES, checked_tensor, completed, copier, decoded_values
 from minilite.engine.program import new_state
 from minilite.format.dtypes import ENCODED, TensorType
@@ -44,8 +44,6 @@ _TRIES = 8
 """How often a copy looks up its tensor again if other threads move it meanwhile."""
 _SHORT = 1 << 20
 """Up to this many bytes, copies take no turn: they take 20 microseconds at most."""
-_LOCKED: bool = getattr(sys, "_is_gil_enabled", lambda: True)()
-"""Whether Python has its global lock: since Python 3.13 it may be without."""
 _MOST_KNOWN = 2048
 """The number of generations whose places are kept; when there are more, all are dropped at once."""
 
@@ -320,7 +318,7 @@ class Session:
     def _is_small(self, index: int, place: Place) -> bool:
         """Whether the tensor is copied without a turn."""
         few = place.storage == "arena" and not place.moves and 0 < place.bytes <= _SHORT and place.encoded is None
-        return few and _LOCKED and index in self._kept and self.state.stays_mapped()
+        return few and LOCKED and index in self._kept and self.state.stays_mapped()
 
     # Small tensors are copied without a turn, out of and into memory that stays mapped. The sequence tells whether a
     # call of another thread came in between; it is odd during such a call. Copies keep the GIL, except for larger
