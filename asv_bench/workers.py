@@ -34,8 +34,8 @@ from minilite.format.builder import ModelBuilder
 from minilite.inputs.random_values import random_values
 
 NETWORKS = ("layers int8", "layers float32", "large layers int8", "large layers float32")
-BATCHES = (1, 4, 16)
-ROWS = 16
+BATCHES = (1, 4, 16, 64)
+ROWS = 64
 """Of a call."""
 SECONDS = 0.12
 """What a setting's turn takes at least."""
