@@ -94,6 +94,7 @@ class Runner:
 
     def has_rows(self) -> Mapping[str, bool]:
         """By output: whether its first dimension, 1 in the plan in force, is a batch. Dynamic outputs have none."""
-        place = self._session.state.place
-        found = {name: place(tensor.index) for name, tensor in self.entry.outputs.items()}
-        return {name: not now.moves and (now.shape or ())[:1] == (1,) for name, now in found.items()}
+        plan = self._session.plan
+        assert plan is not None
+        found = {name: plan.tensor(tensor.index) for name, tensor in self.entry.outputs.items()}
+        return {name: not now.dynamic and (now.shape or ())[:1] == (1,) for name, now in found.items()}

@@ -142,7 +142,8 @@ def run_part(job: Job, part: Part) -> Done:
         _stop(job, texts)
         errors += texts
         for name, column in found.items():
-            columns[name] += [None if text else row for text, row in zip(texts, column, strict=True)]
+            rows = (row if isinstance(row, np.ndarray) else np.array(row, column.dtype) for row in column)
+            columns[name] += [None if text else row for text, row in zip(texts, rows, strict=True)]
         for name, values in kept.items():
             values += [_kept(reader, item, name, text) for item, text in zip(some, texts, strict=True)]
     made = {

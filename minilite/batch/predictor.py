@@ -242,8 +242,7 @@ class Predictor:
         if array.shape[0] != 1:
             message = f"output '{name}' has the shape {array.shape} for one row, must begin with 1 as for other rows"
             raise ShapeError(message, tensors=[name], shapes=[array.shape])
-        row: Array = array[0]
-        return row
+        return array.reshape(array.shape[1:])
 
     def _fail(self, failed: list[MiniliteError | None], number: int, error: MiniliteError) -> None:
         if not self._skips:

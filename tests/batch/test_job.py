@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -18,8 +19,10 @@ from minilite import Interpreter
 from minilite.batch import running
 from minilite.cli import main
 from minilite.format.builder import ModelBuilder
+from minilite.format.dtypes import TensorType
 
-DIGITS = str(pathlib.Path(__file__).resolve().parents[2] / "minilite" / "data" / "digits.tflite")
+TESTS = pathlib.Path(__file__).resolve().parents[1]
+DIGITS = str(TESTS.parent / "minilite" / "data" / "digits.tflite")
 
 
 @pytest.fixture(autouse=True)
@@ -214,6 +217,22 @@ def test_rows_of_unequal_shape(tmp_path: pathlib.Path, capsys: pytest.CaptureFix
     assert [json.loads(line["y2"]) for line in lines] == [[], [0, 1], [0, 1, 2]]
 
 
+def test_strings(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Files of one line each, and text as it is written in each form."""
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x, first = graph.input("x", (1,), TensorType.STRING), graph.constant("first", np.array([0], np.int32))
+    graph.output(graph.node("GATHER", [x, first], out=("y", (1,), TensorType.STRING)))
+    (tmp_path / "m.tflite").write_bytes(builder.build())
+    (tmp_path / "in").mkdir()
+    for name in ("one", "two"):
+        (tmp_path / "in" / name).write_text(f"{name}, so\n")
+    for form in ("npz", "csv"):
+        assert command(capsys, tmp_path / "m.tflite", tmp_path / "in", "--out", tmp_path / f"o.{form}")[0] == 0
+    assert np.load(tmp_path / "o.npz")["y"].tolist() == ["one, so", "two, so"]
+    assert [row["y"] for row in csv.DictReader(io.StringIO((tmp_path / "o.csv").read_text()))] == ["one, so", "two, so"]
+
+
 def test_parquet(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
@@ -243,32 +262,19 @@ def test_parquet_without_pyarrow(
     assert "Parquet needs pyarrow, which is not installed: pip install pyarrow" in printed
 
 
-WORKERS = """
-import os, signal, sys
-import numpy as np
-from minilite.batch import job as jobs, running
-from minilite.batch.items import Taken, sources_of
-from minilite.batch.predictor import Predictor
-from minilite.inputs import Feed
-from pathlib import Path
-
-def fatal(node, x):
-    if x[0, 0] < 0:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return x
-
-model, rows, out = map(Path, sys.argv[1:])
-predictor = Predictor(model, batch=1, on_error="skip", custom_ops={"Fatal": fatal})
-taken = Taken({"x": Feed.of(predictor._entry.inputs["x"])}, {}, True)
-job = jobs.Job(predictor, taken, "npz", [], False, 0, {}, False, os.getcwd())
-parts = jobs.parts_of(sources_of([str(rows)], taken), out, "npz", 4)
-out.mkdir()
-try:
-    print(sum(done.rows for done in running.run_in_processes(job, parts, 2)))
-except Exception as error:
-    print(type(error).__name__, error)
-"""
-"""A job in two processes, one of which is killed by a row that is negative."""
+def in_two_processes(folder: pathlib.Path, *arguments: str) -> str:
+    """What batch/workers.py prints."""
+    done = subprocess.run(
+        [sys.executable, "-m", "batch.workers", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), str(TESTS.parent)])},
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.stderr == ""
+    return done.stdout
 
 
 def test_workers_that_are_killed(tmp_path: pathlib.Path) -> None:
@@ -277,21 +283,33 @@ def test_workers_that_are_killed(tmp_path: pathlib.Path) -> None:
     graph.output(graph.node("Fatal", [graph.input("x", (1, 2))], out=("y", (1, 2)), custom=True))
     (tmp_path / "m.tflite").write_bytes(builder.build())
     rows = np.arange(80, dtype=np.float32).reshape(40, 2)
-    for name, values in (("good", rows), ("bad", np.concatenate([rows, -1 - rows]))):
-        np.save(tmp_path / f"{name}.npy", values)
-        told = [tmp_path / "m.tflite", tmp_path / f"{name}.npy", tmp_path / name]
-        done = subprocess.run(
-            [sys.executable, "-c", WORKERS, *map(str, told)], check=True, capture_output=True, text=True, timeout=60
-        )
-        if name == "good":
-            assert (done.stdout, done.stderr) == ("40\n", "")
-            assert np.array_equal(loaded(tmp_path / "good")["y"].reshape(-1, 2), rows)
-        else:
-            assert done.stdout.startswith("KernelError a worker process was killed")
-            found = sorted((tmp_path / "bad").glob("part-*.npz"))
-            assert all(
-                np.array_equal(np.load(path)["y"].reshape(-1, 2), rows[int(path.stem[5:]) * 4 :][:4]) for path in found
-            )
+    np.save(tmp_path / "good.npy", rows)
+    np.save(tmp_path / "bad.npy", np.concatenate([rows, -1 - rows]))
+    assert in_two_processes(tmp_path, "m.tflite", "good.npy", "good") == "40 0\n"
+    assert np.array_equal(loaded(tmp_path / "good")["y"].reshape(-1, 2), rows)
+    printed = in_two_processes(tmp_path, "m.tflite", "bad.npy", "bad")
+    assert printed.startswith("KernelError a worker process was killed")
+    for path in sorted((tmp_path / "bad").glob("part-*.npz")):
+        assert np.array_equal(np.load(path)["y"].reshape(-1, 2), rows[int(path.stem[5:]) * 4 :][:4])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes that share weights are forks")
+def test_workers_share_the_weights(tmp_path: pathlib.Path) -> None:
+    """Of 19 MB of weights, which are packed anew for the processor, a process has no copy of its own."""
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    y = graph.input("x", (1, 2, 2, 512))
+    weights = np.random.default_rng(0).normal(size=(512, 3, 3, 512)).astype(np.float32)
+    for number in range(2):
+        given = [y, graph.constant(f"w{number}", weights + number), -1]
+        options = {"stride_w": 1, "stride_h": 1, "padding": "SAME"}
+        y = graph.node("CONV_2D", given, out=(f"y{number}", (1, 2, 2, 512)), options=options)
+    graph.output(y)
+    (tmp_path / "m.tflite").write_bytes(builder.build())
+    np.save(tmp_path / "x.npy", np.zeros((40, 2, 2, 512), np.float32))
+    rows, private = in_two_processes(tmp_path, "m.tflite", "x.npy", "out", "--memory").split()
+    assert int(rows) == 40
+    assert 1 << 20 < int(private) < 12 << 20
 
 
 def test_disk_that_is_full(tmp_path: pathlib.Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections.abc
 import itertools
 import pathlib
 import pickle
@@ -15,6 +16,8 @@ from built import accumulator
 
 from minilite import Interpreter, Predictor
 from minilite.errors import InputError, KernelError, MiniliteError, ModelNotFoundError, ShapeError
+from minilite.format.builder import ModelBuilder
+from minilite.format.dtypes import TensorType
 
 DIGITS = pathlib.Path(__file__).resolve().parents[2] / "minilite" / "data" / "digits.tflite"
 
@@ -72,6 +75,40 @@ def test_four_threads_share_one() -> None:
     for thread in threads:
         thread.join()
     assert all(np.array_equal(each, wanted[number]) for number in range(4) for each in found[number])
+
+
+def test_strings_of_rows() -> None:
+    """Text and bytes are rows."""
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x = graph.input("x", (1,), TensorType.STRING)
+    graph.output(
+        graph.node("GATHER", [x, graph.constant("first", np.array([0], np.int32))], out=("y", (1,), TensorType.STRING))
+    )
+    found = Predictor(builder.build(), batch=1)({"x": ["one", b"two", "dr\u00fc"]})["y"]
+    assert found.tolist() == [b"one", b"two", "dr\u00fc".encode()]
+
+
+def test_elements_of_a_column_are_read_once() -> None:
+    """Any sequence is a column; an error of its own is that row's."""
+    read: list[int] = []
+
+    class Lazy(collections.abc.Sequence[Any]):
+        def __len__(self) -> int:
+            return 4
+
+        def __getitem__(self, number: Any) -> Any:
+            read.append(number)
+            if number == 2:
+                message = "there is nothing"
+                raise InputError(message)
+            return images(1, 8, seed=number)[0]
+
+    found = Predictor(DIGITS, batch=2, on_error="skip")({"image": Lazy()})
+    assert read == [0, 1, 2, 3]
+    assert found["error"].tolist() == [None, None, "there is nothing", None]
+    with pytest.raises(InputError, match=r"^row 2: there is nothing$"):
+        Predictor(DIGITS)({"image": Lazy()})
 
 
 def test_pickle_of_a_path_holds_the_path(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
