@@ -35,6 +35,14 @@ take_copy() {
     [[ ! -d $root/../shared ]] || ln -s "$(cd "$root/../shared" && pwd)" "$work/shared"
 }
 
+# notes_of NAME: a temporary folder that lasts, for what a script has done already on just these files.
+notes_of() {
+    local folder
+    folder=${TMPDIR:-/tmp}/minilite-$1-$(git -C "$copy" add --all && git -C "$copy" write-tree)
+    mkdir -p "$folder"
+    echo "$folder"
+}
+
 # install_apart PYTHON FOLDER [arguments of pip]: the copy with its test extra, not editable, in a new virtual environment. An
 # editable install elsewhere would win over a special build of the core, and so would the checkout's own package.
 install_apart() {

@@ -12,6 +12,11 @@ from typing import Any, NamedTuple
 TESTS = pathlib.Path(__file__).resolve().parent
 
 
+def patience(seconds: float) -> float:
+    """A limit of time on this machine: ML_TEST_PATIENCE says how many times as long as on a PC all may take there."""
+    return seconds * float(os.environ.get("ML_TEST_PATIENCE", "1"))
+
+
 class Outcome(NamedTuple):
     """How a process ended: 0, the exit status, or minus the signal's number; and all that it printed."""
 
@@ -40,7 +45,7 @@ def in_subprocess(code: str, *, seconds: float = 60, **environment: str) -> Outc
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=seconds,
+        timeout=patience(seconds),
         check=False,
         env={**_with_reports_here(), **environment, "PYTHONPATH": path},
     )

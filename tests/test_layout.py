@@ -261,6 +261,14 @@ def test_only_os_includes_headers_of_a_system() -> None:
     assert users == {"os"}
 
 
+def test_pragmas_of_one_compiler_are_in_one_header() -> None:
+    """math/loops.h says the same to gcc and to clang, which knows no `#pragma GCC unroll`."""
+    found = {
+        name_of(path) for path in files("csrc/*.c", "csrc/*.h") if re.search(r"(?i)pragma\W+GCC", path.read_text())
+    }
+    assert found == {"csrc/math/loops.h"}
+
+
 @pytest.mark.parametrize(
     ("module", "part"),
     [

@@ -133,7 +133,7 @@ typedef struct ml_quantization {
 enum { ML_ERROR_TENSORS = 4 };
 
 typedef struct ml_error {
-    int32_t status;
+    ml_status status;
     int32_t subgraph; /* -1 if no node is to blame */
     int32_t node;
     /* The tensors that the error is about, by number in `subgraph`: those that the text names, else

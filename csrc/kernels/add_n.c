@@ -1,5 +1,6 @@
 /* add_n.c -- ADD_N: the sum of two or more inputs of one shape, one after the other; may run in
  * place. */
+#include "math/loops.h"
 #include "rules/elementwise.h"
 
 static ml_status prepare_add_n(const ml_call *c, ml_wish *wish) {
@@ -24,7 +25,7 @@ static ml_status prepare_add_n(const ml_call *c, ml_wish *wish) {
             const type *before = (const type *)ml_in(c, 0) + first;                        \
             for (int32_t k = 1; k < c->n_inputs; k++, before = y + first) {                \
                 const type *x = (const type *)ml_in(c, k) + first;                         \
-                _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++)                       \
+                ML_IVDEP for (int64_t i = 0; i < n; i++)                                   \
                     y[first + i] = before[i] + x[i];                                       \
             }                                                                              \
         }                                                                                  \

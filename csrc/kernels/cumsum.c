@@ -1,4 +1,5 @@
 /* cumsum.c -- CUMSUM: running sums along a dimension; integers wrap. */
+#include "math/loops.h"
 #include "rules/values.h"
 #include "rules/work.h"
 
@@ -26,7 +27,7 @@ enum { COLUMNS = 256 };
  * constant, they are in registers. */
 #define STEPS(n)                                                                             \
     for (int64_t k = 0; k < count; k++, x += pitch, y += pitch)                              \
-        _Pragma("GCC ivdep") for (int64_t j = 0; j < (n); j++) {                             \
+        ML_IVDEP for (int64_t j = 0; j < (n); j++) {                                         \
             const sum before = sums[j], after = before + (sum)x[j];                          \
             y[j] = (number)(exclusive ? before : after);                                     \
             sums[j] = after;                                                                 \

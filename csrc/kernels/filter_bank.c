@@ -231,7 +231,7 @@ static int64_t derive_log(const ml_call *c, void *to) {
     (void)c;
     int32_t *table = to;
     for (int32_t i = 0; table && i <= SEGMENTS; i++) {
-        const double at = (double)i / SEGMENTS;
+        const double at = (double)i / (double)SEGMENTS;
         table[i] = (int32_t)floor(0.5 + 65536.0 * (log2(1.0 + at) - at));
     }
     return (SEGMENTS + 1) * (int64_t)sizeof *table;

@@ -1,5 +1,6 @@
 /* fully_connected.c -- FULLY_CONNECTED: the input as rows of `depth` values, times weights of
  * (outputs, depth). */
+#include "math/loops.h"
 #include "rules/blockwise.h"
 #include "rules/matmul_s8.h"
 
@@ -154,7 +155,7 @@ static inline int32_t scale_sum(double sum, double multiplier, int32_t zero, int
         element *y = r->y; \
         (void)own; \
         for (int64_t row = 0; row < r->rows; row++, sums += n, y += r->y_stride) \
-            _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) { \
+            ML_IVDEP for (int64_t i = 0; i < n; i++) {                           \
                 const wrapping sum = (wrapping)sums[i] + (wrapping)(bias ? bias[i] : 0); \
                 y[i] = (element)scale_sum((double)(bias_type)sum, reals[i], w.y_zero, w.low, w.high); \
             } \

@@ -2,6 +2,7 @@
  * matrix of their size. */
 #include <math.h>
 
+#include "math/loops.h"
 #include "rules/values.h"
 
 #define HADAMARD_FIELDS(X, S) X(S, i32, size, ML_COUNT("hadamard_size", 1, INT32_MAX))
@@ -31,7 +32,8 @@ static void turn(float *y, int64_t size, float factor) {
     for (int64_t apart = 1; apart < size; apart *= 2)
         for (int64_t start = 0; start < size; start += 2 * apart) {
             float *low = y + start, *high = low + apart;
-            _Pragma("GCC ivdep") for (int64_t i = 0; i < apart; i++) {
+            ML_IVDEP
+            for (int64_t i = 0; i < apart; i++) {
                 const float a = low[i], b = high[i];
                 low[i] = a + b;
                 high[i] = a - b;

@@ -1,12 +1,14 @@
 /* power.c -- POW, ATAN2: functions of two numbers by libm, with numpy's broadcasting. */
 #include <math.h>
 
+#include "math/loops.h"
 #include "math/float_math.h"
 #include "rules/broadcast.h"
 
 /* Squares and cubes, rounded once: products of two floats are exact in double. */
 static void small_powers(const float *x, float *y, int64_t n, bool cubes) {
-    _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) {
+    ML_IVDEP
+    for (int64_t i = 0; i < n; i++) {
         const double u = x[i];
         y[i] = (float)(cubes ? u * u * u : u * u);
     }

@@ -3,6 +3,7 @@
  *
  * Bilinear: f32 and u8 blend in float32 (u8 rounded half up); s8 and s16 in units of 1 / 1024,
  * rounded half away from zero. */
+#include "math/loops.h"
 #include "rules/work.h"
 #include "rules/values.h"
 #include "simd/simd.h"
@@ -108,7 +109,8 @@ static void blend_line_s16(const ml_blend_args *p) {
         const double across = a.part.fixed / 1024.0;
         const double one = (1 - down) * (1 - across), two = down * (1 - across),
                      three = (1 - down) * across, four = down * across;
-        _Pragma("GCC ivdep") for (int64_t k = 0; k < p->n; k++) {
+        ML_IVDEP
+        for (int64_t k = 0; k < p->n; k++) {
             const double sum = upper_left[k] * one + lower_left[k] * two + upper_right[k] * three +
                                lower_right[k] * four;
             y[k] = (int16_t)(int32_t)(sum + __builtin_copysign(0.5, sum));

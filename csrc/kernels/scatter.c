@@ -1,6 +1,7 @@
 /* scatter.c -- writes elements at indices. SCATTER_ND: adds slices up in a tensor of zeros.
  * SPARSE_TO_DENSE: writes single elements; of those with the same index, the last stays.
  * DYNAMIC_UPDATE_SLICE: writes one block, whose start is clamped so that it lies inside. */
+#include "math/loops.h"
 #include "rules/checks.h"
 #include "rules/nest.h"
 #include "rules/values.h"
@@ -95,7 +96,7 @@ static ml_status prepare_scatter_nd(const ml_call *c, ml_wish *wish) {
             status = place(c, row, &at); \
             if (status != ML_OK) return status; \
             type *to = y + at * run; \
-            _Pragma("GCC ivdep") for (int64_t i = 0; i < run; i++) to[i] = (type)(JOIN(to[i], x[i])); \
+            ML_IVDEP for (int64_t i = 0; i < run; i++) to[i] = (type)(JOIN(to[i], x[i])); \
             status = ml_count_work(c, run + 1, &work); \
         } \
         return status; \

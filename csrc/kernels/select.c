@@ -1,5 +1,6 @@
 /* select.c -- SELECT, SELECT_V2: x where the condition holds, else y; three inputs with numpy's
  * broadcasting (SELECT_V2), or a condition of one number, of rows, of elements (SELECT). */
+#include "math/loops.h"
 #include "rules/broadcast.h"
 
 typedef struct select_blob {
@@ -90,7 +91,7 @@ typedef struct pieces {
 /* One loop for each combination of rows of x and y that have an element each, or one for all.
  * Without branches, because conditions are unpredictable. */
 #define CHOOSE(type, X, Y)                                     \
-    _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) {     \
+    ML_IVDEP for (int64_t i = 0; i < n; i++) {                 \
         const type u = (X), v = (Y);                           \
         const type taken = (type)(0 - (type)(condition[i] != 0)); \
         out[i] = (type)(v ^ ((u ^ v) & taken));                \

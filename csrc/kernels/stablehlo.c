@@ -1,6 +1,7 @@
 /* stablehlo.c -- STABLEHLO_ADD, _MULTIPLY, _MAXIMUM, _MINIMUM, _AND, _SHIFT_LEFT: elementwise on
  * equal shapes, without regard to scales. Integers wrap; for truth values a sum is "or", a product
  * "and"; if either number is NaN, the extremum is the first. */
+#include "math/loops.h"
 #include "rules/half.h"
 
 static ml_status prepare_equal(const ml_call *c, ml_wish *wish) {
@@ -27,7 +28,7 @@ static ml_status prepare_equal(const ml_call *c, ml_wish *wish) {
                                                      const type *b, type *y, int64_t n,        \
                                                      int32_t kind) {                           \
         (void)c, (void)kind;                                                                   \
-        _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) {                                 \
+        ML_IVDEP for (int64_t i = 0; i < n; i++) {                                             \
             const type u = a[i], v = b[i];                                                     \
             y[i] = (EXPRESSION);                                                               \
         }                                                                                      \

@@ -6,6 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "math/loops.h"
+
 void ml_fft_roots(int64_t n, ml_complex *roots) {
     roots[0] = (ml_complex){1.0, 0.0};
     for (int64_t k = 1; k < n / 2; k++) {
@@ -24,7 +26,8 @@ static void pass(const ml_complex *x, ml_complex *y, int64_t pairs, int64_t run,
                  const ml_complex *roots, int64_t every) {
     for (int64_t j = 0; j < pairs; j++, x += run, y += 2 * run) {
         const ml_complex *far = x + pairs * run, root = roots[j * every];
-        _Pragma("GCC ivdep") for (int64_t k = 0; k < run; k++) {
+        ML_IVDEP
+        for (int64_t k = 0; k < run; k++) {
             const ml_complex a = x[k], b = far[k];
             y[k] = (ml_complex){a.re + b.re, a.im + b.im};
             y[run + k] = times((ml_complex){a.re - b.re, a.im - b.im}, root);

@@ -80,20 +80,20 @@ ml_status ml_broadcast_rows(const ml_call *c, const ml_row_rule *rule);
                                                      int32_t kind) {                          \
         CONTEXT                                                                               \
         if (kind == ML_ROW_FULL) {                                                            \
-            _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) {                            \
+            ML_IVDEP for (int64_t i = 0; i < n; i++) {                                        \
                 const a_type u = a[i];                                                        \
                 const b_type v = b[i];                                                        \
                 y[i] = (EXPRESSION);                                                          \
             }                                                                                 \
         } else if (kind == ML_ROW_SCALAR_A) {                                                 \
             const a_type u = *a;                                                              \
-            _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) {                            \
+            ML_IVDEP for (int64_t i = 0; i < n; i++) {                                        \
                 const b_type v = b[i];                                                        \
                 y[i] = (EXPRESSION);                                                          \
             }                                                                                 \
         } else {                                                                              \
             const b_type v = *b;                                                              \
-            _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) {                            \
+            ML_IVDEP for (int64_t i = 0; i < n; i++) {                                        \
                 const a_type u = a[i];                                                        \
                 y[i] = (EXPRESSION);                                                          \
             }                                                                                 \

@@ -39,7 +39,7 @@ ml_status ml_prepare_elementwise(const ml_call *c, ml_wish *wish);
         out_type *y = ml_out(c, 0);                                              \
         CONTEXT                                                                  \
         (void)worker, (void)args;                                                \
-        _Pragma("GCC ivdep") for (int64_t i = first; i < end; i++) {             \
+        ML_IVDEP for (int64_t i = first; i < end; i++) {                         \
             const in_type x = source[i];                                         \
             y[i] = (EXPRESSION);                                                 \
         }                                                                        \

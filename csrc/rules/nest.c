@@ -60,9 +60,9 @@ typedef struct gather_walk {
  * of 4. */
 #define BACKWARDS(name, type)                                                              \
     static void name(uint8_t *to, const uint8_t *from, int64_t count) {                    \
-        typedef type run __attribute__((aligned(1)));                                      \
-        run *restrict y = (run *)to;                                                       \
-        const run *restrict x = (const run *)from - (count - 1);                           \
+        typedef type element __attribute__((aligned(1)));                                  \
+        element *restrict y = (element *)to;                                               \
+        const element *restrict x = (const element *)from - (count - 1);                   \
         for (int64_t i = 0; i < count; i++) y[i] = x[count - 1 - i];                       \
     }
 BACKWARDS(backwards_x1, uint8_t)

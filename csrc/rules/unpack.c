@@ -1,12 +1,14 @@
 /* unpack.c -- integers of 2, 4 and 8 bits as bytes. */
 #include "rules/unpack.h"
 
+#include "math/loops.h"
+
 /* Whole bytes of `each` elements of `bits`. */
 #define UNPACK(name, each, bits)                                                                \
     static void name(const uint8_t *restrict x, int64_t bytes, int8_t *restrict y) {            \
         enum { MASK = (1 << (bits)) - 1, SIGN = 1 << ((bits)-1) };                              \
         for (int64_t i = 0; i < bytes; i++)                                                     \
-            _Pragma("GCC unroll 4") for (int k = 0; k < (each); k++)                            \
+            ML_UNROLL(4) for (int k = 0; k < (each); k++)                                       \
                 y[i * (each) + k] = (int8_t)(((x[i] >> (k * (bits)) & MASK) ^ SIGN) - SIGN);    \
     }
 UNPACK(unpack_s4, 2, 4)

@@ -52,10 +52,11 @@ static inline int64_t ml_items_of_busier(int64_t items, int64_t grain) {
  * are not worth two blocks. */
 static inline int64_t ml_work_grain(int64_t items, int64_t cost) {
     const double all = (double)items * (double)cost;
-    if (all < 1.5 * ML_LEAST_PRODUCTS) return items > 0 ? items : 1;
-    double block = all / ML_ENOUGH_BLOCKS;
-    if (block < ML_LEAST_PRODUCTS) block = ML_LEAST_PRODUCTS;
-    if (block > ML_MOST_PRODUCTS) block = ML_MOST_PRODUCTS;
+    const double least = ML_LEAST_PRODUCTS, most = ML_MOST_PRODUCTS;
+    if (all < 1.5 * least) return items > 0 ? items : 1;
+    double block = all / (double)ML_ENOUGH_BLOCKS;
+    if (block < least) block = least;
+    if (block > most) block = most;
     if (all / block >= (double)items) return 1;
     int64_t blocks = (int64_t)(all / block);
     blocks = blocks < 4 ? 2 : blocks / 4 * 4;

@@ -7,6 +7,7 @@
 
 #include "api/minilite.h"
 #include "api/simd.h"
+#include "math/loops.h"
 
 /* A function of each primitive's type: ml_matmul_f32_fn, ... */
 #define PRIMITIVE(name, returns, parameters) typedef returns ml_##name##_fn parameters;

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from built import COUNTER, below, loop, relu_chain
+from processes import patience
 
 import minilite
 from minilite.format.builder import ModelBuilder
@@ -66,7 +67,13 @@ def minilite_(folder: Path, arguments: list[str]) -> tuple[int, str, str]:
     """(exit status, standard output, standard error) of a command in a window of COLUMNS."""
     environment = {**os.environ, "COLUMNS": str(COLUMNS)}
     done = subprocess.run(
-        [*COMMAND, *arguments], cwd=folder, env=environment, check=False, capture_output=True, text=True, timeout=60
+        [*COMMAND, *arguments],
+        cwd=folder,
+        env=environment,
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=patience(60),
     )
     return done.returncode, done.stdout, done.stderr
 

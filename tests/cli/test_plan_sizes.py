@@ -13,6 +13,7 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
+from processes import patience
 
 from minilite.cli import main
 from minilite.format.builder import ModelBuilder
@@ -175,7 +176,7 @@ def test_closed_pipe() -> None:
     assert process.stdout is not None
     assert process.stdout.readline()
     process.stdout.close()
-    assert process.wait(30) == 0
+    assert process.wait(patience(30)) == 0
     assert process.stderr is not None
     assert process.stderr.read() == b""
     process.stderr.close()
@@ -191,7 +192,7 @@ def test_ctrl_c_leaves_the_old_file(tmp_path: Path) -> None:
     assert process.stdout is not None
     assert process.stdout.readline() == "planning\n"
     process.send_signal(signal.SIGINT)
-    _, error = process.communicate(timeout=30)
+    _, error = process.communicate(timeout=patience(30))
     assert (process.returncode, error) == (130, "minilite: interrupted\n")
     assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]
     assert table.read_text() == "old"

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from built import custom_chain, relu_chain
+from processes import patience
 from support.metadata import passing
 
 import minilite
@@ -126,7 +127,7 @@ def test_ctrl_c_leaves_nothing_half_written(folder: Path) -> None:
     while not list(folder.glob(".r.npz.*")) and time.monotonic() < deadline:
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    _, error = process.communicate(timeout=60)
+    _, error = process.communicate(timeout=patience(60))
     assert (process.returncode, error) == (130, "minilite: interrupted\n")
     assert (folder / "r.npz").read_bytes() == b"before"
     assert not list(folder.glob(".*"))

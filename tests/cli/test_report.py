@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from processes import patience
 
 import minilite
 from minilite.cli import main
@@ -217,7 +218,7 @@ def test_closed_pipe(tmp_path: Path) -> None:
         assert process.stderr is not None
         process.stdout.close()
         assert process.stderr.read() == b""
-        assert process.wait(30) == 0
+        assert process.wait(patience(30)) == 0
 
 
 SLOW = """
@@ -240,7 +241,7 @@ def test_ctrl_c_leaves_no_file(tmp_path: Path) -> None:
         assert process.stdout is not None
         assert process.stdout.readline() == "drawing\n"
         process.send_signal(signal.SIGINT)
-        _, error = process.communicate(timeout=30)
+        _, error = process.communicate(timeout=patience(30))
     assert (process.returncode, error) == (130, "minilite: interrupted\n")
     assert list(tmp_path.iterdir()) == []
 

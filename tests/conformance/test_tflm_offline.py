@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from processes import patience
 
 from minilite.format.reader import read_model
 from minilite.memory import offline
@@ -89,6 +90,6 @@ def test_planned_files_run_in_tflm(name: str, tmp_path: Path) -> None:
 def run(*arguments: Any) -> dict[str, Any]:
     """In a process of its own: TFLM may crash where memory is short."""
     command = [sys.executable, "-c", RUN, *map(str, arguments)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=patience(300))
     result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return result

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 
 import pytest
+from processes import patience
 
 HERE = pathlib.Path(__file__).parent
 CORE = HERE.parents[1] / "csrc"
@@ -22,5 +23,5 @@ def test_pool(tmp_path: pathlib.Path, system: tuple[str, ...]) -> None:
     sources += [CORE / "os" / f"{name}.c" for name in system]
     flags = ["-std=gnu11", "-O2", "-pthread", f"-I{CORE}"]
     subprocess.run([str(COMPILER), *flags, "-o", str(program), *map(str, sources)], check=True)
-    ran = subprocess.run([str(program)], capture_output=True, text=True, timeout=120, check=False)
+    ran = subprocess.run([str(program)], capture_output=True, text=True, timeout=patience(120), check=False)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "all well\n", "")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from built import custom_chain, floats, one_signature, ready, relu_chain, run
+from processes import patience
 from test_threads import Blocked, endless_loop, long_node
 
 import minilite
@@ -145,7 +146,7 @@ def test_one_token_for_many_runs() -> None:
         thread.start()
     token.cancel()
     for thread in threads:
-        thread.join(60)
+        thread.join(patience(60))
     assert len(errors) == 3
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from built import Array, accumulator, floats, ready, run, signed
-from processes import in_subprocess
+from processes import in_subprocess, patience
 
 import minilite
 from minilite.format.builder import ModelBuilder
@@ -129,7 +129,7 @@ def forked() -> None:
     children = [context.Process(target=in_child, args=(interpreter, x + n, answers)) for n in range(3)]
     for child in children:
         child.start()
-    found = sorted((answers.get(timeout=60) for _ in children), key=lambda z: z[0, 0])
+    found = sorted((answers.get(timeout=patience(60)) for _ in children), key=lambda z: z[0, 0])
     for child in children:
         child.join()
     assert [child.exitcode for child in children] == [0, 0, 0]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from built import Array, count_since, graph_with, ready, run
+from processes import patience
 from support.weighted import window_options
 
 import minilite
@@ -105,7 +106,7 @@ def test_threads_that_plan_at_once_share_what_nodes_remember() -> None:
     start = threading.Barrier(4)
 
     def work(seed: int) -> None:
-        start.wait(60)
+        start.wait(patience(60))
         for turn in range(30):
             size = sizes[(seed + turn) % len(sizes)]
             if convolved(first.clone(), *size) != expected[size]:
@@ -115,5 +116,5 @@ def test_threads_that_plan_at_once_share_what_nodes_remember() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(patience(60))
     assert not wrong

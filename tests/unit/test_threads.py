@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from built import F32, custom_chain, floats, graph_with, loop, ready, run
-from processes import TESTS
+from processes import TESTS, patience
 from support.weighted import window_options
 
 import minilite
@@ -37,7 +37,7 @@ class Blocked:
 
     def wait(self, node: Any, x: Any) -> Any:
         self.inside.set()
-        assert self.go.wait(60)
+        assert self.go.wait(patience(60))
         if isinstance(self.answer, BaseException):
             raise self.answer
         return 2 * x
@@ -51,12 +51,12 @@ class Blocked:
     def __enter__(self) -> minilite.Interpreter:
         self.interpreter.set_tensor(0, floats(1, 2, 3, 4))
         self.thread.start()
-        assert self.inside.wait(60)
+        assert self.inside.wait(patience(60))
         return self.interpreter
 
     def __exit__(self, *_: object) -> None:
         self.go.set()
-        self.thread.join(60)
+        self.thread.join(patience(60))
         assert not self.thread.is_alive()
 
 

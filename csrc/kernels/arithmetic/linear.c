@@ -135,7 +135,7 @@ static bool choose_bits(form *f, const arithmetic_tables *t, double a, double b)
     if (!(most < 1 << 17)) return false;
     f->bits = 30 - ilogb(most);
     f->bits = f->bits < MOST_BITS ? f->bits : MOST_BITS;
-    const double near = distance(t, f->bits, a, b) + MOST_NUDGE;
+    const double near = distance(t, f->bits, a, b) + (double)MOST_NUDGE;
     if (f->bits < LEAST_BITS || !(near < (double)(1 << (f->bits - 2)))) return false;
     f->near = (int32_t)near + 1;
     return true;

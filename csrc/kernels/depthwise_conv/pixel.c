@@ -13,7 +13,8 @@ bool ml_depthwise_is_pixel(const depthwise_blob *blob) {
     const ml_window *w = &blob->window;
     const double taps = (double)w->y.size * w->x.size * blob->outputs;
     return blob->form == DEPTHWISE_BYTES && w->batches == 1 && blob->multiplier == 1 &&
-           w->x.dilation == 1 && is_whole(&w->x) && is_whole(&w->y) && taps < ML_BLOCK_ELEMENTS;
+           w->x.dilation == 1 && is_whole(&w->x) && is_whole(&w->y) &&
+           taps < (double)ML_BLOCK_ELEMENTS;
 }
 
 /* Where the parts of the scratch lie, after the pointers to lines. */

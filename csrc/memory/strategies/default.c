@@ -58,7 +58,7 @@ static void keep(attempt *a, const int32_t *order, int64_t height) {
 
 /* The first pass of all is always accepted. */
 static void try_order(attempt *a, ml_fit from, ml_fit to) {
-    for (int f = from; f <= (int)to && wanting(a); f++, a->searched++) {
+    for (int f = (int)from; f <= (int)to && wanting(a); f++, a->searched++) {
         int64_t tried = ml_passes_place(&a->passes, a->passes.trial, (ml_fit)f, a->height);
         if (tried >= a->height && a->searched > 0) continue;
         a->fit = (ml_fit)f;

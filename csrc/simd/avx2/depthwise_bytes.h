@@ -45,7 +45,7 @@ INLINE void add_bytes(const bytes_call *c, const uint8_t *a, const uint8_t *b, c
         sums[0] = add_pairs_of(_mm_unpacklo_epi8(x, y), w, is_signed, sums[0]);
         return;
     }
-#pragma GCC unroll 2
+    ML_UNROLL(2)
     for (int v = 0; v < vectors; v += 2, w += 4 * c->p->packed_panel) {
         const __m128i x = _mm_loadu_si128((const __m128i *)(const void *)(a + v * LANES));
         const __m128i y = _mm_loadu_si128((const __m128i *)(const void *)(b + v * LANES));
@@ -62,7 +62,7 @@ INLINE void pixel_tile(const bytes_call *c, const void *const *lines, int64_t fi
     const char *w = (const char *)p->packed + 4 * (channel / ML_PANEL_DEPTHWISE * p->packed_panel +
                                                    channel % ML_PANEL_DEPTHWISE);
     __m256i sums[MOST_BESIDE];
-#pragma GCC unroll 4
+    ML_UNROLL(4)
     for (int v = 0; v < vectors; v++)
         sums[v] = p->start
                       ? some_columns((const int32_t *)p->start + channel + v * LANES, left, !part)
@@ -71,7 +71,7 @@ INLINE void pixel_tile(const bytes_call *c, const void *const *lines, int64_t fi
         const uint8_t *a = (const uint8_t *)lines[0] + at, *b = (const uint8_t *)lines[1] + at;
         add_bytes(c, a, b, w, vectors, part, left, is_signed, sums);
     }
-#pragma GCC unroll 4
+    ML_UNROLL(4)
     for (int v = 0; v < vectors; v++) {
         const int64_t column = channel + v * LANES;
         sums[v] =

@@ -13,7 +13,7 @@ typedef struct tile_bytes {
 INLINE void write_tile(const tile_bytes *to, int64_t channel, int8_t *y, const int pixels,
                        int64_t count, __m256i *sums) {
     scale_sums(sums, pixels, &to->blocks[(uint64_t)channel / LANES], &to->ends);
-#pragma GCC unroll 2
+    ML_UNROLL(2)
     for (int i = 0; i < pixels; i += TOGETHER, y += TOGETHER * to->y_stride) {
         const int some = pixels - i < TOGETHER ? pixels - i : TOGETHER;
         put_rows(y, to->y_stride, to_bytes(&sums[i], some, &to->ends), some, count);

@@ -14,7 +14,7 @@ static inline __m256i look_up(__m256i x, const __m256i *parts) {
     const __m256i step = _mm256_set1_epi8(16);
     __m256i y = _mm256_setzero_si256();
     __m256i low = x, high = _mm256_xor_si256(x, _mm256_set1_epi8((char)0x80));
-#pragma GCC unroll 8
+    ML_UNROLL(8)
     for (int i = 0; i < PARTS / 2; i++) {
         const __m256i a = _mm256_shuffle_epi8(parts[i], low);
         const __m256i b = _mm256_shuffle_epi8(parts[PARTS / 2 + i], high);

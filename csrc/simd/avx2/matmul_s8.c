@@ -12,7 +12,7 @@
 
 INLINE void store_row(const ml_matmul_s8_args *p, int64_t output, const int vectors,
                       const __m256i *sums) {
-#pragma GCC unroll 4
+    ML_UNROLL(4)
     for (int v = 0; v < vectors; v++, output += SUMS) {
         const int64_t left = p->n - output;
         if (left <= 0) return;

@@ -52,23 +52,22 @@ INLINE void write_rows(const bytes_place *to, int64_t row, int64_t output, const
     const output_block *b = &to->blocks[(uint64_t)output / LANES];
     int8_t *y = to->y + row * to->y_stride + output;
     const int32_t *factors = to->factors ? to->factors + row : NULL;
-    if (factors)
-#pragma GCC unroll 8
-        for (int r = 0; r < rows; r++) {
-            const __m256i factor = _mm256_set1_epi32(factors[r]);
-            v[r] = _mm256_add_epi32(v[r], _mm256_mullo_epi32(factor, b->columns));
-        }
+    if (factors) ML_UNROLL(8)
+    for (int r = 0; r < rows; r++) {
+        const __m256i factor = _mm256_set1_epi32(factors[r]);
+        v[r] = _mm256_add_epi32(v[r], _mm256_mullo_epi32(factor, b->columns));
+    }
     if (__builtin_expect(to->real, 0)) {
         __m256i some[LANES];
-#pragma GCC unroll 8
+        ML_UNROLL(8)
         for (int r = 0; r < rows; r++) some[r] = v[r];
         scale_reals(some, rows, &b->by.reals, &to->ends);
-#pragma GCC unroll 8
+        ML_UNROLL(8)
         for (int r = 0; r < rows; r++) v[r] = some[r];
     } else {
         scale_sums(v, rows, &b->by.bytes, &to->ends);
     }
-#pragma GCC unroll 2
+    ML_UNROLL(2)
     for (int r = 0; r < rows; r += TOGETHER, y += TOGETHER * to->y_stride) {
         const int some = rows - r < TOGETHER ? rows - r : TOGETHER;
         const __m256i bytes = to_bytes(&v[r], some, &to->ends);

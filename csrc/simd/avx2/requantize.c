@@ -30,7 +30,7 @@ INLINE void small_sums(const ml_requantize_args *p, int64_t column, const small_
     for (int64_t row = 0, step; row < p->rows; row += step) {
         step = row + TOGETHER <= p->rows ? TOGETHER : 1;
         __m256i v[TOGETHER];
-#pragma GCC unroll 4
+        ML_UNROLL(4)
         for (int i = 0; i < TOGETHER; i++) {
             const int32_t *from = sums + (step == TOGETHER ? i * p->sums_stride : 0);
             const __m256i x = _mm256_add_epi32(_mm256_maskload_epi32(from, there), start);

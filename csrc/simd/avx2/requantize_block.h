@@ -189,16 +189,16 @@ INLINE void scale_sums(__m256i *v, const int count, const byte_block *block, con
     const small_block *b = &block->by.small;
     if (__builtin_expect(!block->is_small, 0)) {
         __m256i any[LANES];
-#pragma GCC unroll 8
+        ML_UNROLL(8)
         for (int i = 0; i < count; i++) any[i] = v[i];
         scale_any_sums(any, count, block, e);
-#pragma GCC unroll 8
+        ML_UNROLL(8)
         for (int i = 0; i < count; i++) v[i] = any[i];
     } else if (e->one_sided) {
-#pragma GCC unroll 8
+        ML_UNROLL(8)
         for (int i = 0; i < count; i++) v[i] = scale_small(v[i], b, true);
     } else {
-#pragma GCC unroll 8
+        ML_UNROLL(8)
         for (int i = 0; i < count; i++) v[i] = scale_small(v[i], b, false);
     }
 }

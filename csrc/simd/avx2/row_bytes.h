@@ -42,7 +42,7 @@ INLINE void finish_row(const row_place *r, int64_t output, const int vectors, co
     int8_t *y = r->to->y + output;
     __m256i v[TOGETHER];
     if (left >= vectors * LANES) {
-#pragma GCC unroll 4
+        ML_UNROLL(4)
         for (int i = 0; i < vectors; i++)
             v[i] = scale_row(r, output + i * LANES, LANES, true, sums[i]);
         const __m256i bytes = to_bytes(v, vectors, &r->ends);

@@ -92,19 +92,19 @@ INLINE void add_row_groups(const uint8_t *low, const uint8_t *high, const int8_t
                            const int groups, const int vectors, __m256i *total) {
     const __m256i ones = _mm256_set1_epi16(1), sixteens = _mm256_set1_epi16(16);
     __m256i of_low[ROW_VECTORS], of_high[ROW_VECTORS];
-#pragma GCC unroll 8
+    ML_UNROLL(8)
     for (int j = 0; j < groups; j++, w += step) {
         __asm__("" : "+r"(w)); /* one address, of which no others are made before */
         const __m256i a = four_bytes(low + j * ROW_GROUP), b = four_bytes(high + j * ROW_GROUP);
         if (vectors == ROW_VECTORS) __builtin_prefetch(w + ROW_AHEAD);
-#pragma GCC unroll 4
+        ML_UNROLL(4)
         for (int v = 0; v < vectors; v++) {
             const int8_t *weights = w + v * ROW_OUTPUTS * ROW_GROUP;
             of_low[v] = j ? add_products(a, weights, of_low[v]) : begin_products(a, weights);
             of_high[v] = j ? add_products(b, weights, of_high[v]) : begin_products(b, weights);
         }
     }
-#pragma GCC unroll 4
+    ML_UNROLL(4)
     for (int v = 0; v < vectors; v++) {
         total[v] = _mm256_add_epi32(total[v], _mm256_madd_epi16(of_low[v], ones));
         total[v] = _mm256_add_epi32(total[v], _mm256_madd_epi16(of_high[v], sixteens));
@@ -116,7 +116,7 @@ INLINE void row_tile(const void *own, const split_row *row, int64_t groups, cons
     __m256i total[ROW_VECTORS];
     const uint8_t *low = row->low, *high = row->high;
     int64_t left = groups;
-#pragma GCC unroll 4
+    ML_UNROLL(4)
     for (int v = 0; v < vectors; v++) total[v] = _mm256_setzero_si256();
     for (; left >= ROW_GROUPS; left -= ROW_GROUPS) {
         add_row_groups(low, high, w, step, ROW_GROUPS, vectors, total);

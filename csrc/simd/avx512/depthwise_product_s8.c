@@ -16,17 +16,15 @@ __attribute__((always_inline)) static inline void write_tile(const tile_bytes *t
                                                              const __m512i *sums) {
     const small_block b = to->blocks[channel / LANES];
     __m512i v[8];
-    if (to->one_sided)
-#pragma GCC unroll 8
-        for (int i = 0; i < pixels; i++) v[i] = scale_small(sums[i], &b, true);
-    else
-#pragma GCC unroll 8
-        for (int i = 0; i < pixels; i++) v[i] = scale_small(sums[i], &b, false);
-#pragma GCC unroll 2
+    if (to->one_sided) ML_UNROLL(8)
+    for (int i = 0; i < pixels; i++) v[i] = scale_small(sums[i], &b, true);
+    else ML_UNROLL(8)
+    for (int i = 0; i < pixels; i++) v[i] = scale_small(sums[i], &b, false);
+    ML_UNROLL(2)
     for (int i = 0; i < pixels; i += MOST_VECTORS, y += MOST_VECTORS * to->y_stride) {
         const int rows = pixels - i < MOST_VECTORS ? pixels - i : MOST_VECTORS;
         __m512i four[MOST_VECTORS];
-#pragma GCC unroll 4
+        ML_UNROLL(4)
         for (int row = 0; row < MOST_VECTORS; row++) four[row] = v[row < rows ? i + row : i];
         store_rows(y, to->y_stride, to_bytes(four, &to->ends), 1, rows, count);
     }

@@ -51,7 +51,7 @@ static int64_t interleave_wide(const ml_interleave_s8_args *p) {
                               _mm512_permutex2var_epi16(ab[1], words[0], cd[1]),
                               _mm512_permutex2var_epi16(ab[1], words[1], cd[1])};
         uint32_t *y = (uint32_t *)p->y + at;
-#pragma GCC unroll 4
+        ML_UNROLL(4)
         for (int i = 0; i < 4; i++)
             if (left >= WIDE) _mm512_storeu_si512(y + i * LANES, v[i]);
             else store_part(y + i * LANES, left - i * LANES, v[i]);

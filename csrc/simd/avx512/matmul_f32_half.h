@@ -22,7 +22,7 @@ ML_HALF_INLINE void ml_half_one(const float *const *group, int64_t a_stride, con
                                 __mmask16 lanes, const int rows, __m512 *sums) {
     const __m512i spread = _mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
     const __m512 weights = _mm512_maskz_permutexvar_ps(lanes, spread, _mm512_loadu_ps(w));
-#pragma GCC unroll 14
+    ML_UNROLL(14)
     for (int r = 0; r < rows; r++) {
         const __m128 x = _mm_load_ss(group[r / 4] + r % 4 * a_stride);
         sums[r] = _mm512_fmadd_ps(_mm512_maskz_broadcastss_ps(lanes, x), weights, sums[r]);
@@ -35,7 +35,7 @@ ML_HALF_INLINE void ml_half_add(const float *a, int64_t a_stride, const float *w
     const __m512i both = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
     const float *group[(ML_HALF_ROWS + 3) / 4];
     int64_t left = count;
-#pragma GCC unroll 4
+    ML_UNROLL(4)
     for (int g = 0; g < (rows + 3) / 4;
          g++) { /* few registers have addresses: tiles/matmul_f32.h */
         group[g] = a + 4 * g * a_stride;
@@ -43,7 +43,7 @@ ML_HALF_INLINE void ml_half_add(const float *a, int64_t a_stride, const float *w
     }
 #define ML_HALF_NEXT(steps) \
     do { \
-        _Pragma("GCC unroll 4") for (int g = 0; g < (rows + 3) / 4; g++) group[g] += (steps); \
+        ML_UNROLL(4) for (int g = 0; g < (rows + 3) / 4; g++) group[g] += (steps); \
         w += (steps) * ML_PANEL_F32_avx2; \
         left -= (steps); \
     } while (0)
@@ -54,7 +54,7 @@ ML_HALF_INLINE void ml_half_add(const float *a, int64_t a_stride, const float *w
     while (left > 1) {
         const __m512 weights = _mm512_permutex2var_ps(_mm512_loadu_ps(w), both,
                                                       _mm512_loadu_ps(w + ML_PANEL_F32_avx2));
-#pragma GCC unroll 14
+        ML_UNROLL(14)
         for (int r = 0; r < rows; r++) {
             double pair;
             memcpy(&pair, group[r / 4] + r % 4 * a_stride, sizeof pair);
@@ -74,7 +74,7 @@ ML_HALF_INLINE void ml_half_store(const ml_matmul_f32_args *p, int64_t row, cons
     const __m256 low = _mm256_set1_ps(p->low), high = _mm256_set1_ps(p->high);
     const __m256 bias = p->bias ? _mm256_maskz_loadu_ps(there, p->bias) : _mm256_setzero_ps();
     float *y = p->y + row * p->y_stride;
-#pragma GCC unroll 14
+    ML_UNROLL(14)
     for (int r = 0; r < rows; r++, y += p->y_stride) {
         const __m512 v = _mm512_permutexvar_ps(apart, total[r]);
         const __m256 sum = _mm256_add_ps(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps(v, 1));
@@ -91,7 +91,7 @@ ML_HALF_INLINE void ml_half_tile(const ml_matmul_f32_args *p, int64_t row, const
     int64_t room = ML_CHUNK_F32;
     bool whole = false;
     __asm__("" : "=m"(total));
-#pragma GCC unroll 14
+    ML_UNROLL(14)
     for (int r = 0; r < rows; r++) sums[r] = _mm512_setzero_ps();
     for (int64_t piece = 0; piece < p->pieces; piece++) {
         const float *a = p->a + row * p->a_stride + piece * p->piece_stride;
@@ -104,7 +104,7 @@ ML_HALF_INLINE void ml_half_tile(const ml_matmul_f32_args *p, int64_t row, const
             room -= steps;
             if (room > 0) continue;
             room = ML_CHUNK_F32;
-#pragma GCC unroll 14
+            ML_UNROLL(14)
             for (int r = 0; r < rows; r++) {
                 total[r] = whole ? _mm512_add_ps(total[r], sums[r]) : sums[r];
                 sums[r] = _mm512_setzero_ps();
@@ -113,7 +113,7 @@ ML_HALF_INLINE void ml_half_tile(const ml_matmul_f32_args *p, int64_t row, const
             whole = true;
         }
     }
-#pragma GCC unroll 14
+    ML_UNROLL(14)
     for (int r = 0; whole && r < rows; r++) sums[r] = _mm512_add_ps(total[r], sums[r]);
     ml_half_store(p, row, sums, rows);
 }

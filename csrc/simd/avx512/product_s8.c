@@ -32,11 +32,11 @@ typedef struct panel_place {
 
 INLINE void add_factors(const ml_matmul_s8_args *p, const tile_place *at, const small_block *blocks,
                         const int rows, const int vectors, __m512i *sums) {
-#pragma GCC unroll 4
+    ML_UNROLL(4)
     for (int v = 0; v < vectors; v++) {
         const __m512i columns =
             _mm512_maskz_loadu_epi32(blocks[v].there, p->columns + at->output + v * LANES);
-#pragma GCC unroll 12
+        ML_UNROLL(12)
         for (int r = 0; r < rows; r++) {
             const __m512i factor = _mm512_set1_epi32(p->factors[at->row + r]);
             __m512i *sum = &sums[r * vectors + v];
@@ -49,10 +49,10 @@ INLINE void add_factors(const ml_matmul_s8_args *p, const tile_place *at, const 
  * registers meanwhile. */
 INLINE void scale_tile(const small_block *blocks, const int rows, const int vectors,
                        const bool one_sided, __m512i *sums) {
-#pragma GCC unroll 4
+    ML_UNROLL(4)
     for (int v = 0; v < vectors; v++) {
         const small_block b = blocks[v];
-#pragma GCC unroll 12
+        ML_UNROLL(12)
         for (int r = 0; r < rows; r++)
             sums[r * vectors + v] = scale_small(sums[r * vectors + v], &b, one_sided);
     }
@@ -68,21 +68,21 @@ INLINE void tile(const panel_place *panel, const tile_place *at, const int rows,
     const small_block *blocks = panel->blocks;
     small_block own[MOST_VECTORS];
     __m512i sums[MOST_SUMS], start[MOST_VECTORS];
-#pragma GCC unroll 4
+    ML_UNROLL(4)
     for (int v = 0; v < vectors && rows == 1; v++)
         load_small(panel->constants, at->output + v * LANES, panel->one_sided, &own[v]);
     if (rows == 1) blocks = own;
-#pragma GCC unroll 4
+    ML_UNROLL(4)
     for (int v = 0; v < vectors; v++) start[v] = blocks[v].bias;
     sum_tile(args, at, rows, vectors, start, sums);
     if (args->factors) add_factors(args, at, blocks, rows, vectors, sums);
     if (panel->one_sided) scale_tile(blocks, rows, vectors, true, sums);
     else scale_tile(blocks, rows, vectors, false, sums);
-#pragma GCC unroll 12
+    ML_UNROLL(12)
     for (int row = 0; row < rows; row += together, y += together * stride) {
         const int some = rows - row < together ? rows - row : together;
         __m512i v[MOST_VECTORS];
-#pragma GCC unroll 4
+        ML_UNROLL(4)
         for (int i = 0; i < MOST_VECTORS; i++)
             v[i] = i < some * vectors ? sums[row * vectors + i] : v[0];
         store_rows(y, stride, to_bytes(v, panel->ends), vectors, some, left);

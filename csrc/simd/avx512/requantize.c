@@ -61,14 +61,14 @@ static void any_sums(const ml_requantize_args *p, int64_t column, int64_t count)
 INLINE __m512i scale_rows(const int32_t *sums, int64_t stride, const small_block *blocks,
                           const int vectors, const int rows, const bool one_sided, const ends *e) {
     __m512i v[MOST_VECTORS];
-#pragma GCC unroll 4
+    ML_UNROLL(4)
     for (int i = 0; i < vectors * rows; i++) {
         const small_block *b = &blocks[i % vectors];
         const int32_t *from = sums + i / vectors * stride + i % vectors * LANES;
         const __m512i x = _mm512_maskz_loadu_epi32(b->there, from);
         v[i] = scale_small(_mm512_add_epi32(x, b->bias), b, one_sided);
     }
-#pragma GCC unroll 4
+    ML_UNROLL(4)
     for (int i = vectors * rows; i < MOST_VECTORS; i++) v[i] = v[0];
     return to_bytes(v, e);
 }
@@ -84,7 +84,7 @@ INLINE void small_sums(const ml_requantize_args *p, int64_t column, const int ve
     const int32_t *sums = p->sums + column;
     int8_t *y = p->y + column;
     small_block blocks[MOST_VECTORS];
-#pragma GCC unroll 4
+    ML_UNROLL(4)
     for (int v = 0; v < vectors; v++) load_small(p, column + v * LANES, one_sided, &blocks[v]);
     int64_t row = 0;
     for (; rows > 1 && row + rows <= p->rows; row += rows, sums += rows * stride) {

@@ -36,7 +36,7 @@ static int64_t scale_wide(const ml_requantize_f64_args *p, const int32_t *sums, 
     int64_t column = 0;
     for (; column + MOST_VECTORS * LANES <= p->n; column += MOST_VECTORS * LANES) {
         __m512i v[MOST_VECTORS];
-#pragma GCC unroll 4
+        ML_UNROLL(4)
         for (int i = 0; i < MOST_VECTORS; i++) {
             const int32_t *from = sums + column + i * LANES;
             const double *reals = p->reals + column + i * LANES;

@@ -86,7 +86,7 @@ __attribute__((always_inline)) static inline void store_rows(int8_t *y, int64_t 
     const bool whole = left >= vectors * LANES && vectors != 3;
     const __mmask64 there = left < vectors * LANES ? ((__mmask64)1 << left) - 1
                                                    : ((__mmask64)1 << (vectors & 3) * LANES) - 1;
-#pragma GCC unroll 4
+    ML_UNROLL(4)
     for (int row = 0; row < rows; row++, y += stride) {
         const __m256i half =
             row * vectors < 2 ? _mm512_castsi512_si256(bytes) : _mm512_extracti64x4_epi64(bytes, 1);

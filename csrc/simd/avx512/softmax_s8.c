@@ -36,7 +36,7 @@ static int64_t sum_row(const planes *p, const uint8_t *x, int64_t n, __m512i mos
             const __mmask64 there = first(n - at);
             __m512i e[VECTORS];
             look_up(p, below(most, x + at, there, flip), there, e);
-#pragma GCC unroll 4
+            ML_UNROLL(4)
             for (int v = 0; v < VECTORS; v++)
                 sums = _mm512_add_epi32(sums, _mm512_srli_epi32(_mm512_add_epi32(e[v], half), 12));
         }
@@ -57,7 +57,7 @@ static void softmax_row(const ml_softmax_s8_args *args, const planes *p, const u
         const __mmask64 there = first(args->n - at);
         __m512i v[VECTORS];
         look_up(p, below(most, x + at, there, flip), there, v);
-#pragma GCC unroll 4
+        ML_UNROLL(4)
         for (int i = 0; i < VECTORS; i++) v[i] = scale(v[i], twice, shift);
         _mm512_mask_storeu_epi8(y + at, there, _mm512_xor_si512(join(v), flip));
     }

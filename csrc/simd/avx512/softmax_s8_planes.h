@@ -36,7 +36,7 @@ static inline __m512i plane(const __m512i parts[VECTORS], __m512i index, __mmask
 static inline void look_up(const planes *p, __m512i index, __mmask64 there, __m512i e[VECTORS]) {
     const __mmask64 upper = _mm512_movepi8_mask(index);
     __m512i bytes[PLANES];
-#pragma GCC unroll 4
+    ML_UNROLL(4)
     for (int k = 0; k < PLANES; k++)
         bytes[k] = _mm512_maskz_mov_epi8(there, plane(p->parts[k], index, upper));
     const __m512i low = _mm512_unpacklo_epi8(bytes[0], bytes[1]);

@@ -24,12 +24,12 @@ static inline __m512i most_of_groups(__m512i v, const int group) {
 static inline __m512i sums_of_groups(const __m512i e[VECTORS], const int group) {
     const __m512i half = _mm512_set1_epi32(1 << 11);
     __m512i sums[VECTORS];
-#pragma GCC unroll 4
+    ML_UNROLL(4)
     for (int k = 0; k < VECTORS; k++) sums[k] = _mm512_srli_epi32(_mm512_add_epi32(e[k], half), 12);
     if (group >= 8) sums[0] = sums[1] = _mm512_add_epi32(sums[0], sums[1]);
     if (group >= 8) sums[2] = sums[3] = _mm512_add_epi32(sums[2], sums[3]);
     if (group == 16) sums[0] = sums[1] = sums[2] = sums[3] = _mm512_add_epi32(sums[0], sums[2]);
-#pragma GCC unroll 4
+    ML_UNROLL(4)
     for (int k = 0; k < VECTORS; k++) {
         sums[k] = _mm512_add_epi32(sums[k], _mm512_shuffle_epi32(sums[k], _MM_PERM_BADC));
         sums[k] = _mm512_add_epi32(sums[k], _mm512_shuffle_epi32(sums[k], _MM_PERM_CDAB));
@@ -58,7 +58,7 @@ static inline __m512i scales_of(__m512i sums, __m512i *shift) {
     const __m512i half_denominator = _mm512_srli_epi32(_mm512_sllv_epi32(least, headroom), 1);
     __m512i r = _mm512_add_epi32(_mm512_set1_epi32(1515870810),
                                  high_mul(_mm512_set1_epi32(-1010580540), half_denominator));
-#pragma GCC unroll 3
+    ML_UNROLL(3)
     for (int step = 0; step < 3; step++) {
         const __m512i error =
             _mm512_sub_epi32(_mm512_set1_epi32(1 << 29), high_mul(half_denominator, r));

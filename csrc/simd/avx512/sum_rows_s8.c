@@ -18,15 +18,15 @@ INLINE __m512i sum_row(const uint8_t *x, int64_t n, __mmask64 rest, const bool i
 
 /* Lane i of the result: the lanes of v[i]. */
 INLINE __m512i add_lanes(__m512i v[TOGETHER]) {
-#pragma GCC unroll 8
+    ML_UNROLL(8)
     for (int i = 0; i < 8; i++)
         v[i] = _mm512_add_epi32(_mm512_unpacklo_epi32(v[2 * i], v[2 * i + 1]),
                                 _mm512_unpackhi_epi32(v[2 * i], v[2 * i + 1]));
-#pragma GCC unroll 4
+    ML_UNROLL(4)
     for (int i = 0; i < 4; i++)
         v[i] = _mm512_add_epi32(_mm512_unpacklo_epi64(v[2 * i], v[2 * i + 1]),
                                 _mm512_unpackhi_epi64(v[2 * i], v[2 * i + 1]));
-#pragma GCC unroll 2
+    ML_UNROLL(2)
     for (int i = 0; i < 2; i++)
         v[i] = _mm512_add_epi32(_mm512_shuffle_i32x4(v[2 * i], v[2 * i + 1], 0x88),
                                 _mm512_shuffle_i32x4(v[2 * i], v[2 * i + 1], 0xDD));
@@ -42,15 +42,12 @@ INLINE void add_sixteens(const ml_sum_rows_s8_args *p, const bool is_signed) {
         const uint8_t *x = p->x + r * stride;
         const __mmask16 there = left < TOGETHER ? (__mmask16)((1u << left) - 1) : 0xFFFF;
         __m512i v[TOGETHER];
-        if (left >= TOGETHER && n < WIDE)
-#pragma GCC unroll 16
-            for (int i = 0; i < TOGETHER; i++) v[i] = sum_row(x + i * stride, 0, rest, is_signed);
-        else if (left >= TOGETHER)
-            for (int i = 0; i < TOGETHER; i++) v[i] = sum_row(x + i * stride, n, rest, is_signed);
-        else
-            for (int i = 0; i < TOGETHER; i++)
-                v[i] =
-                    i < left ? sum_row(x + i * stride, n, rest, is_signed) : _mm512_setzero_si512();
+        if (left >= TOGETHER && n < WIDE) ML_UNROLL(16)
+        for (int i = 0; i < TOGETHER; i++) v[i] = sum_row(x + i * stride, 0, rest, is_signed);
+        else if (left >= TOGETHER) for (int i = 0; i < TOGETHER; i++) v[i] =
+            sum_row(x + i * stride, n, rest, is_signed);
+        else for (int i = 0; i < TOGETHER; i++) v[i] =
+            i < left ? sum_row(x + i * stride, n, rest, is_signed) : _mm512_setzero_si512();
         const __m512i before = _mm512_maskz_loadu_epi32(there, p->sums + r);
         _mm512_mask_storeu_epi32(p->sums + r, there, _mm512_add_epi32(before, add_lanes(v)));
     }

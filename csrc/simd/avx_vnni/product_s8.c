@@ -18,13 +18,13 @@ INLINE void tile(const ml_matmul_s8_args *p, const tile_place *at, const int row
     const product *q = (const product *)(const void *)p;
     const output_block *b = &q->to.blocks[(uint64_t)at->output / LANES];
     VECTOR sums[MOST_SUMS], start[MOST_VECTORS], column[MOST_ROWS];
-#pragma GCC unroll 4
+    ML_UNROLL(4)
     for (int v = 0; v < vectors; v++) start[v] = b[v].start;
     sum_tile(p, at, rows, vectors, start, sums);
-#pragma GCC unroll 4
+    ML_UNROLL(4)
     for (int v = 0; v < vectors; v++) {
         if (p->n - at->output <= v * LANES) return;
-#pragma GCC unroll 6
+        ML_UNROLL(6)
         for (int r = 0; r < rows; r++) column[r] = sums[r * vectors + v];
         write_rows(&q->to, at->row, at->output + v * LANES, rows, column);
     }

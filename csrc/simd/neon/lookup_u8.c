@@ -8,7 +8,7 @@ enum { LANES = 16, PARTS = 4, ENTRIES = 64 };
 
 static inline uint8x16_t look_up(uint8x16_t x, const uint8x16x4_t *parts) {
     uint8x16_t y = vqtbl4q_u8(parts[0], x);
-#pragma GCC unroll 4
+    ML_UNROLL(4)
     for (uint8_t i = 1; i < PARTS; i++)
         y = vqtbx4q_u8(y, parts[i], vsubq_u8(x, vdupq_n_u8((uint8_t)(ENTRIES * i))));
     return y;

@@ -48,11 +48,11 @@ INLINE void columns(const ml_requantize_args *p, int64_t column, const int vecto
     const int32_t *sums = p->sums + column;
     int8_t *y = p->y + column;
     column_block blocks[WIDE];
-#pragma GCC unroll 4
+    ML_UNROLL(4)
     for (int i = 0; i < vectors; i++) blocks[i] = load_block(p, column + i * LANES, count);
     for (int64_t row = 0; row < p->rows; row++, sums += p->sums_stride, y += p->y_stride) {
         int32x4_t v[WIDE] = {zero, zero, zero, zero};
-#pragma GCC unroll 4
+        ML_UNROLL(4)
         for (int i = 0; i < vectors; i++) {
             v[i] = vaddq_s32(scale(load(sums + i * LANES, count), &blocks[i]), zero);
             v[i] = vminq_s32(high, vmaxq_s32(low, v[i]));

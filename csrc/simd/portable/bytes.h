@@ -31,7 +31,7 @@ INLINE void run(const ARGS *args, compute_fn *compute, const bool a_steps, const
     int64_t at = 0;
     for (; at + WIDE <= p->n; at += WIDE) {
         VECTOR_S32 v[JOINED];
-#pragma GCC unroll 4
+        ML_UNROLL(4)
         for (int i = 0; i < JOINED; i++)
             v[i] = compute(k, load(p->a, at + i * LANES, a_steps, is_signed),
                            load(p->b, at + i * LANES, b_steps, is_signed));

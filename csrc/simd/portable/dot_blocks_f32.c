@@ -17,9 +17,9 @@ enum {
 ALWAYS void add_inputs(const float *x, const uint8_t *w, const int count, const int bits,
                        VECTOR *sums) {
     const int each = 8 / bits; /* inputs of a byte */
-#pragma GCC unroll 4
+    ML_UNROLL(4)
     for (int i = 0; i < count; i += each) {
-#pragma GCC unroll 8
+        ML_UNROLL(8)
         for (int v = 0; v < BLOCK_VECTORS; v++) {
             const VECTOR_S32 bytes = WIDEN(w + i / each * ML_BLOCK_PANEL + v * LANES, true);
             VECTOR *sum = sums + i % BLOCK_KINDS * BLOCK_VECTORS + v,
@@ -39,15 +39,15 @@ ALWAYS void add_chunk(const float *x, const uint8_t *w, int64_t count, const flo
                       const int bits, VECTOR *total) {
     VECTOR sums[BLOCK_KINDS * BLOCK_VECTORS];
     int64_t j = 0;
-#pragma GCC unroll 8
+    ML_UNROLL(8)
     for (int i = 0; i < BLOCK_KINDS * BLOCK_VECTORS; i++) sums[i] = SPLAT(0.0f);
     for (; j + BLOCK_STEP <= count; j += BLOCK_STEP)
         add_inputs(x + j, w + j * ML_BLOCK_PANEL * bits / 8, BLOCK_STEP, bits, sums);
     for (; j < count; j += 8 / bits)
         add_inputs(x + j, w + j * ML_BLOCK_PANEL * bits / 8, 8 / bits, bits, sums);
-#pragma GCC unroll 8
+    ML_UNROLL(8)
     for (int v = 0; v < BLOCK_VECTORS; v++) {
-#pragma GCC unroll 8
+        ML_UNROLL(8)
         for (int kind = 1; kind < BLOCK_KINDS; kind++)
             sums[v] = ADD(sums[v], sums[kind * BLOCK_VECTORS + v]);
         total[v] = FMA(sums[v], LOAD(scales + v * LANES), total[v]);
@@ -57,7 +57,7 @@ ALWAYS void add_chunk(const float *x, const uint8_t *w, int64_t count, const flo
 ALWAYS void dot_blocks(const ml_blocks_f32_args *p, const int bits) {
     const uint8_t *at = p->panel;
     VECTOR total[BLOCK_VECTORS];
-#pragma GCC unroll 8
+    ML_UNROLL(8)
     for (int v = 0; v < BLOCK_VECTORS; v++) total[v] = SPLAT(0.0f);
     for (int64_t j = 0; j < p->k;) {
         const float *scales = (const float *)(const void *)at;
@@ -68,7 +68,7 @@ ALWAYS void dot_blocks(const ml_blocks_f32_args *p, const int bits) {
             at += count * ML_BLOCK_PANEL * bits / 8;
         }
     }
-#pragma GCC unroll 8
+    ML_UNROLL(8)
     for (int v = 0; v < BLOCK_VECTORS; v++) STORE(p->y + v * LANES, total[v]);
 }
 

@@ -14,12 +14,12 @@ ALWAYS void add_dots(const ml_rows_f32_args *p, const float *x, const float *w, 
                      int64_t end, const int xs, const int ws, VECTOR *sums) {
     for (int64_t j = first; j < end; j++) {
         VECTOR u[DOT_PAIR];
-#pragma GCC unroll 2
+        ML_UNROLL(2)
         for (int i = 0; i < xs; i++) u[i] = LOAD(x + i * p->x_stride + j * LANES);
-#pragma GCC unroll 4
+        ML_UNROLL(4)
         for (int r = 0; r < ws; r++) {
             const VECTOR v = LOAD(w + r * p->w_stride + j * LANES);
-#pragma GCC unroll 2
+            ML_UNROLL(2)
             for (int i = 0; i < xs; i++) sums[i * ws + r] = FMA(u[i], v, sums[i * ws + r]);
         }
     }
@@ -28,10 +28,10 @@ ALWAYS void add_dots(const ml_rows_f32_args *p, const float *x, const float *w, 
 /* Adds the last values of a row, fewer than a vector. */
 ALWAYS void add_last_dots(const ml_rows_f32_args *p, const float *x, const float *w, int64_t count,
                           const int xs, const int ws, VECTOR *sums) {
-#pragma GCC unroll 4
+    ML_UNROLL(4)
     for (int r = 0; r < ws; r++) {
         const VECTOR v = LOAD_PART(w + r * p->w_stride, count);
-#pragma GCC unroll 2
+        ML_UNROLL(2)
         for (int i = 0; i < xs; i++)
             sums[i * ws + r] = FMA(LOAD_PART(x + i * p->x_stride, count), v, sums[i * ws + r]);
     }
@@ -45,10 +45,10 @@ ALWAYS void dot_tile(const ml_rows_f32_args *p, int64_t row, int64_t column, con
     for (int i = 0; i < xs * ws; i++) total[i] = SPLAT(0.0f);
     for (int64_t first = 0; first < vectors; first += DOT_CHUNK) {
         const int64_t end = vectors - first < DOT_CHUNK ? vectors : first + DOT_CHUNK;
-#pragma GCC unroll 8
+        ML_UNROLL(8)
         for (int i = 0; i < xs * ws; i++) sums[i] = SPLAT(0.0f);
         add_dots(p, x, w, first, end, xs, ws, sums);
-#pragma GCC unroll 8
+        ML_UNROLL(8)
         for (int i = 0; i < xs * ws; i++) total[i] = ADD(total[i], sums[i]);
     }
     if (left > 0) add_last_dots(p, x + vectors * LANES, w + vectors * LANES, left, xs, ws, total);

@@ -22,7 +22,7 @@ enum {
         int64_t i = 0;                                                                    \
         for (int k = 0; k < SIDE; k++) sums[k] = first;                                   \
         for (; i + SIDE * LANES <= n; i += SIDE * LANES) {                                \
-            _Pragma("GCC unroll 8") for (int k = 0; k < SIDE; k++) {                      \
+            ML_UNROLL(8) for (int k = 0; k < SIDE; k++) {                                 \
                 if (k * LANES % LINE == 0) __builtin_prefetch(x + i + k * LANES + AHEAD); \
                 sums[k] = STEP(sums[k], LOAD(x + i + k * LANES));                         \
             }                                                                             \
@@ -42,7 +42,7 @@ enum {
         VECTOR sums[COUNT];                                                                \
         for (int k = 0; k < (COUNT); k++) sums[k] = LOAD(p->y + k * LANES);                \
         for (int64_t r = 0; r < p->rows; r++, x += p->stride)                              \
-            _Pragma("GCC unroll 8") for (int k = 0; k < (COUNT); k++) sums[k] =            \
+            ML_UNROLL(8) for (int k = 0; k < (COUNT); k++) sums[k] =                       \
                 STEP(sums[k], LOAD(x + k * LANES));                                        \
         for (int k = 0; k < (COUNT); k++) STORE(p->y + k * LANES, sums[k]);                \
         return;                                                                            \
@@ -53,7 +53,7 @@ enum {
     for (int64_t i = from; i < to; i += LANES) {                                           \
         const int whole = to - i >= LANES;                                                 \
         VECTOR sum = whole ? LOAD(p->y + i) : LOAD_PART(p->y + i, to - i);                 \
-        _Pragma("GCC unroll 4") for (int k = 0; k < (COUNT); k++) {                        \
+        ML_UNROLL(4) for (int k = 0; k < (COUNT); k++) {                                   \
             const float *at = x + (r + k) * p->stride + i;                                 \
             sum = STEP(sum, whole ? LOAD(at) : LOAD_PART(at, to - i));                     \
         }                                                                                  \

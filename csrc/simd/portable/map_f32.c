@@ -58,7 +58,7 @@ static inline VECTOR log_of(VECTOR x) {
 /* A polynomial, coefficients from the last to the first. */
 static inline __attribute__((always_inline)) VECTOR horner(VECTOR x, int terms, const float *c) {
     VECTOR y = SPLAT(c[0]);
-#pragma GCC unroll 8
+    ML_UNROLL(8)
     for (int k = 1; k < terms; k++) y = FMA(y, x, SPLAT(c[k]));
     return y;
 }
@@ -225,7 +225,7 @@ static void turn(const ml_map_f32_args *p, void (*near)(const ml_map_f32_args *p
 
 /* Each vector is read before it is written, so that y may be x. */
 #define LOOP(EXPRESSION)                                         \
-    _Pragma("GCC ivdep") for (; i + LANES <= n; i += LANES) {                         \
+    ML_IVDEP for (; i + LANES <= n; i += LANES) {                \
         const VECTOR x = LOAD(p->x + i);                         \
         STORE(p->y + i, EXPRESSION);                             \
     }                                                            \

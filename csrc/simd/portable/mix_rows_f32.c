@@ -15,13 +15,13 @@ ALWAYS void add_rows(const ml_rows_f32_args *p, const float *x, const float *w, 
     for (int64_t j = first; j < end; j++) {
         const float *from = w + j * p->w_stride;
         VECTOR v[MIX_SUMS];
-#pragma GCC unroll 8
+        ML_UNROLL(8)
         for (int c = 0; c < vectors; c++)
             v[c] = part ? LOAD_PART(from + c * LANES, part) : LOAD(from + c * LANES);
-#pragma GCC unroll 4
+        ML_UNROLL(4)
         for (int i = 0; i < rows; i++) {
             const VECTOR u = SPLAT(x[i * p->x_stride + j]);
-#pragma GCC unroll 8
+            ML_UNROLL(8)
             for (int c = 0; c < vectors; c++)
                 sums[i * vectors + c] = FMA(u, v[c], sums[i * vectors + c]);
         }
@@ -35,10 +35,10 @@ ALWAYS void mix_tile(const ml_rows_f32_args *p, int64_t row, int64_t column, con
     for (int i = 0; i < rows * vectors; i++) total[i] = SPLAT(0.0f);
     for (int64_t first = 0; first < p->k; first += MIX_CHUNK) {
         const int64_t end = p->k - first < MIX_CHUNK ? p->k : first + MIX_CHUNK;
-#pragma GCC unroll 8
+        ML_UNROLL(8)
         for (int i = 0; i < rows * vectors; i++) sums[i] = SPLAT(0.0f);
         add_rows(p, x, p->w + column, first, end, rows, vectors, part, sums);
-#pragma GCC unroll 8
+        ML_UNROLL(8)
         for (int i = 0; i < rows * vectors; i++) total[i] = ADD(total[i], sums[i]);
     }
     for (int i = 0; i < rows; i++)

@@ -36,12 +36,14 @@ __attribute__((always_inline)) static inline VECTOR_S32 multiply(const constants
     return SHIFT_RIGHT_BY(LESS_ONE(high, product, k->negative), k->shift);
 }
 
+#ifdef FUSED
 __attribute__((always_inline)) static inline VECTOR_S32 multiply_real(const constants *k,
                                                                       VECTOR_S32 a, VECTOR_S32 b) {
     const VECTOR_S32 product = MUL_S32(SUB_S32(a, k->a_zero), SUB_S32(b, k->b_zero));
     const VECTOR real = FLOATS(product), zero = ADD(k->real_zero, XOR(k->nudge, SIGN(real)));
     return NEAREST_S32(FMA(real, k->real, zero));
 }
+#endif
 
 #define ARGS ml_mul_s8_args
 #include "simd/portable/bytes.h"

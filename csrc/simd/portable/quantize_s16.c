@@ -5,7 +5,8 @@
 void ML_VARIANT(quantize_s16)(const ml_quantize_s16_args *args) {
     const ml_quantize_s16_args p = *args; /* a copy, which stores do not change */
     const float least = (float)(INT16_MIN - p.zero), most = (float)(INT16_MAX - p.zero);
-    _Pragma("GCC ivdep") for (int64_t i = 0; i < p.n; i++) {
+    ML_IVDEP
+    for (int64_t i = 0; i < p.n; i++) {
         float v = p.x[i] / p.scale;
         v = v > least ? v : least;
         v = v < most ? v : most;

@@ -54,7 +54,7 @@ INLINE void quantize_bytes(const ml_quantize_s8_args *args, const bool is_signed
     for (; at + JOINED * LANES <= p.n; at += JOINED * LANES) {
         const float *x = p.x + at;
         VECTOR_S32 v[JOINED];
-#pragma GCC unroll 4
+        ML_UNROLL(4)
         for (int i = 0; i < JOINED; i++) {
             if (i * LANES % LINE == 0) __builtin_prefetch(x + i * LANES + AHEAD);
             v[i] = multiply_by_inverse(&k, LOAD(x + i * LANES));
@@ -63,7 +63,7 @@ INLINE void quantize_bytes(const ml_quantize_s8_args *args, const bool is_signed
             STORE_U8(p.y + at, JOIN_UPPER(v, k.zero_words, is_signed));
             continue;
         }
-#pragma GCC unroll 4
+        ML_UNROLL(4)
         for (int i = 0; i < JOINED; i++) v[i] = divide_by_scale(&k, LOAD(x + i * LANES));
         STORE_U8(p.y + at, JOIN(v, is_signed));
     }

@@ -19,7 +19,7 @@ void ML_VARIANT(quantize_u8)(const ml_quantize_u8_args *args) {
     int64_t at = 0;
     for (; at + JOINED * LANES <= p.n; at += JOINED * LANES) {
         VECTOR_S32 v[JOINED];
-#pragma GCC unroll 4
+        ML_UNROLL(4)
         for (int i = 0; i < JOINED; i++) v[i] = quantize_lanes(&k, LOAD(p.x + at + i * LANES));
         STORE_U8(p.y + at, XOR_U8(JOIN(v, true), flip));
     }

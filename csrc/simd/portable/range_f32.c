@@ -7,13 +7,12 @@ void ML_VARIANT(range_f32)(const float *x, int64_t n, float *least, float *most)
     VECTOR low[AT_ONCE], high[AT_ONCE];
     int64_t i = 0;
     for (int v = 0; v < AT_ONCE; v++) low[v] = high[v] = SPLAT(0.0f);
-    for (; i + AT_ONCE * LANES <= n; i += AT_ONCE * LANES)
-#pragma GCC unroll 4
-        for (int v = 0; v < AT_ONCE; v++) {
-            const VECTOR values = LOAD(x + i + v * LANES);
-            low[v] = MIN(values, low[v]);
-            high[v] = MAX(values, high[v]);
-        }
+    for (; i + AT_ONCE * LANES <= n; i += AT_ONCE * LANES) ML_UNROLL(4)
+    for (int v = 0; v < AT_ONCE; v++) {
+        const VECTOR values = LOAD(x + i + v * LANES);
+        low[v] = MIN(values, low[v]);
+        high[v] = MAX(values, high[v]);
+    }
     for (; i < n; i += LANES) {
         const VECTOR values = n - i < LANES ? LOAD_PART(x + i, n - i) : LOAD(x + i);
         low[0] = MIN(values, low[0]);

@@ -19,7 +19,7 @@ INLINE void scale_some(const ml_scale_s32_args *p, int64_t at, const int vectors
     float *y = p->y + at;
     const VECTOR low = SPLAT(p->low), high = SPLAT(p->high);
     VECTOR weights[SCALED_VECTORS], bias[SCALED_VECTORS];
-#pragma GCC unroll 4
+    ML_UNROLL(4)
     for (int v = 0; v < count; v++) {
         const float *from = p->weights + at + v * LANES;
         weights[v] = part ? LOAD_PART(from, left) : LOAD(from);
@@ -30,7 +30,7 @@ INLINE void scale_some(const ml_scale_s32_args *p, int64_t at, const int vectors
     }
     for (int64_t row = 0; row < p->rows; row++, sums += p->sums_stride, y += p->y_stride) {
         const VECTOR scale = SPLAT(p->scales[row]);
-#pragma GCC unroll 4
+        ML_UNROLL(4)
         for (int v = 0; v < count; v++) {
             const int32_t *from = sums + v * LANES;
             const VECTOR sum = FLOATS(part ? LOAD_PART_S32(from, left) : LOAD_S32(from));

@@ -13,15 +13,14 @@ INLINE void add_rows(const ml_sum_rows_s8_args *p, int64_t column, const int vec
     VECTOR_S32 sums[MOST_VECTORS];
     const uint8_t *x = p->x + column;
     int32_t *y = p->sums + column;
-#pragma GCC unroll 4
+    ML_UNROLL(4)
     for (int v = 0; v < vectors; v++)
         sums[v] = part ? LOAD_PART_S32(y, count) : LOAD_S32(y + v * LANES);
-    for (int64_t r = 0; r < p->rows; r++, x += p->stride)
-#pragma GCC unroll 4
-        for (int v = 0; v < vectors; v++)
-            sums[v] = ADD_S32(sums[v], part ? WIDEN_PART(x, count, is_signed)
-                                            : WIDEN(x + v * LANES, is_signed));
-#pragma GCC unroll 4
+    for (int64_t r = 0; r < p->rows; r++, x += p->stride) ML_UNROLL(4)
+    for (int v = 0; v < vectors; v++)
+        sums[v] = ADD_S32(sums[v],
+                          part ? WIDEN_PART(x, count, is_signed) : WIDEN(x + v * LANES, is_signed));
+    ML_UNROLL(4)
     for (int v = 0; v < vectors; v++)
         if (part) STORE_PART_S32(y, sums[v], count);
         else STORE_S32(y + v * LANES, sums[v]);

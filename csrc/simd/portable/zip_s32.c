@@ -4,7 +4,7 @@
 
 /* ivdep only states that each element is read before it is written. */
 #define ROW(EXPRESSION, FIRST_OF, SECOND_OF)                           \
-    _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) {             \
+    ML_IVDEP for (int64_t i = 0; i < n; i++) {                         \
         const uint32_t u = (FIRST_OF), v = (SECOND_OF);                \
         const int32_t made = (int32_t)(EXPRESSION);                    \
         const int32_t above = made < low ? low : made;                 \

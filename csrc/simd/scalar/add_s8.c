@@ -10,7 +10,8 @@
 INLINE void add(const ml_add_s8_args *args, const bool a_steps, const bool b_steps) {
     const ml_add_s8_args p = *args; /* a copy, which stores do not change */
     const int32_t flip = p.is_signed ? 128 : 0;
-    _Pragma("GCC ivdep") for (int64_t i = 0; i < p.n; i++) {
+    ML_IVDEP
+    for (int64_t i = 0; i < p.n; i++) {
         /* (x ^ 128) - 128 is the signed byte. */
         const int32_t a = (p.a[a_steps ? i : 0] ^ flip) - flip;
         const int32_t b = (p.b[b_steps ? i : 0] ^ flip) - flip;

@@ -12,7 +12,7 @@ void ml_fold_u8_scalar(const ml_fold_u8_args *args) {
         uint8_t lanes[LANES] = {0};
         int64_t i = 0;
         if (p.across) {
-#pragma GCC ivdep
+            ML_IVDEP
             for (; i < p.n; i++) p.y[i] = most_of(p.y[i] ^ p.flip, x[i] ^ p.flip) ^ p.flip;
             continue;
         }

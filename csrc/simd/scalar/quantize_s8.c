@@ -5,7 +5,8 @@ void ml_quantize_s8_scalar(const ml_quantize_s8_args *args) {
     const ml_quantize_s8_args p = *args; /* a copy, which stores do not change */
     const int32_t low = p.is_signed ? INT8_MIN : 0;
     const float least = (float)(low - p.zero), most = (float)(low + 255 - p.zero);
-    _Pragma("GCC ivdep") for (int64_t i = 0; i < p.n; i++) {
+    ML_IVDEP
+    for (int64_t i = 0; i < p.n; i++) {
         float v = p.x[i] / p.scale;
         v = v > least ? v : least;
         v = v < most ? v : most;

@@ -47,7 +47,7 @@ INLINE void add_taps(const ml_depthwise_args *p, const char *x, const char *w, i
     const int64_t pixel_step = 4 * p->pixel_step, tap_step = 4 * p->tap_step;
     for (int64_t tap = 0; tap < taps; tap++, x += tap_step, w += 4 * ML_PANEL_DEPTHWISE) {
         VECTOR weights = LOAD(w);
-#pragma GCC unroll 8
+        ML_UNROLL(8)
         for (int i = 0; i < pixels; i++)
             sums[i] = MULTIPLY_ADD(load(x + i * pixel_step, part, count), weights, sums[i]);
     }
@@ -60,14 +60,14 @@ INLINE void add_columns(const ml_depthwise_args *p, const char *x, const char *w
                         const int stride, const int pixels, const bool part, int count,
                         VECTOR *sums) {
     VECTOR weights[MOST_TAPS];
-#pragma GCC unroll 5
+    ML_UNROLL(5)
     for (int tap = 0; tap < width; tap++) weights[tap] = LOAD(w + 4 * tap * ML_PANEL_DEPTHWISE);
-#pragma GCC unroll 20
+    ML_UNROLL(20)
     for (int column = 0; column < (pixels - 1) * stride + width; column++) {
         VECTOR value = load(x, part, count);
         x += 4 * p->tap_step;
         __asm__("" : "+" REGISTER(value), "+r"(x));
-#pragma GCC unroll 8
+        ML_UNROLL(8)
         for (int i = 0; i < pixels; i++) {
             const int tap = column - i * stride;
             if (tap >= 0 && tap < width) sums[i] = MULTIPLY_ADD(value, weights[tap], sums[i]);
@@ -80,7 +80,7 @@ INLINE void add_any(const ml_depthwise_args *p, int64_t offset, const char *w, c
                     const bool part, int count, VECTOR *sums) {
     VECTOR total[PIXELS];
     int64_t room = ML_CHUNK_F32;
-#pragma GCC unroll 8
+    ML_UNROLL(8)
     for (int i = 0; i < pixels; i++) total[i] = ZERO();
     for (int64_t line = 0; line < p->height; line++, w += 4 * p->packed_line) {
         const char *x = (const char *)p->lines[line] + offset;
@@ -92,14 +92,14 @@ INLINE void add_any(const ml_depthwise_args *p, int64_t offset, const char *w, c
             room -= taps;
             if (room > 0) continue;
             room = ML_CHUNK_F32;
-#pragma GCC unroll 8
+            ML_UNROLL(8)
             for (int i = 0; i < pixels; i++) {
                 total[i] = ADD(total[i], sums[i]);
                 sums[i] = ZERO();
             }
         }
     }
-#pragma GCC unroll 8
+    ML_UNROLL(8)
     for (int i = 0; i < pixels; i++) sums[i] = ADD(total[i], sums[i]);
 }
 
@@ -123,7 +123,7 @@ typedef struct tile_place {
 INLINE void store_tile(const ml_depthwise_args *p, const tile_place *at, const int pixels,
                        const bool part, int count, const VECTOR *sums) {
     ELEMENT *y = at->y;
-#pragma GCC unroll 8
+    ML_UNROLL(8)
     for (int i = 0; i < pixels; i++) {
         VECTOR value = FINISH(p, sums[i]);
         if (part) STORE_PART(y, value, count);
@@ -142,7 +142,7 @@ INLINE void tile(const ml_depthwise_args *p, const tile_place *at, const int wid
     const ELEMENT *start = p->start ? (const ELEMENT *)p->start + at->channel : NULL;
     if (start) initial = part ? LOAD_PART(start, count) : LOAD(start);
     initial = BEGIN(initial);
-#pragma GCC unroll 8
+    ML_UNROLL(8)
     for (int i = 0; i < pixels; i++) sums[i] = initial;
     if (!width) add_any(p, at->offset, w, pixels, part, count, sums);
     for (int64_t line = 0; width && line < p->height; line++, w += 4 * p->packed_line)

@@ -44,22 +44,22 @@ INLINE void add_products(const float *a, int64_t a_stride, const float *w, int64
                          int64_t count, const int rows, const int vectors, const bool narrow,
                          VECTOR *sums) {
     const float *group[(MOST_ROWS + 3) / 4];
-#pragma GCC unroll 8
+    ML_UNROLL(8)
     for (int g = 0; g < (rows + 3) / 4; g++) {
         group[g] = a + 4 * g * a_stride;
         __asm__("" : "+r"(group[g]));
     }
     for (int64_t j = 0; j < count; j++) {
         VECTOR weights[MOST_PANELS];
-#pragma GCC unroll 8
+        ML_UNROLL(8)
         for (int v = 0; v < vectors; v++) {
             const float *panel = w + v / VECTORS * panel_floats;
             weights[v] = LOAD(panel + j * PANEL + v % VECTORS * LANES);
         }
-#pragma GCC unroll 16
+        ML_UNROLL(16)
         for (int r = 0; r < rows; r++) {
             VECTOR x = BROADCAST(group[r / 4][r % 4 * a_stride + j]);
-#pragma GCC unroll 8
+            ML_UNROLL(8)
             for (int v = 0; v < vectors; v++) {
                 int i = r * vectors + v;
                 sums[i] = narrow && v == vectors - 1 ? MULTIPLY_ADD_HALF(x, weights[v], sums[i])
@@ -79,7 +79,7 @@ INLINE void store_tile(const ml_matmul_f32_args *p, const tile_place *at, const 
         const int part = (int)(p->n - begin) - LANES;
         const VECTOR whole = p->bias ? LOAD(p->bias + begin) : ZERO(),
                      last = p->bias ? LOAD_PART(p->bias + begin + LANES, part) : ZERO();
-#pragma GCC unroll 16
+        ML_UNROLL(16)
         for (int r = 0; r < rows; r++, y += p->y_stride) {
             STORE(y, MIN(high, MAX(low, ADD(total[2 * r], whole))));
             STORE_PART(y + LANES, MIN(high, MAX(low, ADD(total[2 * r + 1], last))), part);
@@ -89,17 +89,16 @@ INLINE void store_tile(const ml_matmul_f32_args *p, const tile_place *at, const 
     if (p->n - begin >= vectors * LANES) {
         float *y = p->y + at->row * p->y_stride + begin;
         VECTOR bias[MOST_PANELS * VECTORS];
-#pragma GCC unroll 8
+        ML_UNROLL(8)
         for (int v = 0; v < vectors; v++)
             bias[v] = p->bias ? LOAD(p->bias + begin + v * LANES) : ZERO();
-#pragma GCC unroll 16
-        for (int r = 0; r < rows; r++, y += p->y_stride)
-#pragma GCC unroll 8
-            for (int v = 0; v < vectors; v++)
-                STORE(y + v * LANES, MIN(high, MAX(low, ADD(total[r * vectors + v], bias[v]))));
+        ML_UNROLL(16)
+        for (int r = 0; r < rows; r++, y += p->y_stride) ML_UNROLL(8)
+        for (int v = 0; v < vectors; v++)
+            STORE(y + v * LANES, MIN(high, MAX(low, ADD(total[r * vectors + v], bias[v]))));
         return;
     }
-#pragma GCC unroll 8
+    ML_UNROLL(8)
     for (int v = 0; v < vectors; v++) {
         int64_t column = begin + v * LANES, left = p->n - column;
         if (left <= 0) return;
@@ -108,7 +107,7 @@ INLINE void store_tile(const ml_matmul_f32_args *p, const tile_place *at, const 
         float *y = p->y + at->row * p->y_stride + column;
         VECTOR bias = ZERO();
         if (p->bias) bias = whole ? LOAD(p->bias + column) : LOAD_PART(p->bias + column, part);
-#pragma GCC unroll 16
+        ML_UNROLL(16)
         for (int r = 0; r < rows; r++, y += p->y_stride) {
             VECTOR value = MIN(high, MAX(low, ADD(total[r * vectors + v], bias)));
             if (whole) STORE(y, value);
@@ -122,10 +121,9 @@ INLINE void store_tile(const ml_matmul_f32_args *p, const tile_place *at, const 
 INLINE void fetch_outputs(const ml_matmul_f32_args *p, const tile_place *at, const int rows,
                           const int vectors) {
     const float *y = p->y + at->row * p->y_stride + at->panel * PANEL;
-#pragma GCC unroll 16
-    for (int r = 0; r < rows; r++, y += p->y_stride)
-#pragma GCC unroll 8
-        for (int v = 0; v < vectors; v++) __builtin_prefetch(y + v * LANES, 1, 3);
+    ML_UNROLL(16)
+    for (int r = 0; r < rows; r++, y += p->y_stride) ML_UNROLL(8)
+    for (int v = 0; v < vectors; v++) __builtin_prefetch(y + v * LANES, 1, 3);
 }
 
 /* Sums of ML_CHUNK_F32 products are added up in turn: totals lie in memory, so that registers are
@@ -139,7 +137,7 @@ INLINE void tile(const ml_matmul_f32_args *p, const tile_place *at, const int ro
     int chunks = 0;
     __asm__("" : "=m"(total));
     if (p->far) fetch_outputs(p, at, rows, vectors);
-#pragma GCC unroll 32
+    ML_UNROLL(32)
     for (int i = 0; i < count; i++) sums[i] = ZERO();
     for (int64_t piece = 0; piece < p->pieces; piece++) {
         const float *a = p->a + at->row * p->a_stride + piece * p->piece_stride;
@@ -152,7 +150,7 @@ INLINE void tile(const ml_matmul_f32_args *p, const tile_place *at, const int ro
             room -= steps;
             if (room > 0) continue;
             room = ML_CHUNK_F32;
-#pragma GCC unroll 32
+            ML_UNROLL(32)
             for (int i = 0; i < count; i++) {
                 total[i] = chunks ? ADD(total[i], sums[i]) : sums[i];
                 sums[i] = ZERO();
@@ -161,7 +159,7 @@ INLINE void tile(const ml_matmul_f32_args *p, const tile_place *at, const int ro
             chunks++;
         }
     }
-#pragma GCC unroll 32
+    ML_UNROLL(32)
     for (int i = 0; chunks && i < count; i++) sums[i] = ADD(total[i], sums[i]);
     store_tile(p, at, sums, rows, vectors, narrow);
 }

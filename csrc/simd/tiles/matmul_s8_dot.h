@@ -8,7 +8,7 @@
 /* Adds what does not depend on products, and writes the outputs that exist. */
 INLINE void store_tile(const ml_matmul_s8_args *p, const tile_place *at, const VECTOR *sums,
                        const int rows, const int vectors) {
-#pragma GCC unroll 4
+    ML_UNROLL(4)
     for (int v = 0; v < vectors; v++) {
         const int64_t output = at->output + v * LANES, left = p->n - output;
         if (left <= 0) return;
@@ -16,7 +16,7 @@ INLINE void store_tile(const ml_matmul_s8_args *p, const tile_place *at, const V
         const VECTOR bias = p->bias ? LOAD_PART(there, p->bias + output) : ZERO();
         const VECTOR columns = p->factors ? LOAD_PART(there, p->columns + output) : ZERO();
         int32_t *y = p->y + at->row * p->y_stride + output;
-#pragma GCC unroll 14
+        ML_UNROLL(14)
         for (int r = 0; r < rows; r++, y += p->y_stride) {
             VECTOR sum = ADD(sums[r * vectors + v], bias);
             if (p->factors) {
@@ -32,7 +32,7 @@ INLINE void store_tile(const ml_matmul_s8_args *p, const tile_place *at, const V
 INLINE void tile(const ml_matmul_s8_args *p, const tile_place *at, const int rows,
                  const int vectors) {
     VECTOR sums[MOST_SUMS], start[MOST_VECTORS];
-#pragma GCC unroll 4
+    ML_UNROLL(4)
     for (int v = 0; v < vectors; v++) start[v] = ZERO();
     sum_tile(p, at, rows, vectors, start, sums);
     store_tile(p, at, sums, rows, vectors);

@@ -32,12 +32,12 @@ INLINE uint8x16_t group_at(const uint8_t *a, int32_t flip, int64_t count) {
 INLINE void add_group(const uint8_t *a, int64_t a_stride, int32_t flip, const int8_t *w,
                       int64_t count, const int rows, const int vectors, SUMS *sums) {
     uint8x16_t x[MOST_ROWS];
-#pragma GCC unroll 8
+    ML_UNROLL(8)
     for (int r = 0; r < rows; r++) x[r] = group_at(a + r * a_stride, flip, count);
-#pragma GCC unroll 16
+    ML_UNROLL(16)
     for (int v = 0; v < vectors; v++) {
         const uint8x16_t weights = weights_at(w + v * LANES * GROUP);
-#pragma GCC unroll 8
+        ML_UNROLL(8)
         for (int r = 0; r < rows; r++) {
             SUMS *sum = &sums[r * vectors + v];
             *sum = ADD_DOT(*sum, weights, x[r]);
@@ -47,9 +47,9 @@ INLINE void add_group(const uint8_t *a, int64_t a_stride, int32_t flip, const in
 }
 
 #define ADD_LANE(lane)                                                                   \
-    _Pragma("GCC unroll 16") for (int v = 0; v < vectors; v++) {                         \
+    ML_UNROLL(16) for (int v = 0; v < vectors; v++) {                                    \
         const uint8x16_t weights = weights_at(w + lane * step + v * LANES * GROUP);      \
-        _Pragma("GCC unroll 8") for (int r = 0; r < rows; r++) {                         \
+        ML_UNROLL(8) for (int r = 0; r < rows; r++) {                                    \
             SUMS *sum = &sums[r * vectors + v];                                          \
             *sum = ADD_DOT_LANE(*sum, weights, x[r], lane);                              \
             KEEP(*sum);                                                                  \
@@ -64,7 +64,7 @@ INLINE int64_t add_wide(const uint8_t *a, int64_t a_stride, int32_t flip, const 
     int64_t j = 0;
     for (; j + WIDE <= groups; j += WIDE, w += WIDE * step) {
         uint8x16_t x[MOST_ROWS];
-#pragma GCC unroll 8
+        ML_UNROLL(8)
         for (int r = 0; r < rows; r++)
             x[r] = veorq_u8(flips, vld1q_u8(a + r * a_stride + j * GROUP));
         ADD_LANE(0)
@@ -84,7 +84,7 @@ INLINE uint32x4_t load_part(const int32_t *p, int64_t count) {
 /* Adds what does not depend on products, and writes the outputs that exist. */
 INLINE void store_tile(const ml_matmul_s8_args *p, const tile_place *at, const SUMS *sums,
                        const int rows, const int vectors) {
-#pragma GCC unroll 16
+    ML_UNROLL(16)
     for (int v = 0; v < vectors; v++) {
         const int64_t output = at->output + v * LANES, left = p->n - output;
         if (left <= 0) return;
@@ -92,7 +92,7 @@ INLINE void store_tile(const ml_matmul_s8_args *p, const tile_place *at, const S
         const uint32x4_t bias = p->bias ? load_part(p->bias + output, left) : nothing;
         const uint32x4_t columns = p->factors ? load_part(p->columns + output, left) : nothing;
         int32_t *y = p->y + at->row * p->y_stride + output;
-#pragma GCC unroll 8
+        ML_UNROLL(8)
         for (int r = 0; r < rows; r++, y += p->y_stride) {
             const uint32_t factor = p->factors ? (uint32_t)p->factors[at->row + r] : 0;
             uint32x4_t sum = vsubq_u32(TOTAL(sums[r * vectors + v]), vdupq_n_u32(at->over[r]));
@@ -109,7 +109,7 @@ INLINE void tile(const ml_matmul_s8_args *p, const tile_place *at, const int row
     const uint8_t *a = p->a + at->row * p->a_stride;
     const int8_t *w = at->w;
     SUMS sums[MOST_SUMS];
-#pragma GCC unroll 24
+    ML_UNROLL(24)
     for (int i = 0; i < rows * vectors; i++) sums[i] = ZERO();
     for (int64_t piece = 0; piece < p->pieces; piece++, a += p->piece_stride) {
         int64_t j = add_wide(a, p->a_stride, p->flip, w, step, groups, rows, vectors, sums);

@@ -30,13 +30,13 @@ INLINE void store_sums(int32_t *p, VECTOR v, int64_t count) {
 /* What does not depend on products goes with the first stretch; the others add to what is there. */
 INLINE void store_tile(const ml_matmul_s8_args *p, bool begin, int64_t row, int64_t output,
                        const int rows, const int joined, const VECTOR *sums) {
-#pragma GCC unroll 4
+    ML_UNROLL(4)
     for (int v = 0; v < joined; v++, output += SUMS) {
         const int64_t left = p->n - output;
         if (left <= 0) return;
         const VECTOR bias = begin && p->bias ? load_sums(p->bias + output, left) : ZERO();
         int32_t *y = p->y + row * p->y_stride + output;
-#pragma GCC unroll 8
+        ML_UNROLL(8)
         for (int r = 0; r < rows; r++, y += p->y_stride) {
             VECTOR sum = ADD(IN_TURN(sums[r * joined + v]), bias);
             if (!begin) sum = ADD(sum, load_sums(y, left));

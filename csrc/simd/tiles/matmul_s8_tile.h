@@ -28,20 +28,20 @@ INLINE void add_groups(const uint8_t *a, int64_t a_stride, const tile_place *at,
                        const VECTOR flip, int64_t groups, int64_t count, const int rows,
                        const int vectors, VECTOR *sums) {
     const uint8_t *group[(MOST_ROWS + 3) / 4];
-#pragma GCC unroll 4
+    ML_UNROLL(4)
     for (int g = 0; g < (rows + 3) / 4; g++) {
         group[g] = a + 4 * g * a_stride;
         __asm__("" : "+r"(group[g]));
     }
     for (int64_t j = 0; j < groups; j++, w += at->step) {
         VECTOR weights[MOST_VECTORS];
-#pragma GCC unroll 4
+        ML_UNROLL(4)
         for (int v = 0; v < vectors; v++) weights[v] = LOAD(w + v * LANES * GROUP);
-#pragma GCC unroll 14
+        ML_UNROLL(14)
         for (int r = 0; r < rows; r++) {
             const uint8_t *from = group[r / 4] + r % 4 * a_stride + j * GROUP;
             const VECTOR x = XOR(flip, count < GROUP ? fewer(from, count) : four(from));
-#pragma GCC unroll 4
+            ML_UNROLL(4)
             for (int v = 0; v < vectors; v++) {
                 const int i = r * vectors + v;
                 sums[i] = DOT(sums[i], x, weights[v]);
@@ -56,14 +56,13 @@ INLINE int64_t add_chains(const uint8_t *a, const tile_place *at, const int8_t *
                           const VECTOR flip, int64_t groups, const int vectors, VECTOR *sums) {
     const int chains = ALONE_SUMS / vectors;
     int64_t j = 0;
-    for (; j + chains <= groups; j += chains)
-#pragma GCC unroll 8
-        for (int i = 0; i < chains; i++, w += at->step) {
-            const VECTOR x = XOR(flip, four(a + (j + i) * GROUP));
-#pragma GCC unroll 4
-            for (int v = 0; v < vectors; v++)
-                sums[i * vectors + v] = DOT(sums[i * vectors + v], x, LOAD(w + v * LANES * GROUP));
-        }
+    for (; j + chains <= groups; j += chains) ML_UNROLL(8)
+    for (int i = 0; i < chains; i++, w += at->step) {
+        const VECTOR x = XOR(flip, four(a + (j + i) * GROUP));
+        ML_UNROLL(4)
+        for (int v = 0; v < vectors; v++)
+            sums[i * vectors + v] = DOT(sums[i * vectors + v], x, LOAD(w + v * LANES * GROUP));
+    }
     return j;
 }
 
@@ -76,7 +75,7 @@ INLINE void sum_tile(const ml_matmul_s8_args *p, const tile_place *at, const int
     const int8_t *w = at->w;
     const VECTOR flip = SET((int32_t)((uint32_t)p->flip * UINT32_C(0x01010101)));
     const int used = rows == 1 ? ALONE_SUMS / vectors * vectors : rows * vectors;
-#pragma GCC unroll 28
+    ML_UNROLL(28)
     for (int i = 0; i < used; i++)
         sums[i] = rows == 1 && i >= vectors ? ZERO() : start[i % vectors];
     for (int64_t piece = 0; piece < p->pieces; piece++, a += p->piece_stride) {
@@ -90,7 +89,7 @@ INLINE void sum_tile(const ml_matmul_s8_args *p, const tile_place *at, const int
         else add_groups(a, p->a_stride, at, w, flip, 1, rest, rows, vectors, sums);
         w += at->step;
     }
-#pragma GCC unroll 8
+    ML_UNROLL(8)
     for (int i = vectors; i < used && rows == 1; i++)
         sums[i % vectors] = ADD(sums[i % vectors], sums[i]);
 }

@@ -149,12 +149,12 @@ static void widen_rows(const ml_matmul_s8_args *p, row_cursor *at, int64_t line_
 INLINE void add_group(const int16_t *x, const int8_t *w, const int rows, const int vectors,
                       const VECTOR *start, VECTOR *sums) {
     VECTOR weights[MOST_ALONE];
-#pragma GCC unroll 8
+    ML_UNROLL(8)
     for (int v = 0; v < vectors; v++) weights[v] = WEIGHTS(w + v * OUTPUTS * GROUP);
-#pragma GCC unroll 8
+    ML_UNROLL(8)
     for (int r = 0; r < rows; r++) {
         const VECTOR values = FOUR(x + r * NEAR);
-#pragma GCC unroll 8
+        ML_UNROLL(8)
         for (int v = 0; v < vectors; v++) {
             VECTOR *sum = &sums[r * vectors + v];
             *sum = start ? BEGIN_PAIRS(values, weights[v], start[v])
@@ -168,7 +168,7 @@ INLINE void add_group(const int16_t *x, const int8_t *w, const int rows, const i
  * the loop is entered in its middle, so that all sums stay in their registers. */
 INLINE void tile(const void *own, const tile_place *at, const int rows, const int vectors) {
     VECTOR sums[ROWS * 2 > MOST_ALONE ? ROWS * 2 : MOST_ALONE], joined[ROWS], start[MOST_ALONE];
-#pragma GCC unroll 8
+    ML_UNROLL(8)
     for (int v = 0; v < vectors; v++) start[v] = BEGIN(own, at, v);
     const int16_t *x = at->s->rows[0], *const end = at->end;
     const int8_t *w = at->w;
@@ -187,7 +187,7 @@ INLINE void tile(const void *own, const tile_place *at, const int rows, const in
         add_group(x + GROUP, w + step, rows, vectors, NULL, sums);
         x += 2 * GROUP, w += 2 * step;
     }
-#pragma GCC unroll 8
+    ML_UNROLL(8)
     for (int i = 0; i < rows * vectors / 2; i++) joined[i] = JOIN(sums[2 * i], sums[2 * i + 1]);
     FINISH_TILE(own, at, rows, vectors / 2, joined);
 }

@@ -17,14 +17,14 @@ enum { MOST_VECTORS = 4 };
 INLINE void tile(const ml_pool_args *p, const constants *k, const ELEMENT *x, ELEMENT *y,
                  const int few, const int vectors, const bool part, int count, const bool sign) {
     CHANNELS totals[MOST_VECTORS];
-#pragma GCC unroll 4
+    ML_UNROLL(4)
     for (int v = 0; v < vectors; v++) totals[v] = INITIAL(sign);
     const int64_t width = few ? few : p->width;
     for (int64_t line = 0; line < p->height; line++) {
         const ELEMENT *at = x + line * p->line_step;
-#pragma GCC unroll 3
+        ML_UNROLL(3)
         for (int64_t tap = 0; tap < width; tap++, at += p->n) {
-#pragma GCC unroll 4
+            ML_UNROLL(4)
             for (int v = 0; v < vectors; v++) {
                 const ELEMENT *from = at + v * LANES;
                 CHANNELS value = part ? READ_PART(from, count, sign) : READ(from, sign);
@@ -32,7 +32,7 @@ INLINE void tile(const ml_pool_args *p, const constants *k, const ELEMENT *x, EL
             }
         }
     }
-#pragma GCC unroll 4
+    ML_UNROLL(4)
     for (int v = 0; v < vectors; v++) {
         CHANNELS value = FINISH(k, totals[v], sign);
         if (part) WRITE_PART(y, value, count);
@@ -44,7 +44,7 @@ INLINE void tile(const ml_pool_args *p, const constants *k, const ELEMENT *x, EL
 INLINE CHANNELS column(const ml_pool_args *p, const ELEMENT *x, const bool part, int count,
                        const bool sign) {
     CHANNELS total = INITIAL(sign);
-#pragma GCC unroll 3
+    ML_UNROLL(3)
     for (int line = 0; line < 3; line++, x += p->line_step)
         total = MERGE(total, part ? READ_PART(x, count, sign) : READ(x, sign), sign);
     return total;
@@ -56,13 +56,13 @@ INLINE void share_columns(const ml_pool_args *p, const constants *k, const ELEME
                           const int step, const int vectors, const bool part, int count,
                           const bool sign) {
     CHANNELS first[MOST_VECTORS], second[MOST_VECTORS];
-#pragma GCC unroll 4
+    ML_UNROLL(4)
     for (int v = 0; v < vectors; v++) {
         first[v] = column(p, x + v * LANES, part, count, sign);
         if (step == 1) second[v] = column(p, x + p->n + v * LANES, part, count, sign);
     }
     for (int64_t pixel = 0; pixel < p->pixels; pixel++, x += p->pixel_step, y += p->n) {
-#pragma GCC unroll 4
+        ML_UNROLL(4)
         for (int v = 0; v < vectors; v++) {
             const ELEMENT *at = x + v * LANES;
             if (step == 2) second[v] = column(p, at + p->n, part, count, sign);

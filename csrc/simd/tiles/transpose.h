@@ -21,16 +21,16 @@
     static inline void name(uint8_t *to, int64_t to_step, const uint8_t *from, int64_t from_step, int64_t rows, \
                             int64_t columns) { \
         name##_vector a[SIDE] = {{0}}, b[SIDE]; \
-        _Pragma("GCC unroll 16") for (int i = 0; i < SIDE; i++) \
+        ML_UNROLL(16) for (int i = 0; i < SIDE; i++) \
             if (i < rows) memcpy(&a[i], from + i * from_step, 16); \
-        _Pragma("GCC unroll 4") for (int half = 1; half < SIDE; half *= 2) { \
-            _Pragma("GCC unroll 8") for (int i = 0; i < SIDE / 2; i++) { \
+        ML_UNROLL(4) for (int half = 1; half < SIDE; half *= 2) {  \
+            ML_UNROLL(8) for (int i = 0; i < SIDE / 2; i++) {                     \
                 b[2 * i] = INTERLEAVE(name##_vector, a[i], a[i + SIDE / 2], LOW); \
                 b[2 * i + 1] = INTERLEAVE(name##_vector, a[i], a[i + SIDE / 2], HIGH); \
             } \
-            _Pragma("GCC unroll 16") for (int i = 0; i < SIDE; i++) a[i] = b[i]; \
+            ML_UNROLL(16) for (int i = 0; i < SIDE; i++) a[i] = b[i]; \
         } \
-        _Pragma("GCC unroll 16") for (int i = 0; i < SIDE; i++) \
+        ML_UNROLL(16) for (int i = 0; i < SIDE; i++) \
             if (i < columns) memcpy(to + i * to_step, &a[i], 16); \
     }
 

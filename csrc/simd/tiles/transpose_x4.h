@@ -17,7 +17,7 @@ enum {
 INLINE void square(const ml_transpose_args *m, int64_t row, int64_t column) {
     const uint8_t *x = m->x + row * m->x_step + column * 4;
     uint8_t *y = m->y + column * m->y_step + row * 4;
-#pragma GCC unroll 4
+    ML_UNROLL(4)
     for (int i = 0; i < LANES; i += 4, x += 16, y += 4 * m->y_step) {
         const VECTOR a = FOURS(x, 4 * m->x_step), b = FOURS(x + m->x_step, 4 * m->x_step);
         const VECTOR c = FOURS(x + 2 * m->x_step, 4 * m->x_step);
@@ -51,7 +51,7 @@ typedef struct places {
 
 INLINE VECTOR looked_up(const places *p, int k, const VECTOR *x, const int count) {
     VECTOR y = SPLAT(0.0f);
-#pragma GCC unroll 4
+    ML_UNROLL(4)
     for (int i = 0; i < count; i++)
         y = LOOKUP_OR(y, EQUAL_S32(p->from[k], SPLAT_S32(i)), x[i], p->index[k]);
     return y;
@@ -80,11 +80,11 @@ INLINE int64_t by_lookup(const ml_transpose_args *m, const int count, const bool
     int64_t at = 0;
     for (; at + LANES <= length; at += LANES) {
         VECTOR v[FEW];
-#pragma GCC unroll 4
+        ML_UNROLL(4)
         for (int k = 0; k < count; k++)
             v[k] = LOAD((const float *)(const void *)(columns ? m->x + (at * count + k * LANES) * 4
                                                               : m->x + k * m->x_step + at * 4));
-#pragma GCC unroll 4
+        ML_UNROLL(4)
         for (int k = 0; k < count; k++)
             STORE((float *)(void *)(columns ? m->y + k * m->y_step + at * 4
                                             : m->y + (at * count + k * LANES) * 4),

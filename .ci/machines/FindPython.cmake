@@ -1,0 +1,20 @@
+# What the build asks CMake's own module of this name for, when an extension is only compiled and linked: the interpreter is this
+# machine's, headers and Windows' import library are made by python_headers.py.
+set(Python_FOUND TRUE)
+function(python_add_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 given "MODULE;WITH_SOABI" "USE_SABI" "")
+  set(kind MODULE)
+  if(APPLE)
+    set(kind SHARED) # zig's linker ends with a signal when it is to make a bundle, which is what a module is there
+  endif()
+  add_library(${name} ${kind} ${given_UNPARSED_ARGUMENTS})
+  target_include_directories(${name} SYSTEM PRIVATE ${Python_INCLUDE_DIR})
+  target_compile_definitions(${name} PRIVATE Py_LIMITED_API=0x030A0000)
+  set_target_properties(${name} PROPERTIES PREFIX "" SUFFIX .so)
+  if(WIN32)
+    set_target_properties(${name} PROPERTIES SUFFIX .pyd)
+    target_link_libraries(${name} PRIVATE ${Python_LIBRARY})
+  elseif(APPLE)
+    target_link_options(${name} PRIVATE LINKER:-undefined,dynamic_lookup)
+  endif()
+endfunction()
