@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from apache_beam.io.filesystems import FileSystems
-from apache_beam.ml.inference.base import ModelHandler, PredictionResult
+from apache_beam.ml.inference.base import PredictionResult
 from apache_beam.utils.shared import Shared
 
 from minilite import options
@@ -17,6 +17,10 @@ from minilite.errors import InputError, MiniliteError
 
 if TYPE_CHECKING:
     from minilite.format.model import Array
+
+    ModelHandler = object  # type checkers seldom have apache_beam, and would not know what the class has
+else:
+    from apache_beam.ml.inference.base import ModelHandler
 
 BATCH_BYTES = 64 << 20
 """Bytes of arena that the elements of a batch take together, if the caller does not say otherwise."""

@@ -31,7 +31,6 @@ class ModelState:
     """A snapshot of an interpreter's state: it can be compared, pickled, and put into any interpreter of the model."""
 
     __slots__ = ("_data", "_layout")
-    __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, layout: Layout, data: kept.Packed) -> None:
         self._layout = layout
