@@ -150,6 +150,7 @@ def test_memory_maps_are_what_the_command_prints(
 ) -> None:
     """The console blocks of docs/binding.md; `...` stands for lines that are left out."""
     monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("COLUMNS", "120")
     found = [block.text for block in blocks(ROOT / "docs" / "binding.md") if block.language == "console"]
     assert len(found) == 2
     for text in found:
