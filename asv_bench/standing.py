@@ -39,7 +39,7 @@ LONGEST = 5_000_000
 """Nanoseconds of a run whose instructions are counted."""
 COUNTED, ABOVE = "avx2, instructions", ("avx_vnni", "avx512", "amx")
 """The column of counts, and the levels above its own."""
-PACKAGES = (("minilite", "minilite"), ("LiteRT", "ai-edge-litert"))
+PACKAGES = (("minilite", "minilite-runtime"), ("LiteRT", "ai-edge-litert"))
 
 
 def class_of(model: Any) -> str:
