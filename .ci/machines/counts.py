@@ -1,0 +1,175 @@
+"""Counted instructions of minilite and of LiteRT with XNNPACK on an emulated aarch64, one thread each.
+
+    counts.py MACHINE --shared ../shared [--write docs/performance.md] [MODEL...]
+
+MACHINE is a folder that .ci/arm made. Counted are: a steady run; going back to a size that was used, with its run; a
+new size, with its run; reading the model and its first run. Emulated is a Cortex-A76, whose dot products both use. The
+table is printed; with --write it also takes the place of the one in that file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import pathlib
+import re
+import subprocess
+import sys
+from typing import Any
+
+MODELS = (
+    "mlperftiny_vww_96_float", "mlperftiny_pretrainedResnet", "tfsupport_mobilenet_v1_0.25_224_1_default_1",
+    "dtln_model_1", "mlperftiny_kws_ref_model", "mlperftiny_vww_96_int8", "mlperftiny_pretrainedResnet_quant",
+    "mlperftiny_ad01_int8", "microwakeword_v2_hey_jarvis", "coral_mobilenet_v1_0.25_128_quant",
+    "mlperftiny_kws_ref_model_float32", "dtln_model_quant_1",
+)  # fmt: skip
+PHASES = ("a run", "a size that was used", "a new size", "load")
+BEGIN, END = "<!-- begin aarch64 -->\n", "<!-- end aarch64 -->"
+
+# What runs there. A mark is a system call that the plugin sees.
+GUEST = """
+import os, sys, numpy as np
+if sys.argv[1] == "minilite":
+    from minilite import Interpreter
+else:
+    from ai_edge_litert.interpreter import Interpreter
+def mark(tag):
+    try:
+        os.getpriority(0, 77770000 + tag)
+    except OSError:
+        pass
+def fill(one):
+    dice = np.random.default_rng(0)
+    for d in one.get_input_details():
+        if d["dtype"] == np.float32:
+            one.set_tensor(d["index"], dice.uniform(-1, 1, d["shape"]).astype(np.float32))
+        else:
+            one.set_tensor(d["index"], dice.integers(0, 100, d["shape"]).astype(d["dtype"]))
+def go_to(one, shapes):
+    for d, shape in zip(one.get_input_details(), shapes):
+        one.resize_tensor_input(d["index"], shape)
+    one.allocate_tensors()
+    fill(one)
+    one.invoke()
+def first(path):
+    one = Interpreter(path, num_threads=1)
+    one.allocate_tensors()
+    fill(one)
+    one.invoke()
+    return one
+def measure(path, sizes):
+    mark(0), mark(1)
+    one = first(path)
+    mark(2)
+    one.invoke()
+    mark(3)
+    one.invoke()
+    mark(4)
+    if len(sizes) == 2:
+        stored, other = map(eval, sizes)
+        mark(5)
+        go_to(one, other)
+        mark(6)
+        go_to(one, stored)
+        mark(7)
+        go_to(one, other)
+        mark(8)
+for number, line in enumerate(sys.stdin):
+    path, *sizes = line.rstrip("\\n").split("\\t")
+    if number == 0:
+        first(path)  # what is imported late, is
+    sys.stderr.write(f"\\n@model {path}\\n")
+    sys.stderr.flush()
+    try:
+        measure(path, sizes)
+    except Exception as error:
+        sys.stderr.write(f"\\n@error {error}\\n")
+"""
+
+
+def counted(machine: pathlib.Path, runtime: str, lines: list[str]) -> dict[str, dict[str, int]]:
+    """Instructions by model and phase. Raises: subprocess.CalledProcessError."""
+    environment = {**os.environ, "QEMU_ARGUMENTS": f"-plugin {machine / 'count.so'}", "PYTHONSAFEPATH": "1"}
+    done = subprocess.run(
+        [str(machine / "python"), "-c", GUEST, runtime],
+        input="".join(f"{line}\n" for line in lines),
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+        env=environment,
+    )
+    found: dict[str, dict[str, int]] = {}
+    for text in done.stderr.split("@model ")[1:]:
+        at = {int(tag): int(count) for tag, count in re.findall(r"@count (\d+) (\d+)", text)}
+        if 4 not in at:
+            print(f"{runtime}: {text[:300]}", file=sys.stderr)
+            continue
+        if "@error" in text:
+            print(f"{runtime}, a size: {text.split('@error')[1][:200]}", file=sys.stderr)
+        mark = at[1] - at[0]
+
+        def between(a: int, b: int, at: dict[int, int] = at, mark: int = mark) -> int:
+            return at[b] - at[a] - mark
+
+        row = {"a run": between(3, 4), "load": between(1, 2)}
+        if 8 in at:
+            row |= {"a new size": between(5, 6), "a size that was used": between(7, 8)}
+        found[pathlib.Path(text.split("\n")[0]).stem] = row
+    return found
+
+
+def line_of(path: pathlib.Path, entry: dict[str, Any]) -> str:
+    """A model's path, and the stored shapes and others where LiteRT takes others."""
+    worked = [w["inputs"] for w in entry["resize"]["worked"] or [] if w["kind"] != "batch_only"] or [
+        w["inputs"] for w in entry["resize"]["worked"] or []
+    ]
+    return "\t".join([str(path), *([str([i["shape"] for i in entry["inputs"]]), str(worked[0])] if worked else [])])
+
+
+def table(ours: dict[str, dict[str, int]], theirs: dict[str, dict[str, int]]) -> str:
+    """Millions of instructions, and LiteRT's over ours."""
+    head = "".join(f" {phase} |" for phase in PHASES)
+    lines = [f"| model |{head}", "|---|" + "---|" * len(PHASES)]
+    ratios: dict[str, list[float]] = {phase: [] for phase in PHASES}
+    for name, row in ours.items():
+        cells = []
+        for phase in PHASES:
+            if phase in row and phase in theirs.get(name, {}):
+                ratio = theirs[name][phase] / row[phase]
+                ratios[phase].append(ratio)
+                cells.append(f"{row[phase] / 1e6:.3g} M, {theirs[name][phase] / 1e6:.3g} M, {ratio:.2f}")
+            else:
+                cells.append("")
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    means = [f"{math.exp(sum(map(math.log, r)) / len(r)):.2f}, {len(r)} models" if r else "" for r in ratios.values()]
+    lines.append("| geometric mean | " + " | ".join(means) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    """The command. Returns its exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("machine", type=pathlib.Path)
+    parser.add_argument("models", nargs="*", default=MODELS)
+    parser.add_argument("--shared", type=pathlib.Path, required=True)
+    parser.add_argument("--write", type=pathlib.Path)
+    given = parser.parse_args()
+    plugin = pathlib.Path(__file__).with_name("count.c")
+    subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-o", str(given.machine / "count.so"), str(plugin)], check=True)
+    folder = given.shared / "models"
+    entries = {entry["file"]: entry for entry in json.loads((folder / "MANIFEST.json").read_text())}
+    lines = [line_of(folder / f"{name}.tflite", entries[f"{name}.tflite"]) for name in given.models]
+    ours, theirs = (counted(given.machine, runtime, lines) for runtime in ("minilite", "litert"))
+    made = table(ours, theirs)
+    print(made)
+    if given.write:
+        text = given.write.read_text()
+        before, rest = text.split(BEGIN)
+        given.write.write_text(before + BEGIN + made + END + rest.split(END)[1])
+    return 0 if ours and len(ours) == len(lines) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,55 @@
+# machine.sh -- sourced after lib.sh: an emulated Python of another kind of machine, in a folder that lasts, made from Debian's packages
+# and PyPI's wheels. Nothing of the system changes but what apt installs for a cross build: no binfmt_misc, no foreign architecture.
+
+# debian_root FOLDER ARCHITECTURE PACKAGE...: packages and what they depend on, unpacked in FOLDER/root, by an apt with a state of its own.
+debian_root() {
+    local to=$1 architecture=$2 host suite
+    shift 2
+    mkdir -p "$to"/apt/{lists,cache/archives}/partial "$to/apt/parts" "$to/root"
+    : >"$to/apt/status"
+    # Where this Debian comes from.
+    read -r host suite < <(apt-get indextargets --format '$(SITE) $(CODENAME)' 'Created-By: Packages' 'Origin: Debian' | awk '$2 !~ /-/' | head -1)
+    echo "deb $host $suite main" >"$to/apt/sources.list"
+    cat >"$to/apt/apt.conf" <<CONF
+APT::Architecture "$architecture";
+APT::Architectures { "$architecture"; };
+APT::Install-Recommends "false";
+APT::Sandbox::User "root";
+Dir::State::Lists "$to/apt/lists";
+Dir::State::status "$to/apt/status";
+Dir::Cache "$to/apt/cache";
+Dir::Etc::sourcelist "$to/apt/sources.list";
+Dir::Etc::sourceparts "$to/apt/parts";
+CONF
+    APT_CONFIG=$to/apt/apt.conf apt-get -qq update
+    APT_CONFIG=$to/apt/apt.conf apt-get -qq --yes --download-only install "$@"
+    for deb in "$to"/apt/cache/archives/*.deb; do dpkg -x "$deb" "$to/root"; done
+    rm -rf "$to/apt"
+}
+
+# emulated_python FOLDER QEMU CPU: FOLDER/python, a virtual environment over FOLDER/root made by hand, whose python is a script. qemu's -0
+# makes it sys.executable, so children are emulated too. QEMU_ARGUMENTS holds more of qemu's arguments, CPU another processor.
+emulated_python() {
+    local to=$1 python
+    python=$(basename "$(find "$to/root/usr/bin" -regex '.*/python3\.[0-9]+')")
+    site=$to/venv/lib/$python/site-packages
+    mkdir -p "$to/venv/bin" "$site"
+    printf 'home = %s\ninclude-system-site-packages = %s\n' "$to/root/usr/bin" "${4:-false}" >"$to/venv/pyvenv.cfg"
+    cat >"$to/venv/bin/python3" <<SCRIPT
+#!/bin/sh
+exec $2 -cpu "\${CPU:-$3}" -L "$to/root" \$QEMU_ARGUMENTS -0 "$to/venv/bin/python3" "$to/root/usr/bin/$python" "\$@"
+SCRIPT
+    chmod +x "$to/venv/bin/python3"
+    ln -sf python3 "$to/venv/bin/python"
+    ln -sf venv/bin/python3 "$to/python"
+}
+
+# reported_processor FOLDER: a Cortex-A76's /proc/cpuinfo, which is served in the place of this machine's. LiteRT reads it, and ends with
+# SIGSEGV on that of an x86.
+reported_processor() {
+    mkdir -p "$1/root/proc"
+    for ((cpu = 0; cpu < $(nproc); cpu++)); do
+        printf 'processor\t: %d\nBogoMIPS\t: 108.00\nFeatures\t: fp asimd evtstrm aes pmull sha1 sha2 crc32 atomics fphp asimdhp cpuid asimdrdm lrcpc dcpop asimddp\n' "$cpu"
+        printf 'CPU implementer\t: 0x41\nCPU architecture: 8\nCPU variant\t: 0x4\nCPU part\t: 0xd0b\nCPU revision\t: 1\n\n'
+    done >"$1/root/proc/cpuinfo"
+}
