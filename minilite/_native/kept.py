@@ -124,3 +124,8 @@ def value_bytes(data: Packed) -> int:
         found += row.bytes if row.what != CALLED else 0
         at += _ROW_BYTES + row.bytes + -row.bytes % 8
     return found
+
+
+def has_values(data: Packed) -> bool:
+    """Whether a snapshot has a value, or a subgraph that CALL_ONCE has run."""
+    return value_bytes(data) > 0 or any(row.what == RESOURCE or any(row.data) for row in rows_of(data))

@@ -9,6 +9,7 @@ from minilite._native import kept
 from minilite.comparison.limit import Limit
 from minilite.comparison.measure import difference
 from minilite.comparison.result import Comparison, Row
+from minilite.engine import states
 from minilite.errors import InputError
 from minilite.format.dtypes import TensorType
 from minilite.interpreter import Interpreter
@@ -189,6 +190,9 @@ class _Calls:
 
     def _close(self, session: Session, _: Call) -> None:
         session.close()
+
+    def _set_state(self, _session: Session, call: Call) -> None:
+        self._interpreter.set_state(states.from_bytes(self._found.array(call.array).tobytes()))
 
     def _resource(self, _session: Session, call: Call) -> None:
         data = self._found.array(call.array).tobytes()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -46,6 +47,10 @@ class ModelState:
             return NotImplemented
         return self._layout == other._layout and kept.same(self._data, other._data)
 
+    def __bool__(self) -> bool:
+        """Whether it has any values; where it has none, it is that of an interpreter that has not begun."""
+        return kept.has_values(self._data)
+
     def __reduce__(self) -> tuple[Any, ...]:
         """What it is of, and its bytes."""
         return _unpickled, (*self._layout, kept.as_bytes(self._data))
@@ -61,6 +66,28 @@ def _unpickled(graphs: Any, names: Any, form: str, data: bytes) -> ModelState:
         message = f"the snapshot has the form '{shortened(form)}' of another version or machine, this one has '{_FORM}'"
         raise InputError(message)
     return ModelState(Layout(graphs, names, form), kept.from_bytes(data))
+
+
+def as_bytes(state: ModelState) -> bytes:
+    """A snapshot for a file: a line of JSON that says what it is of, then its values."""
+    return json.dumps(state._layout).encode() + b"\n" + kept.as_bytes(state._data)
+
+
+def from_bytes(data: bytes) -> ModelState:
+    """The reverse of `as_bytes`. Raises: InputError for bytes that are damaged, or of another version or machine."""
+    line, _, values = data.partition(b"\n")
+    try:
+        graphs, names, form = json.loads(line)
+        layout = (
+            tuple((int(number), tuple((str(name), str(kind), (*map(int, shape),)) for name, kind, shape in variables))
+                  for number, variables in graphs),
+            tuple(map(str, names)),
+            str(form),
+        )  # fmt: skip
+    except (ValueError, TypeError, RecursionError):
+        message = "the snapshot is damaged: its first line does not say what it is of"
+        raise InputError(message) from None
+    return _unpickled(*layout, values)
 
 
 class Sessions(NamedTuple):

@@ -23,8 +23,10 @@ CALLS = (
     "close",
     "resource",
     "called_once",
+    "set_state",
 )
-"""`resource` and `called_once` restore what the interpreter kept from runs before the recording."""
+"""`set_state` restores what the interpreter keeps from run to run. `resource` and `called_once` are of recordings by
+minilite 0.10, which restored in these calls what was kept before the recording."""
 
 
 class Call(NamedTuple):
@@ -38,7 +40,7 @@ class Call(NamedTuple):
     shape: Shape = ()
     """Of a resize or a resource."""
     array: str = ""
-    """What is set or bound, or the bytes of a resource; "" ends a binding."""
+    """What is set or bound, or the bytes of a state or a resource; "" ends a binding."""
     kind: int = -1
     """The type of a resource."""
     inputs: Mapping[int, str] = {}

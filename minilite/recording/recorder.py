@@ -2,7 +2,8 @@
 
 While a recording is on, the interpreter's Sessions are of a class that notes each call; otherwise they are plain, so
 that recording costs nothing when it is off. Inputs that were written through views or bound arrays are found before
-each run, by what they hold.
+each run, by what they hold. So is what the model keeps from run to run: whatever but a run has changed it (set_state, a
+profile, a view of a variable), the recording has a call that restores it.
 """
 
 from __future__ import annotations
@@ -14,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minilite._native import kept
 from minilite._native.state import Shared
-from minilite.engine import pickling
+from minilite.engine import pickling, states
 from minilite.engine.session import Session
 from minilite.errors import MiniliteError, StateError
 from minilite.format import builder
@@ -105,6 +105,8 @@ class Recorder:
         self.lock: Any = RLock()
         self.writer: Writer
         self._known: dict[tuple[int, int], bytes] = {}  # a hash of what an input holds, as the recording says
+        self._left: states.ModelState | None = None  # the state that the last run left; None if it failed
+        self._ran = False
 
     def __enter__(self) -> Recorder:  # noqa: PYI034 - typing.Self came with Python 3.11
         """Begins. Raises: StateError if a recording is on already, OSError."""
@@ -178,7 +180,7 @@ class Recorder:
     # What was there before --------------------------------------------------------------------------------------------
 
     def _note_state(self) -> None:
-        """Calls that bring a new interpreter to where this one is."""
+        """Calls that bring a new interpreter to where this one is; its state comes before the first run."""
         graphs, early = pickling.shapes_of(self._interpreter)
         for index, shape in early.items():
             self.writer.add(Call("resize", tensor=index, shape=tuple(shape)))
@@ -190,20 +192,6 @@ class Recorder:
                 self.note_bound(session, index, binding.array)
             if allocated:
                 self.writer.add(Call("allocate", number))
-                for tensor in session.subgraph.tensors:
-                    if tensor.is_variable:
-                        self.note_set(session, tensor.index, session.get(tensor.index))
-        self._note_resources()
-
-    def _note_resources(self) -> None:
-        shared = self._interpreter._shared
-        for row in kept.rows_of(kept.Keeper(shared, ()).kept()) if shared is not None else ():
-            if row.what == kept.CALLED:
-                for subgraph in np.flatnonzero(np.frombuffer(row.data, np.uint8)):
-                    self.writer.add(Call("called_once", int(subgraph)))
-            else:
-                array = self.writer.array(np.frombuffer(row.data, np.uint8))
-                self.writer.add(Call("resource", tensor=row.number, shape=row.shape, array=array, kind=row.type))
 
     # Calls ------------------------------------------------------------------------------------------------------------
 
@@ -234,9 +222,11 @@ class Recorder:
         self.note("bind", session, tensor=int(index), array=name)
 
     def invoked(self, session: Session, run: Callable[[], None]) -> None:
-        """Makes a run and notes it, with inputs that no call has set and with what came out."""
+        """Makes a run and notes it, with what no call has set and with what came out."""
         with self.lock:
+            self._note_change()
             call = Call("invoke", session._root, inputs=self._found(session))
+            self._left, self._ran = None, True
             try:
                 run()
             except Exception as error:
@@ -248,6 +238,20 @@ class Recorder:
                 if array is not None:
                     outputs[index] = self.writer.array(array)
             self.writer.add(call._replace(outputs=outputs))
+            self._left = self._state()
+
+    def _note_change(self) -> None:
+        """Notes the state, if it is another than the last run left; before the first run, if it has values."""
+        state = self._state()
+        if state is not None and state != self._left and (state or self._ran):
+            array = self.writer.array(np.frombuffer(states.as_bytes(state), np.uint8))
+            self.writer.add(Call("set_state", array=array))
+
+    def _state(self) -> states.ModelState | None:
+        try:
+            return states.snapshot(self._interpreter)
+        except StateError:  # another thread's call, which is none of this recording, is under way
+            return None
 
     def _found(self, session: Session) -> dict[int, str]:
         """Inputs that hold other values than the recording says."""

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from built import accumulator, custom_chain, floats, relu_chain, texts
+from built import variable as builder_variable
 
 import minilite
 from minilite._native.kernels import level_names
@@ -22,7 +23,9 @@ from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType
 from minilite.format.model import Tensor
 from minilite.format.quantization import Quantization
-from minilite.recording.file import read_recording
+from minilite.recording.calls import Call
+from minilite.recording.file import Writer, read_recording
+from minilite.recording.recorder import model_hash
 
 DIGITS = Path(minilite.__file__).with_name("data") / "digits.tflite"
 
@@ -133,12 +136,131 @@ def test_what_was_there_before_is_part_of_it(tmp_path: Path) -> None:
         interpreter.invoke()
         interpreter.reset_resources()
         interpreter.invoke()
-    assert calls(tmp_path / "r.npz") == ["allocate", "resource", "called_once", "invoke", "reset_resources", "invoke"]
+    assert calls(tmp_path / "r.npz") == ["allocate", "set_state", "invoke", "reset_resources", "set_state", "invoke"]
     found = minilite.replay(tmp_path / "r.npz", interpreter.model)
     assert found.agrees
     recording = read_recording(tmp_path / "r.npz")
     sums = [recording.array(name).tolist() for call in recording.calls for name in call.outputs.values()]
     assert sums == [[2, 4, 6, 8], [1, 2, 3, 4]]
+
+
+def counted(variable: bool) -> bytes:
+    """Adds its input to what it keeps: a variable tensor of an SVDF, or a resource variable."""
+    if not variable:
+        return accumulator()
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x = graph.input("x", (1, 4))
+    kept = graph.variable("kept", (1, 6))
+    weights = [graph.constant("f", np.ones((2, 4), np.float32)), graph.constant("t", np.ones((2, 3), np.float32))]
+    graph.output(graph.node("SVDF", [x, *weights, -1, kept], out=("y", (1, 2)), options={"rank": 1}))
+    return builder.build()
+
+
+@pytest.mark.parametrize("variable", [True, False])
+def test_streams_that_branch_replay_as_they_ran(tmp_path: Path, variable: bool) -> None:
+    """Snapshots put back at random, a profile, and values written through views, at every level."""
+    rng = np.random.default_rng(3)
+    interpreter = minilite.Interpreter(model_content=counted(variable))
+    shape = interpreter.get_input_details()[0]["shape"]
+
+    def step() -> None:
+        interpreter.run(rng.normal(size=shape).astype(np.float32))
+
+    step()
+    branches = [interpreter.get_state()]
+    with interpreter.recording(tmp_path / "r.npz"):
+        for number in range(30):
+            step()
+            branches.append(interpreter.get_state())
+            if number % 2:
+                interpreter.set_state(branches[int(rng.integers(len(branches)))])
+            if number % 7 == 0:
+                interpreter.profile(2)
+        step()
+    for level in level_names():
+        found = minilite.replay(tmp_path / "r.npz", interpreter.model, level=level)
+        assert found.agrees
+        assert len(found.rows) == calls(tmp_path / "r.npz").count("invoke")
+    assert 15 <= calls(tmp_path / "r.npz").count("set_state") <= 22
+    assert calls(tmp_path / "r.npz").index("set_state") == calls(tmp_path / "r.npz").index("invoke") - 1
+
+
+def test_state_between_a_failure_and_a_run(tmp_path: Path) -> None:
+    """What is put back after a run that failed half-way is not taken for what that run left."""
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x = graph.input("x", (4,))
+    handle = builder_variable(graph)
+    graph.node("ASSIGN_VARIABLE", [handle, x])
+    y = graph.node("READ_VARIABLE", [handle], out=("read", (4,)))
+    graph.output(graph.node("Boom", [y], out=("y", (4,)), custom=True))
+
+    def boom(_: Any, value: Any) -> Any:
+        if value[0] < 0:
+            message = "no"
+            raise OSError(message)
+        return value
+
+    interpreter = minilite.Interpreter(model_content=builder.build(), custom_ops={"Boom": boom})
+    with interpreter.recording(tmp_path / "r.npz"):
+        blank = interpreter.get_state()
+        with pytest.raises(OSError, match="no"):
+            interpreter.run(floats(-1, 0, 0, 0))
+        interpreter.set_state(blank)
+        interpreter.run(floats(1, 2, 3, 4))
+    assert calls(tmp_path / "r.npz")[-3:] == ["set", "set_state", "invoke"]
+    assert minilite.replay(tmp_path / "r.npz", interpreter.model, custom_ops={"Boom": boom}).agrees
+
+
+def test_recordings_of_minilite_0_10_replay(tmp_path: Path) -> None:
+    """Which restore resources one by one."""
+    writer = Writer(tmp_path / "r.npz")
+    bytes_of = floats(1, 2, 3, 4).view(np.uint8)
+    interpreter = minilite.Interpreter(model_content=accumulator())
+    for call in (
+        Call("allocate"),
+        Call("resource", tensor=0, shape=(4,), array=writer.array(bytes_of), kind=int(TensorType.FLOAT32)),
+        Call("called_once", 1),
+        Call("set", tensor=0, array=writer.array(floats(1, 1, 1, 1))),
+        Call("invoke", outputs={interpreter.get_output_details()[0]["index"]: writer.array(floats(2, 3, 4, 5))}),
+    ):
+        writer.add(call)
+    digest, size = model_hash(interpreter.model)
+    facts = {"minilite": "0.10.0", "level": "", "model": digest, "model_bytes": size, "options": {}, "custom_ops": []}
+    writer.finish(facts)
+    assert minilite.replay(tmp_path / "r.npz", interpreter.model).agrees
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda data: data[:-8], "the snapshot is damaged: rows end at byte"),
+        (lambda data: b"{" + data, "the snapshot is damaged: its first line"),
+        (lambda data: b"", "the snapshot is damaged: its first line"),
+        (lambda data: data.replace(b'"1 ', b'"9 '), "the snapshot has the form '9 "),
+        (lambda data: data.replace(b"[[0, [", b"[[7, ["), "7"),
+        (lambda data: data.replace(b"[[0, [", b"[[-1, ["), "-1"),
+        (lambda data: data.replace(b'sum"', b'total"'), "the snapshot is of another model"),
+    ],
+)
+def test_damaged_states_are_refused(tmp_path: Path, change: Any, words: str) -> None:
+    interpreter = minilite.Interpreter(model_content=accumulator())
+    interpreter.run(floats(1, 2, 3, 4))
+    with interpreter.recording(tmp_path / "r.npz"):
+        interpreter.run(floats(1, 2, 3, 4))
+
+    def damaged(members: dict[str, Any]) -> None:
+        calls = json.loads(members["recording"].tobytes())
+        name = next(call["array"] for call in calls["calls"] if call["call"] == "set_state")
+        data = change(members[name].tobytes())
+        members[name] = np.frombuffer(data, np.uint8)
+        row = {"type": "|u1", "shape": [len(data)], "sha256": hashlib.sha256(data).hexdigest()}
+        telling(members, arrays=calls["arrays"] | {name: row})
+
+    rewritten(tmp_path / "r.npz", damaged, seal=True)
+    with pytest.raises(InputError, match=words):
+        minilite.replay(tmp_path / "r.npz", accumulator())
 
 
 def test_signatures_are_recorded(tmp_path: Path) -> None:
