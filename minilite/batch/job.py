@@ -19,7 +19,7 @@ from minilite.format.dtypes import array_type
 from minilite.writing import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from minilite.batch.predictor import Predictor
     from minilite.format.model import Array
@@ -57,6 +57,11 @@ class Part(NamedTuple):
     path: Path
     items: Sequence[tuple[Source, int, int]]
     """Rows from the first, included, to the last, excluded, of a source."""
+
+    @property
+    def rows(self) -> int:
+        """How many there are."""
+        return sum(last - first for _, first, last in self.items)
 
     def listed(self) -> list[Item]:
         """One by one."""
@@ -127,8 +132,9 @@ def _check_same(out: Path, about: Mapping[str, Any], text: str) -> None:
             raise InputError(message)
 
 
-def run_part(job: Job, part: Part) -> Done:
-    """Reads, predicts and writes. Raises: InputError, which names the item; OSError."""
+def run_part(job: Job, part: Part, follow: Callable[[int], None] | None = None) -> Done:
+    """Reads, predicts and writes. `follow` is told how many rows have just been predicted, a few at a time. Raises:
+    InputError, which names the item; OSError."""
     items = part.listed()
     reader = Reader(job.taken, job.kept, job.base)
     columns: dict[str, list[Array | None]] = {name: [] for name in job.predictor._entry.outputs}
@@ -146,6 +152,8 @@ def run_part(job: Job, part: Part) -> Done:
             columns[name] += [None if text else row for text, row in zip(texts, rows, strict=True)]
         for name, values in kept.items():
             values += [_kept(reader, item, name, text) for item, text in zip(some, texts, strict=True)]
+        if follow is not None:
+            follow(len(some))
     made = {
         "file": np.array([item.path for item in items], str),
         "row": np.array([item.row or 0 for item in items], np.int64),

@@ -13,7 +13,7 @@ from minilite.batch.job import Done, Job, Part, run_part
 from minilite.errors import InputError, KernelError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 _PATIENCE = 10
 """Seconds until a scheduler has answered and has a worker."""
@@ -22,10 +22,10 @@ _JOB_OF_WORKER: list[Job] = []
 """In a worker process: its job, which stays open from part to part. In all others it is empty."""
 
 
-def run_here(job: Job, parts: Sequence[Part]) -> Iterator[Done]:
-    """One after the other, in this process. Raises: InputError, OSError."""
+def run_here(job: Job, parts: Sequence[Part], follow: Callable[[int], None] | None = None) -> Iterator[Done]:
+    """One after the other, in this process; `follow` is as `run_part`'s. Raises: InputError, OSError."""
     for part in parts:
-        yield run_part(job, part)
+        yield run_part(job, part, follow)
 
 
 def run_in_processes(job: Job, parts: Sequence[Part], workers: int) -> Iterator[Done]:

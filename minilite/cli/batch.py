@@ -11,11 +11,11 @@ from minilite.cli import arguments, feeding
 from minilite.cli.arguments import UsageError
 from minilite.cli.output import print_json, width
 from minilite.errors import ModelFormatError
-from minilite.progress import progress, working
+from minilite.progress import working
 from minilite.text import count, wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from minilite.batch.items import Taken
     from minilite.batch.job import Done, Job, Part
@@ -118,7 +118,7 @@ def execute(options: argparse.Namespace) -> None:
         jobs.begin(options.out, jobs.facts_of(job, model_hash(job.predictor._interpreter.model)[0], size), sources)
     begun = time.perf_counter()
     waiting = jobs.waiting(parts)
-    done = list(progress(_running(options, job, waiting), "part", len(waiting))) if waiting else []
+    done = _run(options, job, waiting) if waiting else []
     _tell(options, parts, done, time.perf_counter() - begun)
 
 
@@ -206,7 +206,32 @@ def _labels(predictor: Predictor) -> Mapping[str, Sequence[str]]:
     return {name: texts for name, texts in named.items() if texts}
 
 
-def _running(options: argparse.Namespace, job: Job, parts: Sequence[Part]) -> Iterator[Done]:
+def _run(options: argparse.Namespace, job: Job, parts: Sequence[Part]) -> list[Done]:
+    """Runs parts. The progress counts rows: in this process as they are predicted, else when their part is written."""
+    total = sum(part.rows for part in parts)
+    with working("row", total) as work:
+        work.started = min(1, total)
+
+        def follow(rows: int) -> None:
+            work.started = min(work.started + rows, total)
+
+        return list(_running(options, job, parts, follow))
+
+
+def _running(
+    options: argparse.Namespace, job: Job, parts: Sequence[Part], follow: Callable[[int], None]
+) -> Iterator[Done]:
+    if options.scheduler is None and options.workers == 1:
+        from minilite.batch import running
+
+        yield from running.run_here(job, parts, follow)
+        return
+    for done in _elsewhere(options, job, parts):
+        follow(done.rows)
+        yield done
+
+
+def _elsewhere(options: argparse.Namespace, job: Job, parts: Sequence[Part]) -> Iterator[Done]:
     from minilite.batch import running
 
     if options.scheduler is not None:
@@ -214,9 +239,7 @@ def _running(options: argparse.Namespace, job: Job, parts: Sequence[Part]) -> It
 
         logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what goes wrong is said in one line
         return running.run_on_dask(job, parts, options.scheduler)
-    if options.workers > 1:
-        return running.run_in_processes(job, parts, options.workers)
-    return running.run_here(job, parts)
+    return running.run_in_processes(job, parts, options.workers)
 
 
 def _tell(options: argparse.Namespace, parts: Sequence[Part], done: Sequence[Done], seconds: float) -> None:

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
+import time
 from typing import Any
 
 import numpy as np
 import pytest
-from built import Array, relu_chain
+from built import COUNTER, Array, below, loop, relu_chain
+from processes import patience
+from support.media import wav
 
 from minilite import Interpreter
 from minilite.batch import running
 from minilite.cli import main
 from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType
+from minilite.progress import Work
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 DIGITS = str(TESTS.parent / "minilite" / "data" / "digits.tflite")
@@ -120,8 +126,8 @@ def test_file_that_vanishes_between_two_parts(
     plain = running.run_here
     gone = tmp_path / "in" / "p5.npy"
 
-    def vanishing(job: Any, parts: Any) -> Any:
-        for number, done in enumerate(plain(job, parts)):
+    def vanishing(*arguments: Any) -> Any:
+        for number, done in enumerate(plain(*arguments)):
             yield done
             if number == 0:
                 gone.unlink()
@@ -335,6 +341,84 @@ def test_disk_that_is_full(tmp_path: pathlib.Path) -> None:
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
     assert len(list((tmp_path / "small").glob("part-*"))) == 2
+
+
+def negated(graph: Any, carries: list[int]) -> list[int]:
+    """The body of a loop that ends at once at the largest number, and never at others."""
+    return [graph.node("NEG", carries, out=("negated", (), TensorType.INT32))]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a terminal sends Ctrl-C to a group of processes")
+@pytest.mark.parametrize("to_all", [True, False])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_ctrl_c(tmp_path: pathlib.Path, workers: int, to_all: bool) -> None:
+    """Sent to all processes, as by a terminal, or to the first: whole parts stay, no process does, and the job goes
+    on."""
+    last = 2**31 - 1
+    (tmp_path / "m.tflite").write_bytes(loop([COUNTER], below(last), negated))
+    np.save(tmp_path / "rows.npy", np.array([last, 1, 2, 3], np.int32))
+    given = ["m.tflite", "rows.npy", "--out", "out", "--part", "1", "--batch", "1", "--workers", str(workers)]
+    started = [sys.executable, "-m", "minilite", "batch", *given]
+    process = subprocess.Popen(
+        started, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    )
+    first, ends = tmp_path / "out" / "part-00000.npz", time.monotonic() + patience(60)
+    while not first.exists() and process.poll() is None and time.monotonic() < ends:
+        time.sleep(0.01)
+    (os.killpg if to_all else os.kill)(process.pid, signal.SIGINT)
+    try:
+        out, error = process.communicate(timeout=patience(60))
+        with pytest.raises(ProcessLookupError):
+            os.killpg(process.pid, 0)  # a group without processes is none
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    assert (process.returncode, out, error) == (130, b"", b"minilite: interrupted\n")
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["_job.json", first.name]
+    before = first.stat()
+    np.save(tmp_path / "rows.npy", np.full(4, last, np.int32))
+    done = subprocess.run(started, cwd=tmp_path, check=True, capture_output=True, text=True, timeout=patience(60))
+    assert done.stdout.startswith("wrote 3 rows in 3 parts")
+    assert first.stat() == before
+
+
+def test_sounds(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each file is a row: cut, or filled up with silence, to the length that the model takes."""
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    graph.output(graph.node("NEG", [graph.input("sound", (1, 100))], out=("y", (1, 100))))
+    (tmp_path / "m.tflite").write_bytes(builder.build())
+    (tmp_path / "in").mkdir()
+    rng, wanted = np.random.default_rng(0), np.zeros((3, 100), np.float32)
+    for row, length in enumerate((100, 130, 70)):
+        samples = rng.integers(-(2**15), 2**15, length)
+        (tmp_path / "in" / f"{row}.wav").write_bytes(wav(samples))
+        wanted[row, :length] = -samples[:100] / np.float32(32768)
+    assert command(capsys, tmp_path / "m.tflite", tmp_path / "in", "--out", tmp_path / "o.npz")[0] == 0
+    found = np.load(tmp_path / "o.npz")
+    assert [pathlib.Path(name).name for name in found["file"]] == ["0.wav", "1.wav", "2.wav"]
+    np.testing.assert_allclose(found["y"], wanted, rtol=0, atol=1e-7)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_progress_counts_rows(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, workers: int
+) -> None:
+    """Also within a part, where this process runs it."""
+    told: list[str] = []
+
+    class Seen(Work):
+        def __setattr__(self, name: str, value: Any) -> None:
+            super().__setattr__(name, value)
+            if name == "started" and hasattr(self, "total") and self.total:
+                told.append(str(self))
+
+    monkeypatch.setattr("minilite.cli.batch.working", lambda *arguments: contextlib.nullcontext(Seen(*arguments)))
+    np.save(tmp_path / "rows.npy", np.zeros((150, 8, 8, 1), np.float32))
+    given = (DIGITS, tmp_path / "rows.npy", "--workers", workers, "--batch", 32)
+    assert command(capsys, *given, "--out", tmp_path / "o.npz")[0] == 0
+    within = ["row 65 of 150", "row 129 of 150"] if workers == 1 else []
+    assert told == ["row 1 of 150", *within, "row 150 of 150"]
 
 
 def test_wrong_calls(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
