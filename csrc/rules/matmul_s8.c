@@ -21,9 +21,11 @@ typedef struct part_size {
     bool fused; /* sums are not stored */
 } part_size;
 
-/* Most products are one part, which is found without a division. */
+/* Most products are one part, which is found without a division. Few rows use weights once, so that
+ * these need not stay in the cache. */
 static part_size part_of(const ml_integers *p, bool fused) {
     int64_t columns = p->n, rows = p->block;
+    if (fused && p->rows <= FEW_ROWS) return (part_size){rows, columns, fused};
     if (columns > MOST_COLUMNS || columns * p->k > NEAR_BYTES) {
         columns = NEAR_BYTES / (p->k > 0 ? p->k : 1) / ML_PANEL_S8 * ML_PANEL_S8;
         columns = columns < ML_PANEL_S8 ? ML_PANEL_S8 : ml_min_s64(columns, MOST_COLUMNS);

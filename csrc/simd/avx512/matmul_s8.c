@@ -3,6 +3,7 @@
 
 #include "simd/variants.h"
 
+#define ROW_AHEAD 4096
 #define VECTOR __m512i
 #define LANES 16
 #define MASK __mmask16

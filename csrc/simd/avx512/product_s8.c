@@ -1,10 +1,11 @@
 /* product_s8.c -- tiles of matmul_s8 whose sums become bytes in their registers, where they are
- * known to be small.
+ * known to be small; or by doubles, tile by tile.
  *
  * Tiles are smaller than matmul_s8's, for what requantizes a column wants registers too. */
 #include "simd/variants.h"
-#include "simd/avx512/requantize_small.h"
+#include "simd/avx512/requantize_real.h"
 
+#define ROW_AHEAD 4096
 #define VECTOR __m512i
 #define MOST_ROWS 12
 #define ZERO() _mm512_setzero_si512()
@@ -58,6 +59,70 @@ INLINE void scale_tile(const small_block *blocks, const int rows, const int vect
     }
 }
 
+/* Constants of a vector of outputs: of doubles the bias alone. */
+static inline void load_block(const ml_requantize_args *constants, int64_t column, bool one_sided,
+                              small_block *b) {
+    if (!constants->reals) {
+        load_small(constants, column, one_sided, b);
+        return;
+    }
+    *b = (small_block){.there = first(constants->n - column)};
+    if (constants->bias) b->bias = _mm512_maskz_loadu_epi32(b->there, constants->bias + column);
+}
+
+/* A tile's sums as bytes by doubles, which stay in registers meanwhile. */
+INLINE void scale_by_reals(const panel_place *panel, const tile_place *at, int rows,
+                           const int vectors, const __m512i *sums) {
+    const ml_requantize_args *bytes = panel->bytes;
+    const int together = vectors > 2 ? 1 : MOST_VECTORS / vectors; /* rows */
+    const int64_t stride = bytes->y_stride, left = panel->args->n - at->output;
+    const __m512d high = _mm512_set1_pd((double)bytes->high - bytes->zero);
+    const ends e = *panel->ends;
+    int8_t *y = panel->y + at->row * stride + at->output;
+    __m512d reals[2 * MOST_VECTORS];
+    ML_UNROLL(4)
+    for (int v = 0; v < vectors; v++) {
+        const double *from = bytes->reals + at->output + v * LANES;
+        const __mmask16 there = first(left - v * LANES);
+        reals[2 * v] = _mm512_maskz_loadu_pd((__mmask8)there, from);
+        reals[2 * v + 1] = _mm512_maskz_loadu_pd((__mmask8)(there >> 8), from + 8);
+    }
+    for (int row = 0; row < rows; row += together, y += together * stride) {
+        const int some = rows - row < together ? rows - row : together;
+        __m512i v[MOST_VECTORS];
+        ML_UNROLL(4)
+        for (int i = 0; i < MOST_VECTORS; i++) {
+            const int of = i % vectors;
+            v[i] = i < together * vectors && i < some * vectors
+                       ? scale_real(sums[row * vectors + i], reals[2 * of], reals[2 * of + 1], high)
+                       : v[0];
+        }
+        store_rows(y, stride, to_bytes(v, &e), vectors, some, left);
+    }
+}
+
+#define DEFINE_REALS(vectors)                                                                   \
+    __attribute__((noinline)) static void reals_##vectors(                                      \
+        const panel_place *panel, const tile_place *at, int rows, const __m512i *sums) {        \
+        scale_by_reals(panel, at, rows, vectors, sums);                                         \
+    }
+DEFINE_REALS(1)
+DEFINE_REALS(2)
+DEFINE_REALS(3)
+DEFINE_REALS(4)
+
+/* A function of its own: tiles of so many kinds would each repeat it. */
+INLINE void store_reals(const panel_place *panel, const tile_place *at, const int rows,
+                        const int vectors, const __m512i *sums) {
+    __m512i stored[MOST_SUMS];
+    ML_UNROLL(28)
+    for (int i = 0; i < rows * vectors; i++) stored[i] = sums[i];
+    if (vectors == 1) reals_1(panel, at, rows, stored);
+    if (vectors == 2) reals_2(panel, at, rows, stored);
+    if (vectors == 3) reals_3(panel, at, rows, stored);
+    if (vectors == 4) reals_4(panel, at, rows, stored);
+}
+
 INLINE void tile(const panel_place *panel, const tile_place *at, const int rows,
                  const int vectors) {
     const ml_matmul_s8_args *args = panel->args;
@@ -70,12 +135,17 @@ INLINE void tile(const panel_place *panel, const tile_place *at, const int rows,
     __m512i sums[MOST_SUMS], start[MOST_VECTORS];
     ML_UNROLL(4)
     for (int v = 0; v < vectors && rows == 1; v++)
-        load_small(panel->constants, at->output + v * LANES, panel->one_sided, &own[v]);
+        load_block(panel->constants, at->output + v * LANES, panel->one_sided, &own[v]);
     if (rows == 1) blocks = own;
     ML_UNROLL(4)
     for (int v = 0; v < vectors; v++) start[v] = blocks[v].bias;
     sum_tile(args, at, rows, vectors, start, sums);
     if (args->factors) add_factors(args, at, blocks, rows, vectors, sums);
+    if (bytes->reals) {
+        if (rows == 1) scale_by_reals(panel, at, rows, vectors, sums);
+        else store_reals(panel, at, rows, vectors, sums);
+        return;
+    }
     if (panel->one_sided) scale_tile(blocks, rows, vectors, true, sums);
     else scale_tile(blocks, rows, vectors, false, sums);
     ML_UNROLL(12)
@@ -138,23 +208,17 @@ static void multiply_lines(panel_place *panel, const ml_matmul_s8_args *args, ti
     panel->args = args;
 }
 
-static void multiply_small_panel(const ml_matmul_s8_args *p, const ml_requantize_args *bytes,
-                                 int64_t lines, int64_t line_stride, int64_t column) {
+/* A panel whose sums are small, or scaled by doubles. */
+static void multiply_panel(const panel_place *product, const ml_matmul_s8_args *p, int64_t lines,
+                           int64_t line_stride, int64_t column) {
     const int64_t width = ml_width_s8(p->n, column);
-    const ml_requantize_args constants = {
-        .n = p->n, .bias = p->bias, .mantissas = bytes->mantissas, .shifts = bytes->shifts};
-    const ends e = ends_of(bytes->zero, bytes->low, bytes->high);
-    const bool one_sided = is_one_sided(bytes);
     small_block blocks[MOST_VECTORS];
+    panel_place panel = *product;
     tile_place at = {.output = column, .step = GROUP * width};
     at.w = p->packed + ml_packed_s8(column, p->pieces, p->k);
+    panel.blocks = blocks;
     for (int64_t v = 0; v < width / LANES && p->rows > 1; v++)
-        load_small(&constants, column + v * LANES, one_sided, &blocks[v]);
-    panel_place panel = {.bytes = bytes,
-                         .constants = &constants,
-                         .blocks = blocks,
-                         .ends = &e,
-                         .one_sided = one_sided};
+        load_block(panel.constants, column + v * LANES, panel.one_sided, &blocks[v]);
     for (int64_t left = width / LANES, vectors; left > 0; left -= vectors) {
         vectors = p->rows <= FEW_ROWS || left == 3 ? left : left < 2 ? left : 2;
         multiply_lines(&panel, p, &at, vectors, lines, line_stride);
@@ -166,13 +230,18 @@ static void multiply_small_panel(const ml_matmul_s8_args *p, const ml_requantize
 
 void ml_product_s8_avx512(const ml_simd *simd, const ml_matmul_s8_args *p,
                           const ml_requantize_args *bytes, int64_t lines, int64_t line_stride) {
-    if (bytes->reals) {
-        multiply_all(simd, p, bytes, lines, line_stride);
-        return;
-    }
+    const ml_requantize_args constants = {.n = p->n,
+                                          .bias = p->bias,
+                                          .mantissas = bytes->mantissas,
+                                          .shifts = bytes->shifts,
+                                          .reals = bytes->reals};
+    const ends e = ends_of(bytes->zero, bytes->low, bytes->high);
+    const panel_place product = {
+        .bytes = bytes, .constants = &constants, .ends = &e, .one_sided = is_one_sided(bytes)};
     for (int64_t column = 0; column < p->n; column += ML_PANEL_S8) {
         const int64_t left = p->n - column, n = left < ML_PANEL_S8 ? left : ML_PANEL_S8;
-        if (is_small(bytes, column, n)) multiply_small_panel(p, bytes, lines, line_stride, column);
+        if (bytes->reals || is_small(bytes, column, n))
+            multiply_panel(&product, p, lines, line_stride, column);
         else multiply_panels(simd, p, bytes, lines, line_stride, column, n);
     }
 }

@@ -1,7 +1,7 @@
 /* requantize_f64.c -- sixteen columns at a time, tails by masks; for few rows 64 columns, which
  * make a vector of bytes. */
 #include "simd/variants.h"
-#include "simd/avx512/requantize_small.h"
+#include "simd/avx512/requantize_real.h"
 
 enum { FEW_ROWS = 4 };
 
@@ -11,19 +11,6 @@ static inline __m256i scale(__m256i sums, __m512d reals, __m512d low, __m512d hi
     const __m512i sign = _mm512_set1_epi64(INT64_MIN);
     __m512d v = _mm512_mul_pd(_mm512_cvtepi32_pd(sums), reals);
     v = _mm512_min_pd(high, _mm512_max_pd(low, v));
-    const __m512i signed_half =
-        _mm512_ternarylogic_epi64(_mm512_castpd_si512(v), sign, half, 0xEA); /* (v & sign) | half */
-    return _mm512_cvttpd_epi32(_mm512_add_pd(v, _mm512_castsi512_pd(signed_half)));
-}
-
-/* Scales eight sums, without zero point and lower limit; values that a conversion cannot hold
- * become the lowest one. */
-static inline __m256i scale_below(const int32_t *sums, const double *reals, __m512d high) {
-    const __m512i half = _mm512_castpd_si512(_mm512_set1_pd(0.49999999999999994));
-    const __m512i sign = _mm512_set1_epi64(INT64_MIN);
-    const __m256i sum = _mm256_loadu_si256((const __m256i *)(const void *)sums);
-    const __m512d scaled = _mm512_mul_pd(_mm512_cvtepi32_pd(sum), _mm512_loadu_pd(reals));
-    const __m512d v = _mm512_min_pd(high, scaled);
     const __m512i signed_half =
         _mm512_ternarylogic_epi64(_mm512_castpd_si512(v), sign, half, 0xEA); /* (v & sign) | half */
     return _mm512_cvttpd_epi32(_mm512_add_pd(v, _mm512_castsi512_pd(signed_half)));
@@ -40,8 +27,8 @@ static int64_t scale_wide(const ml_requantize_f64_args *p, const int32_t *sums, 
         for (int i = 0; i < MOST_VECTORS; i++) {
             const int32_t *from = sums + column + i * LANES;
             const double *reals = p->reals + column + i * LANES;
-            v[i] = _mm512_inserti64x4(_mm512_castsi256_si512(scale_below(from, reals, high)),
-                                      scale_below(from + 8, reals + 8, high), 1);
+            v[i] = scale_real(_mm512_loadu_si512(from), _mm512_loadu_pd(reals),
+                              _mm512_loadu_pd(reals + 8), high);
         }
         _mm512_storeu_si512(y + column, to_bytes(v, &e));
     }

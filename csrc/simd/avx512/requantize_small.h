@@ -20,12 +20,16 @@ typedef struct small_block {
     __mmask16 there;
 } small_block;
 
+/* The first `left` lanes. */
+static inline __mmask16 first(int64_t left) {
+    return left < LANES ? (__mmask16)((1u << (left > 0 ? left : 0)) - 1) : 0xFFFF;
+}
+
 /* `one_sided`: the 1 is always added again. */
 static inline void load_small(const ml_requantize_args *p, int64_t column, bool one_sided,
                               small_block *b) {
-    const int64_t left = p->n - column;
     const __m512i ones = _mm512_set1_epi32(-1), nothing = _mm512_setzero_si512();
-    b->there = left < LANES ? (__mmask16)((1u << (left > 0 ? left : 0)) - 1) : 0xFFFF;
+    b->there = first(p->n - column);
     const __m512i m = _mm512_maskz_loadu_epi32(b->there, p->mantissas + column);
     b->right = _mm512_sub_epi32(nothing, _mm512_maskz_loadu_epi32(b->there, p->shifts + column));
     const __mmask16 rounds = _mm512_test_epi32_mask(b->right, b->right);

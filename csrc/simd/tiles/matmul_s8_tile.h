@@ -2,7 +2,8 @@
  * of weights with four bytes of a row.
  *
  * The file that includes it says what its vectors are: VECTOR and LANES; ZERO(), SET(x), LOAD(p);
- * DOT(sum, bytes, weights), ADD(a, b), XOR(a, b); MOST_ROWS and MOST_VECTORS of a tile.
+ * DOT(sum, bytes, weights), ADD(a, b), XOR(a, b); MOST_ROWS and MOST_VECTORS of a tile. Where it
+ * names ROW_AHEAD, a row that is alone fetches its weights that many bytes ahead.
  *
  * A tile is some rows times some vectors of outputs of a panel, both constants where it is inlined,
  * so that its sums stay in registers. Rows go in groups of four, so that few registers hold their
@@ -58,6 +59,10 @@ INLINE int64_t add_chains(const uint8_t *a, const tile_place *at, const int8_t *
     int64_t j = 0;
     for (; j + chains <= groups; j += chains) ML_UNROLL(8)
     for (int i = 0; i < chains; i++, w += at->step) {
+#ifdef ROW_AHEAD
+        ML_UNROLL(4)
+        for (int v = 0; v < vectors; v++) __builtin_prefetch(w + v * LANES * GROUP + ROW_AHEAD);
+#endif
         const VECTOR x = XOR(flip, four(a + (j + i) * GROUP));
         ML_UNROLL(4)
         for (int v = 0; v < vectors; v++)
