@@ -121,8 +121,8 @@ typedef struct ml_mul_s8_args {
 
 /* Windows of `height` lines by `width` neighbouring pixels: the maximum or the mean per channel,
  * for n channels. A mean of floats is a sum in the order of lines and taps (of columns, if windows
- * are 3 wide), divided; means of integers are rounded, ties away from zero. A maximum ignores NaN;
- * a mean with a NaN is NaN, which the limits do not change. */
+ * are 3 x 3 and one or two pixels apart), divided; means of integers are rounded, ties away from
+ * zero. A maximum ignores NaN; a mean with a NaN is NaN, which the limits do not change. */
 typedef struct ml_pool_args {
     const void *x; /* the first tap of the first pixel's window */
     int64_t height;

@@ -1,8 +1,9 @@
 /* pool_plain.h -- windows over neighbouring pixels in plain C.
  *
  * POOL(name, element type, type of the total, its first value, MERGE(total, x), FINISH(args,
- * total)) defines a static function of ml_pool_args. Windows of 3 taps are merged column by column,
- * as in tiles/pool.h, all others line by line. */
+ * total)) defines a static function of ml_pool_args. Windows of 3 x 3 whose neighbours share
+ * columns are merged column by column, all others line by line, as in tiles/pool.h: sums of floats
+ * depend on the order. */
 #include <stdbool.h>
 
 #include "math/fixed_point.h"
@@ -13,7 +14,8 @@ enum { CHUNK = 32 };
 
 #define POOL(name, element, total, initial, MERGE, FINISH) \
     static void name##_chunk(const ml_pool_args *p, const element *x, element *y, int n) { \
-        const bool by_columns = p->width == 3; \
+        const bool by_columns = p->width == 3 && p->height == 3 && \
+                                (p->pixel_step == p->n || p->pixel_step == 2 * p->n); \
         const int64_t outer = by_columns ? 3 : p->height, inner = by_columns ? p->height : p->width; \
         total totals[CHUNK], part[CHUNK]; \
         for (int i = 0; i < n; i++) totals[i] = (initial); \
