@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import pathlib
-from typing import Any
-
 import numpy as np
 import pytest
-from batch import models
+from batch import mixed, models
+from batch.mixed import SHARED
 
 import minilite
 from minilite import Interpreter, Predictor, rebatched
-from minilite.errors import InputError, MiniliteError, ShapeError
-
-SHARED = pathlib.Path(__file__).resolve().parents[2].parent / "shared" / "models"
+from minilite.errors import InputError, ShapeError
 
 
 def test_batch_of_a_plain_model_is_right() -> None:
@@ -64,43 +59,44 @@ def test_model_without_a_batch_dimension() -> None:
         Predictor(models.classifier()).check(0)
 
 
-def entries() -> list[dict[str, Any]]:
-    if not (SHARED / "MANIFEST.json").exists():
-        return []
-    found = json.loads((SHARED / "MANIFEST.json").read_text())
-    return [one for one in found if one["inputs"] and all(each["shape"][:1] == [1] for each in one["inputs"])]
-
-
 @pytest.mark.skipif(not SHARED.is_dir(), reason="needs ../shared/models")
 def test_shared_models_are_right_or_refused() -> None:
     """Batches of 3 of another seed than `check` draws equal single runs wherever it or `rebatched` let them pass."""
     right = 0
-    for entry in entries():
-        path = SHARED / entry["file"]
-        try:
-            signatures = Interpreter(path).model.signatures
-            key = next((s.key for s in signatures if s.subgraph == 0), None)
-            predictor = Predictor(path, key, batch=3)
-            predictor.check(3)
-        except MiniliteError:
+    for name in mixed.batched_models():
+        predictor, single = (mixed.predictor_of(SHARED / name, batch) for batch in (3, 1))
+        if predictor is None or single is None:
             continue
-        rng = np.random.default_rng(7)
-        rows = {name: [_drawn(t, rng) for _ in range(3)] for name, t in predictor._entry.inputs.items()}
-        together, alone = predictor(rows), Predictor(path, key, batch=1)(rows)
-        for name, wanted in alone.items():
+        rng, shapes = np.random.default_rng(7), {n: t.shape for n, t in predictor._entry.inputs.items()}
+        rows = [mixed.drawn(predictor, shapes, rng) for _ in range(3)]
+        columns = {column: [row[column] for row in rows] for column in shapes}
+        together, alone = predictor(columns), single(columns)
+        for output, wanted in alone.items():
             if wanted.dtype.kind == "f":
                 limit = 1e-5 * np.abs(wanted).max()
-                np.testing.assert_allclose(together[name], wanted, rtol=0, atol=limit, err_msg=entry["file"])
+                np.testing.assert_allclose(together[output], wanted, rtol=0, atol=limit, err_msg=name)
             else:
-                assert (together[name] == wanted).all(), entry["file"]
+                assert (together[output] == wanted).all(), name
         right += 1
     assert right >= 96
 
 
-def _drawn(tensor: Any, rng: np.random.Generator) -> Any:
-    from minilite.inputs.random_values import random_values
-
-    return random_values(tensor, tensor.shape, rng)
+@pytest.mark.skipif(not SHARED.is_dir(), reason="needs ../shared/models")
+def test_four_threads_with_mixed_shapes() -> None:
+    """A sample of the small shared models: every row as a single run gives it, in any order."""
+    small = [name for name in mixed.batched_models() if (SHARED / name).stat().st_size < 1 << 20]
+    compared = several = 0
+    for name in np.random.default_rng(13).permutation(small):
+        predictor = mixed.predictor_of(SHARED / name, mixed.BATCH)
+        if predictor is None:
+            continue
+        found = mixed.compared(predictor, seed=13)
+        assert found.equal + found.near == found.rows, name
+        compared, several = compared + 1, several + (found.shapes > 1)
+        if compared >= 10 and several >= 4:
+            break
+    assert compared >= 10
+    assert several >= 4
 
 
 def test_public_names() -> None:
