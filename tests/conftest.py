@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -54,3 +55,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.parent.name in QUICK and item.path.stem not in LONG and not item.get_closest_marker("slow"):
             item.add_marker("quick")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Generator[None, None, None]:
+    """Skips what imports LiteRT where it has no wheel."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] == "ai_edge_litert":
+            pytest.skip("LiteRT is not installed")
+        raise
