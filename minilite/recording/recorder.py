@@ -250,7 +250,7 @@ class Recorder:
     def _state(self) -> states.ModelState | None:
         try:
             return states.snapshot(self._interpreter)
-        except StateError:  # another thread's call, which is none of this recording, is under way
+        except StateError:  # another thread is using the interpreter
             return None
 
     def _found(self, session: Session) -> dict[int, str]:

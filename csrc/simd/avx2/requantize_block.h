@@ -263,6 +263,12 @@ __attribute__((noinline)) static void put_parts(int8_t *y, int64_t stride, __m25
     for (int r = 0; r < rows; r++) memcpy(y + r * stride, all[r], (size_t)count);
 }
 
+/* The upper eight bytes, at any address: _mm_storeh_pd would want one of a double. */
+INLINE void put_upper(int8_t *y, __m128i bytes) {
+    const int64_t upper = _mm_extract_epi64(bytes, 1);
+    memcpy(y, &upper, sizeof upper);
+}
+
 INLINE void put_rows(int8_t *y, int64_t stride, __m256i bytes, const int rows, int64_t count) {
     const __m128i two = _mm256_castsi256_si128(bytes), more = _mm256_extracti128_si256(bytes, 1);
     if (__builtin_expect(count < LANES, 0)) {
@@ -270,9 +276,9 @@ INLINE void put_rows(int8_t *y, int64_t stride, __m256i bytes, const int rows, i
         return;
     }
     _mm_storel_epi64((__m128i *)(void *)y, two);
-    if (rows > 1) _mm_storeh_pd((double *)(void *)(y + stride), _mm_castsi128_pd(two));
+    if (rows > 1) put_upper(y + stride, two);
     if (rows > 2) _mm_storel_epi64((__m128i *)(void *)(y + 2 * stride), more);
-    if (rows > 3) _mm_storeh_pd((double *)(void *)(y + 3 * stride), _mm_castsi128_pd(more));
+    if (rows > 3) put_upper(y + 3 * stride, more);
 }
 
 #endif
