@@ -126,6 +126,9 @@ static int64_t rsqrt_bytes(const ml_call *c, void *to) {
     rsqrt_rule p = {.in = ml_input_affine(c, 0), .out = ml_output_affine(c, 0)};
     ml_quantize_multiplier(1.0 / (double)(__builtin_sqrtf(p.in.scale) * p.out.scale), &p.mantissa,
                            &p.shift);
+    /* Every root is below half a step of such an output. TFLite shifts by more than 31 there, which
+     * is undefined in C. */
+    if (p.shift < RSQRT_BITS - 31) p.mantissa = p.shift = 0;
     return ml_derive_lookup(c, to, rsqrt_of_byte, &p);
 }
 static float rsqrt_of(float x, const void *highest) {

@@ -143,6 +143,13 @@ def test_large_exponents_saturate() -> None:
     assert unary("EXP", x, q, out).check(oracle=None).tolist() == [0, 127, 127]
 
 
+@pytest.mark.parametrize("scale", [4000.0, 8191.0, 1e5, 1e8])
+def test_roots_below_half_a_step(scale: float) -> None:
+    """From 4096 on LiteRT shifts by more than 31, which C++ leaves undefined: it gives 127 or 43 here."""
+    q, out = Quantization((1.0,), (0,)), Quantization((scale,), (3,))
+    assert unary("RSQRT", np.array([0, 1, 2, 127], np.int8), q, out).check(oracle=None).tolist() == [127, 3, 3, 3]
+
+
 @pytest.mark.parametrize("op", ["SQRT", "RSQRT"])
 @pytest.mark.parametrize("kind", ["s8", "s16"])
 def test_no_root(op: str, kind: str) -> None:
