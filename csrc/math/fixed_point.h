@@ -36,7 +36,7 @@ static inline int32_t ml_multiply_quantized(int32_t x, int32_t mantissa, int32_t
 }
 
 /* MultiplyByQuantizedMultiplier for int64 accumulators (s16 x s8): the mantissa is rounded to 16
- * bits, one rounding, ties upwards. |x| < 2^47 and shift > -31, as TFLite requires. */
+ * bits, one rounding, ties upwards. |x| < 2^47 and -31 < shift < 15. */
 static inline int32_t ml_multiply_quantized_s64(int64_t x, int32_t mantissa, int32_t shift) {
     int32_t reduced = mantissa < 0x7FFF0000 ? (mantissa + (1 << 15)) >> 16 : 0x7FFF;
     int32_t total = 15 - shift;

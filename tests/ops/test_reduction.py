@@ -222,11 +222,21 @@ def test_products_refused() -> None:
         "REDUCE_PROD", [x, const([1])], {"keep_dims": False}, quantization=Quantization((0.5,), (0,)), version=2
     )
     node.refused(UnsupportedOpError, "zero point 1, it must be 0")
-    x = Given(np.ones((2, 3), np.int8), quantization=Quantization((200.0,), (0,)))
-    node = OneNode(
+    large_multiplier(20000.0).refused(
+        ShapeError, "the scales give a multiplier of 25198.4 per element, must be less than 16384", by_litert=False
+    )  # its shift is undefined
+
+
+def large_multiplier(scale: float) -> OneNode:
+    x = Given(np.array([[1, -2, 3], [127, 127, 127]], np.int8), quantization=Quantization((scale,), (0,)))
+    return OneNode(
         "REDUCE_PROD", [x, const([1])], {"keep_dims": False}, quantization=Quantization((0.5,), (0,)), version=2
     )
-    node.refused(ShapeError, "the scales give a multiplier of 2", by_litert=False)  # its shift is undefined
+
+
+@pytest.mark.parametrize("scale", [90.0, 110.0, 200.0, 12000.0])
+def test_products_of_large_multipliers(scale: float) -> None:
+    large_multiplier(scale).check()
 
 
 @pytest.mark.parametrize("kind", ["s8", "u8", "s16"])

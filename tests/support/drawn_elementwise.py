@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from support.drawn import Draw, DrawNode, node, out
 from support.node import OneNode
 
@@ -112,6 +113,8 @@ def binary(
         x, y = d.given(kind, a, scales[0], spread=spread), d.given(kind, b, scales[1], spread=spread)
         if op == "POW" and kind == "s32":
             x, y = x._replace(array=x.array % 9 - 4), y._replace(array=y.array % 9)
+        if op == "FLOOR_DIV" and kind in ("s8", "s16"):  # the least one by -1: LiteRT's answer depends on its place
+            x = x._replace(array=np.maximum(x.array, np.iinfo(x.array.dtype).min + 1))
         if op in ("RIGHT_SHIFT", "STABLEHLO_SHIFT_LEFT") and y.array.dtype.kind in "iu":
             y = y._replace(array=y.array & 7)
         return node(d, op, [x, y], options, outs=out(d, result or kind, scales[2] if not result else NOT_QUANTIZED))
@@ -147,6 +150,8 @@ def reduction(op: str, kinds: str) -> DrawNode:
     def draw(d: Draw) -> OneNode:
         kind = d.kind(kinds)
         shape = d.shape(0, 5) if op != "REDUCE_PROD" else tuple(d.number(1, 4) for _ in range(d.number(0, 4)))
+        if op == "SUM" and kind in ("s8", "u8", "s16"):  # LiteRT leaves the sum of no elements as it was
+            shape = tuple(max(size, 1) for size in shape)
         axes: Any = [d.axis(len(shape)) for _ in range(d.number(0, min(len(shape), 3)))]
         if shape and d.often(0.2):
             axes = d.axis(len(shape))

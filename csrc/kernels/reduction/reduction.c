@@ -200,10 +200,10 @@ static ml_status prepare_prod(const ml_call *c, ml_wish *wish) {
         c, wish, c->blob, ((const reduce_params *)c->params)->keep_dims, scaled ? 8 : 0);
     if (status != ML_OK || !scaled || wish->open || r->count == 0) return status;
     const double factor = factor_of(c, r->count);
-    return factor < 128.0
+    return factor < 16384.0
                ? ML_OK
                : ml_fail(c, ML_SHAPE_ERROR,
-                         "the scales give a multiplier of %g per element, must be less than 128",
+                         "the scales give a multiplier of %g per element, must be less than 16384",
                          factor);
 }
 
