@@ -13,8 +13,8 @@ ML_PARAMS(fc_params, FC_FIELDS)
 
 /* The blob is an ml_blocks. */
 
-/* The rows of an input: those of the weights' depth; where that is 0, what all dimensions but the
- * last give. */
+/* The number of rows of an input, each as long as the weights' depth. If that is 0, it is the
+ * product of all dimensions but the last. */
 static ml_status count_rows(const ml_call *c, int64_t *rows) {
     const fc_params *params = c->params;
     const ml_shape *x = &ml_input(c, 0)->shape, *w = &ml_input(c, 1)->shape;
@@ -103,7 +103,7 @@ static int64_t pack_s8(const ml_call *c, void *to) {
     return ml_pack_weights_s8(c, to, &product);
 }
 
-/* Without depth the outputs are zeros, as in TFLite, whatever the bias. */
+/* If depth is 0, the outputs are zeros whatever the bias, as in TFLite. */
 static bool is_empty(const ml_call *c) {
     if (((const ml_blocks *)c->blob)->k > 0) return false;
     memset(ml_out(c, 0), 0, (size_t)ml_out_tensor(c, 0)->bytes);
@@ -116,8 +116,8 @@ static ml_status fully_connected_f32(const ml_call *c) {
     return ml_multiply_floats(c, c->blob, NULL, p->minimum, p->maximum);
 }
 
-/* Integers: rows as bytes, of int16 whose bias is not int32 64-bit sums; one rounding of a
- * double. */
+/* Integers: rows are bytes; sums of int16 have 64 bits, unless the bias is int32. They are scaled
+ * in double and rounded once. */
 
 static void fill(const ml_call *c, int64_t first, int64_t count, int32_t group, uint8_t *copy,
                  ml_byte_rows *rows) {

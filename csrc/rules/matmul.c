@@ -3,7 +3,7 @@
 
 enum { BLOCK_BYTES = 64 << 10, MANY_ROWS = 7 };
 
-/* The cost of an output besides its products. */
+/* The cost of an output apart from its products. */
 enum { OUTPUT_COST = 8 };
 
 static int64_t blocks_of(int64_t count, int64_t block) {

@@ -316,7 +316,7 @@ static ml_status integer_body(const ml_call *c, int64_t first, int64_t end, int3
 
 /* The whole ------------------------------------------------------------------------------------ */
 
-/* Outputs' biases, and what a factor adds to them: of sums of weights, less as much of each. */
+/* folded = bias + factor * (sum of the output's weights - less), for all outputs. */
 static void fold(const ml_call *c, const integer_args *a, int32_t factor, uint32_t less,
                  int32_t *folded) {
     const int64_t n = a->product->n;
@@ -330,7 +330,8 @@ static void fold(const ml_call *c, const integer_args *a, int32_t factor, uint32
     }
 }
 
-/* Floats that were quantized: what the zero point of a batch adds to its sums is their bias. */
+/* Floats that were quantized: what the zero point of a batch adds to its sums becomes their
+ * bias. */
 static void center_floats(const ml_call *c, integer_args *a) {
     const ml_integers *p = a->product;
     a->slices = ml_quantized_floats(c, p, a->rule);
@@ -343,8 +344,8 @@ static void center_floats(const ml_call *c, integer_args *a) {
     a->bias = folded;
 }
 
-/* Subtracts the zero point of bytes times the weights' sums: for few rows as their factor, else
- * once in the bias. */
+/* Subtracts the zero point of bytes times the weights' sums: for few rows by a factor, else once in
+ * the bias. */
 static void center(const ml_call *c, integer_args *a) {
     const ml_integers *p = a->product;
     const ml_weighted *w = c->derived;

@@ -1,13 +1,13 @@
-/* conv.c -- CONV_2D: blocks of output pixels have their windows gathered into rows, which are
- * multiplied with the weights; or lines.c finds the rows where they lie. integers.c has those of
- * integers. Filters are (outputs, height, width, depth); a depth that divides the input's makes a
- * grouped convolution. */
+/* conv.c -- CONV_2D: shapes, and the products of floats. The windows of a block of output pixels
+ * are copied into rows, which are multiplied with the weights; or lines.c multiplies them in place.
+ * integers.c has the products of integers. Filters are (outputs, height, width, depth). If depth is
+ * a fraction of the input's depth, the convolution is grouped. */
 #include "kernels/conv/conv.h"
 
 ML_FIELDS(conv_params, CONV_FIELDS)
 
-/* An image one pixel wide is one line: its pixels lie side by side either way, and so do the
- * filter's. */
+/* Turns an image one pixel wide, and its filter, into a single line: the order in memory is the
+ * same. */
 static void lay_down(ml_window *w) {
     const ml_window_axis x = w->x;
     if (x.in != 1 || x.out != 1 || x.size != 1 || w->y.dilation != 1) return;

@@ -1,4 +1,4 @@
-/* conv.h -- what the files of CONV_2D share. */
+/* conv.h -- types and functions that the files of CONV_2D share. */
 #ifndef ML_KERNELS_CONV_H
 #define ML_KERNELS_CONV_H
 
@@ -12,7 +12,7 @@ ML_GROUP(conv_params, CONV_FIELDS)
 typedef enum conv_source {
     CONV_GATHERED, /* windows are copied into rows */
     CONV_DIRECT, /* the input's pixels are the rows */
-    CONV_LINES /* rows are a few stretches of lines: the input's, or copies with padding */
+    CONV_LINES /* a row is a few stretches of lines: the input's, or copies with padding */
 } conv_source;
 
 typedef struct conv_blob {
@@ -21,20 +21,20 @@ typedef struct conv_blob {
     int32_t depth; /* channels of a group */
     uint8_t source; /* conv_source */
     uint8_t padded; /* CONV_LINES: windows reach beyond the input */
-    int16_t lines; /* CONV_LINES, floats: output lines at a time */
+    int16_t lines; /* CONV_LINES, floats: output lines computed at a time */
 } conv_blob;
 
 _Static_assert(sizeof(conv_blob) <= 110, "plan and residence have 300 bytes per node in all");
 
-/* Lines of the input that `lines` lines of output see, and the elements of one, padding
- * included. */
+/* The number of input lines that the windows of `lines` output lines see; and the number of
+ * elements of such a line. Both include padding. */
 int64_t ml_conv_lines_seen(const ml_window *w, int64_t lines);
 int64_t ml_conv_line_elements(const ml_window *w);
-/* Whether a line of a window is one stretch, and lines of output have at least so many pixels; sets
- * `padded`. */
+/* Whether each line of a window is contiguous in the input, and output lines have at least `least`
+ * pixels; sets `padded`. */
 bool ml_conv_has_lines(conv_blob *blob, int32_t least);
 
-/* How elements are copied: from NULL comes what is outside of the input. */
+/* How elements are copied and converted. Where `from` is NULL, `put` writes padding. */
 typedef struct conv_copy {
     void (*put)(const struct conv_copy *copy, const void *from, int64_t count, void *to);
     int32_t from_bytes;
@@ -43,13 +43,13 @@ typedef struct conv_copy {
     int32_t zero;
     int64_t plane;
 } conv_copy;
-/* What `lines` output lines of a batch see, from line `first` on, with what is outside around the
- * input. */
+/* Copies the input lines that `lines` output lines of a batch see, from output line `first` on,
+ * with padding around them. */
 void ml_conv_copy_lines(const ml_window *w, const conv_copy *copy, const void *x, int64_t batch,
                         int64_t first, int64_t lines, void *to);
 
-/* Floats: whether rows are stretches of lines, so that their windows need no copy; sets source and
- * lines. */
+/* Floats: whether rows are stretches of lines, so that windows are not copied into rows. Sets
+ * source, lines, the size of a block, and scratch. */
 bool ml_conv_prepare_lines(const ml_call *c, conv_blob *blob, ml_wish *wish);
 ml_status ml_conv_multiply_lines(const ml_call *c);
 

@@ -12,12 +12,12 @@ enum {
 
 static const ml_integer_rule *integer_rule(const ml_call *c);
 
-/* Bytes that need no padding are read where they are. */
+/* Whether lines are copied. Bytes that need no padding are read in place. */
 static bool copies_lines(const ml_call *c, const conv_blob *blob) {
     return blob->padded || ml_input(c, 0)->type == ML_S16;
 }
 
-/* Bytes of the copies of so many lines of output. */
+/* Size in bytes of the copies for `lines` output lines. */
 static int64_t line_bytes(const ml_call *c, const conv_blob *blob, int64_t lines) {
     if (!copies_lines(c, blob)) return 0;
     return ml_conv_lines_seen(&blob->window, lines) * ml_conv_line_elements(&blob->window) *
@@ -139,7 +139,7 @@ static void finish_wide(const ml_call *c, const ml_requantized *r, const ml_own 
     ml_requantize_wide(c, r);
 }
 
-/* Asymmetric where outputs have scales of their own. */
+/* Whether each output has its own scale. Then floats are quantized asymmetrically. */
 static bool scales_each(const ml_call *c) { return ml_input_quantization(c, 1)->n_scales > 1; }
 
 static void finish_hybrid(const ml_call *c, const ml_requantized *r, const ml_own *own) {
@@ -148,7 +148,7 @@ static void finish_hybrid(const ml_call *c, const ml_requantized *r, const ml_ow
                   p->minimum, p->maximum);
 }
 
-/* int16 is summed in 64 bits as in TFLite, but for a bias of 32. */
+/* As in TFLite, int16 is summed in 64 bits, unless the bias has 32. */
 static const ml_integer_rule *integer_rule(const ml_call *c) {
     static const ml_integer_rule narrow = {fill, finish, .requantizes = true},
                                  wide = {fill, finish_wide, .wide = true},
@@ -160,7 +160,7 @@ static const ml_integer_rule *integer_rule(const ml_call *c) {
 
 /* The node ------------------------------------------------------------------------------------- */
 
-/* Blocks of lines, whose copies stay near. */
+/* Makes blocks of whole lines, whose copies stay in the cache. */
 static void choose_lines(const ml_call *c, conv_blob *blob) {
     const ml_window *w = &blob->window;
     ml_blocks *b = &blob->blocks;
@@ -180,7 +180,8 @@ static void choose_lines(const ml_call *c, conv_blob *blob) {
 
 ml_status ml_conv_prepare_integers(const ml_call *c, ml_wish *wish) {
     conv_blob *blob = c->blob;
-    /* Short lines are gathered where they would read many weights again and again. */
+    /* If there are many weights, windows of short lines are gathered into longer blocks: else each
+     * line would read the weights again. */
     const int32_t least = blob->blocks.k * blob->blocks.n > NEAR_WEIGHTS ? LEAST_LINE : 2;
     if (blob->source == CONV_GATHERED && ml_conv_has_lines(blob, least)) choose_lines(c, blob);
     wish->layout = blob->source == CONV_LINES ? -blob->blocks.groups : blob->blocks.groups;

@@ -1,5 +1,5 @@
-/* lines.c -- convolutions whose rows are stretches of the input's lines, or of copies with padding
- * around them; those of floats. */
+/* lines.c -- convolutions whose rows are stretches of the input's lines, or of copies of them with
+ * padding: copying for all types, products for floats. */
 #include "kernels/conv/conv.h"
 
 enum {
@@ -12,13 +12,13 @@ enum {
     LEAST_PIXELS = 64
 };
 
-/* What an output costs beside its products, as ml_work_grain counts. */
+/* The cost of an output apart from its products, as ml_work_grain counts it. */
 enum { OUTPUT_COST = 8 };
 
 int64_t ml_conv_lines_seen(const ml_window *w, int64_t lines) {
     return (lines - 1) * w->y.stride + (int64_t)(w->y.size - 1) * w->y.dilation + 1;
 }
-/* Elements of an input line that so many neighbouring pixels of output see. */
+/* The number of elements of an input line that `pixels` neighbouring output pixels see. */
 static int64_t stretch_elements(const ml_window *w, int64_t pixels) {
     return ((pixels - 1) * w->x.stride + (int64_t)(w->x.size - 1) * w->x.dilation + 1) *
            w->channels;
@@ -38,7 +38,8 @@ bool ml_conv_has_lines(conv_blob *blob, int32_t least) {
     return ml_conv_line_elements(w) <= INT32_MAX;
 }
 
-/* Pixels of a block, where lines are so few and long that they are cut: as sequences are. */
+/* The number of pixels in a block: a line, or a part of one if lines are few and long, as in
+ * sequences. */
 static int64_t pixels_of(const ml_window *w, int64_t cost) {
     if ((int64_t)w->batches * w->y.out >= FEW_LINES) return w->x.out;
     const int64_t pixels = ml_max_s64(ml_work_grain(w->x.out, cost), LEAST_PIXELS);
@@ -65,8 +66,8 @@ bool ml_conv_prepare_lines(const ml_call *c, conv_blob *blob, ml_wish *wish) {
         int64_t floats = ml_conv_line_elements(w);
         int64_t fit = BUFFER_FLOATS / floats - ml_conv_lines_seen(w, 1);
         int64_t most = fit < 0 ? 1 : 1 + fit / w->y.stride;
-        /* Neighbours see the same lines, so a few go together; also of long ones, for each is
-         * copied when it is seen first. */
+        /* Neighbouring output lines see the same input lines, so a few are computed together, even
+         * if they are long: each input line is copied just before it is first used. */
         int64_t few = ml_min_s64(LEAST_LINES, w->y.out / LEAST_BLOCKS);
         if (floats > LONG_FLOATS) few = 1;
         lines = ml_max_s64(ml_min_s64(lines, most), few);
@@ -76,13 +77,14 @@ bool ml_conv_prepare_lines(const ml_call *c, conv_blob *blob, ml_wish *wish) {
     return true;
 }
 
-/* Elements of lines with what is outside around them. */
+/* A range of elements in lines that include padding. */
 typedef struct stretch {
     int64_t first;
     int64_t count;
 } stretch;
 
-/* Of what output lines from `first` on see: a stretch of each of the lines `begin` to `end` - 1. */
+/* Copies a part of what ml_conv_copy_lines copies: the stretch `of` of each of the lines begin ..
+ * end - 1. */
 static void copy_some_lines(const ml_window *w, const conv_copy *copy, const void *x, int64_t batch,
                             int64_t first, int64_t begin, int64_t end, stretch of, void *to) {
     const int64_t channels = w->channels, count = of.count;
@@ -121,7 +123,8 @@ static void put_floats(const conv_copy *copy, const void *from, int64_t count, v
 static const conv_copy of_floats = {
     .put = put_floats, .from_bytes = sizeof(float), .to_bytes = sizeof(float)};
 
-/* Pixels of a line of output: `line` is where their windows begin, in lines of `step` floats. */
+/* Computes neighbouring pixels of an output line. The first one's window begins at `line`; its
+ * lines are `step` floats apart. */
 static void multiply_line(const ml_call *c, const float *line, int64_t step, int64_t pixels,
                           float *y) {
     const conv_params *params = c->params;
@@ -179,7 +182,7 @@ static ml_status lines_body(const ml_call *c, int64_t first, int64_t end, int32_
     return ML_OK;
 }
 
-/* Pieces of lines. */
+/* Computes pieces of output lines, where a block is shorter than a line. */
 static ml_status pieces_body(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                              void *args) {
     const conv_blob *blob = c->blob;

@@ -1,17 +1,18 @@
-/* bytes.c -- depthwise sums of bytes.
+/* bytes.c -- depthwise convolution of bytes.
  *
- * The lines that a window sees are interleaved in groups (interleave_s8), with padding on both
- * sides, so that all pixels of a line of output are alike; as many columns at a time as stay near.
- * Bytes stay as they are, unsigned: sums begin with what their zero point makes of the weights.
+ * The input lines that a window sees are interleaved in groups (interleave_s8), as many columns at
+ * a time as stay in the cache. Padding is added on both sides, so that all pixels of an output line
+ * are computed in the same way. Bytes are unsigned, and their zero point is not subtracted from
+ * them: each sum begins with minus the zero point times the sum of its weights.
  *
- * Few channels: neighbouring pixels are taken for one, as floats.c has it.
+ * If there are few channels, several neighbouring pixels are treated as one, as in floats.c.
  *
- * An image one pixel wide has each of its lines interleaved with those below it, once for all: then
- * it is a line of pixels whose groups lie side by side. */
+ * In an image one pixel wide (an upright one), each line is interleaved once with the lines below
+ * it. Then the image is computed like a line of pixels whose groups lie side by side. */
 #include "kernels/depthwise_conv/bytes_layout.h"
 #include "rules/bytes.h"
 
-/* What a body works with. */
+/* What lines_bytes works with: constants of the node, and a worker's scratch. */
 typedef struct work {
     const ml_call *c;
     const depthwise_blob *blob;
@@ -21,13 +22,13 @@ typedef struct work {
     int64_t x_batch; /* bytes from batch to batch */
     int32_t flip;
     int32_t zero; /* the input's zero point, flipped */
-    int32_t *start; /* of sums */
-    int32_t limit; /* of sums on either side, 0: not known */
-    ml_requantize_args bytes; /* unless it is a hybrid: of the first pixel on */
-    int32_t mantissas[ML_PANEL_DEPTHWISE]; /* of pixels that are taken for one */
+    int32_t *start; /* what the sum of each output begins with */
+    int32_t limit; /* absolute sums are below it; 0: unknown */
+    ml_requantize_args bytes; /* requantization from the first pixel on; not for hybrids */
+    int32_t mantissas[ML_PANEL_DEPTHWISE]; /* for pixels treated as one */
     int32_t shifts[ML_PANEL_DEPTHWISE];
-    int64_t padded; /* sets of whole lines that have their padding, which stays */
-    const ml_slices *slices; /* of a hybrid */
+    int64_t padded; /* sets of whole lines whose padding is written, and stays */
+    const ml_slices *slices; /* the quantized batches of a hybrid, else NULL */
 } work;
 
 static void fill_columns(const work *k, uint32_t *to, int64_t columns) {
@@ -36,7 +37,8 @@ static void fill_columns(const work *k, uint32_t *to, int64_t columns) {
     if (columns > 0) k->c->env->simd->interleave_s8(&outside);
 }
 
-/* The columns that some pixels see: of padding, of the input from `first` on, of padding. */
+/* The columns that some pixels see: `left` of padding, `inside` of the input from column `first`
+ * on, `right` of padding. */
 typedef struct columns_seen {
     int64_t left;
     int64_t first;
@@ -56,8 +58,8 @@ static columns_seen columns_of(const work *k, int64_t ox, int64_t pixels) {
     return s;
 }
 
-/* Interleaves what `pixels` pixels from `ox` on see of the lines from `top` on of a batch, as set
- * number `set`. */
+/* Interleaves the columns that `pixels` pixels from `ox` on see, of the lines of a batch from `top`
+ * on, as set number `set`. */
 static void interleave_lines(work *k, int64_t batch, int64_t top, int64_t ox, int64_t pixels,
                              int64_t set) {
     const ml_window *w = &k->blob->window;
@@ -87,8 +89,8 @@ static void interleave_lines(work *k, int64_t batch, int64_t top, int64_t ox, in
     else k->padded = 0;
 }
 
-/* The same of an upright image: what `count` pixels from `first` on see, lines and all that stand
- * below each. */
+/* The same for an upright image: each line that `count` pixels from `first` on see is interleaved
+ * with the group - 1 lines below it. */
 static void interleave_upright(const work *k, int64_t batch, int64_t first, int64_t count) {
     const ml_window_axis *y = &k->blob->window.y;
     const int64_t n = k->blob->outputs, group = k->l.form.group;
@@ -112,7 +114,7 @@ static void interleave_upright(const work *k, int64_t batch, int64_t first, int6
     k->c->env->simd->interleave_s8(&a);
 }
 
-/* The columns that pixel `ox` sees, side by side. */
+/* Copies the columns that pixel `ox` sees, padding included, so that they lie side by side. */
 static void gather_window(const work *k, int64_t ox) {
     const ml_window_axis *x = &k->blob->window.x;
     const int64_t n = k->blob->outputs;
@@ -147,7 +149,7 @@ static void fill_start(work *k) {
     for (int64_t i = n; i < n * k->l.side; i++) k->start[i] = k->start[i - n];
 }
 
-/* A hybrid has a zero point and a scale a batch. */
+/* Each batch of a hybrid has its own zero point and scale. */
 static void begin_batch(work *k, int64_t batch) {
     const depthwise_layout *l = &k->l;
     if (!k->slices) return;
@@ -159,7 +161,7 @@ static void begin_batch(work *k, int64_t batch) {
     fill_start(k);
 }
 
-/* Points at the lines, once for each part. */
+/* Writes the pointers to the interleaved lines, once for each part of the weights. */
 static void point(const work *k) {
     const void **lines = (const void **)(void *)k->scratch;
     const int64_t groups = k->l.form.groups, n = k->blob->outputs;
@@ -172,8 +174,8 @@ static void point(const work *k) {
         for (int64_t i = 0; i < groups * k->l.form.parts; i++) *lines++ = first + i % groups * step;
 }
 
-/* The outputs of some pixels as bytes, or as sums where `to` is NULL: first of as many pixels as
- * fill panels together. */
+/* Computes the outputs of some pixels: bytes, or sums if `to` is NULL. Pixels that fill a panel
+ * together are treated as one; those left over are computed one by one. */
 static void multiply_pixels(const work *k, ml_depthwise_args a, ml_requantize_args *to) {
     const ml_simd *simd = k->c->env->simd;
     const int64_t n = a.n, pixels = a.pixels, step = a.pixel_step;
@@ -195,7 +197,8 @@ static void multiply_pixels(const work *k, ml_depthwise_args a, ml_requantize_ar
     }
 }
 
-/* The same of a hybrid, pixel number `pixel` of all and those after it. */
+/* The same for a hybrid, whose sums are scaled to floats. `pixel` is the first pixel's number among
+ * all pixels of the output. */
 static void scale_pixels(const work *k, ml_depthwise_args a, int64_t pixel) {
     const ml_call *c = k->c;
     const depthwise_params *p = c->params;
@@ -215,8 +218,8 @@ static void scale_pixels(const work *k, ml_depthwise_args a, int64_t pixel) {
     }
 }
 
-/* `count` neighbouring pixels, the first of which is number `pixel` of all, of lines that are
- * interleaved; weights are those of the line's shift. */
+/* Computes `count` neighbouring pixels from interleaved lines. `pixel` is the first one's number
+ * among all pixels of the output; `packed` has the weights for the shift of its line. */
 static void write_pixels(const work *k, const ml_depthwise_args *args, int64_t pixel, int64_t count,
                          const char *packed) {
     ml_depthwise_args a = *args;
@@ -286,7 +289,8 @@ static int64_t batch_elements(const depthwise_blob *blob) {
     return (int64_t)w->y.in * w->x.in * w->channels;
 }
 
-/* What requantizes; pixels that are taken for one have multipliers side by side. */
+/* Sets the arguments of requantization. Pixels that are treated as one have multipliers side by
+ * side. */
 static void fill_bytes(work *k) {
     const int64_t n = k->blob->outputs;
     const ml_requantized r = {.n = n, .y = ml_out(k->c, 0), .y_stride = n};
@@ -317,7 +321,7 @@ int64_t ml_depthwise_slices_bytes(const depthwise_blob *blob) {
     return ml_slices_bytes(blob->window.batches, batch_elements(blob));
 }
 
-/* A float input, each batch quantized by itself. */
+/* The input is float; each batch is quantized by itself. */
 ml_status ml_depthwise_hybrid(const ml_call *c) {
     const depthwise_blob *blob = c->blob;
     const int64_t batches = blob->window.batches, each = batch_elements(blob);

@@ -3,11 +3,11 @@
 #include "kernels/depthwise_conv/bytes_layout.h"
 
 enum {
-    CHANNELS = 128, /* computed and requantized together, a multiple of a panel's */
+    CHANNELS = 128, /* of a hybrid, computed together; a multiple of ML_PANEL_DEPTHWISE */
     PIXELS = 16,
     FREE_COLUMNS = 64,
-    LEAST_HEIGHT = 4, /* of an upright image's output */
-    NEAR_GROUPS = 6144 /* that are interleaved at a time */
+    LEAST_HEIGHT = 4, /* the fewest pixels of an upright image computed at a time */
+    NEAR_GROUPS = 6144 /* groups interleaved at a time; they stay in the cache */
 };
 
 static int64_t height_of(const depthwise_blob *blob) {
@@ -17,8 +17,8 @@ static int64_t height_of(const depthwise_blob *blob) {
     return ml_min_s64(y->out, LEAST_HEIGHT + NEAR_GROUPS / blob->outputs / y->stride);
 }
 
-/* Of a line of output, parts of about equal size, whose pixels make whole tiles; lines of many
- * channels are one. */
+/* The number of pixels in a part of an output line. Parts are about equal and consist of whole
+ * tiles; a line with many channels is not divided. */
 static int64_t chunk_of(const ml_window_axis *x, int64_t extent, int64_t column) {
     const int64_t most = (NEAR_GROUPS / column - extent) / x->stride + 1;
     if (most < PIXELS || most >= x->out) return x->out;

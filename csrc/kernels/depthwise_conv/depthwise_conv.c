@@ -55,7 +55,7 @@ static ml_status prepare_depthwise(const ml_call *c, ml_wish *wish) {
     ml_shape y = {4, {x->dims[0], window->y.out, window->x.out, w->dims[3]}};
     status = ml_check_weighted(c, c->derived, w->dims[3]);
     if (status == ML_OK) status = ml_set_output(c, 0, &y);
-    /* The packed filter has its zero point taken off. */
+    /* The packed weights depend on their zero point, which is subtracted from them. */
     if (c->derived) wish->layout = ((const ml_weighted *)c->derived)->w_zero;
     return status == ML_OK ? prepare_scratch(c, wish) : status;
 }
@@ -94,7 +94,7 @@ void ml_depthwise_repeat(const void *x, int64_t count, int64_t multiplier, void 
     else repeat(x, count, multiplier, y);
 }
 
-/* As ml_work_grain counts. */
+/* The cost of a tap, and of an output apart from its taps, as ml_work_grain counts them. */
 enum { TAP_COST = 3, OUTPUT_COST = 8 };
 
 ml_status ml_depthwise_run(const ml_call *c, int64_t unit, ml_body body, void *args) {

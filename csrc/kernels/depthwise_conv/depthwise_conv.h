@@ -1,4 +1,4 @@
-/* depthwise_conv.h -- what the files of DEPTHWISE_CONV_2D share. */
+/* depthwise_conv.h -- types and functions that the files of DEPTHWISE_CONV_2D share. */
 #ifndef ML_KERNELS_DEPTHWISE_CONV_H
 #define ML_KERNELS_DEPTHWISE_CONV_H
 
@@ -13,7 +13,7 @@ typedef enum depthwise_form {
     DEPTHWISE_BYTES,
     DEPTHWISE_HYBRID, /* floats times bytes */
     DEPTHWISE_WIDE,   /* int16 times bytes */
-    DEPTHWISE_PIXEL /* bytes, of an output of one pixel that sees no padding */
+    DEPTHWISE_PIXEL /* bytes; the output is one pixel that sees no padding */
 } depthwise_form;
 
 typedef struct depthwise_blob {
@@ -23,7 +23,8 @@ typedef struct depthwise_blob {
     uint8_t form;  /* depthwise_form */
 } depthwise_blob;
 
-/* Index of the first value of input line `ky` of the window row `down` of batch `batch`. */
+/* The index of the first element of the input line that line `ky` of a window reads; `down` has the
+ * taps of the window's lines. */
 static inline int64_t ml_depthwise_line(const ml_window *w, int64_t batch, const ml_taps *down,
                                         int64_t ky) {
     return (batch * w->y.in + down->start + ky * w->y.dilation) * w->x.in * w->channels;
@@ -32,21 +33,21 @@ static inline int64_t ml_depthwise_line(const ml_window *w, int64_t batch, const
 /* y = x, each element of 4 bytes `multiplier` times. */
 void ml_depthwise_repeat(const void *x, int64_t count, int64_t multiplier, void *y);
 
-/* Weights are packed in panels of ML_PANEL_DEPTHWISE channels: a panel's elements; bytes of all, or
- * negative if they are refused. */
+/* Weights are packed in panels of ML_PANEL_DEPTHWISE channels, `lines` lines each. The number of
+ * elements of a panel; and of bytes of all panels, or a negative number after an error. */
 int64_t ml_depthwise_panel(const depthwise_blob *blob, int64_t lines);
 int64_t ml_depthwise_packed_bytes(const ml_call *c, int64_t lines);
 
-/* How many pixels lie side by side in a panel; 1 where channels fill one. */
+/* The number of pixels of n channels that lie side by side in a panel; 1 if n channels fill it. */
 static inline int64_t ml_depthwise_side(int64_t n) {
     return n > 0 && n <= ML_PANEL_DEPTHWISE ? ML_PANEL_DEPTHWISE / n : 1;
 }
 
-/* Workers' scratch. */
+/* The bytes of a worker's scratch. */
 int64_t ml_depthwise_floats_bytes(const depthwise_blob *blob);
 int64_t ml_depthwise_bytes_bytes(const ml_call *c);
 int64_t ml_depthwise_wide_bytes(const depthwise_blob *blob);
-/* Scratch: a hybrid's slices, or what sums of bytes begin with. */
+/* The bytes of a hybrid's scratch: its quantized batches. */
 int64_t ml_depthwise_slices_bytes(const depthwise_blob *blob);
 
 int64_t ml_depthwise_pack_floats(const ml_call *c, void *to);
@@ -54,25 +55,27 @@ int64_t ml_depthwise_pack_bytes(const ml_call *c, void *to);
 
 /* How weights of bytes are packed. */
 typedef struct depthwise_groups {
-    int64_t group;  /* lines in one */
-    int64_t groups; /* of a window */
+    int64_t group;  /* lines in a group */
+    int64_t groups; /* groups in a window */
     int64_t parts;  /* bytes whose sum is a weight */
-    /* Lines of output that groups serve one after the other: weights are packed for each. */
+    /* Neighbouring output lines computed from the same groups; weights are packed for each. */
     int64_t shifts;
 } depthwise_groups;
 depthwise_groups ml_depthwise_groups(const ml_call *c);
 
-/* What sums begin with, the bias of integers included, for a zero point (as interleaved); returns
- * how far sums can go, 0: not known. */
+/* Sets what the sum of each output begins with: minus the zero point of the interleaved bytes times
+ * the sum of its weights, plus the bias of integers. Returns a limit of absolute sums; 0:
+ * unknown. */
 int32_t ml_depthwise_start(const ml_call *c, const depthwise_groups *f, int32_t zero,
                            int32_t *start);
 
-/* An output of one pixel: whether it is that, its scratch, its eval. */
+/* For an output of one pixel (pixel.c): whether the node is such a one, the bytes of its scratch,
+ * and its eval. */
 bool ml_depthwise_is_pixel(const depthwise_blob *blob);
 int64_t ml_depthwise_pixel_bytes(const ml_call *c);
 ml_status ml_depthwise_pixel(const ml_call *c);
 
-/* Evals; lines of output are items of work, `unit` of which are worth doing together. */
+/* Evals. ml_depthwise_run divides the output's lines among workers, in multiples of `unit`. */
 ml_status ml_depthwise_floats(const ml_call *c);
 ml_status ml_depthwise_bytes(const ml_call *c);
 ml_status ml_depthwise_wide(const ml_call *c);

@@ -1,10 +1,10 @@
-/* floats.c -- depthwise convolution of floats. Lines outside the input are left out, pixels at its
- * edges taken apart: those of rows that see the same taps in one call, for an edge's few pixels
- * take less time than a call.
+/* floats.c -- depthwise convolution of floats. Taps outside the input are skipped, so pixels at its
+ * edges are computed in calls of their own. Rows that see the same taps share a call, because a
+ * call takes longer than the few pixels of an edge.
  *
- * Where there are few channels, neighbouring pixels of windows that move by one lie side by side
- * with them, and are taken for one pixel of as many channels as fill a panel: its weights are
- * repeated, and its next tap is still a pixel further. */
+ * If there are few channels, and windows move by one pixel, several neighbouring pixels are treated
+ * as one pixel with as many channels as fill a panel: its weights are repeated, and its next tap is
+ * still one pixel further. */
 #include "kernels/depthwise_conv/depthwise_conv.h"
 
 enum { ROWS = 8 /* in one call */ };
@@ -24,8 +24,8 @@ int64_t ml_depthwise_pack_floats(const ml_call *c, void *to) {
     return bytes;
 }
 
-/* Where parts of a worker's scratch lie: pointers to lines, the bias of a panel, and lines of one
- * value an output. */
+/* Offsets in a worker's scratch: after the pointers to lines come the bias of a panel, and lines
+ * with a value per output. */
 typedef struct layout {
     int64_t start;
     int64_t repeated;
@@ -43,8 +43,8 @@ static layout lay_out(const depthwise_blob *blob) {
 
 int64_t ml_depthwise_floats_bytes(const depthwise_blob *blob) { return lay_out(blob).bytes; }
 
-/* Points at the lines that the windows of `rows` rows see, each row as far below the one before as
- * they move. */
+/* Writes pointers to the input lines that the windows of `rows` output lines see. All of them see
+ * the same taps, one stride below the line before. */
 static void find_lines(const ml_call *c, int64_t batch, const ml_taps *down, int64_t rows,
                        char *scratch) {
     const ml_window *w = &((const depthwise_blob *)c->blob)->window;
@@ -56,7 +56,7 @@ static void find_lines(const ml_call *c, int64_t batch, const ml_taps *down, int
                 (const float *)ml_in(c, 0) + ml_depthwise_line(w, batch, down, ky) + row * stride;
 }
 
-/* Repeats the lines of one row for their filters, and points at what becomes of them. */
+/* Repeats each element of one row's lines for its filters, and points to the results. */
 static void repeat_lines(const ml_call *c, int64_t count, char *scratch) {
     const depthwise_blob *blob = c->blob;
     const ml_window *w = &blob->window;
@@ -69,7 +69,8 @@ static void repeat_lines(const ml_call *c, int64_t count, char *scratch) {
     }
 }
 
-/* Neighbouring pixels whose windows have the same taps: first as many as fill panels together. */
+/* Computes neighbouring pixels whose windows have the same taps: first those that fill panels
+ * together, then the rest. */
 static void some_pixels(const ml_call *c, const ml_depthwise_args *one, const float *start,
                         int64_t together) {
     const int64_t panels = together > 1 ? one->pixels / together : 0;
@@ -88,7 +89,7 @@ static void some_pixels(const ml_call *c, const ml_depthwise_args *one, const fl
     c->env->simd->depthwise_f32(&a);
 }
 
-/* A panel's bias, where pixels share one; NULL where there is none. */
+/* The bias, repeated for each of the pixels that share a panel; NULL if there is no bias. */
 static const float *repeat_start(const ml_call *c, int64_t n, int64_t together, float *to) {
     const float *bias = ml_in_optional(c, 2);
     if (!bias || together == 1) return bias;

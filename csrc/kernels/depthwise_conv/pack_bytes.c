@@ -1,8 +1,8 @@
-/* pack_bytes.c -- weights of depthwise sums of bytes, in groups of lines as interleave_s8 makes
- * them.
+/* pack_bytes.c -- packs the weights of depthwise convolutions of bytes, in groups of lines like
+ * those that interleave_s8 makes of the input.
  *
- * Weights less theirs may need 9 bits; where the level's groups are of bytes they are packed as
- * sums of `parts` bytes, and each part meets the lines anew. */
+ * A weight minus its zero point may need 9 bits. If the level's groups consist of bytes, it is
+ * packed as the sum of `parts` bytes, and the lines are multiplied by each part. */
 #include "kernels/depthwise_conv/depthwise_conv.h"
 #include "rules/bytes.h"
 
@@ -12,7 +12,7 @@ depthwise_groups ml_depthwise_groups(const ml_call *c) {
     depthwise_groups f = {.group = c->env->simd->depthwise_s8_group, .parts = 1};
     f.groups = f.group == 4 ? (blob->window.y.size + (int64_t)3) / 4
                             : (blob->window.y.size + (int64_t)1) / 2;
-    /* Of u8 less 0 the largest takes three parts: 255 = 127 + 127 + 1. */
+    /* With a zero point of 0, the largest u8 takes three parts: 255 = 127 + 127 + 1. */
     if (f.group == 4 && zero != 0) f.parts = zero == -128 ? 3 : 2;
     const ml_window_axis *y = &blob->window.y;
     const int64_t spare = f.group * f.groups - y->size;
@@ -20,8 +20,8 @@ depthwise_groups ml_depthwise_groups(const ml_call *c) {
     return f;
 }
 
-/* Weights less their zero point, u8 counted from 128: those of `count` channels from element `at`
- * on, zeros for the others of a panel. */
+/* Reads the weights of `count` channels from element `at` on, minus their zero point (128 is
+ * subtracted from both if they are u8); the other channels of the panel get zeros. */
 static void read_weights(const ml_call *c, int64_t at, int64_t count,
                          int32_t values[ML_PANEL_DEPTHWISE]) {
     const int32_t type = ml_input(c, 1)->type, zero = ((const ml_weighted *)c->derived)->w_zero;
@@ -35,7 +35,7 @@ static void read_weights(const ml_call *c, int64_t at, int64_t count,
         values[i] = i < count ? (int8_t)(bytes[i] ^ flip) - zero : 0;
 }
 
-/* Part `part` of each: as much as a byte holds of what the parts before left. */
+/* Takes part `part` of each value: what the parts before it left, clamped to a byte. */
 static void take_part(int64_t part, int32_t values[ML_PANEL_DEPTHWISE]) {
     for (; part > 0; part--)
         for (int64_t i = 0; i < ML_PANEL_DEPTHWISE; i++)
@@ -44,8 +44,8 @@ static void take_part(int64_t part, int32_t values[ML_PANEL_DEPTHWISE]) {
         values[i] = ml_clamp_s32(values[i], INT8_MIN, INT8_MAX);
 }
 
-/* The weights of tap `tap` of a group whose first line is the window's line `first`: channels from
- * `channel` on, each with one byte, or int16, a line. */
+/* Packs tap `tap` of a group that begins with the window's line `first`, for the channels from
+ * `channel` on: a byte, or an int16, for each line. */
 static void pack_tap(const ml_call *c, const depthwise_groups *f, int64_t part, int64_t first,
                      int64_t tap, int64_t channel, uint32_t to[ML_PANEL_DEPTHWISE]) {
     const depthwise_blob *blob = c->blob;
@@ -65,7 +65,7 @@ static void pack_tap(const ml_call *c, const depthwise_groups *f, int64_t part, 
     }
 }
 
-/* All panels for lines of output that see the groups' lines from line `shift` on. */
+/* Packs all panels for the output lines whose windows begin with line `shift` of the groups. */
 static uint32_t *pack_panels(const ml_call *c, const depthwise_groups *f, int64_t shift,
                              uint32_t *to) {
     const depthwise_blob *blob = c->blob;

@@ -1,7 +1,7 @@
-/* pixel.c -- depthwise sums of bytes where the output is one pixel that sees no padding, as in
- * networks that keep their past in variables: at once and on the caller, for what bytes.c arranges
- * for lines takes longer than the sums. Nor are its lines interleaved where the level can do
- * without. */
+/* pixel.c -- depthwise convolution of bytes whose output is one pixel that sees no padding, as in
+ * networks that keep their past in variables. It is computed at once, on the caller's thread,
+ * because preparing lines as bytes.c does takes longer than the sums. Lines are not interleaved if
+ * the level can do without. */
 #include "kernels/depthwise_conv/depthwise_conv.h"
 #include "rules/bytes.h"
 
@@ -17,10 +17,10 @@ bool ml_depthwise_is_pixel(const depthwise_blob *blob) {
            taps < (double)ML_BLOCK_ELEMENTS;
 }
 
-/* Where the parts of the scratch lie, after the pointers to lines. */
+/* Offsets in scratch, which begins with the pointers to lines. */
 typedef struct layout {
     int64_t start;
-    int64_t lines; /* interleaved; none where the level takes bytes */
+    int64_t lines; /* interleaved lines; none if the level takes bytes as they lie */
     int64_t bytes;
 } layout;
 
@@ -45,8 +45,8 @@ int64_t ml_depthwise_pixel_bytes(const ml_call *c) {
     return lay_out(c, &f).bytes;
 }
 
-/* Points at the window's taps, two lines side by side; the last line stands for one after it, which
- * meets no weights. */
+/* Writes pointers to the window's taps, from two lines in turn. A last line without a partner is
+ * its own partner, whose weights are zeros. */
 static void point(const ml_call *c, const void **taps) {
     const ml_window *w = &((const depthwise_blob *)c->blob)->window;
     const int64_t n = w->channels, step = (int64_t)w->y.dilation * w->x.in * n;
@@ -58,8 +58,8 @@ static void point(const ml_call *c, const void **taps) {
         }
 }
 
-/* The columns that the window sees, in groups of lines; those after its last one meet no
- * weights. */
+/* Interleaves the columns that the window sees, in groups of lines. Lines after the window's last
+ * one have zeros as weights. */
 static void interleave(const ml_call *c, const depthwise_groups *f, int32_t flip,
                        const void **lines, void *to) {
     const ml_window *w = &((const depthwise_blob *)c->blob)->window;

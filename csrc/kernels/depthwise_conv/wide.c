@@ -3,7 +3,8 @@
 
 enum { EXACT_TAPS = 256 };
 
-/* Where a pixel's sums in 64 bits lie in a worker's scratch, after those of some taps in 32. */
+/* The offset in a worker's scratch of a pixel's 64-bit sums; before them lie the 32-bit sums of
+ * some taps. */
 static int64_t sums_at(const depthwise_blob *blob) {
     return ml_round_up(blob->outputs * (int64_t)sizeof(int32_t), 64);
 }
@@ -21,7 +22,7 @@ static inline void add_tap_s16(const int16_t *x, const int8_t *filter, int64_t o
         for (int64_t o = 0; o < outputs; o++) sums[o] += x[o / multiplier] * filter[o];
 }
 
-/* A pixel of int16: EXACT_TAPS products of at most 2^22 fit into 32 bits. */
+/* Sums the taps of a pixel. EXACT_TAPS products of at most 2^22 fit into 32 bits. */
 static void sum_pixel_s16(const ml_call *c, int64_t line, int64_t ox, int32_t *piece,
                           int64_t *sums) {
     const depthwise_blob *blob = c->blob;
