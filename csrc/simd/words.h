@@ -11,7 +11,7 @@
  *   ADD SUB MUL DIV(a, b)  SQRT ABS(a)
  *   RSQRT(a)                      1 / sqrt(a), within 2 ULP
  *   FMA(a, b, c)  FNMA(a, b, c)   a b + c and c - a b, rounded once where FUSED is defined
- *   MAX(a, b)  MIN(a, b)          b where one is NaN, and of zeros of either sign
+ *   MAX(a, b)  MIN(a, b)          b where one is NaN, or where both are zeros of any sign
  *   XOR(a, b)  SIGN(a)            of the bits; the sign bit alone
  *   ROUND(a)  FLOOR(a)  CEIL(a)   to whole numbers; ROUND to nearest, ties to even
  *   NEAREST(a)                    ROUND of numbers of less than 2^22 in size
@@ -22,7 +22,7 @@
  *                                 numbers below 0
  *   ROOT_OF_2(i)                  2^(i / 32) of the last five bits of int32 lanes; not at every
  *                                 level: #ifdef
- *   SUM_OF MAX_OF MIN_OF(v)       all lanes put together; none is NaN where they are compared
+ *   SUM_OF MAX_OF MIN_OF(v)       all lanes combined; for MAX_OF and MIN_OF none is NaN
  *
  * Masks of lanes, MASK
  *   LESS LESS_EQUAL EQUAL NOT_EQUAL(a, b)  false where one is NaN, but for NOT_EQUAL
@@ -34,7 +34,7 @@
  *   SPLAT_S32(x)  ADD_S32 SUB_S32 AND_S32(a, b)  SHIFT_LEFT_S32 SHIFT_RIGHT_S32(a, bits)
  *                                 by a constant number of bits, the sign is kept
  *   FLOATS(a)  NEAREST_S32(v)  TRUNCATED(v)                int32 to floats, and floats to int32
- *   NEAREST_OR_LEAST(v)           NEAREST_S32, of which NaN becomes the least int32
+ *   NEAREST_OR_LEAST(v)           NEAREST_S32, but NaN becomes the least int32
  *   BITS_OF(v)  OF_BITS(a)        the same bits
  *
  * The rest is what loops over bytes need, and scalar has none of it
@@ -42,21 +42,22 @@
  *   MUL_S32 MIN_S32 MAX_S32(a, b)
  *   SHIFT_RIGHT_BY(v, bits)       bits known at run time: a BITS, made by SPLAT_BITS(bits)
  *   LESS_ONE(v, x, limit)         v, less 1 where x is below the limit
- *   HIGH_MUL_ADD(v, factor, add)  upper halves of v times a factor of 32 bits, not negative, plus
- *                                 what is added, 64 bits; both are made by SPLAT_S64(x)
- *   SUM_OF_S32(v)                 all lanes put together
+ *   HIGH_MUL_ADD(v, factor, add)  the upper halves of v * factor + add in 64 bits. The factor has 32
+ *                                 bits and is not negative; SPLAT_S64(x) makes both
+ *   SUM_OF_S32(v)                 the sum of all lanes
  *   WIDEN(p, is_signed)  WIDEN_PART(p, count, is_signed)  WIDEN_BYTE(p, is_signed)
  *                                 LANES bytes, the first few, or one for all lanes, as int32
  *   OF_LOW_HALF OF_HIGH_HALF(v)   the signed number in the low, or the high, 4 bits of a byte that
  *                                 was widened with its sign, as a float
  *   NARROW(p, v)  NARROW_PART(p, v, count)                 writes the low bytes of lanes
- *   ADD_GROUPS(sum, p, is_signed) sum, each lane and four of the 4 LANES bytes at p
+ *   ADD_GROUPS(sum, p, is_signed) sum plus, in each lane, four of the 4 LANES bytes at p
  *   JOIN(v, is_signed)            JOINED vectors as the bytes of one, VECTOR_U8, saturated
  *   JOIN_UPPER(v, words, is_signed)
  *                                 the same of their upper halves plus words, a VECTOR_S16 made by
  *                                 SPLAT_S16(x)
- *   ANY_LOWER_BELOW(v, bits)      whether the lower half of some lane of JOINED vectors has none
- *                                 of the `bits`, all above a power of 2: whether it is below that
+ *   ANY_LOWER_BELOW(v, bits)      whether some lane of JOINED vectors has a lower half without any
+ *                                 of the `bits`: these are all bits from some power of 2 on, so
+ *                                 the half is below that power
  *   SPLAT_U8(x)  STORE_U8(p, v)  XOR_U8(a, b)  CLAMP_U8(v, low, high, is_signed) */
 #ifndef ML_SIMD_WORDS_H
 #define ML_SIMD_WORDS_H

@@ -1,4 +1,4 @@
-/* add_s16.c -- sixteen sums a vector, each operand and then the sum scaled in 64 bits.
+/* add_s16.c -- sixteen sums per vector; each operand and then the sum is scaled in 64 bits.
  *
  * The upper half of (x + 2^31, unsigned, times twice the mantissa, plus 2^31) is the high product
  * plus the mantissa. Shifting right by all bits but one, and then by the last one, rounds half away

@@ -3,7 +3,7 @@
 #include "simd/variants.h"
 #include "simd/avx512/requantize_small.h"
 
-/* What sums become. */
+/* How sums become bytes. */
 typedef struct tile_bytes {
     int64_t y_stride;
     const small_block *blocks; /* of LANES channels each */
@@ -43,7 +43,7 @@ __attribute__((always_inline)) static inline void write_tile(const tile_bytes *t
 #define LOAD_PART(p, count) _mm512_maskz_loadu_epi32(FIRST(count), p)
 #define MULTIPLY_ADD(x, w, sum) _mm512_dpbusd_epi32(sum, x, w)
 #define ADD(a, b) _mm512_add_epi32(a, b)
-#define BEGIN(v) _mm512_add_epi32(v, _mm512_set1_epi32(INT32_MIN)) /* as small sums do */
+#define BEGIN(v) _mm512_add_epi32(v, _mm512_set1_epi32(INT32_MIN)) /* as scale_small expects */
 #define FINISH_TILE(p, at, pixels, part, count, sums) \
     write_tile((at)->own, (at)->channel, (at)->y, pixels, (part) ? (count) : LANES, sums)
 #include "simd/tiles/depthwise.h"

@@ -30,7 +30,8 @@ static inline void store_part(uint32_t *y, int64_t left, __m512i v) {
     _mm512_mask_storeu_epi32(y, (__mmask16)there, v);
 }
 
-/* Runs while more is left than one narrow step does. */
+/* Interleaves WIDE elements at a time, while more are left than one narrow step does. Returns how
+ * many. */
 static int64_t interleave_wide(const ml_interleave_s8_args *p) {
     const __m512i flip = _mm512_set1_epi8((char)p->flip), pad = _mm512_set1_epi8((char)p->pad);
     const __m512i bytes[2] = {turns_of_bytes(0), turns_of_bytes(1)};

@@ -1,6 +1,6 @@
-/* matmul_f32.c -- tiles of 14 rows times two panels: 28 sums, 2 vectors of weights and a
- * value of a row; of a panel and a half, where these are the last; and of half a panel, where there
- * are no more outputs. */
+/* matmul_f32.c -- tiles of 14 rows times two panels: registers hold 28 sums, 2 vectors of weights
+ * and a value of a row. There are also tiles of a panel and a half, for the last panels, and of
+ * half a panel, if that holds all outputs. */
 #include <immintrin.h>
 
 #include "simd/variants.h"

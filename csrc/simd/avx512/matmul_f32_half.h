@@ -37,7 +37,7 @@ ML_HALF_INLINE void ml_half_add(const float *a, int64_t a_stride, const float *w
     int64_t left = count;
     ML_UNROLL(4)
     for (int g = 0; g < (rows + 3) / 4;
-         g++) { /* few registers have addresses: tiles/matmul_f32.h */
+         g++) { /* few registers hold addresses: tiles/matmul_f32.h */
         group[g] = a + 4 * g * a_stride;
         __asm__("" : "+r"(group[g]));
     }

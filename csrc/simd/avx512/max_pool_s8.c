@@ -1,4 +1,4 @@
-/* max_pool_s8.c -- sixty-four channels a vector. */
+/* max_pool_s8.c -- sixty-four channels per vector. */
 #include <immintrin.h>
 #include <stdbool.h>
 

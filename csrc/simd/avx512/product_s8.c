@@ -1,7 +1,8 @@
-/* product_s8.c -- tiles of matmul_s8 whose sums become bytes in their registers, where they are
- * known to be small; or by doubles, tile by tile.
+/* product_s8.c -- tiles of matmul_s8. Sums become bytes in their registers if they are known to be
+ * small, or by doubles, tile by tile.
  *
- * Tiles are smaller than matmul_s8's, for what requantizes a column wants registers too. */
+ * Tiles are smaller than matmul_s8's, because the constants that requantize a column need registers
+ * too. */
 #include "simd/variants.h"
 #include "simd/avx512/requantize_real.h"
 
@@ -20,14 +21,14 @@
 
 enum { MOST_SUMS = 21, FEW_ROWS = 4 };
 
-/* Outputs of some lines. */
+/* What the tiles of a panel need, line by line. */
 typedef struct panel_place {
     const ml_matmul_s8_args *args; /* of the line */
     const ml_requantize_args *bytes;
     const ml_requantize_args *constants; /* with the sums' bias */
-    const small_block *blocks; /* of the tile's vectors; a row that is alone loads its own */
+    const small_block *blocks; /* of the tile's vectors; a tile of a single row loads its own */
     const ends *ends;
-    bool one_sided; /* what is negative is clamped to the zero point or above */
+    bool one_sided; /* negative results are clamped to the zero point or above */
     int8_t *y; /* of the line */
 } panel_place;
 
@@ -46,8 +47,8 @@ INLINE void add_factors(const ml_matmul_s8_args *p, const tile_place *at, const 
     }
 }
 
-/* Sums as numbers of the output's, one vector of outputs after the other, whose constants stay in
- * registers meanwhile. */
+/* Scales sums to steps of the output, one vector of outputs after the other; the constants of a
+ * vector stay in registers meanwhile. */
 INLINE void scale_tile(const small_block *blocks, const int rows, const int vectors,
                        const bool one_sided, __m512i *sums) {
     ML_UNROLL(4)
@@ -59,7 +60,7 @@ INLINE void scale_tile(const small_block *blocks, const int rows, const int vect
     }
 }
 
-/* Constants of a vector of outputs: of doubles the bias alone. */
+/* Loads the constants of a vector of outputs; if it is scaled by doubles, only the bias. */
 static inline void load_block(const ml_requantize_args *constants, int64_t column, bool one_sided,
                               small_block *b) {
     if (!constants->reals) {
@@ -70,7 +71,7 @@ static inline void load_block(const ml_requantize_args *constants, int64_t colum
     if (constants->bias) b->bias = _mm512_maskz_loadu_epi32(b->there, constants->bias + column);
 }
 
-/* A tile's sums as bytes by doubles, which stay in registers meanwhile. */
+/* Scales a tile's sums to bytes by doubles, which stay in registers meanwhile. */
 INLINE void scale_by_reals(const panel_place *panel, const tile_place *at, int rows,
                            const int vectors, const __m512i *sums) {
     const ml_requantize_args *bytes = panel->bytes;
@@ -111,7 +112,8 @@ DEFINE_REALS(2)
 DEFINE_REALS(3)
 DEFINE_REALS(4)
 
-/* A function of its own: tiles of so many kinds would each repeat it. */
+/* The same by functions that are not inlined, because each of the many kinds of tiles would repeat
+ * the code. */
 INLINE void store_reals(const panel_place *panel, const tile_place *at, const int rows,
                         const int vectors, const __m512i *sums) {
     __m512i stored[MOST_SUMS];
@@ -174,10 +176,10 @@ typedef void tile_fn(const panel_place *panel, const tile_place *at);
 #define ENTRY(rows, vectors) [rows][vectors] = tile_##rows##x##vectors,
 static tile_fn *const tiles[MOST_ROWS + 1][MOST_VECTORS + 1] = {TILES(ENTRY)};
 
-/* Of a tile, by its vectors. */
+/* The most rows of a tile, by its vectors. */
 static const int8_t rows_of[MOST_VECTORS + 1] = {0, MOST_ROWS, 10, 7, FEW_ROWS};
 
-/* The rows of a line are shared evenly among as few tiles as hold them. */
+/* Divides the rows of a line evenly among as few tiles as possible. */
 static void multiply_line(const panel_place *panel, tile_place *at, int64_t vectors) {
     const int64_t rows = panel->args->rows;
     const int64_t most = rows <= FEW_ROWS ? FEW_ROWS : rows_of[vectors];
@@ -208,7 +210,7 @@ static void multiply_lines(panel_place *panel, const ml_matmul_s8_args *args, ti
     panel->args = args;
 }
 
-/* A panel whose sums are small, or scaled by doubles. */
+/* Computes a panel whose sums are small, or are scaled by doubles. */
 static void multiply_panel(const panel_place *product, const ml_matmul_s8_args *p, int64_t lines,
                            int64_t line_stride, int64_t column) {
     const int64_t width = ml_width_s8(p->n, column);

@@ -48,7 +48,7 @@ static inline void load_small(const ml_requantize_args *p, int64_t column, bool 
     b->odd_rest = _mm512_add_epi64(_mm512_mask_mov_epi32(nothing, 0xAAAA, rest), nudge);
 }
 
-/* Of sums and bias. */
+/* Scales sums that include the block's bias. */
 static inline __m512i scale_small(__m512i x, const small_block *b, const bool one_sided) {
     const __m512i even = _mm512_add_epi64(_mm512_mul_epu32(x, b->even), b->even_rest);
     const __m512i odd =

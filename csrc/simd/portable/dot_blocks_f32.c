@@ -1,22 +1,23 @@
 /* dot_blocks_f32.c -- dot_blocks_f32 in the words of a level.
  *
- * A panel's outputs lie in the lanes of vectors, and each input is in all lanes. Neighbouring
- * inputs have sums of their own where registers are left for them, so that enough are under way. */
+ * The outputs of a panel are the lanes of vectors; each input is copied to all lanes. If a panel
+ * takes few registers, neighbouring inputs have sums of their own, so that enough independent sums
+ * run at once. */
 #include "simd/words.h"
 
 enum {
     BLOCK_VECTORS = ML_BLOCK_PANEL / LANES,
-    BLOCK_KINDS = BLOCK_VECTORS < 8 ? 8 / BLOCK_VECTORS : 1, /* of inputs */
+    BLOCK_KINDS = BLOCK_VECTORS < 8 ? 8 / BLOCK_VECTORS : 1, /* sets of sums */
     BLOCK_STEP = BLOCK_KINDS > 1 ? BLOCK_KINDS : 2, /* inputs at a time */
     BLOCK_CHUNK = 128 /* products that are summed in one go */
 };
 
 #define ALWAYS __attribute__((always_inline)) static inline
 
-/* sums += the products of `count` inputs, all of one kind, or of each kind in turn. */
+/* Adds the products of `count` inputs to the sets of sums in turn. */
 ALWAYS void add_inputs(const float *x, const uint8_t *w, const int count, const int bits,
                        VECTOR *sums) {
-    const int each = 8 / bits; /* inputs of a byte */
+    const int each = 8 / bits; /* inputs whose weights a byte has */
     ML_UNROLL(4)
     for (int i = 0; i < count; i += each) {
         ML_UNROLL(8)

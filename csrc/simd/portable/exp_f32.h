@@ -44,8 +44,8 @@ static inline VECTOR exp_near(VECTOR x, float sign) {
     return SCALE(rest, SUB(sum, SPLAT(12582912.0f)));
 }
 
-/* The same in fewer steps, if `sign` x is from -87 to 89 (infinite if the power of two is); and for
- * x from -104 to 0. */
+/* The same in fewer steps: exp_once if sign * x is from -87 to 89 (infinite if the power of two
+ * is), exp_falling if x is from -104 to 0. */
 static inline VECTOR exp_once(VECTOR x, float sign) {
     VECTOR sum;
     const VECTOR rest = exp_rest(x, sign, &sum);

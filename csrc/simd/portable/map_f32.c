@@ -155,7 +155,7 @@ static inline VECTOR elu_of(VECTOR x) {
 static inline VECTOR hard_swish_of(VECTOR x) {
     const VECTOR gate = MIN(SPLAT(6.0f), MAX(ADD(x, SPLAT(3.0f)), SPLAT(0.0f)));
     const VECTOR product = MUL(x, gate);
-#ifdef FUSED /* the product with 1/6, and that of what it lacks: a division's bits */
+#ifdef FUSED /* the product with 1/6, then with its remainder: the same bits as a division */
     const VECTOR sixth = SPLAT(1.0f / 6.0f), near = MUL(product, sixth);
     const VECTOR lack =
         MIN(FNMA(near, SPLAT(6.0f), product), SPLAT(__FLT_MAX__)); /* for infinity: NaN */

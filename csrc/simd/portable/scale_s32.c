@@ -9,8 +9,8 @@ INLINE VECTOR product(VECTOR sum, VECTOR weight, VECTOR scale, const bool weight
     return weights_first ? MUL(MUL(sum, weight), scale) : MUL(sum, MUL(scale, weight));
 }
 
-/* Some vectors of outputs of all rows, or the first `left` of one: what belongs to outputs stays in
- * registers. */
+/* Scales all rows of some vectors of outputs, or of the first `left` outputs of one vector, whose
+ * weights and bias stay in registers. */
 INLINE void scale_some(const ml_scale_s32_args *p, int64_t at, const int vectors, int64_t left,
                        const bool weights_first) {
     const bool part = vectors == 0;

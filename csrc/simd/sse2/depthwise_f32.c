@@ -1,4 +1,4 @@
-/* depthwise_f32.c -- tiles of 4 pixels times 4 channels, what every x86-64 has. */
+/* depthwise_f32.c -- tiles of 4 pixels times 4 channels, for any x86-64. */
 #include <emmintrin.h>
 #include <stdbool.h>
 #include <string.h>

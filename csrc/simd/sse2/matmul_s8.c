@@ -61,7 +61,7 @@ static inline __m128i join(__m128i a, __m128i b) {
                          _mm_castps_si128(_mm_shuffle_ps(u, v, 0xDD)));
 }
 
-/* Products that wrap: of even and of odd lanes apart. */
+/* Products that wrap; even and odd lanes are multiplied separately. */
 static inline __m128i multiply_by(int32_t factor, __m128i b) {
     const __m128i all = _mm_set1_epi32(factor);
     const __m128i even = _mm_mul_epu32(all, b), odd = _mm_mul_epu32(all, _mm_srli_epi64(b, 32));

@@ -1,18 +1,18 @@
 /* depthwise.h -- depthwise_f32 and depthwise_s8 in register tiles, for vectors of any width.
  *
- * The file that includes it says what its vectors of LANES elements are: VECTOR and ELEMENT (of a
- * sum: float or int32_t), ZERO(), LOAD(p), LOAD_PART(p, count), STORE(p, v), STORE_PART(p, v,
- * count), REGISTER (an asm constraint), MULTIPLY_ADD(x, w, sum), ADD(a, b), FINISH(args, v), what
- * becomes of a sum, and MASKS: whether LOAD_PART costs no more than LOAD; then all vectors are
- * loaded so, and the last one has no code of its own. Or, where sums are not stored, OUTPUT, what
- * they become; Y_STEP(args, own), so many of them from pixel to pixel; BEGIN(v), what sums begin
- * with; and FINISH_TILE(args, at, pixels, part, count, sums) in the place of STORE and FINISH.
- * Then it calls run_tiles(args, own). It may define MOST_PIXELS, of a tile, as 4: a tenth slower, a
- * third of the code.
+ * The file that includes it defines its vectors of LANES elements: VECTOR and ELEMENT (the type of
+ * a sum: float or int32_t), ZERO(), LOAD(p), LOAD_PART(p, count), STORE(p, v), STORE_PART(p, v,
+ * count), REGISTER (an asm constraint), MULTIPLY_ADD(x, w, sum), ADD(a, b), FINISH(args, v), which
+ * makes an output of a sum, and MASKS: whether LOAD_PART costs no more than LOAD; if so, it loads
+ * all vectors, and the last one has no code of its own. If sums are not stored, it defines instead
+ * of STORE and FINISH: OUTPUT, the type that sums become; Y_STEP(args, own), the number of outputs
+ * from pixel to pixel; BEGIN(v), which makes of v what sums begin with; and FINISH_TILE(args, at,
+ * pixels, part, count, sums). Then it calls run_tiles(args, own). It may define MOST_PIXELS, the
+ * most pixels of a tile, as 4: that is a tenth slower, with a third of the code.
  *
- * A tile is some neighbouring pixels times one vector of channels. Pixels go outside and channels
- * inside, so that what is read lies side by side. Where a window is 3 or 5 taps wide and its pixels
- * overlap, each column is loaded once and meets all the taps that see it. Taps are summed in the
+ * A tile is some neighbouring pixels times one vector of channels. The outer loop is over pixels,
+ * the inner one over channels, so that elements are read side by side. If windows are 3 or 5 taps
+ * wide and overlap, each column is loaded once for all the taps that see it. Taps are summed in the
  * same order in every tile. */
 #include "simd/simd.h"
 
@@ -23,14 +23,14 @@
 enum {
     PIXELS = MOST_PIXELS,
     MOST_TAPS = 5,
-    /* Channels that all rows of a call meet before the next, so that weights and the columns that
-     * rows have in common stay in the cache. */
+    /* Channels that are computed for all rows of a call before the next ones, so that weights and
+     * the columns that rows have in common stay in the cache. */
     BLOCK = 128
 };
 
 #define INLINE __attribute__((always_inline)) static inline
 
-/* Code for tiles of 5 to 8 pixels, where there are any. */
+/* Code for tiles of 5 to 8 pixels, if there are such tiles. */
 #if MOST_PIXELS == 4
 #define LARGE(...)
 #else
@@ -53,8 +53,8 @@ INLINE void add_taps(const ml_depthwise_args *p, const char *x, const char *w, i
     }
 }
 
-/* sums += a line of `width` taps, of pixels `stride` taps apart. The empty asm keeps a column from
- * being loaded once a tap, and its address from being one of many that find no room in
+/* sums += a line of `width` taps, for pixels that are `stride` taps apart. Without the empty asm,
+ * the compiler would load a column once per tap, and keep more addresses than there are
  * registers. */
 INLINE void add_columns(const ml_depthwise_args *p, const char *x, const char *w, const int width,
                         const int stride, const int pixels, const bool part, int count,
@@ -75,7 +75,7 @@ INLINE void add_columns(const ml_depthwise_args *p, const char *x, const char *w
     }
 }
 
-/* A window of any size: sums of ML_CHUNK_F32 taps are added up in turn. */
+/* sums += a window of any size: ML_CHUNK_F32 taps are summed at a time, and then those sums. */
 INLINE void add_any(const ml_depthwise_args *p, int64_t offset, const char *w, const int pixels,
                     const bool part, int count, VECTOR *sums) {
     VECTOR total[PIXELS];
@@ -112,11 +112,11 @@ INLINE void add_any(const ml_depthwise_args *p, int64_t offset, const char *w, c
 
 /* Where a tile begins. */
 typedef struct tile_place {
-    int64_t offset; /* bytes from the begin of a line */
+    int64_t offset; /* bytes from the start of a line */
     const char *w;
     int64_t channel;
     OUTPUT *y;
-    const void *own; /* what the caller of run_tiles knows */
+    const void *own; /* the argument of run_tiles */
 } tile_place;
 
 #ifdef FINISH
@@ -134,7 +134,7 @@ INLINE void store_tile(const ml_depthwise_args *p, const tile_place *at, const i
 }
 #endif
 
-/* `count` channels of `pixels` pixels; width 0 stands for windows of any size. */
+/* Computes `count` channels of `pixels` pixels. A width of 0 means windows of any size. */
 INLINE void tile(const ml_depthwise_args *p, const tile_place *at, const int width,
                  const int stride, const int pixels, const bool part, int count) {
     VECTOR sums[PIXELS], initial = ZERO();
@@ -151,8 +151,8 @@ INLINE void tile(const ml_depthwise_args *p, const tile_place *at, const int wid
     FINISH_TILE(p, at, pixels, part, count, sums);
 }
 
-/* Tiles of one row: pixels first to end - 1, a multiple of a tile's; channels from `channel` on,
- * the first of a panel. */
+/* The tiles of one row: pixels first .. end - 1, a multiple of a tile's pixels, and `channels`
+ * channels from `channel` on, which is the first of a panel. */
 typedef struct tile_row {
     const void *const *lines;
     OUTPUT *y;
@@ -164,7 +164,7 @@ typedef struct tile_row {
 } tile_row;
 
 #if !MASKS
-/* The last channels, which are no whole vector, in the same way for windows of all widths. */
+/* Computes the last channels, fewer than a vector, by the same code for windows of all widths. */
 INLINE void last_channels(const ml_depthwise_args *args, const tile_row *row, int64_t pixel,
                           const int pixels) {
     ml_depthwise_args p = *args; /* a copy, which stores do not change */
@@ -249,7 +249,7 @@ static tiles_fn *const apart[PIXELS + 1] = EACH(tiles_0_0);
 static tiles_fn *const side_by_side[PIXELS + 1] = EACH(tiles_1_1);
 static tiles_fn *const overlapping[2][2][PIXELS + 1] = {{EACH(tiles_3_1), EACH(tiles_3_2)},
                                                         {EACH(tiles_5_1), EACH(tiles_5_2)}};
-/* By taps, of one pixel. */
+/* For a single pixel, by the number of taps. */
 static tiles_fn *const alone[MOST_TAPS + 1][2] = {{NULL, tiles_0_0_1}, {NULL, tiles_1_1_1},
                                                   {NULL, tiles_2_1_1}, {NULL, tiles_3_1_1},
                                                   {NULL, tiles_4_1_1}, {NULL, tiles_5_1_1}};
@@ -263,8 +263,8 @@ static tiles_fn *const *choose(const ml_depthwise_args *p) {
     return overlapping[p->width == 5][twice];
 }
 
-/* The most pixels, a power of two, whose columns find room in the first-level cache: 12 lines of 64
- * bytes in each of 64 sets, of which columns that lie powers of two apart use few. */
+/* The most pixels, a power of two, whose columns fit in the first-level cache: 12 lines of 64 bytes
+ * in each of 64 sets. Columns that are a power of two apart use only a few of the sets. */
 static int64_t most_pixels(const ml_depthwise_args *p) {
     const int64_t step = 4 * p->tap_step, spread = step & -step;
     const int64_t lines = spread < 64 ? 12 * 64 : spread < 4096 ? 12 * (4096 / spread) : 12;
@@ -276,14 +276,15 @@ static int64_t most_pixels(const ml_depthwise_args *p) {
     return 1;
 }
 
-/* The tiles of a call's rows, all alike: `larger` of one pixel more than `few`, then others. */
+/* How every row of a call is divided into tiles: first `larger` tiles of few + 1 pixels, then tiles
+ * of `few` pixels. */
 typedef struct tiling {
     tiles_fn *const *by_pixels;
     int64_t few;
     int64_t larger;
 } tiling;
 
-/* Pixels are shared evenly among as few tiles as hold them. */
+/* Divides the pixels evenly among as few tiles as possible. */
 static tiling tiling_of(const ml_depthwise_args *p) {
     tiling t = {choose(p), p->pixels, 0};
     const int64_t most = p->pixels == 1 ? 1 : most_pixels(p);

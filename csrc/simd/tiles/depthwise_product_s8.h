@@ -1,10 +1,10 @@
-/* depthwise_product_s8.h -- depthwise_product_s8 by the level's depthwise_s8 and requantize, as
- * many sums at a time as stay in the cache. */
+/* depthwise_product_s8.h -- depthwise_product_s8 by the level's depthwise_s8 and requantize. As
+ * many sums are computed at a time as stay in the cache. */
 #include "simd/simd.h"
 
 enum { NEAR_CHANNELS = 128 /* whole panels */, NEAR_SUMS = 4096, TILE_PIXELS = 8 };
 
-/* Channels channel .. channel + n - 1 of a row. */
+/* Computes channels channel .. channel + n - 1 of a row. */
 static inline void multiply_row(const ml_simd *simd, const ml_depthwise_args *args,
                                 const ml_requantize_args *bytes, int64_t row, int64_t channel,
                                 int64_t n) {

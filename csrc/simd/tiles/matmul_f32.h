@@ -1,16 +1,17 @@
 /* matmul_f32.h -- matmul_f32 in register tiles, for vectors of any width.
  *
- * The file that includes it says what its vectors are: VECTOR and LANES, the level's ROWS and
- * PANEL, ZERO(), BROADCAST(x), LOAD(p), LOAD_PART(p, count), STORE(p, v), STORE_PART(p, v, count),
+ * The file that includes it defines its vectors: VECTOR and LANES, the level's ROWS and PANEL,
+ * ZERO(), BROADCAST(x), LOAD(p), LOAD_PART(p, count), STORE(p, v), STORE_PART(p, v, count),
  * MULTIPLY_ADD(a, b, sum), ADD(a, b), MAX(limit, v) and MIN(limit, v), which give v when it is NaN;
- * which TILES there are; where outputs that are few in all have tiles of their own, FEW(p); MASKS,
- * if LOAD_PART and STORE_PART of whole vectors cost no more than LOAD and STORE; and, where the
- * product of half a vector, MULTIPLY_ADD_HALF(a, b, sum), may take half as long as that of a whole
- * one, for which rows there are NARROWS, tiles of a panel and a half.
+ * and TILES, the list of tiles. It may define FEW(p), which computes all outputs if half a panel
+ * holds them; MASKS, true if LOAD_PART and STORE_PART of whole vectors cost no more than LOAD and
+ * STORE; and, if MULTIPLY_ADD_HALF(a, b, sum), the product of half a vector, may take half as long
+ * as that of a whole one, NARROWS, the numbers of rows for which there are tiles of a panel and a
+ * half.
  *
  * A tile is some rows times some panels, both constants where it is inlined, so that its sums stay
- * in registers: in each step of k the weights of the panels are loaded once and meet one value of
- * each row. Few rows take more panels, which keeps more sums in flight. */
+ * in registers. In each step of k the weights of the panels are loaded once, and multiplied by one
+ * value of each row. Tiles of few rows have more panels, so that more sums are computed at once. */
 #include "simd/simd.h"
 
 enum {
@@ -18,8 +19,8 @@ enum {
     MOST_ROWS = 2 * ROWS,
     MOST_PANELS = 8,
     MOST_SUMS = 32,
-    /* Of weights that all rows meet before the next ones are read, so that they stay in the
-     * cache. */
+    /* Floats of weights by which all rows are multiplied before the next ones are read, so that
+     * they stay in the cache. */
     NEAR_FLOATS = 64 * 1024
 };
 
@@ -38,8 +39,8 @@ typedef struct tile_place {
 #endif
 #define INLINE __attribute__((always_inline)) static inline
 
-/* sums += `count` steps of k. Rows go in groups of four, so that few registers hold their
- * addresses: the empty asm hides that one group's address follows from another's. */
+/* sums += `count` steps of k. Rows are addressed in groups of four, so that few registers hold
+ * addresses. The empty asm hides that one group's address follows from another's. */
 INLINE void add_products(const float *a, int64_t a_stride, const float *w, int64_t panel_floats,
                          int64_t count, const int rows, const int vectors, const bool narrow,
                          VECTOR *sums) {
@@ -74,7 +75,7 @@ INLINE void store_tile(const ml_matmul_f32_args *p, const tile_place *at, const 
                        const int rows, const int vectors, const bool narrow) {
     VECTOR low = BROADCAST(p->low), high = BROADCAST(p->high);
     const int64_t begin = at->panel * PANEL;
-    if (narrow) { /* rows from front to back, as the memory lies; and so below */
+    if (narrow) { /* row by row, in the order of memory; the same below */
         float *y = p->y + at->row * p->y_stride + begin;
         const int part = (int)(p->n - begin) - LANES;
         const VECTOR whole = p->bias ? LOAD(p->bias + begin) : ZERO(),
@@ -116,8 +117,8 @@ INLINE void store_tile(const ml_matmul_f32_args *p, const tile_place *at, const 
     }
 }
 
-/* What a tile writes comes from memory while it is summed, for stores of so many lines at once
- * would wait for it. */
+/* Prefetches what a tile writes while it is summed: stores of so many lines at once would wait for
+ * memory. */
 INLINE void fetch_outputs(const ml_matmul_f32_args *p, const tile_place *at, const int rows,
                           const int vectors) {
     const float *y = p->y + at->row * p->y_stride + at->panel * PANEL;
@@ -126,8 +127,9 @@ INLINE void fetch_outputs(const ml_matmul_f32_args *p, const tile_place *at, con
     for (int v = 0; v < vectors; v++) __builtin_prefetch(y + v * LANES, 1, 3);
 }
 
-/* Sums of ML_CHUNK_F32 products are added up in turn: totals lie in memory, so that registers are
- * left for the sums, and most tiles have too few products to need any. */
+/* Computes a tile: ML_CHUNK_F32 products are summed at a time, and then those sums. Their totals
+ * lie in memory, to leave the registers to the sums; most tiles have too few products to need
+ * totals. */
 INLINE void tile(const ml_matmul_f32_args *p, const tile_place *at, const int rows,
                  const int vectors, const bool narrow) {
     const int count = rows * vectors;
@@ -182,7 +184,8 @@ static tile_fn *const tiles[ROWS + 1][MOST_PANELS + 1] = {TILES(ENTRY)};
 NARROWS(DEFINE_NARROW)
 static tile_fn *const narrow_tiles[ROWS + 1] = {NARROWS(NARROW_ENTRY)};
 
-/* Whether panels first to end - 1 are the last, one or two and half of another. */
+/* Whether panels first .. end - 1 are the last ones: one or two whole ones, and at most half of
+ * another. */
 static inline bool ends_narrow(const ml_matmul_f32_args *p, int64_t first, int64_t end) {
     const int64_t left = p->n - first * PANEL;
     return end * PANEL >= p->n && left > PANEL && left <= 2 * PANEL + PANEL / 2 &&
@@ -190,7 +193,8 @@ static inline bool ends_narrow(const ml_matmul_f32_args *p, int64_t first, int64
 }
 #endif
 
-/* The tile that meets panels from `first` on, and how many: at most `width`. */
+/* The tile for panels from `first` on. *width is the most panels it may have; it is set to how many
+ * it has. */
 static inline tile_fn *next_tile(const ml_matmul_f32_args *p, int rows, int64_t first, int64_t end,
                                  int *width) {
     while (*width > end - first || !tiles[rows][*width]) *width /= 2;
@@ -203,8 +207,8 @@ static inline tile_fn *next_tile(const ml_matmul_f32_args *p, int rows, int64_t 
     return tiles[rows][*width];
 }
 
-/* All rows meet panels first to end - 1; the rows are shared evenly among as few tiles as hold
- * them. */
+/* Multiplies all rows by panels first .. end - 1. The rows are divided evenly among as few tiles as
+ * possible. */
 static void meet(const ml_matmul_f32_args *p, int64_t first, int64_t end, int64_t panel_floats) {
     int64_t parts = (p->rows + ROWS - 1) / ROWS, next = 0;
     for (int64_t part = 0; part < parts; part++) {
@@ -221,7 +225,7 @@ static void meet(const ml_matmul_f32_args *p, int64_t first, int64_t end, int64_
 #ifdef FEW
 static void last_half(const ml_matmul_f32_args *p) { FEW(p); }
 #else
-/* Outputs that the first half of a panel holds: tiles are half as wide, and up to twice as high. */
+/* Tiles for outputs that the first half of a panel holds: half as wide, and up to twice as high. */
 #define HALVES(X) \
     X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12)
 #define DEFINE_HALF(rows) \
@@ -241,7 +245,7 @@ static void last_half(const ml_matmul_f32_args *p) {
 }
 #endif
 
-/* The outputs from a panel on, as operands of their own. */
+/* The arguments for the outputs from a panel on. */
 INLINE ml_matmul_f32_args from_panel(const ml_matmul_f32_args *p, int64_t panel,
                                      int64_t panel_floats) {
     ml_matmul_f32_args rest = *p;
@@ -252,8 +256,9 @@ INLINE ml_matmul_f32_args from_panel(const ml_matmul_f32_args *p, int64_t panel,
     return rest;
 }
 
-/* Where half a panel holds the last outputs, they take tiles of their own: whole ones would compute
- * as many again that nobody reads. Those of FEW sum in another order, so they serve alone. */
+/* If half a panel holds the last outputs, they have tiles of their own, because whole ones would
+ * compute as many outputs again that nobody reads. FEW sums in another order, so it is used only if
+ * it computes all outputs. */
 INLINE void multiply(const ml_matmul_f32_args *p) {
     const int64_t over = p->n % PANEL, panel_floats = p->pieces * p->k * PANEL;
 #ifdef FEW

@@ -1,8 +1,8 @@
 /* matmul_s8_dot.h -- matmul_s8 in tiles of matmul_s8_tile.h.
  *
- * Beside what that wants, the file that includes it says MULTIPLY(a, b); MASK, FIRST(count),
- * LOAD_PART(there, p), STORE(p, v), STORE_PART(p, there, v); MOST_SUMS of a tile, and which TILES
- * there are. */
+ * In addition to what that header needs, the file that includes this one defines MULTIPLY(a, b);
+ * MASK, FIRST(count), LOAD_PART(there, p), STORE(p, v), STORE_PART(p, there, v); MOST_SUMS, the
+ * most sums of a tile; and TILES, the list of tiles. */
 #include "simd/tiles/matmul_s8_tile.h"
 
 /* Adds what does not depend on products, and writes the outputs that exist. */

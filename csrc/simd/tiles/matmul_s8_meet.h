@@ -1,9 +1,9 @@
-/* matmul_s8_meet.h -- rows of matmul_s8 meet panels in tiles.
+/* matmul_s8_meet.h -- matmul_s8 tile by tile: multiplies rows by panels.
  *
- * The file that includes it has tile(p, at, rows, vectors), where a tile_place says where one
- * begins, LANES of a vector and GROUP; it says the MOST_ROWS and MOST_VECTORS of a tile, which
- * TILES there are (of every number of rows one that divides a panel's part), and what BEGIN_ROWS(p,
- * at, rows) does before rows meet the first panel. */
+ * The file that includes it defines tile(p, at, rows, vectors), which computes the tile at a
+ * tile_place; LANES of a vector and GROUP; MOST_ROWS and MOST_VECTORS of a tile; TILES, the list of
+ * tiles (for every number of rows, one whose outputs divide ML_PART_S8); and BEGIN_ROWS(p, at,
+ * rows), which runs before rows are multiplied by the first panel. */
 #include "simd/simd.h"
 
 #define DEFINE(rows, vectors)                                                                 \
@@ -17,7 +17,7 @@ typedef void tile_fn(const ml_matmul_s8_args *p, const tile_place *at);
 #define ENTRY(rows, vectors) [rows][vectors] = tile_##rows##x##vectors,
 static tile_fn *const tiles[MOST_ROWS + 1][MOST_VECTORS + 1] = {TILES(ENTRY)};
 
-/* `rows` rows from `row` on meet all panels, each in the widest tiles that it holds. */
+/* Multiplies `rows` rows from `row` on by all panels, each in the widest tiles that fit it. */
 static void meet(const ml_matmul_s8_args *p, int64_t row, int64_t rows, int64_t bytes) {
     tile_place at = {.row = row};
     BEGIN_ROWS(p, &at, rows)
@@ -36,7 +36,7 @@ static void meet(const ml_matmul_s8_args *p, int64_t row, int64_t rows, int64_t 
     }
 }
 
-/* The rows are shared evenly among as few tiles as hold them. */
+/* Divides the rows evenly among as few tiles as possible. */
 INLINE void multiply(const ml_matmul_s8_args *p) {
     const int64_t bytes = p->pieces * ((p->k + GROUP - 1) / GROUP * GROUP); /* of an output */
     for (int64_t row = 0, rows; row < p->rows; row += rows) {

@@ -1,6 +1,6 @@
-/* matmul_s8_place.h -- where a tile of matmul_s8 begins.
+/* matmul_s8_place.h -- tile_place: where a tile of matmul_s8 begins.
  *
- * The file that includes it may say MORE_OF_PLACE, members that it has beside. */
+ * The file that includes it may define MORE_OF_PLACE, further members of tile_place. */
 #include <string.h>
 
 #include "simd/simd.h"
@@ -9,7 +9,7 @@
 #define MORE_OF_PLACE
 #endif
 
-enum { GROUP = 4 /* bytes of a row that meet at a time */ };
+enum { GROUP = 4 /* bytes of a row that are multiplied at a time */ };
 
 #define INLINE __attribute__((always_inline)) static inline
 

@@ -1,7 +1,8 @@
 /* matmul_s8_sums.h -- matmul_s8 in tiles of matmul_s8_wide.h.
  *
- * Beside what that wants of vectors, the file that includes it says LOAD_SUMS(p), STORE_SUMS(p, v),
- * ADD(a, b), MULTIPLY(factor, b), and IN_TURN(v), joined sums in the order of outputs. */
+ * In addition to the vectors that that header needs, the file that includes this one defines
+ * LOAD_SUMS(p), STORE_SUMS(p, v), ADD(a, b), MULTIPLY(factor, b), and IN_TURN(v), which puts joined
+ * sums in the order of outputs. */
 #include <string.h>
 
 #include "simd/simd.h"
@@ -27,7 +28,7 @@ INLINE void store_sums(int32_t *p, VECTOR v, int64_t count) {
     memcpy(p, part, (size_t)count * sizeof *p);
 }
 
-/* What does not depend on products goes with the first stretch; the others add to what is there. */
+/* The first stretch of k adds the bias and the factors; the others add to the sums in y. */
 INLINE void store_tile(const ml_matmul_s8_args *p, bool begin, int64_t row, int64_t output,
                        const int rows, const int joined, const VECTOR *sums) {
     ML_UNROLL(4)

@@ -1,16 +1,16 @@
 /* matmul_s8_tile.h -- sums of a tile of matmul_s8 by vpdpbusd: four products per lane, of a vector
  * of weights with four bytes of a row.
  *
- * The file that includes it says what its vectors are: VECTOR and LANES; ZERO(), SET(x), LOAD(p);
- * DOT(sum, bytes, weights), ADD(a, b), XOR(a, b); MOST_ROWS and MOST_VECTORS of a tile. Where it
- * names ROW_AHEAD, a row that is alone fetches its weights that many bytes ahead.
+ * The file that includes it defines its vectors: VECTOR and LANES; ZERO(), SET(x), LOAD(p);
+ * DOT(sum, bytes, weights), ADD(a, b), XOR(a, b); MOST_ROWS and MOST_VECTORS of a tile. If it
+ * defines ROW_AHEAD, a tile of a single row prefetches its weights that many bytes ahead.
  *
  * A tile is some rows times some vectors of outputs of a panel, both constants where it is inlined,
- * so that its sums stay in registers. Rows go in groups of four, so that few registers hold their
- * addresses: the empty asm hides that one group's address follows from another's. */
+ * so that its sums stay in registers. Rows are addressed in groups of four, so that few registers
+ * hold addresses. The empty asm hides that one group's address follows from another's. */
 #include "simd/tiles/matmul_s8_place.h"
 
-enum { ALONE_SUMS = 8 /* of a row that is alone */ };
+enum { ALONE_SUMS = 8 /* vectors of sums of a single row */ };
 
 INLINE VECTOR four(const uint8_t *a) {
     int32_t bytes;
@@ -18,13 +18,12 @@ INLINE VECTOR four(const uint8_t *a) {
     return SET(bytes);
 }
 
-/* The bytes of a piece that has less than four. */
+/* The bytes of a piece that has fewer than four. */
 INLINE VECTOR fewer(const uint8_t *a, int64_t count) {
     return SET(a[0] | (count > 1 ? a[1] << 8 : 0) | (count > 2 ? a[2] << 16 : 0));
 }
 
-/* sums += `groups` groups, of `count` bytes each. Few sums are kept twice, so that they do not wait
- * for each other. */
+/* sums += `groups` groups, of `count` bytes each. */
 INLINE void add_groups(const uint8_t *a, int64_t a_stride, const tile_place *at, const int8_t *w,
                        const VECTOR flip, int64_t groups, int64_t count, const int rows,
                        const int vectors, VECTOR *sums) {
@@ -51,8 +50,9 @@ INLINE void add_groups(const uint8_t *a, int64_t a_stride, const tile_place *at,
     }
 }
 
-/* Groups of one row, whose sums would wait for each other: as many at a time as there are chains of
- * sums, in ALONE_SUMS vectors. Returns how many groups. */
+/* sums += groups of a single row. Its sums would wait for each other, so there are several chains
+ * of them in ALONE_SUMS vectors, to which groups are added in turn. Returns the number of groups
+ * added. */
 INLINE int64_t add_chains(const uint8_t *a, const tile_place *at, const int8_t *w,
                           const VECTOR flip, int64_t groups, const int vectors, VECTOR *sums) {
     const int chains = ALONE_SUMS / vectors;
@@ -71,8 +71,8 @@ INLINE int64_t add_chains(const uint8_t *a, const tile_place *at, const int8_t *
     return j;
 }
 
-/* Sums of products of a tile: rows times vectors of them, in an array of MOST_SUMS; they begin with
- * `start`, one for each of the vectors. */
+/* Computes the rows * vectors sums of a tile, in an array of MOST_SUMS. They begin with `start`,
+ * which has one for each of the vectors. */
 INLINE void sum_tile(const ml_matmul_s8_args *p, const tile_place *at, const int rows,
                      const int vectors, const VECTOR *start, VECTOR *sums) {
     const int64_t groups = p->k / GROUP, rest = p->k % GROUP;

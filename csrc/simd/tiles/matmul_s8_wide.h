@@ -1,18 +1,19 @@
-/* matmul_s8_wide.h -- tiles of rows of bytes times packed weights by products of 16-bit pairs, for
- * vectors of any width: for matmul_s8 and product_s8.
+/* matmul_s8_wide.h -- multiplies rows of bytes by packed weights in tiles, by products of 16-bit
+ * pairs, for vectors of any width; for matmul_s8 and product_s8.
  *
- * The file that includes it says what its vectors are: VECTOR; OUTPUTS, of which a vector has two
- * sums each; ROWS of a tile, ROW_COUNTS(X) from 1 to ROWS; ZERO(); WEIGHTS(p), OUTPUTS * 4 bytes
- * widened; FOUR(p), the four values at p for each output; WIDEN(from, flip, to), WIDEN_EIGHT and
- * WIDEN_FOUR, 16, 8 and 4 bytes, flipped, to int16; ADD_PAIRS(a, w, sum), and BEGIN_PAIRS(a, w,
- * start), the same of what a sum begins with; JOIN(a, b), the sums of two vectors, each pair added.
- * Also NEAR, the inputs that are widened at a time; and for an `own` of its own BEGIN(own, at, v),
- * what the sums of a tile's vector v begin with, and FINISH_TILE(own, at, rows, joined, sums), what
- * becomes of them: of each row `joined` vectors of JOIN. INLINE is defined.
+ * The file that includes it defines its vectors: VECTOR; OUTPUTS, the outputs of a vector, which
+ * has two sums of each; ROWS of a tile, and ROW_COUNTS(X) for 1 to ROWS; ZERO(); WEIGHTS(p),
+ * OUTPUTS * 4 bytes widened to int16; FOUR(p), the four values at p for each output; WIDEN(from,
+ * flip, to), WIDEN_EIGHT and WIDEN_FOUR, which flip 16, 8 and 4 bytes and widen them to int16;
+ * ADD_PAIRS(a, w, sum), and BEGIN_PAIRS(a, w, start), the same for a sum that begins with `start`;
+ * JOIN(a, b), the sums of two vectors, each pair added. It also defines INLINE; NEAR, the inputs
+ * that are widened at a time; and, with an argument `own` that multiply() passes on, BEGIN(own, at,
+ * v), what the sums of a tile's vector v begin with, and FINISH_TILE(own, at, rows, joined, sums),
+ * which gets `joined` vectors of JOIN for each row.
  *
- * The rows of a tile are widened first, a stretch of k at a time, which all outputs then meet: two
- * vectors of outputs at a time, or MOST_ALONE for a row that is alone, which is as fast as weights
- * are read. */
+ * The rows of a tile are widened first, a stretch of k at a time, and then multiplied for all
+ * outputs: two vectors of outputs at a time, or MOST_ALONE for a single row, which is as fast as
+ * weights are read. */
 #include <string.h>
 
 #include "simd/simd.h"
@@ -20,10 +21,10 @@
 enum {
     GROUP = 4,
     MOST_ALONE = 8, /* vectors of a tile of one row */
-    AHEAD = 4096 /* bytes by which weights are fetched ahead of it */
+    AHEAD = 4096 /* bytes by which its weights are prefetched */
 };
 
-/* The groups of some rows, from one group of a row on. */
+/* Widened groups of some rows, from group `first` of each row on. */
 typedef struct stretch {
     int16_t rows[ROWS][NEAR];
     int64_t first;
@@ -34,7 +35,7 @@ typedef struct stretch {
 /* Where a tile begins. */
 typedef struct tile_place {
     const stretch *s;
-    const int16_t *end; /* of the groups of the first row */
+    const int16_t *end; /* after the groups of the first row */
     const int8_t *w;
     int64_t step; /* bytes from group to group of a panel */
     int64_t row;
@@ -42,15 +43,15 @@ typedef struct tile_place {
     int64_t outputs; /* the panel ends before this one */
 } tile_place;
 
-/* Rows, which go on from line to line. */
+/* A position among the rows, which continue from line to line. */
 typedef struct row_cursor {
     const uint8_t *line;
     const uint8_t *row;
     int64_t of_line;
 } row_cursor;
 
-/* The last group of a piece of `count` bytes, where they are no multiple of GROUP: its last four
- * bytes, zeros in the weights standing for those that were met before. */
+/* Widens the last group of a piece of `count` bytes, if they are not a multiple of GROUP: its last
+ * four bytes. The weights of those that the group before has already are zeros. */
 INLINE int16_t *widen_rest(const uint8_t *from, int64_t count, int32_t flip, int16_t *to) {
     if (count >= GROUP) WIDEN_FOUR(from + count - GROUP, flip, to);
     else
@@ -58,8 +59,8 @@ INLINE int16_t *widen_rest(const uint8_t *from, int64_t count, int32_t flip, int
     return to + GROUP;
 }
 
-/* The groups of `count` bytes of a piece: of less than 8, less than 16, or more. What is left of
- * whole vectors is widened together with what is before it. */
+/* Widen the groups of `count` bytes of a piece: fewer than 8, fewer than 16, or more. Groups left
+ * over after whole vectors are widened together with those before them. */
 INLINE int16_t *widen_few(const uint8_t *from, int64_t count, int32_t flip, int16_t *to) {
     const int64_t whole = count & -GROUP;
     if (whole) WIDEN_FOUR(from, flip, to);
@@ -85,7 +86,7 @@ INLINE int16_t *widen_piece(const uint8_t *from, int64_t count, int32_t flip, in
                         : widen_few(from, count, flip, to);
 }
 
-/* The groups of a row that lie in the stretch, which has not all of them. */
+/* Widens the groups of a row that lie in the stretch, if it does not have all of them. */
 static void widen_part(const ml_matmul_s8_args *p, const uint8_t *a, const stretch *s,
                        int16_t *to) {
     const int64_t of_piece = (p->k + GROUP - 1) / GROUP;
@@ -105,7 +106,7 @@ static void widen_part(const ml_matmul_s8_args *p, const uint8_t *a, const stret
     }
 }
 
-/* Whole rows of a line, piece by piece; arguments are copies, which stores do not change. */
+/* Widens whole rows of a line, piece by piece. Arguments are copies, which stores do not change. */
 #define WIDEN_ROWS(kind)                                                                        \
     __attribute__((noinline)) static void kind##_rows(                                          \
         const ml_matmul_s8_args *p, const uint8_t *a, int64_t rows, int16_t *to) {              \
@@ -145,7 +146,7 @@ static void widen_rows(const ml_matmul_s8_args *p, row_cursor *at, int64_t line_
     *at = next;
 }
 
-/* sums = start and one group of each row; or, without a start, sums += it. */
+/* Adds the products of one group of each row to `start`; or, if that is NULL, to `sums`. */
 INLINE void add_group(const int16_t *x, const int8_t *w, const int rows, const int vectors,
                       const VECTOR *start, VECTOR *sums) {
     VECTOR weights[MOST_ALONE];
@@ -164,8 +165,9 @@ INLINE void add_group(const int16_t *x, const int8_t *w, const int rows, const i
     }
 }
 
-/* The first group, then the others in pairs. Of an even number the first pair lacks its first one:
- * the loop is entered in its middle, so that all sums stay in their registers. */
+/* Adds the first group, then the others in pairs. If the number of groups is even, the first pair
+ * has only its second one: the loop is entered in its middle, so that all sums stay in their
+ * registers. */
 INLINE void tile(const void *own, const tile_place *at, const int rows, const int vectors) {
     VECTOR sums[ROWS * 2 > MOST_ALONE ? ROWS * 2 : MOST_ALONE], joined[ROWS], start[MOST_ALONE];
     ML_UNROLL(8)
@@ -192,8 +194,8 @@ INLINE void tile(const void *own, const tile_place *at, const int rows, const in
     FINISH_TILE(own, at, rows, vectors / 2, joined);
 }
 
-/* All outputs of some rows. A panel's packed weights are a multiple of ML_PART_S8 outputs, and so
- * at least as many as a tile takes. */
+/* Computes all outputs of some rows. A panel's packed weights are those of a multiple of ML_PART_S8
+ * outputs, so a tile never reads beyond them. */
 INLINE void meet_panels(const void *own, const ml_matmul_s8_args *p, const stretch *s, int64_t row,
                         const int rows) {
     const int64_t n = p->n, first = s->first;
@@ -224,8 +226,8 @@ ROW_COUNTS(DEFINE)
 #define ENTRY(rows) meet_##rows,
 static meet_fn *const meet_rows[] = {NULL, ROW_COUNTS(ENTRY)};
 
-/* All outputs of the rows of some lines, which are shared evenly among as few tiles as hold
- * them. */
+/* Computes all outputs of the rows of some lines. The rows are divided evenly among as few tiles as
+ * possible. */
 INLINE void multiply_groups(const ml_matmul_s8_args *p, const void *own, int64_t lines,
                             int64_t line_stride, int64_t panel_bytes) {
     const int64_t groups = p->pieces * ((p->k + GROUP - 1) / GROUP), all = lines * p->rows;
@@ -247,7 +249,7 @@ INLINE void multiply_groups(const ml_matmul_s8_args *p, const void *own, int64_t
     }
 }
 
-/* Rows of nothing are a group of zeros, for a tile has at least one. */
+/* Rows without inputs get one group of zeros, because a tile has at least one group. */
 static void multiply(const ml_matmul_s8_args *p, const void *own, int64_t lines,
                      int64_t line_stride) {
     static const int8_t zeros[ML_PANEL_S8 * GROUP];

@@ -4,8 +4,9 @@
  * The file that includes it defines its vectors of LANES channels: CHANNELS, of ELEMENT, READ(p,
  * sign), READ_PART(p, count, sign), WRITE(p, v), WRITE_PART(p, v, count), INITIAL(sign),
  * MERGE(total, x, sign), and FINISH(k, v, sign), which finishes a total, with `constants` k made by
- * begin(args). `sign`, a constant: whether bytes are s8. Windows of 3 x 3 are merged column by
- * column where neighbours overlap, which share them, all others line by line. */
+ * begin(args). The constant `sign` says whether bytes are s8. If neighbouring windows of 3 x 3
+ * overlap, they are merged column by column, and share columns; all others are merged line by
+ * line. */
 #include "simd/simd.h"
 
 enum { MOST_VECTORS = 4 };
@@ -40,7 +41,7 @@ INLINE void tile(const ml_pool_args *p, const constants *k, const ELEMENT *x, EL
     }
 }
 
-/* A column of three, from top to bottom. */
+/* Merges a column of three elements, from top to bottom. */
 INLINE CHANNELS column(const ml_pool_args *p, const ELEMENT *x, const bool part, int count,
                        const bool sign) {
     CHANNELS total = INITIAL(sign);

@@ -1,6 +1,7 @@
-/* product_s8.h -- product_s8 by the level's matmul_s8 and requantize or requantize_f64, as many
- * sums at a time as stay in the cache: those of PRODUCT_ROWS rows of a panel, which the file that
- * includes it names where they are not two tiles; of few rows those of more panels. */
+/* product_s8.h -- product_s8 by the level's matmul_s8 and requantize or requantize_f64. As many
+ * sums are computed at a time as stay in the cache: those of PRODUCT_ROWS rows of one panel, or of
+ * fewer rows of more panels. The file that includes it may define PRODUCT_ROWS, by default the rows
+ * of two tiles. */
 #include "simd/simd.h"
 
 #ifndef PRODUCT_ROWS
@@ -28,7 +29,7 @@ static inline void scale_part(const ml_simd *simd, const ml_requantize_args *to,
     simd->requantize_f64(&reals);
 }
 
-/* Outputs column .. column + n - 1 of rows row .. row + rows - 1. */
+/* Computes outputs column .. column + n - 1 of rows row .. row + rows - 1. */
 static inline void multiply_part(const ml_simd *simd, const ml_matmul_s8_args *args,
                                  const ml_requantize_args *bytes, int64_t row, int64_t rows,
                                  int64_t column, int64_t n) {
@@ -49,7 +50,7 @@ static inline void multiply_part(const ml_simd *simd, const ml_matmul_s8_args *a
     scale_part(simd, &to, column);
 }
 
-/* Some panels' outputs of all lines: n from `column` on. */
+/* Computes the outputs of some panels, n from `column` on, in all lines. */
 static inline void multiply_panels(const ml_simd *simd, const ml_matmul_s8_args *args,
                                    const ml_requantize_args *bytes, int64_t lines,
                                    int64_t line_stride, int64_t column, int64_t n) {

@@ -1,6 +1,6 @@
-/* transpose.h -- transposes matrices in vectors of 16 bytes, which every machine has: small
- * ones in registers, larger ones tile by tile. TILE(name, element, SIDE, LOW, HIGH) defines a tile
- * of SIDE rows; transpose_by(args, bytes of an element, SIDE, name) is all of a matrix. */
+/* transpose.h -- transposes matrices in vectors of 16 bytes, which every machine has: small ones in
+ * registers, larger ones tile by tile. TILE(name, element, SIDE, LOW, HIGH) defines a tile of SIDE
+ * rows; transpose_by(args, bytes of an element, SIDE, name) transposes a whole matrix. */
 #include <stdbool.h>
 #include <string.h>
 
@@ -37,7 +37,7 @@
 typedef void tile_fn(uint8_t *to, int64_t to_step, const uint8_t *from, int64_t from_step,
                      int64_t rows, int64_t columns);
 
-/* Sixteen tiles by way of a buffer, whose lines are then written whole. */
+/* Transposes sixteen tiles into a buffer, whose lines are then written whole. */
 static inline void transpose_block(const ml_transpose_args *m, int64_t element, int64_t side,
                                    tile_fn *tile, int64_t row, int64_t column) {
     uint8_t lines[64 * 64];
@@ -50,9 +50,9 @@ static inline void transpose_block(const ml_transpose_args *m, int64_t element, 
     for (int64_t c = 0; c < 4 * side; c++) memcpy(to + c * m->y_step, lines + c * 64, 64);
 }
 
-/* The tiles of some rows, a multiple of `side`, and all columns from `column` on: down the rows
- * first, to fill lines of the cache on the way. The last column of tiles begins early enough to be
- * whole; what it repeats is the same. */
+/* Transposes some rows, a multiple of `side`, and all columns from `column` on. Tiles go down the
+ * rows first, so that lines of the cache are filled. The last column of tiles begins early enough
+ * to be whole, and writes some elements again. */
 static inline void transpose_rows(ml_transpose_args m, int64_t element, int64_t side, tile_fn *tile,
                                   int64_t row, int64_t rows, int64_t column) {
     m.y += row * element;
@@ -68,16 +68,16 @@ static inline void transpose_rows(ml_transpose_args m, int64_t element, int64_t 
              m.x_step, side, side);
 }
 
-/* Whether the lines that a block of tiles writes come to lie in too few sets of a first-level cache
- * (4096 bytes a way), so that they would push each other out between two tiles. */
+/* Whether the lines that a block of tiles writes fall into so few sets of a first-level cache (4096
+ * bytes per way) that they would evict each other between two tiles. */
 static inline bool crowded(const ml_transpose_args *m, int64_t side) {
     int64_t apart = m->y_step & -m->y_step, sets = apart >= 4096 ? 1 : 4096 / apart;
     return 4 * side > 6 * sets;
 }
 
-/* A side shorter than a tile. Moves of 16 bytes reach beyond it: reads into the next row, writes
- * into what is written next. What lies at the end, where too little follows, is copied one by one,
- * and so is all of it where rows leave gaps. */
+/* Transposes a matrix with a side shorter than a tile. Moves of 16 bytes reach beyond that side:
+ * reads into the next row, writes into elements that are written next. At the end, where too little
+ * follows, elements are copied one by one; so are all elements if there are gaps between rows. */
 static inline void transpose_narrow(const ml_transpose_args *m, int64_t element, int64_t side,
                                     tile_fn *tile) {
     int64_t narrow = m->rows < m->columns ? m->rows : m->columns;

@@ -1,7 +1,7 @@
-/* transpose_x4.h -- transpose_x4 in square tiles of vectors. The file that includes it has the
- * words of its level, and says FOURS(p, step), the four floats at p and at each `step` bytes
- * further, one after the other; UNPACK_LOW, UNPACK_HIGH and SHUFFLE, within fours;
- * LOOKUP_OR(other, mask, v, index), lanes of v where the mask is set; EQUAL_S32. */
+/* transpose_x4.h -- transpose_x4 in square tiles of vectors. The file that includes it includes the
+ * words of its level, and defines FOURS(p, step), a vector of the four floats at p, at p + step
+ * bytes, and so on; UNPACK_LOW, UNPACK_HIGH and SHUFFLE, which work within fours; LOOKUP_OR(other,
+ * mask, v, index), lanes of v by index where the mask is set, else `other`; and EQUAL_S32. */
 #include "simd/tiles/transpose.h"
 
 TILE(tile_32, uint32_t, 4, LIST(0, 4, 1, 5), LIST(2, 6, 3, 7))
@@ -11,9 +11,10 @@ TILE(tile_32, uint32_t, 4, LIST(0, 4, 1, 5), LIST(2, 6, 3, 7))
 enum {
     LINE = 16,
     FEW = 4
-}; /* elements of a line of the cache; columns, or rows, that are looked up */
+}; /* elements of a line of the cache; the most columns, or rows, that are looked up */
 
-/* LANES rows and columns: four columns at a time, of which a vector has every fourth row. */
+/* Transposes LANES rows and columns: four columns at a time, of which a vector has every fourth
+ * row. */
 INLINE void square(const ml_transpose_args *m, int64_t row, int64_t column) {
     const uint8_t *x = m->x + row * m->x_step + column * 4;
     uint8_t *y = m->y + column * m->y_step + row * 4;
@@ -31,8 +32,9 @@ INLINE void square(const ml_transpose_args *m, int64_t row, int64_t column) {
     }
 }
 
-/* A line's worth of rows at a time, so that lines of y are written whole, one after the other. The
- * last squares begin early enough to be whole; what they repeat is the same. */
+/* As many rows at a time as a line of the cache has elements, so that lines of y are written whole,
+ * one after the other. The last squares begin early enough to be whole, and write some elements
+ * again. */
 static void by_squares(const ml_transpose_args *m) {
     for (int64_t row = 0; row < m->rows; row += LINE) {
         const int64_t end = row + LINE < m->rows ? row + LINE : m->rows;
@@ -72,8 +74,8 @@ static places places_of(const int count, const bool columns) {
     return p;
 }
 
-/* `count` columns side by side become as many rows, or rows columns: elements that are looked up in
- * as many vectors. */
+/* Transposes `count` contiguous columns, or rows, whose elements are looked up in `count` vectors.
+ * Returns how many elements of each are done. */
 INLINE int64_t by_lookup(const ml_transpose_args *m, const int count, const bool columns) {
     const places p = places_of(count, columns);
     const int64_t length = columns ? m->rows : m->columns;

@@ -111,7 +111,7 @@ static inline __m512 ROOT_OF_2(__m512i i) {
     WIDEN_EACH(_mm_loadu_si128((const __m128i *)(const void *)(p)), is_signed)
 #define WIDEN_PART(p, count, is_signed) WIDEN_EACH(_mm_maskz_loadu_epi8(FIRST(count), p), is_signed)
 #define WIDEN_BYTE(p, is_signed) WIDEN_EACH(_mm_set1_epi8((char)*(p)), is_signed)
-/* A permutation looks at the last 4 bits of its lanes alone. */
+/* A permutation uses only the last 4 bits of each lane of indices. */
 static inline __m512 OF_LOW_HALF(__m512i v) {
     const __m512 numbers = _mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, -8, -7, -6, -5, -4, -3, -2, -1);
     return _mm512_permutexvar_ps(v, numbers);
