@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import struct
 from typing import TYPE_CHECKING, Any
 
 from minilite import errors
 from minilite._core import ffi, lib
+from minilite._native.status import fields_of
 from minilite.late import Later
 
 if TYPE_CHECKING:
@@ -23,12 +23,18 @@ _HAS_RANK: int = lib.ML_ROW_HAS_RANK
 _BLOCKWISE: int = lib.ML_ROW_BLOCKWISE
 VALUE_BYTES: int = ffi.sizeof("ml_slot_value")
 """Bytes of the value of a slot: 8 for a number or position, 8 for the count of elements."""
-# Whole rows are unpacked at once, because cffi is slow for single fields.
-_FILE = struct.Struct("@56x2q6i8x")
-_OPERATOR = struct.Struct("@4i16x")
-_SUBGRAPH = struct.Struct("@32x2q4i")
-_TENSOR = struct.Struct("@PqqqqPPPP4iq8i")
-_NODE = struct.Struct("@PPPPqq8i")
+_FILE = fields_of("ml_file", "description.at description.bytes n_operators n_subgraphs n_signatures n_metadata version")
+_OPERATOR = fields_of("ml_operator_row", "op version table custom")
+_SUBGRAPH = fields_of("ml_subgraph_row", "name.at name.bytes n_tensors n_nodes n_inputs n_outputs")
+_TENSOR = fields_of(
+    "ml_tensor_row",
+    "bytes data_at name.at name.bytes quantization.n_scales quantization.n_zero_points quantization.dimension "
+    "quantization.block_size sparsity_at type rank signature_rank scales_tensor zero_points_tensor flags",
+)
+_NODE = fields_of(
+    "ml_node_row",
+    "custom_options.at custom_options.bytes code op version n_inputs n_outputs n_intermediates n_options",
+)
 # Tuples, not classes, because one is made for every tensor and node that is looked at.
 TensorRow = tuple[str, int, Ints, "Ints | None", Any, int, int, "tuple[Any, ...] | None", bool, int, bool]
 """Name, type, shape, signature; data, the offset of the values in it, and their bytes; quantization; whether it is a
@@ -159,7 +165,7 @@ class File:
         self.n_signatures: int
         self.n_metadata: int
         self.version: int
-        self.n_operators, _, self.n_subgraphs, self.n_signatures, self.n_metadata, self.version = counts
+        self.n_operators, self.n_subgraphs, self.n_signatures, self.n_metadata, self.version = counts
 
     @property
     def store(self) -> Store:
@@ -257,8 +263,8 @@ class SubgraphRows:
         if self._tensors_view is None:
             self._tensors_view = ffi.buffer(self._tensors, self.n_tensors * _TENSOR.size)
         (
-            _, size, at, name_at, name_bytes, _, _, _, _, n_scales, n_zeros, dimension, block, sparsity_at, kind, rank,
-            signature_rank, scales_tensor, zeros_tensor, _, flags, _,
+            size, at, name_at, name_bytes, n_scales, n_zeros, dimension, block, sparsity_at, kind, rank, signature_rank,
+            scales_tensor, zeros_tensor, flags,
         ) = _TENSOR.unpack_from(self._tensors_view, number * _TENSOR.size)  # fmt: skip
         row, file = self._tensors[number], self._file
         data: Any = None
@@ -292,7 +298,7 @@ class SubgraphRows:
         """A node's row."""
         if self._nodes_view is None:
             self._nodes_view = ffi.buffer(self._nodes, self.n_nodes * _NODE.size)
-        _, _, _, _, at, size, code, op, version, n_inputs, n_outputs, n_intermediates, _, n_options = _NODE.unpack_from(
+        at, size, code, op, version, n_inputs, n_outputs, n_intermediates, n_options = _NODE.unpack_from(
             self._nodes_view, number * _NODE.size
         )
         row, file = self._nodes[number], self._file

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from minilite import errors
 from minilite._core import ffi, lib
 from minilite._native.hooks import HOOKS
-from minilite._native.status import BUSY, MAX_RANK, STORAGES, fresh_error, raise_error
+from minilite._native.status import BUSY, MAX_RANK, STORAGES, fields_of, fresh_error, raise_error
 from minilite.late import Later
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ else:
 
 Array = Any
 Shape = tuple[int, ...]
-_BINDING = struct.Struct("@Pqi4x")
+_BINDING = fields_of("ml_binding", "data bytes tensor")
 packed_dims = tuple(struct.Struct(f"@{rank}i").pack for rank in range(MAX_RANK + 1))
 """By rank: packs dimensions for C. Raises: struct.error for values outside int32."""
 _COUNTERS = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +43,24 @@ NODE_IN_PLACE: int = lib.ML_NODE_IN_PLACE
 STORAGES = ("none", "constant", "folded", "arena", "persistent", "bound", "slot", "heap")
 BUSY = "the interpreter is running in another call: one call at a time"
 NODE_STATUSES = ("waits", "runs", "folded", "view", "fused")
+
+
+_CODES = {"int32_t": "i", "int64_t": "q"}
+
+
+def fields_of(row: str, fields: str) -> struct.Struct:
+    """Unpacks these fields of a C struct, in C's order; `name.at` is a field of a struct within it. Whole rows are
+    unpacked at once, because cffi is slow for single fields; it says where they lie, which depends on the size of
+    pointers."""
+    form, end = "=", 0
+    for path in fields.split():
+        kind, at = ffi.typeof(row), 0
+        for name in path.split("."):
+            field = dict(kind.fields)[name]
+            kind, at = field.type, at + field.offset
+        form += f"{at - end}x{_CODES.get(kind.cname) or {4: 'I', 8: 'Q'}[ffi.sizeof(kind)]}"
+        end = at + ffi.sizeof(kind)
+    return struct.Struct(f"{form}{ffi.sizeof(row) - end}x")
 
 
 def raise_error(error: Any, names: Names | None) -> None:
