@@ -1,15 +1,16 @@
 # machine.sh -- sourced after lib.sh: an emulated Python of another kind of machine, in a folder that lasts, made from Debian's packages
 # and PyPI's wheels. Nothing of the system changes but what apt installs for a cross build: no binfmt_misc, no foreign architecture.
 
-# debian_root FOLDER ARCHITECTURE PACKAGE...: packages and what they depend on, unpacked in FOLDER/root, by an apt with a state of its own.
+# debian_root FOLDER ARCHITECTURE SUITE PACKAGE...: packages and what they depend on, unpacked in FOLDER/root, by an apt with a state of its
+# own. SUITE: trixie, say; empty for that of this machine.
 debian_root() {
-    local to=$1 architecture=$2 host suite
-    shift 2
+    local to=$1 architecture=$2 other=$3 host suite
+    shift 3
     mkdir -p "$to"/apt/{lists,cache/archives}/partial "$to/apt/parts" "$to/root"
     : >"$to/apt/status"
     # Where this Debian comes from.
     read -r host suite < <(apt-get indextargets --format '$(SITE) $(CODENAME)' 'Created-By: Packages' 'Origin: Debian' | awk '$2 !~ /-/' | head -1)
-    echo "deb $host $suite main" >"$to/apt/sources.list"
+    echo "deb $host ${other:-$suite} main" >"$to/apt/sources.list"
     cat >"$to/apt/apt.conf" <<CONF
 APT::Architecture "$architecture";
 APT::Architectures { "$architecture"; };
@@ -25,6 +26,12 @@ CONF
     APT_CONFIG=$to/apt/apt.conf apt-get -qq --yes --download-only install "$@"
     for deb in "$to"/apt/cache/archives/*.deb; do dpkg -x "$deb" "$to/root"; done
     rm -rf "$to/apt"
+    # What scripts of the packages would have linked: /lib since Debian 13, and the libraries that numpy is linked with.
+    local name
+    for name in bin lib lib64; do [[ -e $to/root/$name || ! -e $to/root/usr/$name ]] || ln -s "usr/$name" "$to/root/$name"; done
+    for name in "$to"/root/usr/lib/*/{blas/libblas,lapack/liblapack}.so.3; do
+        [[ ! -e $name ]] || ln -sf "$(basename "$(dirname "$name")")/$(basename "$name")" "$(dirname "$name")/../"
+    done
 }
 
 # emulated_python FOLDER QEMU CPU: FOLDER/python, a virtual environment over FOLDER/root made by hand, whose python is a script. qemu's -0

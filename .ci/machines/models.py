@@ -1,14 +1,13 @@
 """Real models on another kind of machine, judged by what they gave on this one.
 
     models.py record --shared ../shared FOLDER                       here: FOLDER/<model>.pickle
-    models.py judge --shared ../shared FOLDER [--levels scalar,neon] [--seconds 3000] [--only scalar:A.tflite,...]
+    models.py judge --shared ../shared FOLDER --passed FILE [--levels scalar,neon] [--seconds 3000] [--only scalar:A.tflite,...]
 
 Recorded are three runs of each model with other inputs each, at its stored size, at up to two others, and at the stored
 size again, at level scalar and at the best of this machine. The judge runs the same there, at each of its levels:
 scalar is judged by scalar, others by the best. Integers, booleans, strings and shapes have to be equal, and so has a
 refusal. Floats may be off as far as real models may from LiteRT: 2e-5 of the value, and 2e-6 of the largest of its
-tensor, and 1e-7. The quickest models come first. A model and level that passed are noted in FOLDER/passed, and not run
-again.
+tensor, and 1e-7. The quickest models come first. A model and level that passed are noted in FILE, and not run again.
 """
 
 from __future__ import annotations
@@ -157,10 +156,11 @@ def in_child(path: pathlib.Path, recorded: pathlib.Path, level: str) -> str:
     return outcome or f"the process ended with {status}"
 
 
-def judge(shared: pathlib.Path, folder: pathlib.Path, levels: list[str], seconds: float, only: set[str]) -> int:
+def judge(
+    shared: pathlib.Path, folder: pathlib.Path, notes: pathlib.Path, levels: list[str], seconds: float, only: set[str]
+) -> int:
     """Returns the exit status: 1 if a model differs, or nothing was judged."""
     until = time.monotonic() + seconds
-    notes = folder / "passed"
     passed = dict(line.split(" ") for line in notes.read_text().splitlines()) if notes.exists() else {}
     seconds_of = {path: pickle.loads(path.read_bytes())[0] for path in folder.glob("*.pickle")}
     recorded = sorted(seconds_of, key=seconds_of.__getitem__)
@@ -202,6 +202,7 @@ def main() -> int:
     parser.add_argument("what", choices=["record", "judge"])
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--shared", type=pathlib.Path, required=True)
+    parser.add_argument("--passed", type=pathlib.Path)
     parser.add_argument("--levels", default="scalar,neon,neon_dot")
     parser.add_argument("--seconds", type=float, default=3000)
     parser.add_argument("--only", default="")
@@ -210,9 +211,8 @@ def main() -> int:
     if given.what == "record":
         record(given.shared, given.folder)
         return 0
-    return judge(
-        given.shared, given.folder, given.levels.split(","), given.seconds, set(filter(None, given.only.split(",")))
-    )
+    only = set(filter(None, given.only.split(",")))
+    return judge(given.shared, given.folder, given.passed, given.levels.split(","), given.seconds, only)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,155 @@
+# emulated.sh -- sourced by .ci/arm, .ci/armv7 and .ci/riscv, which say in variables what machine it is: the wheel, built here and run in an
+# emulated Python. [--seconds N] [--seed TEXT] [step...]; the steps: machine, wheel, sdist, run, pages, models, unit, ops, counts; all of
+# `steps` without arguments. The emulated machine and what passed are kept in a temporary folder (ML_MACHINES names another); what takes
+# long goes on there at the next call. --seconds: what each of the three long steps may take (900). --seed: a sample of 40 seconds each, in
+# the order that it draws. Needs python3 with venv, and as root it installs a cross compiler and qemu.
+source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/machine.sh"
+seconds=900
+while [[ ${1:-} == --* ]]; do
+    case $1 in
+        --seconds) seconds=$2 ;;
+        --seed) export ML_SEED=$2 seconds=40 ;;
+        *) echo "unknown: $1" >&2; exit 2 ;;
+    esac
+    shift 2
+done
+steps_asked=" ${*:-$steps} "
+take_copy
+machines=${ML_MACHINES:-${TMPDIR:-/tmp}/minilite-machines}
+machine=$machines/$kind
+mkdir -p "$machine"
+notes=$(notes_of "$kind")
+status=0
+
+wanted() {
+    [[ $steps_asked == *" $1 "* ]] || return 1
+    step "$1"
+}
+
+# Pure Python, of versions that have wheels for every machine.
+pure=("pytest>=8" "hypothesis<6.140" "flatbuffers>=2.0" rich typing-extensions)
+if wanted machine && [[ ! -s $machine/made ]]; then
+    if [[ $(id -u) == 0 ]] && ! { command -v "$qemu" && command -v "$target-gcc"; } >/dev/null; then
+        apt-get install --yes --no-install-recommends "gcc-$target" "libc6-dev-$debian-cross" qemu-user >/dev/null
+    fi
+    packages=(python3 python3-venv libpython3-dev libstdc++6 libatomic1)
+    [[ -n $wheels ]] || packages+=(python3-numpy python3-cffi python3-pil)
+    [[ -d $machine/root/usr ]] || debian_root "$machine" "$debian" "$suite" "${packages[@]}"
+    emulated_python "$machine" "$qemu" "$processor"
+    # Debian's pyconfig.h includes one by architecture, which a copy spares the cross compiler from finding.
+    python=$(basename "$(dirname "$site")")
+    rm -rf "$machine/include"
+    cp -r "$machine/root/usr/include/$python" "$machine/include"
+    cp "$machine/root/usr/include/$target/$python/pyconfig.h" "$machine/include/pyconfig.h"
+    python3 -m venv "$machine/host"
+    "$machine/host/bin/pip" install "cmake>=3.26" ninja "cffi>=2.1" "scikit-build-core>=0.11" build numpy "flatbuffers>=2.0"
+    for_it=(--only-binary=:all: --python-version "${python#python}" --implementation cp --abi abi3 --abi none --abi "cp${python//[!0-9]/}")
+    for platform in 2014 _2_17 _2_27 _2_28 _2_31; do for_it+=(--platform "manylinux${platform}_$kind"); done
+    pip_there=("$machine/host/bin/pip" install --upgrade --target "$site" "${for_it[@]}")
+    if [[ -n $wheels ]]; then
+        reported_processor "$machine"
+        "${pip_there[@]}" "${pure[@]}" numpy "cffi>=2.1" pillow soxr tqdm backports.strenum protobuf
+        "${pip_there[@]}" --no-deps "ai-edge-litert>=2.1"
+    else # PyPI has neither numpy nor cffi for it
+        echo "$machine/root/usr/lib/python3/dist-packages" >"$site/debian.pth"
+        "${pip_there[@]}" "${pure[@]}" cmake ninja "scikit-build-core>=0.11" pip
+    fi
+    # What tests call cc is the cross compiler, for they load what they compile.
+    mkdir -p "$machine/tools" && ln -sf "$(command -v "$target-gcc")" "$machine/tools/cc"
+    echo "$site" >"$machine/made"
+fi
+[[ -s $machine/made ]] || { echo "there is no emulated machine; the step is called machine" >&2; exit 1; }
+site=$(<"$machine/made")
+
+# use_wheel FOLDER: what is run from here on.
+use_wheel() {
+    rm -rf "$site"/minilite "$site"/minilite_runtime-*.dist-info
+    python3 -m zipfile -e "$1"/minilite_runtime-*_"$kind".whl "$site"
+    wc -c "$1"/*.whl
+}
+
+if wanted wheel && [[ ! -s $notes/wheel ]]; then
+    rm -rf "$machine/dist"
+    ML_TARGET=$target CMAKE_TOOLCHAIN_FILE=$copy/.ci/machines/toolchain.cmake _PYTHON_HOST_PLATFORM=linux-$kind \
+        PATH=$machine/host/bin:$PATH "$machine/host/bin/pip" wheel --no-build-isolation --no-deps -w "$machine/dist" "$copy" \
+        -C "cmake.define.Python_INCLUDE_DIR=$machine/include"
+    rm -rf "$copy/build"
+    use_wheel "$machine/dist" | tee "$notes/wheel"
+fi
+
+export PYTHONSAFEPATH=1 PYTHONDONTWRITEBYTECODE=1
+# There pip, cmake and ninja are emulated; the compiler is the cross compiler, since an emulated one would take hours.
+if wanted sdist && [[ ! -s $notes/sdist ]]; then
+    rm -rf "$machine"/{sdist,built}
+    (cd "$copy" && PATH=$machine/host/bin:$PATH "$machine/host/bin/python" -m build --no-isolation --sdist --outdir "$machine/sdist" >/dev/null)
+    mkdir -p "$machine/empty"
+    PATH=$site/bin:$machine/tools:$PATH "$machine/python" -m pip wheel --no-build-isolation --no-deps -w "$machine/built" \
+        "$machine"/sdist/*.tar.gz -C "cmake.define.Python_INCLUDE_DIR=$machine/include"
+    use_wheel "$machine/built" | tee "$notes/sdist"
+fi
+
+# Tests are the copy's, the package is the wheel's; their paths stay the same from call to call.
+rm -rf "$machine/tree" && mkdir "$machine/tree"
+cp -r "$copy"/{tests,docs,csrc,schema,pyproject.toml,README.md} "$machine/tree"
+mkdir "$machine/tree/minilite" && cp -r "$copy/minilite/data" "$machine/tree/minilite"
+export ML_TEST_PATIENCE=${ML_TEST_PATIENCE:-40}
+
+# pytest_there NAME [arguments of pytest]
+pytest_there() {
+    local name=$1 ended=0
+    shift
+    (cd "$machine/tree" && ML_PASSED=$notes/$name ML_SECONDS=$seconds PYTHONPATH=$copy/.ci/machines:$machine/tree/tests \
+        PATH=$machine/tools:$PATH \
+        "$machine/python" -m pytest -q -p no:cacheprovider -p emulated_tests -o pythonpath=tests "$@") || ended=$?
+    # 5: none was left to run; 2: the time was over.
+    ((ended == 0 || ended == 5 || ended == 2)) || status=1
+    touch "$notes/$name"
+    echo "pass: $name: $(wc -l <"$notes/$name") tests so far$( ((ended == 2)) && echo ", not all")"
+}
+
+cd "$machine/tree"
+if wanted run; then
+    for level in $levels; do
+        MINILITE_ISA=$level "$machine/python" -m minilite run | tail -1
+    done
+    "$machine/python" -m minilite --version
+    for cpu in $other_processors; do CPU=$cpu "$machine/python" -m minilite --version; done
+fi
+
+if wanted pages; then
+    # qemu grants limits of the address space and does not apply them; what it keeps free (-R) it does.
+    pytest_there pages tests/unit/test_page_size.py -k "not without_a_reservation and not moving_memory"
+    QEMU_ARGUMENTS="-R 512G" "$machine/python" "$copy/.ci/machines/address_space.py" || status=1
+fi
+
+if wanted models; then
+    if [[ -d $work/shared/models ]]; then
+        here=$(notes_of answers) # what this machine gives
+        if [[ ! -s $here/recorded ]]; then
+            rm -rf "${here:?}"/*
+            python3 -m venv "$here/native"
+            "$here/native/bin/pip" install "$copy" && rm -rf "$copy/build"
+            PYTHONSAFEPATH=1 "$here/native/bin/python" "$copy/.ci/machines/models.py" record "$here/answers" --shared "$work/shared"
+            echo yes >"$here/recorded"
+        fi
+        "$machine/python" "$copy/.ci/machines/models.py" judge "$here/answers" --passed "$notes/models" --shared "$work/shared" \
+            --levels "${levels// /,}" --seconds "$seconds" || status=1
+    else
+        echo "skipped: there is no ../shared"
+    fi
+fi
+
+# Left out: what starts compilers or browsers, reads git, or measures the machine.
+left_out=(--ignore tests/unit/test_documents.py --ignore tests/unit/test_gallery.py --ignore tests/unit/test_packaging.py)
+! wanted unit || pytest_there unit tests/unit "${left_out[@]}"
+! wanted ops || pytest_there ops tests/ops
+
+if wanted counts; then
+    if [[ -d $work/shared/models ]]; then
+        "$machine/host/bin/python" "$copy/.ci/machines/counts.py" "$machine" --shared "$work/shared"
+    else
+        echo "skipped: there is no ../shared"
+    fi
+fi
+exit "$status"
