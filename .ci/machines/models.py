@@ -1,13 +1,14 @@
 """Real models on another kind of machine, judged by what they gave on this one.
 
     models.py record --shared ../shared FOLDER                       here: FOLDER/<model>.pickle
-    models.py judge --shared ../shared FOLDER --passed FILE [--levels scalar,neon] [--seconds 3000] [--only scalar:A.tflite,...]
+    models.py judge --shared ../shared FOLDER --passed FILE [--levels scalar,neon] [--seconds 3000]
 
 Recorded are three runs of each model with other inputs each, at its stored size, at up to two others, and at the stored
 size again, at level scalar and at the best of this machine. The judge runs the same there, at each of its levels:
-scalar is judged by scalar, others by the best. Integers, booleans, strings and shapes have to be equal, and so has a
-refusal. Floats may be off as far as real models may from LiteRT: 2e-5 of the value, and 2e-6 of the largest of its
-tensor, and 1e-7. The quickest models come first. A model and level that passed are noted in FILE, and not run again.
+scalar is judged by scalar, others by the best; --only scalar:A.tflite,... runs these alone. Integers, booleans, strings
+and shapes have to be equal, and so has a refusal. Floats may be off as far as real models may from LiteRT: 2e-5 of the
+value, and 2e-6 of the largest of its tensor, and 1e-7. The quickest models come first. A model and level that passed
+are noted in FILE, and not run again.
 """
 
 from __future__ import annotations
