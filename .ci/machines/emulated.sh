@@ -69,11 +69,15 @@ use_wheel() {
     wc -c "$1"/*.whl
 }
 
+# A Python of another version than that of this machine has other headers than CMake would take.
+options=(-C "cmake.define.Python_INCLUDE_DIR=$machine/include")
+[[ $site == */$(python3 -c 'import sys; print("python%d.%d" % sys.version_info[:2])')/* ]] ||
+    options+=(-C "cmake.define.CMAKE_MODULE_PATH=$copy/.ci/machines")
+
 if wanted wheel && [[ ! -s $notes/wheel ]]; then
     rm -rf "$machine/dist"
     ML_TARGET=$target CMAKE_TOOLCHAIN_FILE=$copy/.ci/machines/toolchain.cmake _PYTHON_HOST_PLATFORM=linux-$kind \
-        PATH=$machine/host/bin:$PATH "$machine/host/bin/pip" wheel --no-build-isolation --no-deps -w "$machine/dist" "$copy" \
-        -C "cmake.define.Python_INCLUDE_DIR=$machine/include"
+        PATH=$machine/host/bin:$PATH "$machine/host/bin/pip" wheel --no-build-isolation --no-deps -w "$machine/dist" "$copy" "${options[@]}"
     rm -rf "$copy/build"
     use_wheel "$machine/dist" | tee "$notes/wheel"
 fi
@@ -85,7 +89,7 @@ if wanted sdist && [[ ! -s $notes/sdist ]]; then
     (cd "$copy" && PATH=$machine/host/bin:$PATH "$machine/host/bin/python" -m build --no-isolation --sdist --outdir "$machine/sdist" >/dev/null)
     mkdir -p "$machine/empty"
     PATH=$site/bin:$machine/tools:$PATH "$machine/python" -m pip wheel --no-build-isolation --no-deps -w "$machine/built" \
-        "$machine"/sdist/*.tar.gz -C "cmake.define.Python_INCLUDE_DIR=$machine/include"
+        "$machine"/sdist/*.tar.gz "${options[@]}"
     use_wheel "$machine/built" | tee "$notes/sdist"
 fi
 

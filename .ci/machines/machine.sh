@@ -29,7 +29,7 @@ CONF
     # What scripts of the packages would have linked: /lib since Debian 13, and the libraries that numpy is linked with.
     local name
     for name in bin lib lib64; do [[ -e $to/root/$name || ! -e $to/root/usr/$name ]] || ln -s "usr/$name" "$to/root/$name"; done
-    for name in "$to"/root/usr/lib/*/{blas/libblas,lapack/liblapack}.so.3; do
+    for name in "$to/root/usr/lib"/*/{blas/libblas,lapack/liblapack}.so.3; do
         [[ ! -e $name ]] || ln -sf "$(basename "$(dirname "$name")")/$(basename "$name")" "$(dirname "$name")/../"
     done
 }

@@ -87,6 +87,24 @@ def entries(shared: pathlib.Path) -> list[dict[str, Any]]:
     return [entry for entry in found if entry["litert_2_3_0"]["runs_random"]]
 
 
+def packed(run: Any) -> Any:
+    """A run's outputs without numpy's own way to pickle arrays, which differs between its versions."""
+    if isinstance(run, str):
+        return run
+    return [(a.dtype.str, a.shape, a.tolist() if a.dtype == object else a.tobytes()) for a in run]
+
+
+def unpacked(run: Any) -> Any:
+    """The outputs of which `packed` made this."""
+    if isinstance(run, str):
+        return run
+    made: list[Any] = []
+    for dtype, shape, data in run:
+        flat = np.frombuffer(data, dtype) if isinstance(data, bytes) else np.array(data, object)
+        made.append(flat.reshape(shape))
+    return made
+
+
 def record(shared: pathlib.Path, folder: pathlib.Path) -> None:
     """Writes what each model gives here, and how long it took."""
     from minilite._native.kernels import level_names
@@ -101,7 +119,8 @@ def record(shared: pathlib.Path, folder: pathlib.Path) -> None:
         seconds = time.monotonic() - began
         answers["scalar"] = outputs(path, sizes, "scalar") if seconds < SCALAR_SECONDS else []
         mixed = "dynamic-range" in entry["quantization"] or "float32 parts" in entry["quantization"]
-        to.write_bytes(pickle.dumps((seconds, mixed, sizes, answers)))
+        packed_answers = {level: list(map(packed, runs)) for level, runs in answers.items()}
+        to.write_bytes(pickle.dumps((seconds, mixed, sizes, packed_answers)))
 
 
 def difference(a: Any, b: Any, mixed: bool, exact: bool = False) -> str | None:
@@ -127,7 +146,7 @@ def difference(a: Any, b: Any, mixed: bool, exact: bool = False) -> str | None:
 def judge_one(path: pathlib.Path, recorded: pathlib.Path, level: str) -> str:
     """Which of: equal to the bit, within the bound, or what differs."""
     _, mixed, sizes, answers = pickle.loads(recorded.read_bytes())
-    wanted = answers["scalar" if level == "scalar" else "best"]
+    wanted = list(map(unpacked, answers["scalar" if level == "scalar" else "best"]))
     found = outputs(path, sizes, level)
     if len(found) != len(wanted):
         return f"{len(found)} answers instead of {len(wanted)}"
