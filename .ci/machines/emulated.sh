@@ -1,8 +1,9 @@
 # emulated.sh -- sourced by .ci/arm, .ci/armv7 and .ci/riscv, which say in variables what machine it is: the wheel, built here and run in an
 # emulated Python. [--seconds N] [--seed TEXT] [step...]; the steps: machine, wheel, sdist, run, pages, models, unit, ops, counts; all of
 # `steps` without arguments. The emulated machine and what passed are kept in a temporary folder (ML_MACHINES names another); what takes
-# long goes on there at the next call. --seconds: what each of the three long steps may take (900). --seed: a sample of 40 seconds each, in
-# the order that it draws. Needs python3 with venv, and as root it installs a cross compiler and qemu.
+# long goes on there at the next call. --seconds: what each of the three long steps may take (900). --seed: a sample of 40 seconds each, which
+# it draws. ML_NATIVE: a Python that has this minilite, which spares building it. Needs python3 with venv, and as root it installs a cross
+# compiler and qemu.
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/machine.sh"
 seconds=900
@@ -66,6 +67,7 @@ site=$(<"$machine/made")
 use_wheel() {
     rm -rf "$site"/minilite "$site"/minilite_runtime-*.dist-info
     python3 -m zipfile -e "$1"/minilite_runtime-*_"$kind".whl "$site"
+    echo "$notes" >"$machine/holds"
     wc -c "$1"/*.whl
 }
 
@@ -74,7 +76,7 @@ options=(-C "cmake.define.Python_INCLUDE_DIR=$machine/include")
 [[ $site == */$(python3 -c 'import sys; print("python%d.%d" % sys.version_info[:2])')/* ]] ||
     options+=(-C "cmake.define.CMAKE_MODULE_PATH=$copy/.ci/machines")
 
-if wanted wheel && [[ ! -s $notes/wheel ]]; then
+if wanted wheel && ! { [[ -s $notes/wheel ]] && grep -qxF "$notes" "$machine/holds"; }; then
     rm -rf "$machine/dist"
     ML_TARGET=$target CMAKE_TOOLCHAIN_FILE=$copy/.ci/machines/toolchain.cmake _PYTHON_HOST_PLATFORM=linux-$kind \
         PATH=$machine/host/bin:$PATH "$machine/host/bin/pip" wheel --no-build-isolation --no-deps -w "$machine/dist" "$copy" "${options[@]}"
@@ -87,7 +89,6 @@ export PYTHONSAFEPATH=1 PYTHONDONTWRITEBYTECODE=1
 if wanted sdist && [[ ! -s $notes/sdist ]]; then
     rm -rf "$machine"/{sdist,built}
     (cd "$copy" && PATH=$machine/host/bin:$PATH "$machine/host/bin/python" -m build --no-isolation --sdist --outdir "$machine/sdist" >/dev/null)
-    mkdir -p "$machine/empty"
     PATH=$site/bin:$machine/tools:$PATH "$machine/python" -m pip wheel --no-build-isolation --no-deps -w "$machine/built" \
         "$machine"/sdist/*.tar.gz "${options[@]}"
     use_wheel "$machine/built" | tee "$notes/sdist"
@@ -95,7 +96,7 @@ fi
 
 # Tests are the copy's, the package is the wheel's; their paths stay the same from call to call.
 rm -rf "$machine/tree" && mkdir "$machine/tree"
-cp -r "$copy"/{tests,docs,csrc,schema,pyproject.toml,README.md} "$machine/tree"
+cp -r "$copy"/{tests,tools,docs,csrc,schema,pyproject.toml,README.md} "$machine/tree"
 mkdir "$machine/tree/minilite" && cp -r "$copy/minilite/data" "$machine/tree/minilite"
 export ML_TEST_PATIENCE=${ML_TEST_PATIENCE:-40}
 
@@ -103,7 +104,7 @@ export ML_TEST_PATIENCE=${ML_TEST_PATIENCE:-40}
 pytest_there() {
     local name=$1 ended=0
     shift
-    (cd "$machine/tree" && ML_PASSED=$notes/$name ML_SECONDS=$seconds PYTHONPATH=$copy/.ci/machines:$machine/tree/tests \
+    (cd "$machine/tree" && ML_PASSED=$notes/$name ML_SECONDS=$seconds PYTHONPATH=$copy/.ci/machines:$machine/tree/tests:$machine/tree \
         PATH=$machine/tools:$PATH \
         "$machine/python" -m pytest -q -p no:cacheprovider -p emulated_tests -o pythonpath=tests "$@") || ended=$?
     # 5: none was left to run; 2: the time was over.
@@ -129,12 +130,12 @@ fi
 
 if wanted models; then
     if [[ -d $work/shared/models ]]; then
-        here=$(notes_of answers) # what this machine gives
+        here=$(notes_of "answers${ML_SEED:-}") # what this machine gives
         if [[ ! -s $here/recorded ]]; then
             rm -rf "${here:?}"/*
-            python3 -m venv "$here/native"
-            "$here/native/bin/pip" install "$copy" && rm -rf "$copy/build"
-            PYTHONSAFEPATH=1 "$here/native/bin/python" "$copy/.ci/machines/models.py" record "$here/answers" --shared "$work/shared"
+            native=${ML_NATIVE:-$here/native/bin/python}
+            [[ -n ${ML_NATIVE:-} ]] || { python3 -m venv "$here/native" && "$here/native/bin/pip" install "$copy" && rm -rf "$copy/build"; }
+            PYTHONSAFEPATH=1 "$native" "$copy/.ci/machines/models.py" record "$here/answers" --shared "$work/shared"
             echo yes >"$here/recorded"
         fi
         "$machine/python" "$copy/.ci/machines/models.py" judge "$here/answers" --passed "$notes/models" --shared "$work/shared" \

@@ -60,3 +60,17 @@ reported_processor() {
         printf 'CPU implementer\t: 0x41\nCPU architecture: 8\nCPU variant\t: 0x4\nCPU part\t: 0xd0b\nCPU revision\t: 1\n\n'
     done >"$1/root/proc/cpuinfo"
 }
+
+# cpython_of_debian FOLDER [arguments of configure]: builds CPython 3.13 from the source package of Debian 13, and installs it there.
+cpython_of_debian() {
+    local to=$1 apt=$work/apt
+    shift
+    mkdir -p "$apt"/{lists/partial,archives/partial,source,build}
+    echo "deb-src http://deb.debian.org/debian trixie main" >"$apt/sources.list"
+    local options=(-o "Dir::Etc::sourcelist=$apt/sources.list" -o Dir::Etc::sourceparts=/dev/null -o "Dir::State::lists=$apt/lists"
+        -o "Dir::Cache=$apt")
+    (cd "$apt" && apt-get "${options[@]}" update && apt-get "${options[@]}" source --download-only --tar-only python3.13) >/dev/null
+    tar xf "$apt"/python3.13_*.orig.tar.* -C "$apt/source" --strip-components=1
+    (cd "$apt/build" && "$apt/source/configure" -q --prefix="$to" "$@" && make -s -j "$jobs" && make -s install) >/dev/null 2>&1
+    rm -rf "$apt"
+}

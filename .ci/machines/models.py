@@ -33,9 +33,11 @@ ROUNDS, SIZES, MOST_ELEMENTS = 3, 2, 400_000
 MIXED = 0.05
 """Of the largest value: how far those of models that quantize their floats as they run may be off, where a last bit may
 move a value by a step."""
-SCALAR_SECONDS, SAMPLE_SECONDS, LIMIT = 1.0, 0.1, 900
-"""What a model's runs may take where they are recorded, to run at scalar too, or in a sample; the most that they may
-take where they are judged."""
+SCALAR_SECONDS, LIMIT = 1.0, 900
+"""What a model's runs may take where they are recorded, to run at scalar too; the most that they may take where they
+are judged."""
+SAMPLE, SAMPLE_BYTES = 16, 300_000
+"""How many models a sample has, of at most how many bytes each."""
 
 
 def drawn(detail: dict[str, Any], dice: np.random.Generator) -> np.ndarray[Any, Any]:
@@ -106,10 +108,14 @@ def unpacked(run: Any) -> Any:
 
 
 def record(shared: pathlib.Path, folder: pathlib.Path) -> None:
-    """Writes what each model gives here, and how long it took."""
+    """Writes what each model gives here, and how long it took; with ML_SEED, of a sample of small ones."""
     from minilite._native.kernels import level_names
 
-    for entry in entries(shared):
+    waiting = entries(shared)
+    if seed := os.environ.get("ML_SEED"):
+        small = [e for e in waiting if (shared / "models" / e["file"]).stat().st_size < SAMPLE_BYTES]
+        waiting = random.Random(seed).sample(small, SAMPLE)
+    for entry in waiting:
         to = folder / f"{entry['file']}.pickle"
         if to.exists():
             continue
@@ -184,9 +190,6 @@ def judge(
     passed = dict(line.split(" ") for line in notes.read_text().splitlines()) if notes.exists() else {}
     seconds_of = {path: pickle.loads(path.read_bytes())[0] for path in folder.glob("*.pickle")}
     recorded = sorted(seconds_of, key=seconds_of.__getitem__)
-    if seed := os.environ.get("ML_SEED"):  # a sample: any that do not take long
-        recorded = [path for path in recorded if seconds_of[path] < SAMPLE_SECONDS]
-        random.Random(seed).shuffle(recorded)
     wrong: dict[str, str] = {}
     waiting = []
     for path in recorded:

@@ -1,7 +1,6 @@
 /* linux.c -- functions of os.h for which Linux has better calls than POSIX, and its features of the
  * processor. */
 #define _GNU_SOURCE /* mremap, mincore, RUSAGE_THREAD, syscall */
-#include <linux/futex.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -10,6 +9,9 @@
 #include <unistd.h>
 
 #include "os/os.h"
+
+/* From linux/futex.h, a header of the kernel, which musl's compiler does not find. */
+enum { FUTEX_WAIT_PRIVATE = 128, FUTEX_WAKE_PRIVATE = 129 };
 
 /* Memory ------------------------------------------------------------------------------------- */
 
