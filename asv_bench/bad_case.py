@@ -136,7 +136,8 @@ def planning(profile: Profile) -> float:
 
 
 def table(profiles: Profiles) -> str:
-    """A row a version and graph: instructions a run, the share of each folder; then the functions that take most."""
+    """A row per version and graph: instructions per run, the share of each folder; then the functions that take
+    most."""
     lines = [
         "| version | instructions a run | planning and preparing | "
         + " | ".join(f"{room.strip('/')}" for room in ROOMS)
@@ -169,7 +170,7 @@ def pictures(profiles: Profiles, folder: Path) -> list[str]:
 
 
 def changes(before: Profile, after: Profile, most: int = 10) -> str:
-    """Functions whose own instructions changed most, in a run; those that are new or gone included."""
+    """The functions whose own instructions per run changed most, including those that are new or gone."""
     costs: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     for column, profile in enumerate((before, after)):
         for (_, name), cost in profile.own.items():

@@ -146,7 +146,7 @@ def _drawn(
     label: Callable[[_Box], str],
     legend: dict[str, str],
 ) -> str:
-    """The boxes as SVG: a colour each, and what is read when the pointer is on one."""
+    """The boxes as SVG: each has its colour, and a text that appears when the pointer is on it."""
     rows = max((box.depth for box in boxes), default=0) + 1
     height = 40 + rows * ROW + 30
     parts = [

@@ -36,7 +36,7 @@ RUN = 3 / 0.16
 
 
 def nanoseconds(call: Callable[[], Any], times: int = 2000, rounds: int = 40) -> float:
-    """The least that a call took, a mean over `times`."""
+    """The least time of a call, each a mean over `times` calls."""
     found = []
     for _ in range(rounds):
         start = time.thread_time_ns()

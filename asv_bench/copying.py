@@ -20,7 +20,7 @@ HEAD = """\
 
 
 def row(name: str, level: str, ways: binding.Ways) -> str:
-    """A line in Markdown."""
+    """A line of the table, in Markdown."""
     cells = [name, level, str(ways.nbytes), f"{ways.run / 1e3:.1f}", f"{ways.copies / 1e3:.2f}"]
     cells += [f"{100 * ways.share:.2f} %", f"{ways.bound_run / 1e3:.1f}"]
     return f"| {' | '.join(cells)} |"

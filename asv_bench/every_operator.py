@@ -26,7 +26,7 @@ from asv_bench.benchmarks.operators import ready
 
 TESTS = Path(__file__).resolve().parents[1] / "tests"
 UNSAFE = {("SVDF", "s8 s8 s8 s32 s8 -> s8")}
-"""What LiteRT takes for something else, and writes beyond its tensors."""
+"""Nodes that LiteRT misreads, so that it writes beyond its tensors."""
 TURNS, PATIENCE = 7, 400_000_000
 """Turns of each, and the nanoseconds after which no more are taken."""
 
@@ -60,7 +60,7 @@ def fastest(calls: list[Callable[[], Any]]) -> list[float]:
 
 
 def rows(ops: list[str]) -> tuple[list[Row], list[str]]:
-    """What was compared, and what was not, with the reason."""
+    """The operators that were compared, and those that were not, with the reason."""
     from ai_edge_litert.interpreter import Interpreter
     from support.large import LARGE, MODELS, large_node
     from support.polls import combinations
@@ -86,7 +86,7 @@ def rows(ops: list[str]) -> tuple[list[Row], list[str]]:
 
 @contextlib.contextmanager
 def quiet() -> Any:
-    """LiteRT writes to the file, not to Python's."""
+    """Silences standard error, including what LiteRT writes to the file descriptor itself."""
     kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 2)
     try:

@@ -33,7 +33,7 @@ VERDICTS = ("WORSE", "accepted", "better")
 
 
 class Change(NamedTuple):
-    """A figure that is not what it was."""
+    """A figure that changed."""
 
     figure: str
     before: float
@@ -80,7 +80,7 @@ def compare(before: Figures, after: Figures) -> list[Change]:
 
 
 def skipped(figures: Figures) -> list[str]:
-    """Reasons for which figures do not apply, each with their number."""
+    """The reasons why figures do not apply, each with the number of figures."""
     reasons = [row["reason"] for row in figures.values() if "reason" in row]
     return [f"{reasons.count(reason)} figures: {reason}" for reason in sorted(set(reasons))]
 
@@ -99,7 +99,7 @@ def verdict(change: Change, accepted: Sequence[str]) -> str:
 
 
 def as_text(changes: Sequence[Change], accepted: Sequence[str], reasons: Sequence[str], summary: str) -> str:
-    """A line a change, in the order of the benchmarks."""
+    """A line per change, in the order of the benchmarks."""
     lines = [f"{verdict(change, accepted):<10}{change}" for change in changes]
     return "\n".join([*lines, *(f"skipped   {reason}" for reason in reasons), summary])
 

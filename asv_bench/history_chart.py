@@ -143,8 +143,8 @@ def _marks(commits: Sequence[str], left: float, height: float) -> list[str]:
 
 
 def draw(rows: Sequence[tuple[str, Values]]) -> str:
-    """The picture: a row a figure, its cost and what was counted; commits from left to right, gaps where one cannot do
-    it yet."""
+    """The picture: a row per figure, with its cost and its counts; commits from left to right, with gaps where a commit
+    cannot do it yet."""
     shown = [line for line in LINES if any((kind, line) in values for _, values in rows for kind in KINDS)]
     height = TOP + PANEL * len(shown) + 24
     opening = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}"'

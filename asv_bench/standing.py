@@ -145,14 +145,14 @@ def write(columns: Mapping[str, Mapping[str, str]], stamps: Mapping[str, str]) -
 
 
 def times(models: Iterable[str], seconds: float) -> Iterator[Ratio]:
-    """Of each model."""
+    """The ratios of times, model by model."""
     for path in models:
         kind, ratio, _ = timed(path, seconds)
         yield Ratio(path, kind, ratio)
 
 
 def counts(models: Iterable[str]) -> Iterator[Ratio]:
-    """Of each model whose runs are not too long."""
+    """The ratios of counts, for each model whose runs are not too long."""
     for path in models:
         kind, _, took = timed(path, 0)
         if took <= LONGEST:

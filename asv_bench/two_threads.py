@@ -38,7 +38,7 @@ LEAST_ROUNDS, SHORT_SLICE, PAUSE = 5, 2_000_000, 0.002
 """Of models: turns at least, the nanoseconds of a turn, and the seconds that a companion sleeps before it looks
 again."""
 REST, WORK, END = range(3)
-"""What a companion is told."""
+"""What a companion is told to do."""
 
 
 def convolution(side: int, inputs: int, outputs: int) -> bytes:
@@ -111,7 +111,7 @@ class Companion:
         self._await_rest()
 
     def beside(self, call: Callable[[], float]) -> tuple[float, float]:
-        """What `call` gives while the companion works, and the nanoseconds of a run of the companion's meanwhile."""
+        """The result of `call` while the companion works, and the nanoseconds per run of the companion meanwhile."""
         before = self.told[2]
         self.told[0] = WORK
         while self.told[2] == before:
@@ -135,7 +135,7 @@ class Companion:
 
 
 def accompany(path: str, core: int, told: SynchronizedArray[float]) -> None:
-    """The companion's own part."""
+    """What the companion's process does."""
     os.sched_setaffinity(0, {core})
     invoke = loaded(path, 1).invoke
     while told[0] != END:

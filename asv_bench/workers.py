@@ -36,9 +36,9 @@ from minilite.inputs.random_values import random_values
 NETWORKS = ("layers int8", "layers float32", "large layers int8", "large layers float32")
 BATCHES = (1, 4, 16, 64)
 ROWS = 64
-"""Of a call."""
+"""Rows per call."""
 SECONDS = 0.12
-"""What a setting's turn takes at least."""
+"""The least time of a setting's turn."""
 FURTHER = 4
 """Workers after the first one whose memory is measured."""
 WIDE, DEEP = 1024, 8
@@ -76,7 +76,7 @@ def rows_of(predictor: Predictor, count: int) -> dict[str, Any]:
 
 
 def items_per_second(predictor: Predictor, setting: Setting, seconds: float) -> tuple[float, float]:
-    """What this process gives, all its callers together, per second of the clock and of one core's time."""
+    """The items per second of all callers of this process together, by the clock and by one core's time."""
     columns = rows_of(predictor, ROWS)
     found = [(0.0, 0)] * setting.callers
     gate = threading.Barrier(setting.callers)

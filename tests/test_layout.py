@@ -193,7 +193,7 @@ ROOMS: tuple[tuple[str, ...], ...] = (
     ("core", "math", "os"),
     ("api",),
 )
-"""The rooms of csrc, from the top: each relies on rooms further down alone, so no two can rely on each other."""
+"""The rooms of csrc, from the top. Each relies only on rooms further down, so no two rely on each other."""
 
 
 def room_of(path: pathlib.Path) -> str:
@@ -250,7 +250,7 @@ def test_calls_of_c_only_go_down() -> None:
 
 
 def test_only_os_includes_headers_of_a_system() -> None:
-    """All others make do with ISO C and the compiler's own headers of vector instructions."""
+    """All other rooms use only ISO C and the compiler's headers of vector instructions."""
     iso = "assert ctype errno fenv float inttypes limits math stdalign stdarg stdatomic stdbool stddef stdint stdio stdlib string time"
     compiler = "arm_neon cpuid emmintrin immintrin"
     users = set()
@@ -334,7 +334,7 @@ def test_files_are_short() -> None:
 
 
 def test_comments_of_c_are_narrow() -> None:
-    """Which clang-format leaves as they are; ruff looks at Python's. Code that is quoted may be wider."""
+    """clang-format leaves comments as they are (ruff checks Python's). Quoted code may be wider."""
     wide = []
     for path in sources():
         if path.suffix != ".py":
@@ -417,7 +417,7 @@ def test_python_files_open_with_what_they_are() -> None:
 
 
 def test_every_c_file_has_code() -> None:
-    """More than what the preprocessor reads: includes and definitions alone are the build's to write."""
+    """A file must have more than includes and macros: such files are written by the build."""
     empty = [name_of(path) for path in files("csrc/*.c") if not without_comments(path.read_text()).strip()]
     assert empty == []
 

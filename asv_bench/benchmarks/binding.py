@@ -128,13 +128,14 @@ class Ways:
 
     @property
     def share(self) -> float:
-        """Of a run with copies, what the copies take."""
+        """The share that copies take of a run with copies."""
         return self.copies / (self.copies + self.run)
 
 
 @common.suite
 class Copying:
-    """What copying arrays in and out takes of a run, and a bound run beside one that copies."""
+    """The share of a run that copying arrays in and out takes, and the time of a bound run compared with one that
+    copies."""
 
     params = [["layers float32", "layers int8"]]
     param_names = ["model"]

@@ -21,7 +21,7 @@ _Suite = TypeVar("_Suite", bound=type)
 
 @contextlib.contextmanager
 def if_there() -> Iterator[None]:
-    """Turns whatever is raised inside into n/a: the version at hand cannot do that yet."""
+    """Turns any exception inside into n/a: the version at hand cannot do that yet."""
     try:
         yield
     except Exception as error:
@@ -216,7 +216,7 @@ def ready(name: str, make: Any = interpreter, threads: int = 1) -> tuple[Any, in
 
 
 def resize(of: Any, index: int, to: tuple[int, ...]) -> None:
-    """What a resize takes, in LiteRT's calls."""
+    """A resize, in LiteRT's calls."""
     of.resize_tensor_input(index, to)
     of.allocate_tensors()
 
@@ -226,10 +226,11 @@ NEW_SIDES = 32
 
 
 def new_sizes(name: str, make: Any = interpreter) -> Iterator[tuple[Any, int, tuple[int, ...]]]:
-    """Without end what `resize` takes, each time to a size that its interpreter has never had, in scattered order.
+    """Yields the arguments of `resize` without end, each time for a size that its interpreter has never had, in
+    scattered order.
 
-    Each interpreter starts from the largest size, so that memory for all of them is there; another takes over after
-    1024 sizes, which costs them a few per cent.
+    Each interpreter starts from the largest size, so that memory for all of them is there; another one takes over after
+    1024 sizes, which adds a few per cent to their time.
     """
     while True:
         made, source, _ = ready(name, make)

@@ -86,7 +86,7 @@ def by_callgrind(run: Callable[[str, list[str]], object]) -> dict[str, int]:
 
 
 def _counts(found: Mapping[str, float]) -> dict[str, float]:
-    """Per call, without what the counting itself costs."""
+    """The counts per call, without the cost of counting itself."""
     nothing = found.get("nothing", 0)
     return {name: (count - nothing) / REPEAT for name, count in found.items() if name != "nothing"}
 

@@ -81,7 +81,7 @@ def c_calls(call: Any, *arguments: Any) -> int:
 
 
 class PerOperation:
-    """A figure an operation, counted for all of them at once."""
+    """One figure per operation, counted for all operations at once."""
 
     params = [list(operations.ALL)]
     param_names = ["operation"]
@@ -98,7 +98,7 @@ class PerOperation:
 
 
 def or_reason(count: Any) -> dict[str, float] | str:
-    """What a function counts, or why it cannot."""
+    """What a function returns, or the reason why it cannot count."""
     try:
         found: dict[str, float] = count()
     except NotImplementedError as error:

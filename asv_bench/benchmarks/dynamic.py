@@ -38,7 +38,7 @@ class Family:
 
 @common.suite
 class Counts:
-    """What one run at new sizes makes anew, and the arena after sixteen of them."""
+    """Counts of what one run at new sizes makes anew, and the arena after sixteen such runs."""
 
     params = [list(dynamic_family.FORMS), [200], PERCENT]
     param_names = Family.param_names

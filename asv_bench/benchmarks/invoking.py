@@ -24,7 +24,7 @@ class Invoke:
 
 @common.suite
 class Node:
-    """What a node costs: each ADD of one row of 16 floats that a chain is longer by."""
+    """The cost of one more node in a chain: an ADD of one row of 16 floats."""
 
     unit = "ns"
 

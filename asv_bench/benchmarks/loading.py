@@ -44,8 +44,7 @@ class Load:
 
 
 class Lower:
-    """Lowering alone: where other models had the same kinds of nodes, and where none had (C knows most of them
-    anyhow)."""
+    """Lowering alone: after other models with the same kinds of nodes, and without (C knows most of them anyhow)."""
 
     params = [MODELS]
     param_names = ["model"]

@@ -89,7 +89,7 @@ def _call(name: str, rows: int = 1) -> Callable[[Make], Operation]:
 
 
 def _run(make: Make) -> Operation:
-    """From an array to an array: `run`, or what LiteRT has in its place."""
+    """From an array to an array: `run`, or LiteRT's calls that do the same."""
     interpreter, source, target = common.ready("chain 1", make)
     values = np.full((1, common.WIDTH), 0.5, np.float32)
 
@@ -121,7 +121,7 @@ RUNS: dict[str, Callable[[Make], Operation]] = {
     "invoke, layers float32": _invoke("layers float32"),
     "invoke, layers int8": _invoke("layers int8"),
 }
-"""Those that need no more than a model's bytes and `invoke`."""
+"""Operations that need only a model's bytes and `invoke`."""
 
 API: dict[str, Callable[[Make], Operation]] = {
     **RUNS,
@@ -140,7 +140,7 @@ API: dict[str, Callable[[Make], Operation]] = {
         for turns in (1, 2, 16)
     },
 }
-"""Those that LiteRT has as well."""
+"""Operations that LiteRT has as well."""
 
 CALLS: dict[str, Callable[[Make], Operation]] = {
     **{
@@ -182,5 +182,5 @@ HISTORY: dict[str, Callable[[Make], Operation]] = {
         )
     },
 }
-"""Those that the history is told by."""
+"""The operations of the history."""
 EVERY = {**ALL, **HISTORY}

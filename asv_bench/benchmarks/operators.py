@@ -25,7 +25,7 @@ class Single(NamedTuple):
     result: type | None = None
     version: int = 1
     scales: tuple[float, float] = (0.0, 0.0)
-    """Of quantized inputs and of quantized outputs; 0: they are not."""
+    """The scales of quantized inputs and of quantized outputs; 0: they are not quantized."""
 
 
 def unary(op: str, **more: Any) -> Single:
@@ -44,7 +44,7 @@ CONTRACTED = (1, 28, 28, 64)
 
 
 def both(op: str, *inputs: Any, options: Mapping[str, Any] = {}, tag: str = "") -> dict[str, Single]:
-    """Of floats and of bytes, with one scale for both sides."""
+    """Two nodes: one of floats, and one of bytes with the same scale on both sides."""
     return {
         f"{op}{tag}": Single(op, inputs, options),
         f"{op}{tag} s8": Single(op, inputs, options, kind=np.int8, scales=(0.05, 0.05), version=2),

@@ -115,8 +115,8 @@ class MatmulS8:
 
 
 class Hybrid:
-    """What stands around integer products of floats: range, bytes, and sums scaled back; and sums by doubles to
-    bytes."""
+    """What comes before and after integer products of floats: their range, floats to bytes, sums to floats; and sums to
+    bytes by doubles."""
 
     params = [LEVELS, ["1 1024", "196 256", "3136 64"]]
     param_names = ["level", "rows values"]
@@ -189,7 +189,7 @@ class Requantize:
 
 
 class RequantizeSmall(Requantize):
-    """The same where it is said that sums are small."""
+    """The same with a limit that says that sums are small."""
 
     def setup(self, name: str, shape: str) -> None:
         super().setup(name, shape)

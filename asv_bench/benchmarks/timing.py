@@ -21,7 +21,7 @@ def sample(call: Call, times: int, clock: Clock = time.thread_time_ns) -> float:
 
 
 def times(call: Call, nanoseconds: int, clock: Clock = time.thread_time_ns) -> int:
-    """How many calls take that long; warms up."""
+    """Warms up, and returns how many calls take that long."""
     sample(call, 4, clock)
     once = min(sample(call, 2, clock) for _ in range(4))
     return max(1, round(nanoseconds / max(1.0, once)))
@@ -30,8 +30,8 @@ def times(call: Call, nanoseconds: int, clock: Clock = time.thread_time_ns) -> i
 def in_turn(
     calls: Sequence[Call], rounds: int, nanoseconds: int, clock: Clock = time.thread_time_ns
 ) -> list[list[float]]:
-    """Nanoseconds per call, a list of rounds for each: every one in every round, for as long as said, the order turned
-    each time."""
+    """Nanoseconds per call, a list of rounds for each. In each round every call has its turn, for the given time; the
+    order is reversed each time."""
     counts = [times(call, nanoseconds, clock) for call in calls]
     found: list[list[float]] = [[] for _ in calls]
     order = list(range(len(calls)))

@@ -23,7 +23,8 @@ Shapes = dict[str, tuple[int, ...]]
 
 
 class Outcome(NamedTuple):
-    """How many rows were equal to single runs, of how many, bit for bit or within rounding; in how many shapes."""
+    """The number of rows; how many of them equal single runs, bit for bit or within rounding; and the number of
+    shapes."""
 
     rows: int
     equal: int
@@ -40,7 +41,7 @@ def batched_models() -> list[str]:
 
 
 def predictor_of(path: pathlib.Path, batch: int) -> Predictor | None:
-    """One of the main subgraph; None if the model or such batches are refused."""
+    """A Predictor of the main subgraph; None if it refuses the model or such batches."""
     try:
         signatures = Interpreter(path).model.signatures
         made = Predictor(path, next((s.key for s in signatures if s.subgraph == 0), None), batch=batch)
@@ -56,8 +57,8 @@ def drawn(predictor: Predictor, shapes: Shapes, rng: np.random.Generator) -> dic
 
 
 def accepted_shapes(predictor: Predictor) -> list[Shapes]:
-    """The file's, and one that differs in the sides of images, or in the last dimension, if the model takes it in
-    batches."""
+    """The shapes in the file; and others, if the model takes them in batches: other sides of images, or another last
+    dimension."""
     whole: Shapes = {name: tensor.shape for name, tensor in predictor._entry.inputs.items()}
     sides: Shapes = {name: (*s[:1], *((d + 1) // 2 for d in s[1:-1]), *s[1:][-1:]) for name, s in whole.items()}
     last: Shapes = {name: (*s[:-1], (s[-1] + 1) // 2) if len(s) > 1 else s for name, s in whole.items()}
@@ -72,7 +73,7 @@ def accepted_shapes(predictor: Predictor) -> list[Shapes]:
 
 
 def single_runs(predictor: Predictor, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Each on the same interpreter, from the state of a new one."""
+    """What each row gives on one interpreter that begins in the state of a new one."""
     interpreter, key = Interpreter(predictor._path), predictor._signature
     new, found = interpreter.get_state(), []
     for row in rows:
@@ -82,7 +83,7 @@ def single_runs(predictor: Predictor, rows: list[dict[str, Any]]) -> list[dict[s
 
 
 def compared(predictor: Predictor, seed: int) -> Outcome:
-    """Four threads that have five rows each."""
+    """Runs the same five rows in four threads, in orders of their own, and compares with single runs."""
     rng, shapes = np.random.default_rng(seed), accepted_shapes(predictor)
     rows = [drawn(predictor, shapes[number % len(shapes)], rng) for number in range(5)]
     wanted = single_runs(predictor, rows)

@@ -37,7 +37,7 @@ def mixing() -> bytes:
 
 
 def refusing() -> bytes:
-    """x (1, 3) beside two constants, which one item alone can have."""
+    """Joins x (1, 3) with a constant (1, 2), which a batch of more items does not fit."""
     builder = ModelBuilder()
     graph = builder.subgraph()
     parts = [graph.input("x", (1, 3)), graph.constant("token", np.ones((1, 2), np.float32))]
@@ -56,7 +56,7 @@ def elementwise(shape: tuple[int, ...] = (1, 3), op: str = "EXP", **kind: Any) -
 
 
 def quantized() -> bytes:
-    """RELU of int8 numbers a tenth apart."""
+    """RELU of int8 numbers with a scale of 0.1."""
     scale = Quantization(scales=(0.1,), zero_points=(3,))
     return elementwise(op="RELU", type=TensorType.INT8, quantization=scale)
 

@@ -31,7 +31,7 @@ THREADS = ["--direct_num_workers=3", "--direct_running_mode=multi_threading"]
 
 
 def images(count: int = 90) -> list[Any]:
-    """Of six sizes in turn."""
+    """Images of six sizes in turn."""
     rng = np.random.default_rng(0)
     return [rng.random(((8, 12, 17)[i % 3], 8 + i % 2, 1), np.float32) for i in range(count)]
 
@@ -42,7 +42,7 @@ def singles(elements: Sequence[Any]) -> list[Any]:
 
 
 def run(handler: Any, elements: Sequence[Any], check: Callable[[list[Any]], None], options: Sequence[str] = ()) -> None:
-    """A pipeline whose results `check` sees, in no order; what it raises fails the test."""
+    """Runs a pipeline and passes its results, in no order, to `check`; an exception fails the test."""
     with pipelines.TestPipeline(options=PipelineOptions(list(options))) as pipeline:
         assert_that(pipeline | beam.Create(elements) | beam.Reshuffle() | RunInference(handler), check)
 
@@ -65,8 +65,8 @@ def test_elements_give_what_single_runs_give(options: list[str]) -> None:
 
 
 def test_batches_are_by_arena_and_nothing_is_padded() -> None:
-    """Beam makes batches of whole elements whose arenas together stay within the weight; an element above it is one
-    batch."""
+    """Beam makes batches of whole elements whose arenas together stay within the weight; a larger element is a batch by
+    itself."""
     small, large = np.zeros((8, 8, 1), np.float32), np.zeros((64, 64, 1), np.float32)
     weigh = MiniliteModelHandler(DIGITS).batch_elements_kwargs()["element_size_fn"]
     interpreter = Interpreter(DIGITS)

@@ -23,7 +23,7 @@ TASKS, OUT = 200, 40
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
-    """Of two worker processes with one thread each."""
+    """A Dask client with two worker processes of one thread each."""
     with (
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
         distributed.Client(cluster) as client,

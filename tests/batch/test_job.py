@@ -1,4 +1,4 @@
-"""`minilite batch`: parts of predictions, each whole or not there, which equal single runs; going on; bad input."""
+"""`minilite batch`: parts are whole or absent, and equal single runs; jobs that were stopped go on; bad input."""
 
 from __future__ import annotations
 
@@ -301,7 +301,7 @@ def test_workers_that_are_killed(tmp_path: pathlib.Path) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes that share weights are forks")
 def test_workers_share_the_weights(tmp_path: pathlib.Path) -> None:
-    """Of 19 MB of weights, which are packed anew for the processor, a process has no copy of its own."""
+    """The weights have 19 MB and are packed for the processor; no process has a copy of its own."""
     builder = ModelBuilder()
     graph = builder.subgraph()
     y = graph.input("x", (1, 2, 2, 512))
@@ -319,7 +319,7 @@ def test_workers_share_the_weights(tmp_path: pathlib.Path) -> None:
 
 
 def test_disk_that_is_full(tmp_path: pathlib.Path) -> None:
-    """Files may have 5000 bytes: the part that is larger is not there, and those before it are whole."""
+    """Files may have at most 5000 bytes: the part that is larger is absent, and those before it are whole."""
     np.save(tmp_path / "rows.npy", np.zeros((20, 8, 8, 1), np.float32))
     np.save(tmp_path / "wide.npy", np.zeros((200, 8, 8, 1), np.float32))
     code = "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (5000, resource.RLIM_INFINITY)); from minilite.cli import main; sys.exit(main())"
@@ -352,8 +352,8 @@ def negated(graph: Any, carries: list[int]) -> list[int]:
 @pytest.mark.parametrize("to_all", [True, False])
 @pytest.mark.parametrize("workers", [1, 2])
 def test_ctrl_c(tmp_path: pathlib.Path, workers: int, to_all: bool) -> None:
-    """Sent to all processes, as by a terminal, or to the first: whole parts stay, no process does, and the job goes
-    on."""
+    """Ctrl-C goes to all processes, as from a terminal, or to the first one. Whole parts stay, all processes end, and
+    the same command goes on with the job."""
     last = 2**31 - 1
     (tmp_path / "m.tflite").write_bytes(loop([COUNTER], below(last), negated))
     np.save(tmp_path / "rows.npy", np.array([last, 1, 2, 3], np.int32))
@@ -404,7 +404,7 @@ def test_sounds(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> N
 def test_progress_counts_rows(
     tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, workers: int
 ) -> None:
-    """Also within a part, where this process runs it."""
+    """Rows count before their part is done, if this process runs it."""
     told: list[str] = []
 
     class Seen(Work):

@@ -90,7 +90,7 @@ def test_strings_of_rows() -> None:
 
 
 def test_elements_of_a_column_are_read_once() -> None:
-    """Any sequence is a column; an error of its own is that row's."""
+    """Any sequence is a column; if it raises an error for an element, only that row fails."""
     read: list[int] = []
 
     class Lazy(collections.abc.Sequence[Any]):

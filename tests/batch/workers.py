@@ -26,7 +26,7 @@ def fatal(_: Any, x: Any) -> Any:
 
 
 def private_bytes(pid: int | None) -> int:
-    """Of a process, on Linux: what it shares with no other one."""
+    """The bytes that a process shares with no other one, on Linux."""
     lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     return sum(int(line.split()[1]) << 10 for line in lines if line.startswith("Private_"))
 

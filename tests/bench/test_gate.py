@@ -141,7 +141,7 @@ def a_preparation_per_resize(root: Path) -> None:
 
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A clone of this checkout, what is not committed included."""
+    """A clone of this checkout, including what is not committed."""
     root = tmp_path_factory.mktemp("clone") / "minilite"
     builds.export(builds.WORKING_TREE, root)
     git(root, "init", "--quiet")

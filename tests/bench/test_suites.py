@@ -23,7 +23,7 @@ DRAWN = {
     "branches 50 50": "b82e7e26b4d7",
     "loop 50 50": "c89b4c7c4f48",
 }
-"""SHA-1 of the text of seeded graphs and their operands: the history compares like with like."""
+"""SHA-1 of the text of seeded graphs and their operands, so that the history compares the same graphs."""
 
 
 def drawn(form: str, nodes: int, percent: int) -> str:
@@ -73,7 +73,7 @@ def test_layers_run_as_in_litert() -> None:
 
 @pytest.mark.parametrize("form", ["chain", "branches"])
 def test_the_arena_follows_its_bound(form: str) -> None:
-    """However lengths change, placing anew leaves the arena near its bound: also where the last order is of no use."""
+    """However lengths change, placing anew leaves the arena near its bound, even where the last order does not help."""
     runner = dynamic_family.Runner(dynamic_family.draw(form, 200, 50), minilite.Interpreter)
     for turn in range(12):
         runner.run(turn)
@@ -117,7 +117,7 @@ def test_suites_fit_the_past(version: str, tmp_path: Path) -> None:
 
 
 def measured(wanted: str) -> dict[str, str]:
-    """Reasons by figure that does not apply here."""
+    """For each figure that does not apply here, the reason."""
     command = [sys.executable, str(SUITES.parent / "figures.py"), "--bench", wanted]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     rows = json.loads(done.stdout)

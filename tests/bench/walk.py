@@ -31,7 +31,7 @@ def benchmarks(module: Any) -> Iterator[tuple[type, str, tuple[Any, ...]]]:
 
 
 def main(folder: str, *names: str) -> None:
-    """Walks the modules; a line a failure, and at the end how many were done and how many are n/a."""
+    """Walks the modules: prints a line for each failure, and at the end how many were done and how many are n/a."""
     sys.path.insert(0, str(Path(folder).parent))
     caches: dict[type, tuple[Any, ...]] = {}
     done = not_there = 0

@@ -72,7 +72,7 @@ class Page:
         self.settle()
 
     def settle(self) -> None:
-        """Until what was asked for is drawn."""
+        """Waits until everything is drawn."""
         script = "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => done()))"
         self.browser.execute_async_script(script)
 
@@ -303,7 +303,7 @@ def test_names_from_a_file_are_only_text(browser: Any, folder: Path) -> None:
 
 
 def large(nodes: int) -> bytes:
-    """A chain with sums of what lies far behind."""
+    """A chain with sums of tensors from much earlier in it."""
     builder = ModelBuilder()
     graph = builder.subgraph()
     rng = np.random.default_rng(0)

@@ -86,7 +86,7 @@ def test_inspect_shows_nodes_tensors_and_offsets(model: str, capsys: pytest.Capt
 
 @pytest.mark.parametrize("runs", [True, False])
 def test_inspect_counts_multiply_adds(runs: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of the planned shapes; without a plan of the file's, in which the batch is not known here."""
+    """They are those of the planned shapes; without a plan, of the shapes in the file, whose batch is unknown here."""
     builder = ModelBuilder()
     graph = builder.subgraph("main")
     x = graph.input("x", (1, 8), signature=(-1, 8))
@@ -131,7 +131,7 @@ def test_check_says_that_all_is_supported(model: str, capsys: pytest.CaptureFixt
 
 
 def test_check_says_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of types too, and where a node of an operator runs and another does not."""
+    """Missing types too; and a line each if one node of an operator runs and another does not."""
     builder = ModelBuilder()
     graph = builder.subgraph("main")
     x, wide = graph.input("x", (2,)), graph.input("wide", (2,), TensorType.FLOAT64)
@@ -154,7 +154,7 @@ def test_check_says_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 def test_check_plans_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Shapes that do not fit are not looked at; files that are no models are."""
+    """Shapes that do not fit each other do not matter; files that are no models are refused."""
     builder = ModelBuilder()
     graph = builder.subgraph("main")
     x, y = graph.input("x", (2,)), graph.input("y", (3,))
@@ -218,7 +218,7 @@ def test_run_refuses_in_one_line(
 
 
 def compared(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[list[str], dict[str, list[str]]]:
-    """The head and the rows of plan --compare by strategy."""
+    """The first lines of `plan --compare`, and its rows by strategy."""
     assert main(["plan", "--compare", *arguments]) == 0
     lines = capsys.readouterr().out.splitlines()
     return lines[:2], {line.split()[0]: line.split()[1:] for line in lines[3:]}

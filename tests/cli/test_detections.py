@@ -94,7 +94,8 @@ def test_what_cannot_be_drawn_is_refused(capsys: pytest.CaptureFixture[str]) -> 
     [("stretch", 50, 0, 100, 50), ("crop", 75, 0, 100, 50), ("pad", 50, 0, 100, 50)],
 )
 def test_boxes_lie_where_the_picture_was_seen(fit: Any, left: int, top: int, right: int, bottom: int) -> None:
-    """A picture of 200 x 100 in a square: cropped, its middle was seen; padded, black above and below too."""
+    """A picture of 200 x 100 in a square input: cropped, the model sees its middle; padded, also black above and
+    below."""
     assert in_picture((0.0, 0.25, 0.5, 0.5), (200, 100), (8, 8), fit) == (left, top, right, bottom)
     assert in_picture((-1.0, -1.0, 2.0, 2.0), (200, 100), (8, 8), fit) == (0, 0, 200, 100)
 

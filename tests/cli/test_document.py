@@ -31,7 +31,7 @@ OPEN = (
 """Keys whose own keys depend on the model, where the document says `.*`."""
 
 SELDOM = ("rows[].steps", "rows[].changes", "delegated", "notes", "detections[]", "files[]")
-"""Lists of `compare` that are empty here, and what `run` has for detectors and for several files."""
+"""Lists of `compare` that are empty here, and keys that `run` has only for detectors and for several files."""
 
 
 def steps(block: str) -> Iterator[tuple[str, str]]:

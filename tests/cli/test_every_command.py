@@ -192,7 +192,7 @@ def held(*arguments, **options):
 setattr(Session, method, held)
 sys.exit(main())
 """
-"""The command, which says when it has called a method of Session for the first time, and takes so many seconds more."""
+"""Runs the command; when it calls a method of Session for the first time, says so and waits for some seconds."""
 BEGINS = {
     "inspect MODEL": ("allocate", "60", "digits"),
     "plan MODEL": ("plan_for", "60", "digits"),
@@ -201,12 +201,13 @@ BEGINS = {
     "plan MODEL --map": ("plan_for", "60", "quantized"),
     "replay RECORDING MODEL": ("invoke", "60", "relu"),
 }
-"""By line, the method, seconds, and the model; the others run the endless model once it is allocated."""
+"""For some lines the method, the seconds to wait, and the model; all others run the endless model once it is
+allocated."""
 
 
 @pytest.mark.parametrize("line", LINES)
 def test_ctrl_c_leaves_nothing_half_written(line: str, folder: Path, tmp_path: Path) -> None:
-    """One line and 130; files that were there stay, no others appear."""
+    """The command prints one line and ends with 130; files that were there stay, and no others appear."""
     method, seconds, model = BEGINS.get(line, ("allocate", "0", "endless"))
     line = line.replace("--runs 0", "--runs 1")
     arguments = [str(folder / word) if (folder / word).exists() else word for word in told(line, model)]

@@ -65,7 +65,7 @@ def test_pixels_of_bytes_stay_and_floats_are_normalized(read: Any) -> None:
 
 
 def test_normalization_is_the_users_then_the_models(read: Any) -> None:
-    """Bytes are only normalized where the user says so: then they are quantized by the tensor's scale."""
+    """Inputs of bytes are normalized only if the user says so; then they are quantized by the tensor's scale."""
     data, shape = png(PIXELS), (1, 2, 3, 3)
     model = feed(shape)._replace(about=TensorMetadata(mean=(127.5,), std=(127.5,)))
     np.testing.assert_allclose(read(data, model).array, (PIXELS[None] - 127.5) / 127.5, rtol=1e-6)
@@ -121,7 +121,8 @@ def test_channels_first_are_transposed_and_grey_is_mixed(read: Any) -> None:
 
 
 def test_images_of_other_proportions(read: Any) -> None:
-    """Four columns in two: stretched to their means, the middle ones, or between black lines."""
+    """Four columns become two: the means of neighbours (stretch), the middle ones (crop), or all of them between black
+    lines (pad)."""
     data = png(np.repeat(np.array([[10, 30, 50, 90]], np.uint8), 4, 0)[:2])
     wanted = feed((2, 2), U8)
     found = {fit: read(data, wanted._replace(fit=fit)) for fit in ("stretch", "crop", "pad")}

@@ -97,8 +97,8 @@ def test_labels_of_a_file(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_outputs_go_where_the_name_says(capsys: pytest.CaptureFixture[str], folder: pathlib.Path) -> None:
-    """All into one .npz, whatever they are called; not into one .npy, nor where there is no folder: said before
-    anything runs."""
+    """All outputs go into one .npz, whatever their names. Several into one .npy, or into a missing folder, is refused
+    before anything runs."""
     builder = ModelBuilder()
     graph = builder.subgraph()
     x = graph.input("x", (2,))

@@ -162,7 +162,7 @@ def test_lines_fit_the_terminal(columns: int, model: str) -> None:
 
 
 def test_narrow_tables_stay_readable() -> None:
-    """Columns that can be spared go before names are cut to less than can be read; words get lines of their own."""
+    """Less important columns are left out before names become too short to read; long texts get more lines."""
     rows = [[0, "DEPTHWISE_CONV_2D", "1x48x48x8", "depthwise_conv_2d f32", 12.5, "part of 6"]] * 2
     header = ["node", "op", "output", "kernel", "us", "whole"]
     assert max(map(len, table(header, rows, width=60).splitlines())) <= 60
@@ -245,7 +245,8 @@ def struck(folder: pathlib.Path, module: str, *command: str, more: str = "") -> 
     "module", ["minilite.cli", "numpy", "numpy.linalg", "minilite.cli.run", "minilite.engine.program", "the end"]
 )
 def test_ctrl_c_ends_the_command_at_any_moment(module: str, tmp_path: pathlib.Path) -> None:
-    """One line and 130, no traceback, whatever is imported: numpy makes an ImportError of a KeyboardInterrupt."""
+    """The command prints one line, no traceback, and ends with 130, whatever is being imported: numpy turns a
+    KeyboardInterrupt into an ImportError."""
     assert struck(tmp_path, module) == (130, "minilite: interrupted\n")
 
 

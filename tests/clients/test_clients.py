@@ -13,8 +13,8 @@ from clients.drive import CLIENTS
 
 HERE = Path(__file__).resolve().parent
 BOUNDS = {"basic-pitch": 5e-3, "ai-edge-quantizer": 1e-3}
-"""How far the findings may lie apart, of the largest: a logistic after logarithms of nearly nothing makes more of the
-last bits; errors of quantization depend on the kernels' rounding."""
+"""How far results may be apart, as a share of the largest one: a logistic after logarithms of very small numbers
+amplifies the last bits, and errors of quantization depend on the kernels' rounding."""
 
 
 def findings(client: str, runtime: str, folder: Path) -> dict[str, np.ndarray]:

@@ -1,4 +1,5 @@
-"""minilite bench: every step is measured as often as it should be, in turns, and what cannot be measured is named."""
+"""minilite bench: every step is measured as often as it should be, in turns; steps that cannot be measured are
+named."""
 
 from __future__ import annotations
 

@@ -25,8 +25,8 @@ S8 = TensorType.INT8
 
 
 def layers(kind: TensorType, depth: int = 4, *, bad: int = -1, prefix: str = "") -> bytes:
-    """x -> FULLY_CONNECTED with RELU, `depth` times; of int8 by good scales, but for the layer `bad`, whose output's is
-    too small."""
+    """x -> FULLY_CONNECTED with RELU, `depth` times; in int8 all scales are good, except that the output of layer `bad`
+    has one that is too small."""
     builder, rng = ModelBuilder(), np.random.default_rng(3)
     graph = builder.subgraph()
     small = kind == S8
@@ -184,7 +184,8 @@ def test_strings_go_to_litert_and_back() -> None:
 
 
 def test_a_crash_of_litert_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With all tensors kept, outputs alone are tried after it; then it is an error. This process goes on."""
+    """If it crashes with all tensors kept, outputs alone are tried; a second crash is an error. This process goes
+    on."""
     attempt, crashes = sides.LiteRTSide._attempt, [True, False]
 
     def crashing(side: Any, inputs: Any) -> Any:

@@ -187,7 +187,7 @@ def test_streams_that_branch_replay_as_they_ran(tmp_path: Path, variable: bool) 
 
 
 def test_state_between_a_failure_and_a_run(tmp_path: Path) -> None:
-    """What is put back after a run that failed half-way is not taken for what that run left."""
+    """A state that is put back after a run that failed half-way is not mistaken for what that run left."""
     builder = ModelBuilder()
     graph = builder.subgraph()
     x = graph.input("x", (4,))
@@ -214,7 +214,7 @@ def test_state_between_a_failure_and_a_run(tmp_path: Path) -> None:
 
 
 def test_recordings_of_minilite_0_10_replay(tmp_path: Path) -> None:
-    """Which restore resources one by one."""
+    """Recordings of that version restore resources one by one."""
     writer = Writer(tmp_path / "r.npz")
     bytes_of = floats(1, 2, 3, 4).view(np.uint8)
     interpreter = minilite.Interpreter(model_content=accumulator())
@@ -490,7 +490,7 @@ def test_threads_may_go_on_while_it_records(tmp_path: Path) -> None:
 
 
 def test_steps_of_quantized_floats_have_no_bound() -> None:
-    """An error beyond rounding counts, but where floats are quantized on the way."""
+    """An error beyond rounding counts, unless floats are quantized on the way."""
     kind = Tensor(0, "t", TensorType.FLOAT32, ())
     near = difference((kind, kind), (floats(1, 1), floats(1, 1 + 1e-6)))
     far = difference((kind, kind), (floats(1, 1), floats(1, 1.01)))

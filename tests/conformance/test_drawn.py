@@ -27,11 +27,11 @@ NOT_DRAWN = {
     "IF", "WHILE", "CALL_ONCE", "STABLEHLO_CASE", "STABLEHLO_COMPOSITE", "STABLEHLO_SCATTER", "VAR_HANDLE", "READ_VARIABLE",
     "ASSIGN_VARIABLE", "STABLEHLO_RNG_BIT_GENERATOR", "HASHTABLE", "HASHTABLE_IMPORT", "HASHTABLE_FIND", "HASHTABLE_SIZE", "DENSIFY",
 }  # fmt: skip
-"""Those that are more than a node, or a node and its weights: their families' tests draw their own."""
+"""Operators that need more than a node and its weights: the tests of their families draw such models."""
 
 
 def faults(op: str, seed: int, count: int) -> list[str]:
-    """What is wrong among so many nodes."""
+    """The faults among so many nodes."""
     wrong = []
     for number, word, text in answers(op, seed, count):
         by_types = word == "REFUSED" and "are not supported" in text
@@ -53,7 +53,7 @@ def test_few(op: str) -> None:
 
 @pytest.mark.parametrize("op", DRAWN)
 def test_in_loops(op: str) -> None:
-    """Of what is refused, or fails, the loop is not asked."""
+    """Nodes that are refused or fail are not put into a loop."""
     for number in range(4):
         with contextlib.suppress(MiniliteError):
             check_in_loop(made(op, SEED + 1, number), ["default"])
@@ -82,7 +82,7 @@ def hostile(one: OneNode, rng: np.random.Generator) -> OneNode:
 
 @pytest.mark.parametrize("op", DRAWN)
 def test_hostile(op: str) -> None:
-    """Answered with outputs or with an error of ours; .ci/sanitize sees that nothing beyond the tensors is touched."""
+    """Each node gives outputs or one of our errors; .ci/sanitize checks that nothing beyond the tensors is touched."""
     rng = np.random.default_rng(SEED)
     for number in range(25):
         one = made(op, SEED + 3, number)

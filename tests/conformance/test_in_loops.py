@@ -34,6 +34,6 @@ def test_one_type(op: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_every_strategy(row: Any) -> None:
-    """And one combination of each line of types."""
+    """Every planning strategy, with one combination for each line of types."""
     for types in named(row):
         check_in_loop(sample(row.name, KNOWN[row.name], types), list(strategies()))

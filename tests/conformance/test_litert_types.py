@@ -15,13 +15,13 @@ TESTS = Path(__file__).resolve().parents[1]
 
 
 def named() -> list[tuple[range, str, str, str]]:
-    """Counts that are as they should be, operators, types and reason of each line."""
+    """Each line: how its count is written, the operators, the types, and the reason."""
     lines = [line.split(" | ") for line in LIST.read_text().splitlines() if not line.startswith("#")]
     return [(counts(count), operators, types, reason) for count, operators, types, reason in lines]
 
 
 def counts(message: str) -> range:
-    """Of "7" that alone, of "<=7" what is no more."""
+    """Whether a count is as the file has it: "7" is exactly 7, "<=7" at most 7."""
     most = int(message.removeprefix("<="))
     return range(0 if message.startswith("<=") else most, most + 1)
 

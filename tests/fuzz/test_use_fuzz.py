@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     Tree = dict[str, Any]
 
 MOST_BYTES, MOST_ITERATIONS, MOST_SECONDS = 1 << 18, 20, 120
-"""What a mutant's tensors and loops may take, so that none is slow; and a test, which hangs if it takes more."""
+"""Limits for a mutant's tensors and loops, so that none is slow; and for a test, which counts as hanging beyond
+that."""
 SIZES = (0, 1, 2, 3, 7, 1 << 20, 2**31 - 1)
 DENSE = {"format": "DENSE", "dense_size": 2, "array_segments_type": "NONE", "array_indices_type": "NONE"}
 

@@ -17,7 +17,8 @@ SOLVED = "ABCDEFGHIJK"
 
 
 def least_height(records: list[UsageRecord]) -> int:
-    """Every layout worth having stacks the records in some order, each on top of what is below it."""
+    """A best layout exists that stacks the records in some order, each directly on top of those below it: tries all
+    orders."""
     best = sum(record.size for record in records)
     for order in itertools.permutations(records):
         placed: list[tuple[UsageRecord, int]] = []
@@ -123,8 +124,8 @@ def test_cut_up_rectangles_are_put_together_again(seed: int, kept: float) -> Non
 
 
 def test_cut_up_rectangles_need_a_search() -> None:
-    """So that the test above stays one of the search: one pass misses the bound, often the default too, and a hundred
-    nodes do not suffice."""
+    """The test above needs the search: one pass misses the bound, often the default strategy too, and a hundred nodes
+    do not suffice."""
     assert sum(plan(cut_up(seed), strategy="greedy_by_size").arena_bytes > CUT_HEIGHT for seed in SEEDS) >= 45
     missed = [seed for seed in SEEDS if plan(cut_up(seed)).arena_bytes > CUT_HEIGHT]
     searched = [plan(cut_up(seed), strategy="exact", max_nodes=100_000).searched for seed in missed]

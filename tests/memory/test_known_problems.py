@@ -65,7 +65,8 @@ def eight_branches(nodes: int, seed: int) -> list[UsageRecord]:
 
 
 def dense_blocks(layers: int, seed: int) -> list[UsageRecord]:
-    """DenseNet's: every layer of a block reads all before it, so that what they make lives to the block's end."""
+    """DenseNet's blocks: every layer reads the outputs of all layers before it, so these live to the end of the
+    block."""
     rng, records, node = random.Random(seed), [], 0
     for _ in range(4):
         end = node + 2 * layers
@@ -77,7 +78,7 @@ def dense_blocks(layers: int, seed: int) -> list[UsageRecord]:
 
 
 def test_wide_graphs_reach_the_bound() -> None:
-    """Where greedy orders, and moves of one record at a time, do not."""
+    """The default strategy does, where greedy orders, and moves of one record at a time, do not."""
     wide = [eight_branches(nodes, seed) for nodes in (100, 200, 400) for seed in range(6)]
     wide += [dense_blocks(layers, seed) for layers in (16, 30) for seed in range(6)]
     assert sum(made.arena_bytes > made.lower_bound for made in (plan(w, "greedy_by_size") for w in wide)) >= 15

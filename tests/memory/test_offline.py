@@ -236,7 +236,7 @@ def test_command_plans_models_and_problems(tmp_path: Path, capsys: pytest.Captur
 
 
 def test_infeasible_capacity_names_the_peak(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Fits by the lower bound, not by any layout."""
+    """The lower bound is within the capacity, but no layout is."""
     rows = [(0, 4, 1), (1, 5, 2), (4, 6, 1), (0, 1, 2), (5, 6, 2)]
     problem = tmp_path / "p.csv"
     problem.write_text("id,lower,upper,size\n" + "".join(f"{i},{a},{b},{s}\n" for i, (a, b, s) in enumerate(rows)))

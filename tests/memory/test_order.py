@@ -91,7 +91,7 @@ def wide(operands: int) -> tuple[list[OrderNode], list[int], list[int], list[int
     ids=["pairs", "many pairs", "more pairs than masks are for", "wide nodes", "nodes too wide to try"],
 )
 def test_search_is_bounded(graph: Any, found: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By what is looked at, which is counted: operands of the nodes tried, and words of masks."""
+    """The search counts what it looks at (operands of the nodes it tries, words of masks), and stops at a limit."""
     looked_at = 0
 
     def counted(self: Any, at: Any, number: int) -> Any:

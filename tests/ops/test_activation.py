@@ -153,7 +153,7 @@ def test_tanh_in_powers_of_two() -> None:
 
 @pytest.mark.parametrize("op", ["LOGISTIC", "TANH"])
 def test_every_half(op: str) -> None:
-    """Within a step of the exact result's; one in a thousand, at most, is not the nearest."""
+    """Results are at most a step from the exact one; at most one in a thousand is not the nearest."""
     x = all_of("f16")
     OneNode(op, [x]).check(tolerance=2.0**-11)
     with np.errstate(all="ignore"):

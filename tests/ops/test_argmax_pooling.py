@@ -41,7 +41,7 @@ def unpool(x: Any, which: Any, window: Any = (2, 3), padding: int = VALID, kind:
 
 
 def agree(node: OneNode, oracle: Any = AUTO) -> Any:
-    """Indices are integers, whatever their tensor's type: as floats they are all but 0."""
+    """Indices are stored as integers, whatever their tensor's type: read as floats they would be nearly 0."""
     found = check(node.model, node.arrays, oracle=oracle)
     return found[0], found[-1].view(np.int32)
 

@@ -113,8 +113,8 @@ def test_all_pairs_of_bytes(op: str, kind: str) -> None:
 @pytest.mark.parametrize(("kind", "zero_points"), [("u8", (191, 69, 31)), ("s8", (63, -59, -97))])
 @pytest.mark.parametrize("y_scale", [0.165969238, 0.0026369158, 1e-5])
 def test_bytes_whose_sums_are_not_linear(op: str, kind: str, zero_points: Any, y_scale: float) -> None:
-    """With the first scale no linear form gives all pairs, with the second sums go far beyond a byte, with the third
-    too far for any."""
+    """With the first scale, no linear form gives all pairs of bytes; with the second, sums go far beyond a byte; with
+    the third, so far that there is no linear form."""
     scales = (0.0629307032, 0.00894563645, y_scale)
     a, b, y = (Quantization((float(np.float32(s)),), (z,)) for s, z in zip(scales, zero_points, strict=True))
     every = ALL_BYTES.view(dtype_of(kind))

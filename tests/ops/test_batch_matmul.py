@@ -99,7 +99,7 @@ def test_asymmetric() -> None:
 
 @pytest.mark.parametrize("adj_y", [False, True])
 def test_few_rows_of_what_is_computed(adj_y: bool) -> None:
-    """Up to 8 rows meet y where it lies, more of them meet it packed."""
+    """Up to 8 rows are multiplied by y in place, more by packed y."""
     rng = np.random.default_rng(6)
     for m in (1, 2, 7, 8, 9):
         for k, n in ((64, 130), (300, 65), (1, 3), (0, 4), (4, 0)):

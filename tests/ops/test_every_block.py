@@ -19,8 +19,8 @@ from minilite.ops import operators
 TESTS = pathlib.Path(__file__).parents[1]
 COMPILER = shutil.which("cc")
 LEAST = 1
-"""Polls of a node of a million elements, or of as much work; there is none in front of it, for the work of a run so far
-is little."""
+"""The least number of polls in a node of a million elements, or of as much work. Before such a node there is none,
+because the run has done little work until then."""
 
 
 def test_every_operator_is_large_or_short() -> None:
@@ -30,8 +30,8 @@ def test_every_operator_is_large_or_short() -> None:
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """By operator and types: polls of a run, whether one ends it, whether threads change nothing; or what was
-    raised."""
+    """For each operator and its types: the polls of a run, whether one can end it, and whether the number of threads
+    changes nothing; or the error."""
     if COMPILER is None or sys.platform != "linux":
         pytest.skip("needs a C compiler, and a loader that puts a library in front of others")
     clock = tmp_path_factory.mktemp("clock") / "clock.so"

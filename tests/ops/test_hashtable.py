@@ -124,7 +124,7 @@ def test_refused() -> None:
 
 
 def test_a_table_is_no_variable() -> None:
-    """A handle tells nothing of what it stands for: the values' kinds are asked."""
+    """A handle does not say what it stands for, so the kinds of values are checked."""
     builder = ModelBuilder()
     g = builder.subgraph()
     table = handle(g)

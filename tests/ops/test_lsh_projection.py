@@ -46,7 +46,7 @@ def test_every_length() -> None:
 
 
 def test_the_hash_is_farmhash() -> None:
-    """What FarmHash says of the same bytes, in another's words: that of nothing but a seed of 0."""
+    """FarmHash's hash of four zero bytes (a seed of 0 and nothing else), computed here in another way."""
     k2 = 0x9AE16A3B2F90404F
     by = k2 + 8
     a = (4 * by & (1 << 64) - 1) ^ (4 * by & (1 << 64) - 1) >> 47

@@ -199,7 +199,7 @@ def test_states_begin_at_their_zero_points() -> None:
 
 @pytest.mark.parametrize("types", TOLERANCE)
 def test_limits(types: str) -> None:
-    """Limits that cut, and that are beyond what integers reach."""
+    """Limits that clip values, and limits beyond the integers' range."""
     for limit in (0.01, 0.4, 100.0):
         node = Lstm("LSTM", types, ("projection",), cell_clip=limit, proj_clip=limit)
         outputs = node.agree(types)
@@ -246,7 +246,7 @@ def test_shapes_refused(position: int, shape: Any, message: str) -> None:
 
 @pytest.mark.parametrize("position", [1, 5, 9, 10, 11, 12, 16, 20, 22, 23])
 def test_parts_that_do_not_go_together(position: int) -> None:
-    """What stands alone where all others are there, or is the only one."""
+    """One operand of a group is missing while the others are there."""
     node = Lstm("LSTM", FLOAT, PARTS[1:], inputs={position: None})
     node.refused(ShapeError, "input .* (absent|given)", by_litert=position not in (12, 16))  # it crashes
 

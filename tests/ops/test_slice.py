@@ -27,7 +27,7 @@ def node(x: Any, begin: Any, end: Any, strides: Any, *, known: bool = True, **op
 
 
 def oracle(result: Any, known: bool) -> Any:
-    """LiteRT, if its Python can read a result: not if it is empty and its shape came out of the run."""
+    """LiteRT, unless its Python cannot read the result, which is empty and has a shape from the run."""
     return REFERENCE if known or result.size > 0 else None
 
 

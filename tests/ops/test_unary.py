@@ -32,7 +32,7 @@ def unary(op: str, x: Array, q: Quantization = NOT_QUANTIZED, out: Quantization 
 
 
 def output_of(op: str, kind: str, rng: np.random.Generator, scale: float) -> Quantization:
-    """A scale in which most of the range of an input with that scale has its place."""
+    """A scale that covers most of what an input with that scale gives."""
     largest = scale * (255 if kind == "s8" else 32767)
     reach = {
         "EXP": np.exp(min(largest, 10.0)),
@@ -78,7 +78,7 @@ def all_of(kind: str) -> Array:
 
 @pytest.mark.parametrize("op", ["SIN", "COS", "FLOOR", "ROUND", "NEG"])
 def test_every_half(op: str) -> None:
-    """Of SIN and COS within a step of the exact result's; one in a thousand, at most, is not the nearest."""
+    """Results of SIN and COS are at most a step from the exact one; at most one in a thousand is not the nearest."""
     x = all_of("f16")
     of = {"SIN": np.sin, "COS": np.cos, "FLOOR": np.floor, "ROUND": np.rint, "NEG": np.negative}[op]
     with np.errstate(all="ignore"):

@@ -185,7 +185,7 @@ def _growing_loop() -> Sequenced:
 
 
 def _closed_loop() -> Sequenced:
-    """The carry keeps its shape; on the way the body puts fifty rows times the counter into a variable."""
+    """The carry keeps its shape; in each turn the body puts fifty rows times the counter into a variable."""
     builder = ModelBuilder()
     main, test, body, init = (builder.subgraph(name) for name in ("main", "test", "body", "init"))
     carries = [("x", (2, 4), F32), *_COUNTED]
@@ -280,7 +280,7 @@ def _nested_loops() -> Sequenced:
 
 
 def _remember(g: Any, x: int, pick: int) -> list[int]:
-    """Puts x after what the variable has; the row that is picked of all is read when that is done."""
+    """Appends x to what the variable has; then reads the picked row of the whole."""
     handle = variable(g)
     old = g.node("READ_VARIABLE", [handle], out=("old", (1, 4)))
     new = g.node("CONCATENATION", [old, x], out=("new", (3, 4)), options={"axis": 0})
@@ -311,7 +311,7 @@ def _resources() -> Sequenced:
 
 
 def _signatures() -> Sequenced:
-    """The main subgraph puts its input after what there is; another signature starts anew with its input."""
+    """The main subgraph appends its input to the variable; another signature sets the variable to its input."""
     builder = ModelBuilder()
     main, init, again = (builder.subgraph(name) for name in ("main", "init", "again"))
     x, pick = main.input("x", (2, 4)), main.input("pick", (1,), S32)

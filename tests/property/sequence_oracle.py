@@ -131,16 +131,16 @@ class Used:
         self.requested = 2
         self.in_force: int | None = None
         self.dirty = True
-        """Something was asked for that is not in force."""
+        """Something was requested that is not in force yet."""
         self.resized = True
-        """Shapes are among it."""
+        """Shapes are among what was requested."""
         self.released = False
         self.fed: Run | None = None
         """What the inputs hold, if that is known."""
         self.gave: Given | None = None
         """What the outputs hold, if that is known."""
         self.seen: list[Run] = []
-        """What the variables have seen."""
+        """The runs that the variables remember."""
         self.views: list[tuple[int, Array]] = []
         self.bound_requested: dict[int, Array] = {}
         self.bound: dict[int, Array] = {}
@@ -158,7 +158,7 @@ class Used:
         self.fed = self.gave = None
 
     def refusal(self) -> str:
-        """How the error begins with which what was asked for is refused; empty if it is not."""
+        """The beginning of the error that refuses what was requested; empty if it is not refused."""
         plan = planned(self.name, self.requested)
         if isinstance(plan, Given):
             return plan.error
@@ -166,7 +166,7 @@ class Used:
         return "ArenaError" if small else ""
 
     def allocates(self, action: Callable[[], Given]) -> Given | None:
-        """What a call gave that allocates, among others; None if it was refused, as it should be."""
+        """What a call gives that also allocates; None if it was refused, as it should be."""
         error = self.refusal() if self.dirty else ""
         if self.dirty and self.views:
             found = action()
@@ -190,7 +190,7 @@ class Used:
         return action()
 
     def runs(self, run: Run, action: Callable[[], Given], whole: bool = False) -> None:
-        """A run of the main subgraph; a whole one has fed it and read what it gave as well."""
+        """Checks a run of the main subgraph; if it is a `whole` one, `action` also feeds it and reads its outputs."""
         self.fed, self.gave = run if self.preserves else None, None
         wanted, found = self.note(run), action()
         small = any(
@@ -209,7 +209,7 @@ class Used:
         return [self.bound.get(tensor) for tensor in self.one.model.subgraphs[0].outputs]
 
     def note(self, run: Run) -> Given:
-        """What the run that is about to be made should give."""
+        """What the next run should give."""
         if not made(self.name).keeps:
             return expected(self.name, (run,))
         self.seen.append(run)

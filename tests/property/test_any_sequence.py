@@ -266,7 +266,7 @@ class Sequence(RuleBasedStateMachine):
 
     @rule()
     def look(self) -> None:
-        """Nothing of this changes anything."""
+        """Looks at everything, which changes nothing."""
         one, used = self.one, self.used
         one.cancel()
         assert repr(one).startswith("<Interpreter: ")

@@ -21,8 +21,8 @@ MOST_ROWS = 5
 LAST = 4
 Variables = dict[str, Array]
 Step = Callable[[Variables, list[Array], Array], None]
-"""Does in numpy, to the variables and the values so far, what the nodes of the same number do; the pick is the model's
-input 1."""
+"""Does in numpy what the nodes of that step do, to the variables and the values so far; `pick` is the model's input
+1."""
 
 
 class BadPickError(Exception):
@@ -57,7 +57,7 @@ class _Drawing:
         return found
 
     def rows(self, graph: Any, x: int, begin: int, end: int) -> int:
-        """Rows begin to end - 1, as far as there are so many."""
+        """Rows begin .. end - 1, as far as they exist."""
         ends = [
             graph.constant(f"at_{self.rng.integers(1 << 40)}", np.array(v, np.int32))
             for v in ((begin, 0), (end, 0), (1, 1))
@@ -115,7 +115,7 @@ class _Drawing:
         self.add(self.node(self.main, "RESHAPE", [self.values[k], same]), lambda v, x, p: x[k])
 
     def gather(self) -> None:
-        """A row, where there is one of that number: else the run ends here."""
+        """The row of that number; if there is none, the run fails here."""
         k = self.any_value()
 
         def step(_: Variables, values: list[Array], pick: Array) -> Array:

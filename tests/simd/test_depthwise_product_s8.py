@@ -26,7 +26,8 @@ def multipliers(n: int) -> tuple[NDArray, NDArray]:
 @pytest.mark.parametrize("window", WINDOWS, ids=str)
 @pytest.mark.parametrize("limit", [0, 1 << 30])
 def test_windows(level: str, window: Window, limit: int) -> None:
-    """All tails, few channels and more than a block of them; ends of s8 and u8, and those that take no sign."""
+    """All tails, few channels and more than a block of them; the ends of s8 and u8, and limits at which signs do not
+    matter."""
     for n in (1, 3, 15, 16, 17, 40, 130, 300):
         image, weights, start = draw(level, window, n)
         mantissas, shifts = multipliers(n)
@@ -76,7 +77,7 @@ def test_nothing_past_the_operands_is_touched(level: str, limit: int) -> None:
 def test_taps_of_bytes(
     level: str, sizes: tuple[int, int, int, int], kind: tuple[int, type], limited: bool, started: bool
 ) -> None:
-    """As they lie, lines at the end of a page; an odd last line meets no weights."""
+    """Bytes as they lie, in lines at the end of a page; the partner of an odd last line has zeros as weights."""
     height, width, n, pixels = sizes
     window, rng = Window(height, width, pixels, 1, 2), np.random.default_rng(sizes)
     info = np.iinfo(kind[1])

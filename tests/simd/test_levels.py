@@ -69,7 +69,8 @@ def test_a_level_that_is_not_there_is_refused_with_those_that_are(mask: str) -> 
 
 
 def variants() -> set[str]:
-    """<primitive>_<level> of each variant there is: a file of the level, or one for every level that has words."""
+    """<primitive>_<level> for each variant that exists: a file of the level, or one of portable/ for each level that
+    has words."""
     own = {f"{path.stem}_{path.parent.name}" for level in NAMES for path in (SOURCES / level).glob("*.c")}
     words = [path.stem for path in (SOURCES / "words").glob("*.h")]
     return own | {f"{path.stem}_{level}" for path in (SOURCES / "portable").glob("*.c") for level in words}
@@ -99,7 +100,7 @@ def test_each_primitive_is_tested() -> None:
 
 
 def test_a_read_past_a_guarded_array_ends_the_process() -> None:
-    """What the other tests here rely on."""
+    """The other tests here rely on this."""
     program = "import ctypes, numpy as np, guarded\na = guarded.{0}(np.zeros(3, np.float32))\nctypes.string_at(a.ctypes.data + {1}, 1)"
     quiet = {f"{name}_OPTIONS": "detect_leaks=0:handle_segv=0" for name in ("ASAN", "UBSAN")}  # this fault is meant
     for place, offset, dies in [

@@ -38,8 +38,8 @@ def check(y: NDArray, a: NDArray, w: NDArray, bias: NDArray | None) -> None:
 @pytest.mark.parametrize("level", SIMD)
 @pytest.mark.parametrize("k", DEPTHS)
 def test_every_tail(level: str, k: int) -> None:
-    """Each number of rows and outputs gives the bits that all of them give together, or that as many as are few
-    give."""
+    """Each number of rows and outputs gives the bits that all of them give together; few outputs, those of
+    ML_FEW_OUTPUTS."""
     simd = SIMD[level]
     a, w, bias = draw(k)
     whole = matmul_f32(simd, a, pack_f32(simd, w), OUTPUTS, bias=bias)

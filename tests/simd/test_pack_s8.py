@@ -43,7 +43,7 @@ def test_layout(level: str, pieces: int, k: int) -> None:
 @pytest.mark.parametrize("level", SIMD)
 @pytest.mark.parametrize("k", [1, 6, 300])
 def test_types_and_order(level: str, k: int) -> None:
-    """u8 less 128, s4 unpacked from any element on, columns, and outputs in another order than they lie in."""
+    """u8 minus 128, s4 unpacked from any element on, columns, and outputs in another order than in memory."""
     rng, simd, n = np.random.default_rng(k), SIMD[level], 21
     w = rng.integers(-128, 128, (n, k)).astype(np.int8)
     wanted, sums = pack_s8(simd, w)

@@ -119,7 +119,7 @@ def test_lines_of_rows(level: str, n: int) -> None:
 )
 @settings(max_examples=80, deadline=None)
 def test_reals(level: str, sizes: tuple[int, int, int, int], ends: tuple[int, int, int], factored: bool) -> None:
-    """Ties on both sides, products beyond int32; rows that are alone and others; operands at the end of a page."""
+    """Ties on both sides, products beyond int32; single rows and several; operands at the end of a page."""
     p, rng = Product(*sizes, factored=factored), np.random.default_rng(sizes)
     reals = rng.choice([0.5, 0.25, 1.5, 1e9, 0.0, 2.0**-31, 1e-4, 3e-5], p.n)
     of_bytes = dict(zip(("zero", "low", "high"), ends, strict=True))

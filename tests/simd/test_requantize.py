@@ -56,7 +56,7 @@ def check(
     bias: NDArray | None = None,
     limit: int = 1 << 30,
 ) -> None:
-    """As they are, and those of sums below a limit with that said."""
+    """Checks the sums as they are; and those below a limit again, with that limit given."""
     wanted = expected(*operands, bias, zero, low, high)
     np.testing.assert_array_equal(requantize(SIMD[level], *operands, bias=bias, zero=zero, low=low, high=high), wanted)
     sums, *multipliers = operands

@@ -76,8 +76,8 @@ def test_on_this_machine(tmp_path: pathlib.Path) -> None:
 @pytest.mark.skipif("amx_" in CPU, reason="this machine has tiles, which the walk above works with")
 @pytest.mark.parametrize("bounds", [[], ["-DLEAST_ROWS=1", "-DLEAST_OUTPUTS=1", "-DLEAST_GROUPS=1"]])
 def test_amx_by_emulated_tiles(tmp_path: pathlib.Path, bounds: list[str]) -> None:
-    """Its kernels as the build compiles them, for the shapes that they do and for all that they can take; at first use
-    they have to agree with avx512, and do not if a bit of theirs differs."""
+    """Runs the kernels of amx as the build compiles them, for the shapes that they are used for and for all that they
+    can compute. At first use they have to agree with avx512; one different bit is noticed."""
     compiler, library = tool("cc"), tmp_path / "walk_amx.so"
     empty = [compiler, *flags_of("amx"), "-fsyntax-only", "-xc", "/dev/null"]
     if subprocess.run(empty, capture_output=True, check=False).returncode:
@@ -98,7 +98,7 @@ def test_amx_by_emulated_tiles(tmp_path: pathlib.Path, bounds: list[str]) -> Non
 
 
 def test_on_aarch64(tmp_path: pathlib.Path) -> None:
-    """A processor that has no dot products has no level of them."""
+    """A processor without dot products does not have the level that needs them."""
     compiler, emulator, cmake = tool("aarch64-linux-gnu-gcc"), tool("qemu-aarch64"), tool("cmake")
     cross = ["-DCMAKE_SYSTEM_NAME=Linux", "-DCMAKE_SYSTEM_PROCESSOR=aarch64", f"-DCMAKE_C_COMPILER={compiler}"]
     run(cmake, "-S", HERE / "walk", "-B", tmp_path, *cross, "-DML_WERROR=ON")
@@ -110,7 +110,7 @@ def test_on_aarch64(tmp_path: pathlib.Path) -> None:
 
 
 def test_the_core_compiles_for_aarch64(tmp_path: pathlib.Path) -> None:
-    """All but the primitives, which are compiled above, and but what only Windows can compile."""
+    """All files, except the primitives, which are compiled above, and those that only Windows can compile."""
     compiler = tool("aarch64-linux-gnu-gcc")
     files = [path for path in sorted(CORE.rglob("*.c")) if path.relative_to(CORE).parts[0] != "simd"]
     files.remove(CORE / "os" / "windows.c")

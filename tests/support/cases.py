@@ -19,20 +19,21 @@ from minilite.format.quantization import Quantization
 
 
 class Case(NamedTuple):
-    """Inputs at random: of a shape, or a constant array as it stands, cast to the operand's type; None: absent."""
+    """Each input is random, of a given shape; or a given constant array, cast to the operand's type; or None:
+    absent."""
 
     inputs: Sequence[Any]
     """By operand: a tuple is a shape, anything else the values of a constant."""
     options: Mapping[str, Any] = {}
     quantization: Mapping[str, Quantization] = {}
-    """Of the outputs, by type; at random where it has none."""
+    """Of the outputs, by type; random for types without an entry."""
     tolerance: float = 0.0
     """Of floats, absolute."""
     oracle: Any = REFERENCE
     litert: str = ""
     """Types of output 0 that LiteRT runs, spelled as in rows; empty: all of them."""
     one_scale: bool = False
-    """Operands of one type have one quantization."""
+    """All operands of one type have the same quantization."""
     version: int = 1
     custom: bytes | None = None
     """The options of a custom operator."""
@@ -46,7 +47,8 @@ class Case(NamedTuple):
         return OneNode(op, given, self.options, outs=outs, version=self.version, custom=self.custom)
 
     def oracle_of(self, inputs: Sequence[str], outputs: Sequence[str]) -> Any:
-        """Who judges operands of these types beside numpy; None: nobody does. LiteRT takes no arrays of some types."""
+        """The oracle for operands of these types, besides numpy; None if there is none: LiteRT takes no arrays of some
+        types."""
         given = {kind for kind, text in zip(inputs, self.inputs, strict=False) if isinstance(text, tuple)}
         judged = not self.litert or outputs[0] in self.litert.split()
         return self.oracle if judged and not given & {"bf16", "s2"} else None

@@ -39,7 +39,7 @@ class OneComposite:
         *,
         constants: Sequence[int] = (),
     ) -> None:
-        """`constants`: the inputs that are."""
+        """`constants` has the numbers of the inputs that are constant."""
         self.name, self.outs, self.body = name, outs, body
         self.given, self.constants = list(arrays), constants
         raw = isinstance(attributes, bytes)
@@ -88,7 +88,8 @@ class OneComposite:
         return found
 
     def same_as_decomposition(self) -> None:
-        """The decomposition runs, with the results that it has without a name that is known."""
+        """Checks that the decomposition runs, and gives the same results as under a name that minilite does not
+        know."""
         assert not self.runs_by_kernel()
         pairs = zip(run_minilite(self.model, self.arrays), run_minilite(self.built("none"), self.arrays), strict=True)
         for ours, plain in pairs:

@@ -37,11 +37,11 @@ class Draw:
         self.rng = np.random.default_rng(seed)
 
     def one(self, *options: Any) -> Any:
-        """One of them."""
+        """One of the things given."""
         return options[int(self.rng.integers(len(options)))]
 
     def often(self, chance: float) -> bool:
-        """True as often as that."""
+        """True with that probability."""
         return bool(self.rng.random() < chance)
 
     def number(self, least: int, most: int) -> int:
@@ -69,11 +69,11 @@ class Draw:
         return parts[0], parts[1]
 
     def kind(self, message: str) -> str:
-        """One of the types, any plain one now and then."""
+        """One of the given types; now and then any plain one."""
         return str(self.one(*PLAIN)) if self.often(0.05) else str(self.one(*message.split()))
 
     def scale(self, kind: str, low: float = 1e-3, high: float = 0.5) -> Quantization:
-        """At random; of s16 the zero point is 0."""
+        """A random scale and zero point; for s16 the zero point is 0."""
         return scaled(self.rng, kind, low, high)
 
     def array(self, kind: str, shape: Sequence[int], spread: float | None = None) -> Array:
@@ -93,13 +93,13 @@ class Draw:
     def given(
         self, kind: str, shape: Sequence[int], q: Quantization | None = None, constant: float = 0.15, **rest: Any
     ) -> Given:
-        """An operand; resized now and then."""
+        """An operand of random values, which is resized now and then."""
         return self.of(self.array(kind, shape, **rest), kind, self.scale(kind) if q is None else q, constant)
 
     def of(
         self, array: Any, kind: str, q: Quantization = NOT_QUANTIZED, constant: float = 0.5, resized: float = 0.15
     ) -> Given:
-        """The array as a constant or as a graph input, of another shape in the file now and then."""
+        """The array as a constant or as a graph input; the latter now and then has another shape in the file."""
         array = np.asarray(array) if kind == "string" else np.asarray(array, dtype_of(kind))
         if self.often(constant):
             return Given(array, True, q, kind)
@@ -111,13 +111,13 @@ class Draw:
         return self.of(given, self.one(*(kinds or ("s32",))), constant=constant)
 
     def axis(self, rank: int) -> int:
-        """One of so many dimensions, from either end; seldom one outside."""
+        """One of `rank` dimensions, counted from either end; seldom one that does not exist."""
         if self.often(0.03):
             return self.one(rank, -rank - 1)
         return self.number(-rank, rank - 1) if rank else 0
 
     def activation(self) -> str:
-        """A fused one."""
+        """A fused activation."""
         return str(self.one("NONE", "NONE", "RELU", "RELU6", "RELU_N1_TO_1"))
 
 
@@ -125,7 +125,7 @@ DrawNode = Callable[[Draw], OneNode]
 
 
 def version_of(d: Draw, op: str) -> int:
-    """The first, which LiteRT's reference kernels have; one of the operator's now and then."""
+    """Mostly the operator's first version, which LiteRT's reference kernels have; now and then another one."""
     from minilite.ops import operators
 
     versions = operators()[op].versions
@@ -148,7 +148,7 @@ def out(d: Draw, kind: str, q: Quantization | None = None) -> list[Out]:
 
 
 def attempt(run: Callable[[], Any]) -> Any:
-    """What it returns, or the error."""
+    """What `run` returns, or the error that it raises."""
     try:
         return run()
     except Exception as error:  # noqa: BLE001  whatever either answers with is compared
@@ -156,7 +156,7 @@ def attempt(run: Callable[[], Any]) -> Any:
 
 
 def finite(x: Array) -> Array:
-    """Infinities as the largest number, for which LiteRT takes them here and there."""
+    """The numbers with infinities replaced by the largest one, as some of LiteRT's kernels do."""
     return np.clip(x, -np.finfo(x.dtype).max, np.finfo(x.dtype).max) if x.dtype.kind == "f" else x
 
 
@@ -180,7 +180,7 @@ BOUND = 1e-5
 
 
 def judged(one: OneNode) -> tuple[str, str]:
-    """How the two answer: a word and what there is to say."""
+    """How the two runtimes compare: a word, and details."""
     ours = attempt(lambda: run_minilite(one.model, one.arrays))
     slow = attempt(lambda: run_minilite(one.model, one.arrays, reference=True))
     theirs = attempt(lambda: run_litert(one.model, one.arrays, REFERENCE))
@@ -203,7 +203,7 @@ def judged(one: OneNode) -> tuple[str, str]:
 
 
 def made(op: str, seed: int, number: int) -> OneNode:
-    """The node of that number."""
+    """Node `number` of the operator."""
     if str(TESTS) not in sys.path:  # those of recurrent operators make nodes by their tests' classes
         sys.path.insert(0, str(TESTS))
     from support.drawn_all import DRAWN
@@ -212,8 +212,8 @@ def made(op: str, seed: int, number: int) -> OneNode:
 
 
 def answers(op: str, seed: int, count: int) -> Iterator[tuple[int, str, str]]:
-    """(number, word, what there is to say) of each node of the operator; a child that ends is named, and another goes
-    on."""
+    """(number, word, details) of each node of the operator. If a child process ends, that is an answer too, and another
+    one goes on."""
     first = 0
     while first < count:
         reading, writing = os.pipe()

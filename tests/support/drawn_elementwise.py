@@ -45,7 +45,7 @@ def unary(op: str, kinds: str, options: Any = None, least: int = 0, spread: floa
 
 
 def to(op: str, kinds: str, outputs: str, options: Any = None) -> DrawNode:
-    """A unary operator whose output has a type of its own."""
+    """A unary operator whose output has another type than its input."""
 
     def draw(d: Draw) -> OneNode:
         kind, other = d.kind(kinds), str(d.one(*outputs.split()))

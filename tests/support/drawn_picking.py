@@ -13,7 +13,7 @@ from minilite.format.quantization import NOT_QUANTIZED, Quantization
 
 
 def indices(d: Draw, count: int, shape: Any, outside: float = 0.1, least: int = 0) -> Any:
-    """Below count; one or another outside, now and then."""
+    """Indices below `count`; now and then one or another outside."""
     found = d.rng.integers(0, max(count, 1), shape)
     if found.size and d.often(outside):
         found.flat[d.number(0, found.size - 1)] = d.one(-1, count, count + 7, -count - 1, 2**31 - 1, -(2**31))

@@ -35,7 +35,7 @@ def tarred() -> bytes:
 
 
 def weights() -> bytes:
-    """A model with all bytes in it, and many line ends."""
+    """A model that contains every byte value, and many line ends."""
     builder = ModelBuilder()
     graph = builder.subgraph()
     x, w = (

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 LONG: list[tuple[Any, Any]] = [((3000,), (3000,)), ((), (2049,)), ((1025,), ()), ((2, 1500), (2, 1)), ((700, 3), (3,))]
-"""Shapes of two operands whose rows are longer than a stretch, or short ones that come again."""
+"""Shapes of two operands whose rows are longer than a stretch, or are short and repeated."""
 
 
 def any_halves(rng: np.random.Generator, shape: Any) -> NDArray[Any]:

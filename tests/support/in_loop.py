@@ -57,7 +57,7 @@ def in_loop(model: Model) -> Model:
 
 
 def outputs(model: Model, arrays: list[Array], planner: str = "default") -> list[Array]:
-    """What a new interpreter finds, of inputs resized to these arrays."""
+    """The outputs of a new interpreter, whose inputs are resized to these arrays."""
     interpreter = minilite.Interpreter(model, planner=planner)
     details = interpreter.get_input_details()
     for detail, array in zip(details, arrays, strict=True):
@@ -77,8 +77,8 @@ def same(a: Array, b: Array) -> bool:
 
 
 def check_in_loop(node: Any, planners: list[str]) -> None:
-    """The node (a OneNode, or what has its `model` and `arrays`) alone and in the loop, under each of the planners,
-    gives the same."""
+    """Checks that the node (anything with `model` and `arrays`, as a OneNode has) gives the same alone and in the loop,
+    under each of the planners."""
     model = minilite.load_model(node.model)
     expected = outputs(model, node.arrays)
     loop = in_loop(model)

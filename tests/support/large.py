@@ -88,7 +88,7 @@ SHORT = {
     "SignalFilterBankSpectralSubtraction": "1024 channels at most",
     "SignalStacker": "a frame",
 }
-"""Operators that never work long in a node, or not in blocks, and why."""
+"""Operators whose nodes never take long, or do not work in blocks; and why."""
 
 LARGE: dict[str, Any] = {
     **dict.fromkeys(
@@ -247,7 +247,7 @@ MODELS: dict[str, Callable[[], Whole]] = {
     "HASHTABLE_FIND": functools.partial(table, True),
     "HASHTABLE_IMPORT": functools.partial(table, False),
 }
-"""Operators that do not come alone."""
+"""Operators that need other nodes in their model."""
 
 
 def large_node(op: str, rng: np.random.Generator, inputs: Any, outputs: Any) -> Any:

@@ -38,9 +38,9 @@ Types = tuple[tuple[str, ...], tuple[str, ...]]
 
 OTHERS = tuple(kind.suffix for kind in TensorType if kind.suffix not in ("resource", "variant"))
 MOST_BYTES, MOST_SECONDS = 8 << 30, 60
-"""What a child may take; one that wants more is ended."""
+"""The memory and time that a child may take; one that takes more is ended."""
 MOST_PLACES = 6
-"""Of nodes with more inputs no type is exchanged at one place alone."""
+"""In nodes with more inputs, no type is exchanged at a single place."""
 TESTS = pathlib.Path(__file__).resolve().parents[1] / "ops"
 
 
@@ -67,7 +67,8 @@ def named(row: Operator) -> Iterator[Types]:
 
 
 def exchanged(types: Types, *, places: bool) -> Iterator[Types]:
-    """One type exchanged for each other one, wherever it stands, and with `places` at each place alone."""
+    """The types with one of them exchanged for each other one: wherever it occurs, and with `places` also at each
+    single place."""
     inputs, outputs = types
     for other in OTHERS:
         for one in dict.fromkeys((*inputs, *outputs)):
@@ -102,7 +103,7 @@ def node_of(op: str, message: Any, types: Types) -> OneNode | None:
 
 
 def has(node: OneNode, types: Types) -> bool:
-    """Whether the node is in these types: some cases take no notice of them."""
+    """Whether the node has these types: some cases ignore what they are given."""
     from minilite import load_model
 
     graph = load_model(node.model).subgraphs[0]
@@ -135,8 +136,8 @@ def litert_runs(node: OneNode, types: Types) -> bool:
 
 
 def runs_by(resolver: Any, node: OneNode, types: Types) -> bool:
-    """Whether it does, and has not given the outputs other types. It takes no arrays of some types: those inputs stay
-    as they are."""
+    """Whether these kernels run the node, and give the outputs no other types. LiteRT takes no arrays of some types:
+    such inputs stay as they are."""
     try:
         interpreter = litert.Interpreter(model_content=node.model, experimental_op_resolver_type=resolver)
         interpreter.allocate_tensors()
@@ -153,7 +154,7 @@ def runs_by(resolver: Any, node: OneNode, types: Types) -> bool:
 
 
 def runs(op: str, message: Any, all_types: Sequence[Types]) -> Iterator[Types]:
-    """Those of the types that LiteRT runs, in children of this process: what ends one is not run."""
+    """Those types that LiteRT runs. It runs in children of this process; types that end a child do not count as run."""
     first = 0
     while first < len(all_types):
         reading, writing = os.pipe()

@@ -96,7 +96,7 @@ def groups() -> list[str]:
 
 
 def cases_of(op: str) -> Iterator[Case]:
-    """All models of an operator; of "corrupted" and "customs" those functions'."""
+    """All models of an operator; for "corrupted" and "customs", those that these functions make."""
     if op not in takes():
         yield from {"corrupted": corrupted, "customs": customs}[op]()
         return
@@ -110,7 +110,7 @@ def cases_of(op: str) -> Iterator[Case]:
 
 
 def corrupted() -> Iterator[Case]:
-    """Nodes of custom operators whose options are not as they were written."""
+    """Nodes of custom operators whose options have damaged bytes."""
     for op in takes():
         templates = _readable([*_typed(op), *_special(op)])
         customs = [model for model in templates if any(node.custom_options for node in model.subgraphs[0].nodes)]
@@ -128,7 +128,7 @@ def _readable(cases: list[Case]) -> list[Model]:
 
 
 def _mutant(op: str, number: int, templates: list[Model], *, corrupted: bool) -> Case:
-    """The first of some that the reader takes; the last one if it takes none."""
+    """The first of some mutants that the reader accepts; the last one if it accepts none."""
     for attempt in range(6):
         dice = Dice(op, number, attempt, corrupted)
         made = mutant(dice.one(*templates), op, dice, takes()[op].last, corrupted=corrupted)

@@ -47,12 +47,12 @@ class Dice:
         return options[self.number(len(options))]
 
     def often(self, chance: float) -> bool:
-        """True as often as that."""
+        """True with that probability."""
         return self._random() < chance
 
 
 def some_quantization(dice: Dice, kind: TensorType = TensorType.INT8) -> Quantization:
-    """Mostly one that operators may take."""
+    """A quantization, mostly one that operators may accept."""
     if dice.often(0.05):
         return NOT_QUANTIZED
     group = dice.number(50)
@@ -100,7 +100,7 @@ def fits(number: int, code: str) -> bool:
 
 
 def with_integer(data: bytes, at: int, number: int) -> bytes:
-    """Bytes with an int32 in their midst."""
+    """The bytes with an int32 written over some of them."""
     return data[:at] + struct.pack("<i", number) + data[at + 4 :]
 
 
@@ -302,7 +302,7 @@ class _Change:
         return self.dice.one([0], [1, 1], "x", 2)
 
     def corrupt(self) -> str:
-        """Bytes of the custom options that are other, missing, or too many."""
+        """Changes bytes of the custom options, or removes or adds some."""
         data, dice = bytearray(self.node.custom_options), self.dice
         way = dice.one("byte", "byte", "byte", "end", "cut", "longer", "shifted")
         if way == "byte":

@@ -66,7 +66,7 @@ def recorded(part: str) -> dict[str, Line]:
 
 
 def differences(op: str) -> list[str]:
-    """What an operator's cases lower to otherwise than recorded: part, case, and what it is now."""
+    """Where an operator's cases do not lower to what is recorded: part, case, and what it is now."""
     found = found_of(op)
     wrong: list[str] = []
     for part in PARTS:
@@ -102,7 +102,7 @@ def text_of_model(name: str) -> Text:
 
 
 def differences_of_model(name: str) -> list[str]:
-    """The parts of what a real model lowers to that are otherwise than recorded."""
+    """The parts of a real model's lowering that differ from the record."""
     text = text_of_model(name)
     pairs = zip(PARTS, recorded_models()[name], strict=True)
     return [part for part, then in pairs if hash_of(getattr(text, part)) != then]

@@ -27,7 +27,7 @@ SOME_KINDS = (0, 1, 2, 4, 5, 7, 9)
 
 
 class Change(NamedTuple):
-    """What is other about a node: fields of its own, or of the tensor of an operand (side, position)."""
+    """What differs in a node: its own fields, or those of an operand's tensor (side, position)."""
 
     node: Mapping[str, Any] = {}
     tensor: Mapping[str, Any] = {}

@@ -91,7 +91,7 @@ class _Record:
     def __init__(self, model: Model, custom_ops: Mapping[str, Any], reference: bool, rest: dict[str, Model]) -> None:
         self.model, self.custom_ops, self.reference = model, custom_ops, reference
         self.rest = rest
-        """What was made of the model already, by the nodes that it has."""
+        """Models that were made from this one before, by the nodes that are left in them."""
         self.labels = [[node.op for node in graph.nodes] for graph in model.subgraphs]
         self.left = [list(range(len(graph.nodes))) for graph in model.subgraphs]
         self.lines: dict[tuple[int, int, int], str] = {}

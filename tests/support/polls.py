@@ -67,7 +67,7 @@ def stops(interpreter: minilite.Interpreter) -> bool:
 
 
 def found(node: Any) -> tuple[int, bool, bool]:
-    """Polls of a run, whether one can end it, and whether threads change nothing."""
+    """The polls of a run, whether one can end it, and whether results are the same with threads."""
     interpreter, other = made(node, 1), made(node, 3)
     Poll.count = 0
     ours = outputs(interpreter)

@@ -36,7 +36,7 @@ def made(path: Path, mapped: mmap.mmap) -> list[Interpreter]:
 
 
 def used(interpreter: Interpreter) -> float:
-    """Details, resizing, running, reading."""
+    """Uses details, resizes, runs and reads."""
     detail: TensorDetails = interpreter.get_input_details()[0]
     index: int = detail["index"]
     shape: NDArray[np.int32] = detail["shape"]

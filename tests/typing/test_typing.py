@@ -1,5 +1,4 @@
-"""Users' programs under type checkers: what is right passes, what is wrong is found, and nothing public is without a
-type."""
+"""Users' programs under type checkers: correct lines pass, wrong ones are found, and everything public has a type."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def test_run_takes_arrays_in_order_or_by_name_or_number() -> None:
 
 
 def test_numbers_of_pythons_take_the_tensors_width() -> None:
-    """They have none of their own; arrays have, and are not converted."""
+    """Python's numbers have no width of their own; arrays have one, and are not converted."""
     interpreter = ready(relu_chain())
     for given in ([1, -2, 3.5], (1, -2, 3.5), [1, 2]):
         found = interpreter.run(given)["y2"]

@@ -368,7 +368,7 @@ def test_advice_outlives_its_interpreter() -> None:
 
 
 def test_what_is_given_to_c_lives_until_it_was_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """C has a pointer to the list of buffers, which keeps nothing alive."""
+    """C has a pointer to the list of buffers, and a pointer keeps nothing alive."""
     from minilite._native.state import State
     from minilite.engine import session
 

@@ -43,7 +43,7 @@ def joined(g: Any, a: int, b: int) -> int:
 
 
 def positive(g: Any, a: int, b: int) -> int:
-    """As many values as are positive."""
+    """The positive values, as many as there are."""
     zero = g.constant("zero", np.float32(0))
     which = g.node("GREATER", [a, zero], out=("which", (3,), TensorType.BOOL))
     at = g.node("WHERE", [which], out=("at", (0, 1), TensorType.INT64))
@@ -110,7 +110,7 @@ def test_composite_is_one_plan() -> None:
 
 @pytest.mark.parametrize("bodies", [(add, twice, first), (add, joined, positive), (fixed,)])
 def test_case(bodies: Any) -> None:
-    """Numbers that no branch has choose the last."""
+    """A number without a branch chooses the last branch."""
     data = model("STABLEHLO_CASE", *bodies)
     agree(data, *([integer(k), x, B] for k in (0, 1, 2, -1, 7, 0) for x in (A, B)))
 

@@ -48,7 +48,7 @@ def two_writers_of_a_folded_value(g: Graph) -> Sequence[int]:
 
 
 def input_overwritten(g: Graph, *, variable: bool = False) -> Sequence[int]:
-    """An early reader was prepared for the shape in the file."""
+    """A node reads the tensor before its producer runs: the reader was prepared for the shape in the file."""
     x = g.input("x", (4,))
     y = g.variable("y", (3_000_000,)) if variable else g.input("y", (3_000_000,))
     z = g.node("RELU", [y], out=("z", (4,)))
@@ -71,7 +71,7 @@ def custom_into_a_variable(g: Graph) -> Sequence[int]:
 
 
 def read_before_written(g: Graph) -> Sequence[int]:
-    """The producer also changes the tensor's type, under a reader that was lowered for another."""
+    """The producer also changes the tensor's type, so the reader was lowered for another type."""
     n, q = 3_000_000, Quantization((0.5,), (0,))
     x, t = g.input("x", (n,), TensorType.INT8, quantization=q), g.tensor("t", (n,), TensorType.INT64, quantization=q)
     z = g.node("CAST", [t], out=("z", (n,)), options={"in_data_type": "INT64", "out_data_type": "FLOAT32"})
@@ -171,7 +171,7 @@ def refuse(name: str) -> None:
 
 @pytest.mark.parametrize("name", list(HOSTILE))
 def test_hostile_graph_is_refused(name: str) -> None:
-    """In a process of its own, since what lets one of these pass crashes as a rule."""
+    """In a process of its own, because an interpreter that accepts one of these files usually crashes."""
     apart(refuse, name)
 
 
@@ -227,7 +227,7 @@ def test_node_without_outputs_is_refused(name: str) -> None:
 
 @pytest.mark.parametrize("name", list(ODD))
 def test_odd_numbers_run_or_are_refused_by_name(name: str) -> None:
-    """LiteRT runs most of these. Whatever the answer, it is no error but one of ours, and details can be had."""
+    """LiteRT runs most of these. minilite runs them or raises one of its own errors, and gives details."""
     try:
         interpreter = minilite.Interpreter(model_content=ODD[name])
     except ModelFormatError:
@@ -261,7 +261,7 @@ def refuse_handle() -> None:
 
 
 def test_resource_handle_of_no_elements_is_refused() -> None:
-    """In a process of its own, for what is read lies beyond the tensor."""
+    """In a process of its own, because the read would lie beyond the tensor."""
     apart(refuse_handle)
 
 

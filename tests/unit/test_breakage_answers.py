@@ -104,7 +104,8 @@ def test_uint8_convolution_next_to_a_tie(filter_scale: float, sums: list[int], o
 
 @pytest.mark.parametrize("preserve", [True, False])
 def test_plan_of_a_file_with_an_unread_input(preserve: bool) -> None:
-    """The plan gives the first node its memory: it is dead by then, whatever the options say of inputs."""
+    """The plan gives the unread input's memory to the first node: the input is dead by then, whatever the options
+    say."""
 
     def build(g: Graph) -> Sequence[int]:
         x = g.input("x", (64,))

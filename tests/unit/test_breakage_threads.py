@@ -44,7 +44,7 @@ def in_threads(seconds: float, *calls: Callable[[], object]) -> None:
 
 
 def but_for(errors: Any, call: Callable[[], object]) -> Callable[[], object]:
-    """The call, which may be refused with one of these, if it says why."""
+    """The call, which may raise one of these errors if its text says why."""
 
     def tried() -> None:
         try:

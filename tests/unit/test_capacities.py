@@ -37,7 +37,7 @@ def test_capacity_forgets_what_was_needed_long_ago() -> None:
 
 
 def test_growth_ends_where_lengths_vary() -> None:
-    """Lengths between n and 1.5 n, in an order without end: each maximum that comes may be new, but not for ever."""
+    """Lengths between n and 1.5 n, in an order that never repeats: new maxima come for a while, but not for ever."""
     interpreter = ready(custom_chain("Head"), custom_ops={"Head": head})
     lengths = [1000 + 500 * (step * 377 % 610) // 610 for step in range(200)]
     grown = count_since(interpreter, lambda: [run(interpreter, request(length)) for length in lengths[:20]])
@@ -56,7 +56,7 @@ def test_capacity_of_a_large_run_is_kept_for_another_size() -> None:
 
 
 def test_what_creeps_up_grows_with_the_logarithm() -> None:
-    """A value more in each run: the room for a sixteenth more makes the steps longer and longer."""
+    """One more value in each run: because there is room for a sixteenth more, the steps become longer and longer."""
     interpreter = ready(custom_chain("Head"), custom_ops={"Head": head})
     grown = [
         count_since(interpreter, lambda first=first: [run(interpreter, request(first + n)) for n in range(first)])
@@ -83,7 +83,7 @@ def test_sizes_in_turn_stay_as_they_are() -> None:
 
 
 def test_body_that_moved_out_leaves_the_slots_where_they_are() -> None:
-    """A view keeps the loop from being placed anew, when what its body computes has outgrown the room in front of its
+    """A view prevents that the loop is placed anew, although its body's tensors have outgrown the room in front of the
     slots."""
     builder = ModelBuilder()
     main, test, step = (builder.subgraph(name) for name in ("main", "test", "step"))

@@ -86,7 +86,7 @@ def test_a_model_without_signatures_has_one_of_litert_s_name() -> None:
 
 
 def test_signatures_have_the_order_of_their_subgraph() -> None:
-    """Not that of their names, which get_signature_runner has."""
+    """The order is that of the subgraph, not that of names, which get_signature_runner uses."""
     builder = ModelBuilder()
     graph = builder.subgraph()
     b, a = graph.input("b", (2,)), graph.input("a", (2,))
@@ -220,7 +220,7 @@ def test_an_output_whose_shape_depends_on_values_grows_its_buffer() -> None:
 
 
 def test_runs_have_the_shapes_of_their_buffers() -> None:
-    """Where the model leaves them open; a size that was resized to earlier needs no second resize."""
+    """Buffers set the shapes that the model leaves open; a size that was resized to earlier needs no second resize."""
     model = made(relu_chain())
     small = buffers(model)
     model.resize_input_tensor(0, [6])

@@ -269,7 +269,7 @@ def test_shape_functions_fail_with_their_own_errors() -> None:
 
 
 def test_a_result_keeps_to_its_shape_function() -> None:
-    """Memory was planned for what was foretold."""
+    """Memory was planned for the shape that the shape function gave."""
     lengths = [4, 2, 4]
     function = with_shape(lambda node, x: x[: lengths.pop(0)], lambda node, x: (4,))
     interpreter = ready(custom_chain("Foo"), custom_ops={"Foo": function})
@@ -305,7 +305,7 @@ def test_a_function_comes_before_what_is_built_in() -> None:
 
 
 def test_custom_operators_are_no_builtin_ones() -> None:
-    """A custom operator that is called ADD is another one."""
+    """A custom operator that is called ADD is not the builtin ADD."""
     with pytest.raises(minilite.UnsupportedOpError, match="unresolved custom op: TRANSPOSE_CONV"):
         ready(custom_node("TRANSPOSE_CONV", b""))
 

@@ -122,7 +122,7 @@ def test_small_models_have_plans_too(count: int) -> None:
 
 
 def test_usage_and_counters_are_tables_in_notebooks() -> None:
-    """Numbers of bytes in KiB where they are large; of counters only those that have counted."""
+    """Large numbers of bytes are in KiB; counters that are 0 are left out."""
     interpreter = Interpreter(model_content=relu_chain())
     interpreter.resize_tensor_input(0, [1 << 16])
     interpreter.allocate_tensors()

@@ -77,14 +77,14 @@ def test_python_runs_and_prints_what_the_page_shows(path: pathlib.Path, monkeypa
 
 
 def adjoining(path: pathlib.Path, block: Block, following: Block) -> bool:
-    """Whether nothing but blank lines and fences lies between two blocks."""
+    """Whether only blank lines and fences lie between two blocks."""
     between = path.read_text().splitlines()[block.line - 1 + block.text.count("\n") : following.line - 1]
     return all(line.strip() in ("", "```") for line in between)
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
 def test_kernels_in_c_compile(tmp_path: pathlib.Path) -> None:
-    """Not a warning; what a linker would add is the core's."""
+    """Kernels compile without a warning; they are not linked, because their symbols are in the core."""
     found = [block.text for block in blocks(ROOT / "docs" / "kernels.md") if block.language == "c"]
     assert found
     for number, text in enumerate(found):
@@ -95,7 +95,7 @@ def test_kernels_in_c_compile(tmp_path: pathlib.Path) -> None:
 
 
 def test_blocks_are_seen() -> None:
-    """No page has Python that this file does not find."""
+    """This file finds the Python blocks of every page."""
     for path in DOCUMENTS:
         found = sum(block.language == "python" for block in blocks(path))
         assert found == path.read_text().count("```python"), named(path)

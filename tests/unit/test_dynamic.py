@@ -98,7 +98,7 @@ def test_prediction_serves_the_next_size() -> None:
 
 
 def test_two_dynamic_operators_into_one_broadcast() -> None:
-    """The sum may lie in neither of its inputs' places for good: now one is a scalar, now the other."""
+    """The sum must not stay in the place of either input: sometimes one is a scalar, sometimes the other."""
     builder = ModelBuilder()
     graph = builder.subgraph()
     heads = [graph.node("Head", [graph.input(name, (4,))], out=(f"head_{name}", (1,)), custom=True) for name in "xy"]
@@ -219,8 +219,8 @@ def test_shape_refused_in_mid_run_then_usable_again() -> None:
 
 
 def test_inputs_survive_a_placement_between_runs() -> None:
-    """A large run leaves its tensors after what was planned; the next one starts with all of it planned anew, and what
-    was set before that is still there."""
+    """A large run leaves its tensors after the planned ones; the next run starts by placing everything anew, and inputs
+    that were set before keep their values."""
     builder = ModelBuilder()
     graph = builder.subgraph()
     inputs = [graph.input(name, (4,)) for name in "ab"]
@@ -291,7 +291,7 @@ def test_tensor_that_nothing_computes() -> None:
 
 
 def test_inputs_are_found_again_though_a_run_moved_outputs() -> None:
-    """A run that changes shapes leaves inputs where they are: they are not looked up again, outputs are."""
+    """A run that changes shapes leaves inputs where they are, so only outputs are looked up again."""
     interpreter = ready(custom_chain("Head"), custom_ops={"Head": head})
     for _ in range(2):  # what has grown is placed anew by the second
         run(interpreter, request(900))

@@ -59,8 +59,8 @@ def test_dynamic_inside_a_loop() -> None:
 
 
 def test_body_that_outgrew_its_room_keeps_out_of_the_slots() -> None:
-    """The carries keep their shapes, so that they lie in slots after the body's region; a vector that is only assigned
-    to a variable makes the body grow beyond that region, and stay so when another size has been in force in between."""
+    """The carries keep their shapes, so they lie in slots after the body's region. A vector that is only assigned to a
+    variable makes the body grow beyond that region; it stays so although another size is in force in between."""
     builder = ModelBuilder()
     main, test, body = builder.subgraph("main"), builder.subgraph("condition"), builder.subgraph("body")
     for graph in (main, test, body):

@@ -20,11 +20,11 @@ from minilite.format.builder import ModelBuilder
 
 pytestmark = pytest.mark.skipif(not pathlib.Path("/proc/self/statm").exists(), reason="needs /proc")
 ROOM = 2 << 20
-"""Bytes that a process may grow by: caches of the allocator, none of which comes again with each cycle."""
+"""Bytes by which a process may grow: caches of the allocator, which do not grow with each cycle."""
 
 
 def weights() -> bytes:
-    """Enough of them for the file to be mapped; x -> x + weights -> z."""
+    """x -> x + weights -> z, with enough weights for the file to be mapped."""
     builder = ModelBuilder()
     graph = builder.subgraph()
     w = graph.constant("w", np.arange(20_000, dtype=np.float32).reshape(1, -1))
@@ -45,7 +45,7 @@ def grown(before: tuple[int, int]) -> tuple[int, int]:
 
 
 def cycle(path: str, number: int) -> None:
-    """All that one does with an interpreter, and an error."""
+    """Everything that a user does with an interpreter, and an error."""
     with minilite.Interpreter(path) as interpreter:
         interpreter.resize_tensor_input("x", (1 + number % 3, 20_000))
         interpreter.allocate_tensors()

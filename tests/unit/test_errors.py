@@ -103,7 +103,7 @@ def test_unsupported_operators_are_listed_at_once() -> None:
 
 
 def many(kinds: int, each: int, name: str = "Kind") -> bytes:
-    """Custom operators of so many kinds, each at so many nodes of two subgraphs."""
+    """A model with `kinds` custom operators, each in several nodes of two subgraphs."""
     builder = ModelBuilder()
     for graph in (builder.subgraph("main"), builder.subgraph("other")):
         x = graph.input("x", (4,))

@@ -174,7 +174,7 @@ def test_built_models(schema: Any, external: bool) -> None:
 
 
 def test_rows_are_aligned_wherever_the_file_lies() -> None:
-    """And hold what they hold elsewhere."""
+    """Rows are aligned and have the same contents, wherever the file lies in memory."""
     data = everything().build()
     expected = read_model(data)
     for shift in range(1, 16):

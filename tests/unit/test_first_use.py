@@ -80,7 +80,7 @@ def resized_signature(module: Any) -> Any:
 
 
 def preserved(module: Any) -> Any:
-    """With LiteRT's reference kernels, for it warns of memory with others."""
+    """With LiteRT's reference kernels, because it warns about memory with others."""
     interpreter = ready(
         module,
         DIGITS,
@@ -153,8 +153,8 @@ def names_of_module(module: Any) -> Any:
 
 
 def others_go_on(module: Any) -> Any:
-    """Whether this thread goes on while another one runs: tried some times, for threads may wait for their turn
-    long."""
+    """Whether this thread goes on while another one runs. Tried several times, because threads may wait long for the
+    processor."""
     interpreter = ready(module, product())
     for _ in range(10):
         begun, ended = threading.Event(), threading.Event()

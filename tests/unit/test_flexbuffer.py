@@ -65,7 +65,7 @@ class Reader:
         return entries
 
     def value(self, found: Any, array: Any, value: Value) -> Any:
-        """In Python; of numbers as a tuple, None for what no option is."""
+        """A value in Python: numbers as a tuple; None for values that options cannot have."""
         if value.kind == STRING:
             return array[value.at : value.at + value.count].tobytes()
         if value.kind == NUMBERS:
@@ -178,7 +178,7 @@ def mutated(rng: np.random.Generator) -> tuple[bytes, Any]:
 
 
 def test_other_bytes_are_read_as_the_package_reads_them(reader: Reader) -> None:
-    """Where both take them and floats have a width that the package takes."""
+    """Compares where both accept the bytes, and floats have a width that the package reads."""
     rng = np.random.default_rng(3)
     both = 0
     for _ in range(2500):

@@ -35,7 +35,7 @@ def statuses(interpreter: Any) -> list[str]:
 
 
 def wholes(model: bytes) -> list[int | None]:
-    """By node, which one it has become a part of."""
+    """For each node, the node of which it has become a part."""
     interpreter = minilite.Interpreter(model_content=model)
     interpreter.allocate_tensors()
     return [interpreter.plan.part_of(n) for n in range(len(interpreter.plan.nodes()))]

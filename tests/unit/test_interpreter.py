@@ -308,7 +308,7 @@ def test_builtin_ref_runs_the_numpy_references(monkeypatch: pytest.MonkeyPatch) 
 
 
 def unless_poisoned() -> contextlib.AbstractContextManager[Any]:
-    """Where dead tensors lie whole until somebody takes their bytes, which in debug builds is at once."""
+    """Dead tensors stay whole until their bytes are used by others; debug builds overwrite them at once."""
     return pytest.raises(minilite.StateError, match="overwritten") if debug_build() else contextlib.nullcontext()
 
 

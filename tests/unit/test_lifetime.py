@@ -187,7 +187,7 @@ def test_loops_are_freed_too() -> None:
 
 
 def test_views_keep_their_memory_whatever_a_collector_finalizes_first() -> None:
-    """In a cycle that is garbage the state may go before its views do."""
+    """In a cycle of garbage, the state may be finalized before its views."""
     interpreter = plain()
     view = interpreter.tensor(3)()
     ffi.release(interpreter._session().state.pointer)

@@ -20,7 +20,7 @@ MIB = 1 << 20
 
 
 def squaring_loop(turns: int) -> bytes:
-    """count, x -> what a WHILE makes of x by `turns` of x = RELU(x); carries keep their shapes."""
+    """count, x -> the result of a WHILE with `turns` turns of x = RELU(x); carries keep their shapes."""
     builder = ModelBuilder()
     main, test, body = builder.subgraph("main"), builder.subgraph("condition"), builder.subgraph("body")
     for graph in (main, test, body):
@@ -162,7 +162,8 @@ def test_memory_of_a_big_size_is_given_back_once_it_was_long_left_behind() -> No
 
 
 def test_sizes_that_take_turns_settle() -> None:
-    """A big size every 200 runs: what was given back too early is kept for longer, so that it ends."""
+    """A big size every 200 runs: memory that was given back too early is kept longer the next time, until none is given
+    back."""
     interpreter = ready(relu_chain())
     given = []
     for _ in range(12):

@@ -140,7 +140,7 @@ def test_a_node_that_does_not_exist_is_refused_in_litert_s_words() -> None:
 
 
 def test_memory_that_is_short_is_a_runtime_error() -> None:
-    """Which programs catch around allocate_tensors, since LiteRT raises it."""
+    """Programs catch RuntimeError around allocate_tensors, because LiteRT raises it."""
     interpreter = minilite.Interpreter(model_content=relu_chain(), max_bytes=64)
     interpreter.resize_tensor_input(0, [1 << 20])
     with pytest.raises(RuntimeError) as raised:

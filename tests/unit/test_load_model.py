@@ -130,7 +130,8 @@ HEAD = b"\x08\0\0\0TFL3"
 
 @contextlib.contextmanager
 def endless(first: bytes, most: int) -> Iterator[tuple[str, Callable[[], int]]]:
-    """A path from which `first` and then zeros can be read, `most` bytes at most; and how many were taken so far."""
+    """A path from which `first` and then zeros can be read, `most` bytes at most; and the number of bytes read so
+    far."""
     reading, writing = os.pipe()
     taken = 0
 
@@ -172,7 +173,7 @@ def test_models_that_are_read_have_a_most(load: Any, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize("load", ["map", "copy"])
 @pytest.mark.parametrize("begins", [HEAD, b"", b"PK\x03\x04"], ids=["model", "zeros", "zip"])
 def test_large_files_are_refused_before_they_are_copied(load: Any, begins: bytes, tmp_path: pathlib.Path) -> None:
-    """They have holes for most of their bytes."""
+    """The files are sparse: they have holes for most of their bytes."""
     path = tmp_path / "large.tflite"
     path.write_bytes(begins)
     os.truncate(path, 5 << 30)

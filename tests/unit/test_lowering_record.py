@@ -34,7 +34,7 @@ def test_every_operator_is_recorded() -> None:
 
 
 def test_numpy_draws_what_it_drew() -> None:
-    """Cases have numbers of numpy's; where it draws others, the record is of other cases."""
+    """Cases have random numbers from numpy; if numpy draws others, the record is about other cases."""
     rng = np.random.default_rng(20)
     drawn = [rng.integers(0, 1000, 9), rng.random(9), rng.normal(size=9), rng.choice(50, 9), rng.permutation(9)]
     assert hash_of(repr([x.tolist() for x in drawn])) == "7b11725dc23c"

@@ -55,7 +55,7 @@ def loop_before_a_dynamic_node() -> bytes:
 
 @pytest.mark.parametrize("planner", ["default", "greedy_by_size"])
 def test_arena_that_moves_behind_a_loop(planner: str) -> None:
-    """The third run is the first whose loop runs in memory that an earlier run, under way, took anew."""
+    """In the third run, for the first time, the loop runs in memory that an earlier run took while it was under way."""
     interpreter = ready(loop_before_a_dynamic_node(), custom_ops={"Head": head}, planner=planner)
     for count in (2, 5_000_000, 5_000_000, 2):
         looped, y = run(interpreter, integer(0), floats(1, 2, 3), request(count))
@@ -163,7 +163,7 @@ def test_a_count_creeps_up_within_a_planned_block() -> None:
 
 
 def test_memory_refused_for_a_tensor_that_had_grown() -> None:
-    """Its place stays its own: what grows in a later run, while it is alive, lies elsewhere."""
+    """The tensor keeps its place: a tensor that grows in a later run, while it is alive, lies elsewhere."""
 
     def column(node: Any, x: Array) -> Array:
         return np.full((int(x[0]), 1), x[0], np.float32)

@@ -161,7 +161,7 @@ def test_levels_that_are_not_there_are_refused(wrong: object, capsys: pytest.Cap
 
 
 def test_switches_are_yes_or_no() -> None:
-    """As in LiteRT: whatever has a truth value of its own, so no text, for which "no" would be true."""
+    """As in LiteRT: any value with a truth value is taken, except texts, because "no" would be true."""
     for name in (
         "experimental_preserve_all_tensors",
         "experimental_disable_delegate_node_fusion",

@@ -144,7 +144,7 @@ print(session._known[2] == {{}}, interpreter.get_tensor(image["index"]).max())
 
 
 def test_a_python_without_its_global_lock(tmp_path: Path) -> None:
-    """A stand-in for one that is built so: what it answers when asked. There, all copies take a turn."""
+    """A stand-in for a Python that is built so: it answers as such a one would. There, all copies take a turn."""
     shutil.copy(PACKAGE / "data/digits.tflite", tmp_path)
     for locked in (True, False):
         done = subprocess.run(

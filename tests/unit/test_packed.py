@@ -136,7 +136,8 @@ def test_plans_count_packed_bytes(kind: TensorType) -> None:
 
 @kinds
 def test_no_element_is_shared_by_neighbours(kind: TensorType) -> None:
-    """Tensors of odd counts that lie side by side: the last byte of each is its own, its left-over bits 0."""
+    """Tensors with odd numbers of elements lie side by side: the last byte of each is its own, and its unused bits are
+    0."""
 
     def build(g: Any) -> list[int]:
         inputs = [g.input(f"x{k}", (3,), kind) for k in range(4)]
@@ -216,7 +217,7 @@ def test_operators_in_python(kind: TensorType) -> None:
 
 @pytest.mark.parametrize("kind", [kind for kind in TensorType if kind != TensorType.VARIANT])
 def test_inputs_that_no_node_reads_keep_their_values(kind: TensorType) -> None:
-    """Also those of types that no kernel takes: C and Python agree on what an element takes."""
+    """Also inputs of types that no kernel takes: C and Python agree on the size of an element."""
     b = ModelBuilder()
     g = b.subgraph()
     g.input("x", (3,), kind)

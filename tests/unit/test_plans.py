@@ -347,7 +347,7 @@ def test_a_plan_above_its_bound_improves_when_its_shapes_come_back() -> None:
 
 
 def test_a_plan_in_force_is_not_improved_but_kept_with_its_variables() -> None:
-    """Another buffer for an input changes one pointer, and nothing else."""
+    """Another buffer for an input changes one pointer only, and improves no plan."""
     crowd = Crowd()
     interpreter = minilite.Interpreter(model_content=crowd.model, custom_ops={"Step": crowd})
     for number in range(3):

@@ -133,7 +133,8 @@ def test_control_constants_are_copied() -> None:
 
 
 def test_buffers_without_data() -> None:
-    """No data, empty data, buffer 0 with data, offset 1: the tensor is computed; empty data for an empty shape is."""
+    """With no data, empty data, data in buffer 0, or offset 1, the tensor is no constant; with empty data for an empty
+    shape it is one."""
     for buffer, number in (({}, 4), ({"data": b""}, 4), ({"offset": 1, "size": 32}, 4)):
         data = changed(lambda t, b=buffer, n=number: (t["buffers"].append(b), tensor(t, 0).update(buffer=n)))  # type: ignore[misc]
         assert first(read_model(data), "x").data is None

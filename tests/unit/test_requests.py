@@ -30,7 +30,7 @@ NOT_SHAPES = [
 
 @pytest.mark.parametrize("wrong", NOT_SHAPES, ids=repr)
 def test_what_is_no_shape_is_refused_and_changes_nothing(wrong: Any) -> None:
-    """Before and after the tensor was resized, which is when the short way is taken."""
+    """Before the tensor was resized, and after it, when the short way is taken."""
     interpreter = ready(relu_chain())
     for shape in ((4,), (2,)):
         interpreter.resize_tensor_input(0, shape)

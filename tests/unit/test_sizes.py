@@ -103,7 +103,7 @@ def test_fit_finds_what_trying_every_size_finds(make: Make, axis: str, seed: int
 
 
 def strided(graph: Any, _: random.Random) -> None:
-    """Takes multiples of 8 alone: what is halved three times, and doubled again, meets what was not."""
+    """Takes only multiples of 8: a tensor that is halved three times and doubled again is added to one that is not."""
     x = graph.input("image", (1, 32, 32, 1), signature=(1, -1, -1, 1))
     small = x
     for n in range(3):
@@ -138,7 +138,7 @@ def test_fit_finds_the_step_between_sizes_that_a_model_accepts() -> None:
 
 
 def test_fit_looks_elsewhere_where_the_present_size_is_refused() -> None:
-    """Or is accepted by chance: 1 broadcasts."""
+    """Also where the present size is accepted by chance, because 1 broadcasts."""
     interpreter = built(strided)
     found = [interpreter.fit("1MB", shapes={"image": (1, size, size, 1)}).best for size in (1, 3, 32)]
     assert len({one.size if one is not None else None for one in found}) == 1

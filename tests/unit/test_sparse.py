@@ -54,7 +54,7 @@ def dense(size: int) -> dict[str, Any]:
 
 
 def test_forms_take_no_more_than_the_file() -> None:
-    """Sizes that a file states are not believed before there are values for them."""
+    """No memory is taken for sizes that a file states before there are values for them."""
     huge: list[tuple[Any, str]] = [
         ([dense(2**31 - 1), dense(4)], "a level has 2147483647 entries, the file has values and segments for 65536"),
         ([dense(4), dense(2**20)], "a level has 4194304 entries"),
@@ -82,7 +82,7 @@ def test_dense_forms_that_memory_cannot_hold() -> None:
 
 @pytest.mark.parametrize("dtype", [np.float16, np.int8])
 def test_sparse_constants_are_dequantized_dense(dtype: Any) -> None:
-    """LiteRT reads beyond their values; as for all other readers, they stand for the dense array."""
+    """LiteRT reads beyond their values. Here they stand for the dense array, as they do for all other readers."""
     x = sparse(np.random.default_rng(8), dtype)
     stored, sparsity = compressed(x)
     b = ModelBuilder()

@@ -79,7 +79,7 @@ def test_a_new_size_asks_the_store_for_nothing() -> None:
 
 @pytest.mark.parametrize("nodes", [1, 16, 17, 300])
 def test_every_node_gets_its_own_weights(nodes: int) -> None:
-    """However many there are: the table that they are found in grows with them."""
+    """Every node gets its own weights, however many there are: the table in which they are found grows."""
     model, weights = layers(nodes)
     interpreter, x = ready(model), np.random.default_rng(0).uniform(-1, 1, (3, WIDTH)).astype(np.float32)
     lookups(interpreter, x.shape)

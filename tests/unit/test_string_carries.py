@@ -52,7 +52,7 @@ ZERO = np.array(0, np.int32)
     ids=["computed", "constant", "kept and read", "passed through", "swapped", "doubled", "computed and moved"],
 )
 def test_carries_of_loops(body: Any, meaning: Callable[..., list[Array]], by_litert: bool) -> None:
-    """What a body hands on without computing it LiteRT loses: "Invalid tensor size"."""
+    """LiteRT loses strings that a body hands on without computing them: "Invalid tensor size"."""
     carries = [ABC, XYZ][: meaning.__code__.co_argcount]
     model = spun(len(carries), body)
     interpreters = [ready(model), ready(model, experimental_preserve_all_tensors=True)]
@@ -95,7 +95,7 @@ def test_operands_and_outputs_of_branches(condition: bool) -> None:
 
 
 def test_resource_variables() -> None:
-    """Which end LiteRT's process."""
+    """Resource variables of strings end LiteRT's process."""
     builder = ModelBuilder()
     g, init = builder.subgraph("main"), builder.subgraph("init")
     g.node("CALL_ONCE", [], options={"init_subgraph_index": 1})

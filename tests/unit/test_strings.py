@@ -281,7 +281,7 @@ def test_constants_whose_strings_lie_outside(used: bool, words: list[int], messa
 
 @pytest.mark.parametrize("shape", [(2**31 - 1,), (2**20, 2**20), (0, 2**31 - 1)])
 def test_constants_of_fewer_strings_than_elements(shape: tuple[int, ...]) -> None:
-    """However many a file states, no memory is taken for them before they are counted."""
+    """However many strings a file states, no memory is taken before they are counted."""
     data = np.frombuffer(np.array([2, 16, 17, 18], "<i4").tobytes() + b"ab", np.uint8)
     interpreter = minilite.Interpreter(model_content=graph_with(lambda g: [g.constant("c", data, TEXT, shape=shape)]))
     tracemalloc.start()

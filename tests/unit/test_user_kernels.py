@@ -98,7 +98,8 @@ def test_parallel_and_sizes(address: Address, threads: int) -> None:
 
 
 def test_signals_are_heard_between_blocks_of_any_length(address: Address) -> None:
-    """After 50 ms, which are ten blocks, whatever holds up the process: the clock is looked at between any two."""
+    """A signal is handled after 50 ms, which are ten blocks, whatever holds up the process: the clock is read between
+    any two blocks."""
     interpreter = mine(one([VECTOR], [((4,), F32)]), address("my_slow"))
     resized(interpreter, 1000)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)

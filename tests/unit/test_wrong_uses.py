@@ -163,7 +163,7 @@ ROWS: dict[str, tuple[Callable[[Any, Path], Any], str]] = {
     "bound as float64": (lambda kind, _: made(kind).bind_tensor("x", np.zeros(4)), "cannot bind tensor 0 ('x'): got float64, must be float32"),
 }  # fmt: skip
 OURS = {"a planner misspelt", "an operator that raises", "no function", "no node", "nothing returned", "a list of operators", "run by keywords", "bound as float64", "registerers"}  # fmt: skip
-"""What LiteRT has not got, or takes."""
+"""Uses that LiteRT does not know, or accepts."""
 OTHERWISE = {"bytes that are no model", "a list", "a file of text", "a folder", "registerers", "None", "a path", "set by a name", "set by a dict", "swapped", "read by a name", "read by a number", "details by a name", "None in a shape", "five channels", "43 values", "unknown operators"}  # fmt: skip
 """Where LiteRT's words say nothing of what is wrong: its bindings' types, places in its sources, its delegate's
 tensors."""
