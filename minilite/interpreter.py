@@ -480,7 +480,7 @@ class Interpreter:
         return session.state.usage().arena_bytes if session is not None else 0
 
     def profile(self, runs: int = 50, *, trace: bool = False) -> profiles.Profile:
-        """What every node takes, by medians over `runs` runs on the inputs as they are, after one that warms up.
+        """The time of every node: medians over `runs` runs on the inputs as they are, after a run that warms up.
 
         `trace` keeps what each thread did when, for `Profile.write_trace`. Raises: StateError, KernelError, InputError.
         """

@@ -96,7 +96,7 @@ def request(count: int, size: int = 4) -> Array:
 
 
 def wanted(count: int, size: int = 4) -> Array:
-    """What `head` answers to `request`."""
+    """The result of `head` for `request`."""
     return np.resize(np.arange(1, size, dtype=np.float32), count)
 
 

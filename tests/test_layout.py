@@ -156,7 +156,8 @@ def test_every_part_has_its_stage() -> None:
 
 
 def test_methods_of_interpreter_delegate() -> None:
-    """At most 15 lines, docstrings and signatures not counted; the constructor names all options twice."""
+    """Methods have at most 15 lines, without docstrings and signatures; the constructor, which names all options twice,
+    may have more."""
     tree = ast.parse((PACKAGE / "interpreter.py").read_text())
     (interpreter,) = (n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == "Interpreter")
     methods = [node for node in interpreter.body if isinstance(node, ast.FunctionDef) and node.name != "__init__"]
@@ -328,7 +329,7 @@ def sources() -> list[pathlib.Path]:
 
 
 def test_files_are_short() -> None:
-    """But for the one of Interpreter, since a class is never cut to fit; its methods only delegate."""
+    """Except the file of Interpreter, because a class is never cut to fit; its methods only delegate."""
     long = {name_of(p): n for p in sources() if (n := len(p.read_text().splitlines())) > LINES}
     assert set(long) <= {"minilite/interpreter.py"}
 

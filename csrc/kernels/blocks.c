@@ -1,5 +1,6 @@
 /* blocks.c -- DEPTH_TO_SPACE, SPACE_TO_DEPTH: convert between blocks of pixels and channels;
- * SPACE_TO_BATCH_ND, BATCH_TO_SPACE_ND: and batches, with padding or cropping. */
+ * SPACE_TO_BATCH_ND, BATCH_TO_SPACE_ND: between blocks of pixels and batches, with padding or
+ * cropping. */
 #include "rules/checks.h"
 #include "rules/nest.h"
 #include "rules/quantized.h"

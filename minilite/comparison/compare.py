@@ -56,7 +56,7 @@ def compare(
     """Runs two models on the same inputs and compares every tensor that both have, node by node.
 
     `first` and `second` are models (whatever `Interpreter` takes first) or Interpreters, whose model and options are
-    used; nothing of theirs is changed. Without `second` it is the first model again, which is then run `against`
+    used; they are not changed. Without `second` it is the first model again, which is then run `against`
     another runtime: "litert" (its built-in kernels) or "litert-reference" (its reference kernels), both loaded without
     default delegates and with all tensors kept, in a process of its own, and with XNNPACK for the outputs alone;
     "reference" (numpy); or a level of instructions. `level` is that of minilite otherwise. If `first` is a recording

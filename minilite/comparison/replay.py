@@ -51,7 +51,7 @@ def replay(
     `compare`); if the model quantizes floats on the way, only `tolerance` says how near they have to be. A call that
     failed has to fail again with the same class of exception. Custom operators that were the caller's are found in
     `custom_ops` by name. `progress` shows how far it is.
-    Raises: InputError for what is no whole and unchanged recording of this model, and for missing operators.
+    Raises: InputError for a recording that is cut short, changed or of another model, and for missing operators.
     """
     found = read_recording(recording)
     options: dict[str, Any] = {"level": level, "custom_ops": _operators(found, custom_ops)}

@@ -74,7 +74,7 @@ class Comparison(NamedTuple):
 
     @property
     def first_change(self) -> Row | None:
-        """The first node of which the models say different things."""
+        """The first node whose constants, scales, options or operators differ between the models."""
         return next((row for row in self.rows if row.changes), None)
 
     @property
@@ -85,7 +85,7 @@ class Comparison(NamedTuple):
 
     @property
     def agrees(self) -> bool:
-        """Whether nothing diverges. Of differences without a rule (see `rule`) nothing is said: give a tolerance."""
+        """Whether nothing diverges. Differences without a rule (see `rule`) do not count: give a tolerance."""
         return not any(row.diverges for row in (*self.rows, *self.delegated))
 
     def __str__(self) -> str:

@@ -191,28 +191,28 @@ class Options:
 
     @property
     def cpu_options(self) -> CpuOptions:
-        """Those of the CPU."""
+        """The options of the CPU."""
         if self._cpu_options is None:
             self._cpu_options = CpuOptions()
         return self._cpu_options
 
     @property
     def gpu_options(self) -> GpuOptions:
-        """Those of the GPU."""
+        """The options of the GPU."""
         if self._gpu_options is None:
             self._gpu_options = GpuOptions()
         return self._gpu_options
 
     @property
     def qualcomm_options(self) -> QualcommOptions:
-        """Those of Qualcomm's accelerators."""
+        """The options of Qualcomm's accelerators."""
         if self._qualcomm_options is None:
             self._qualcomm_options = QualcommOptions()
         return self._qualcomm_options
 
     @property
     def intel_openvino_options(self) -> IntelOpenVinoOptions:
-        """Those of Intel's accelerators."""
+        """The options of Intel's accelerators."""
         if self._intel_openvino_options is None:
             self._intel_openvino_options = IntelOpenVinoOptions()
         return self._intel_openvino_options

@@ -42,10 +42,10 @@ def install_as(*names: str) -> None:
     """Makes `import NAME.interpreter` import minilite, for the rest of this process; without arguments for all of
     NAMES.
 
-    Of ai_edge_litert it also replaces the modules that run models by CompiledModel. To be called before the program
+    For ai_edge_litert it also replaces the modules that run models by CompiledModel. To be called before the program
     imports them: what was imported already stays. Processes that `multiprocessing` starts get it too, whatever their
-    start method: they take over `sys.path`, in which there is a folder more. A package that is installed is imported
-    and keeps everything else, and a TensorFlow everything but its `lite`; else there is nothing but these modules, and
+    start method: they inherit `sys.path`, to which a folder is added. An installed package is imported and keeps
+    everything else (TensorFlow everything but its `lite`). If it is not installed, there are only these modules, and
     `__version__` is the version whose calls they serve, followed by minilite's. Raises: InputError.
     """
     for name in names or NAMES:

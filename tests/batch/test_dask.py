@@ -52,8 +52,8 @@ def test_blocks_of_an_array(client: Any) -> None:
 
 
 def test_killed_worker_loses_no_row(client: Any) -> None:
-    """Of 200 tasks on two processes, 160 have ended and 40 are out when one process is killed: what it had computed and
-    what it was computing is computed again."""
+    """160 of 200 tasks on two processes have ended, and 40 have not, when one process is killed: what it had computed
+    and what it was computing is computed again."""
     rows = images(2 * TASKS).reshape(TASKS, 2, 8, 8, 1)
     predictor = Predictor(DIGITS, batch=1)
     killed = distributed.Event("killed", client=client)

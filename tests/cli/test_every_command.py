@@ -212,7 +212,7 @@ def test_ctrl_c_leaves_nothing_half_written(line: str, folder: Path, tmp_path: P
     line = line.replace("--runs 0", "--runs 1")
     arguments = [str(folder / word) if (folder / word).exists() else word for word in told(line, model)]
     for word in line.split():
-        if word.startswith("out.") and not line.startswith("batch"):  # which skips what is there
+        if word.startswith("out.") and not line.startswith("batch"):  # `batch` skips what is there
             (tmp_path / word).write_text("before")
     before = sorted(tmp_path.iterdir())
     command = [sys.executable, "-c", HELD, method, seconds, *arguments]

@@ -25,7 +25,7 @@ PIXELS = np.arange(2 * 3 * 3, dtype=np.uint8).reshape(2, 3, 3) * 14
 
 
 def rounded(values: Any) -> Any:
-    """To nearest, ties away from zero, as QUANTIZE has it."""
+    """Rounded to nearest, ties away from zero, as QUANTIZE does."""
     return np.copysign(np.floor(np.abs(values) + 0.5), values)
 
 

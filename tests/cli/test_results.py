@@ -145,7 +145,7 @@ def test_values_that_are_labels_numbers(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_sound_is_resampled_or_refused(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """To the rate that the metadata say, or the user."""
+    """Sound is resampled to the rate that the metadata or the user states, or refused."""
     about = metadata([sound(8000, 1)], [{}])
     saved(
         m_tflite=passing((1, 4), signature=(1, -1), about=about), good_wav=wav([1, 2, 3], 8000), bad_wav=wav([1], 44100)

@@ -21,7 +21,7 @@ COMMAND = [sys.executable, "-m", "minilite"]
 
 
 def completed(shell: str, words: list[str], folder: pathlib.Path) -> list[str]:
-    """What the shell's function answers to the last of these words."""
+    """The completions that the shell's function gives for the last of these words."""
     script = subprocess.run([*COMMAND, "completion", shell], capture_output=True, text=True, check=True).stdout
     requested = f'COMP_WORDS=({" ".join(map(repr, words))}); COMP_CWORD={len(words) - 1}; _minilite; printf "%s\\n" "${{COMPREPLY[@]}}"'
     done = subprocess.run(["bash", "-euc", script + requested], capture_output=True, text=True, check=True, cwd=folder)

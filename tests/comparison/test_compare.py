@@ -94,7 +94,7 @@ def test_a_fault_that_is_not_there_is_not_found() -> None:
 
 @pytest.mark.parametrize("prefix", ["", "quantized/"])
 def test_float_beside_int8_names_the_worst_tensor(prefix: str) -> None:
-    """By name, or, where the names differ, by order."""
+    """Tensors are matched by name, or by order if names differ."""
     network = layers(TensorType.FLOAT32)
     good = minilite.compare(network, layers(S8, prefix=prefix))
     bad = minilite.compare(network, layers(S8, bad=1, prefix=prefix))

@@ -96,7 +96,7 @@ def test_every_call_is_recorded(tmp_path: Path) -> None:
         interpreter.bind_tensor(0, bound)
         interpreter.allocate_tensors()
         interpreter.invoke()
-        bound[:] = 7  # which no call says
+        bound[:] = 7  # no call says so
         interpreter.invoke()
         interpreter.bind_tensor(0, None)
         interpreter.allocate_tensors()
@@ -277,7 +277,7 @@ def test_signatures_are_recorded(tmp_path: Path) -> None:
     early = interpreter.get_signature_runner("first")
     with interpreter.recording(tmp_path / "r.npz"):
         early(x=floats(1, -1))
-        interpreter.get_signature_runner("second")(x=floats(1, -1))  # whose session begins here
+        interpreter.get_signature_runner("second")(x=floats(1, -1))  # its session begins here
     found = minilite.replay(tmp_path / "r.npz", interpreter.model)
     assert [(row.subgraph, row.op) for row in found.rows] == [(0, "RELU"), (1, "NEG")]
     assert found.agrees

@@ -16,7 +16,7 @@ pytest.importorskip("ai_edge_litert")
 
 MODULES = {"interpreter": OURS, **PARTS}
 OTHERS = {"interpreter": {"Delegate"}}
-"""What has other attributes: a delegate of ours cannot be made."""
+"""Names with other attributes than LiteRT's: our delegates cannot be made."""
 
 
 def public(module: ModuleType) -> dict[str, Any]:

@@ -152,7 +152,7 @@ def test_default_meets_the_bound_on_every_real_problem() -> None:
 
 
 def kept_forever(records: list[UsageRecord]) -> list[UsageRecord]:
-    """As TFLite has it: what lives to the end of the graph is never freed."""
+    """As in TFLite, a tensor that lives to the end of the graph is never freed."""
     end = max(record.last_node for record in records)
     return [r._replace(last_node=FOREVER) if r.last_node == end else r for r in records]
 

@@ -91,7 +91,7 @@ def test_indices_are_checked(value: int) -> None:
     which = np.zeros((1, 2, 2, 1), np.int32)
     which[0, 1, 0, 0] = value
     node = unpool(np.ones((1, 2, 2, 1), np.float32), which)
-    node.refused(KernelError, f"index 2 is {value}, expected 0 to 5", by_litert=False)  # which writes where they say
+    node.refused(KernelError, f"index 2 is {value}, expected 0 to 5", by_litert=False)  # LiteRT writes where they say
 
 
 def test_refused() -> None:

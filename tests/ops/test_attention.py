@@ -169,7 +169,8 @@ def other(arrays: Sequence[Any], shape: Sequence[int]) -> OneComposite:
 
 
 def tolerance(one: OneComposite) -> float:
-    """Scores differ by twice the bound of a dot product, exponentials by as many parts, sums of shares by theirs."""
+    """Scores differ by at most twice the bound of a dot product, exponentials by the same share, and weighted sums by
+    their own bound."""
     q, k, v = one.given[:3]
     largest = float(np.abs(q).max(initial=0) * np.abs(k).max(initial=0)) * q.shape[-1] / max(1.0, q.shape[-1] ** 0.5)
     return EPS * float(np.abs(v).max(initial=0)) * (8 * largest + 32)
@@ -213,7 +214,7 @@ def test_values_of_another_depth() -> None:
 
 
 def test_masked_by_infinity() -> None:
-    """What is masked adds nothing; a row of nothing else is NaN, as SOFTMAX has it."""
+    """Masked keys add nothing; a row with only masked keys is NaN, as in SOFTMAX."""
     for tokens in (2, 20):
         one = one_attention(np.random.default_rng(6), tokens, 12, 4, 2, 8, mask=(1, 1, tokens, 12))
         one.arrays[3][...] = np.where(np.arange(12) < 7, 0, -np.inf)

@@ -94,7 +94,7 @@ def test_multipliers_from_one_up(scale: float) -> None:
 @pytest.mark.parametrize("padding", ["SAME", "VALID"])
 @pytest.mark.parametrize("types", ["f32", "s8", "u8", "s16", "s16 s8 s32", "f32 s8 f32"])
 def test_long_lines(types: str, padding: str) -> None:
-    """Lines of output long enough that windows are read where they lie: strides, dilation, groups, batches, padding."""
+    """Output lines are long enough that windows are read in place: strides, dilation, groups, batches, padding."""
     rng = np.random.default_rng(17)
     for seed in range(30):
         kh, kw = (int(v) for v in rng.integers(1, 6, 2))
@@ -143,7 +143,7 @@ def test_images_one_pixel_wide(types: str, stride: int, dilation: int) -> None:
     [*((f"f32 {w} f32", each) for w in ("s8", "s4") for each in (False, True)), ("f32 u8 f32", False)],
 )
 def test_hybrid(types: str, per_channel: bool) -> None:
-    """Each batch quantized by itself: symmetrically, or asymmetrically where outputs have scales of their own."""
+    """Each batch is quantized by itself: symmetrically, or asymmetrically if each output has its own scale."""
     for case, (x, w, padding, stride, dilation) in enumerate(SHAPES):
         options = window_options(padding, stride, dilation, fused_activation_function=ACTIVATIONS[case % 4])
         layer = Layer(
@@ -199,7 +199,7 @@ def test_int16(bias_type: str, per_channel: bool) -> None:
     [(0.007333723828196526, 25838, [189, 190, 190]), (0.00948566384613514, 5322, [50, 50, 51])],
 )
 def test_uint8_multiplies_its_scales_in_float32(op: str, scale: float, sums: int, expected: list[int]) -> None:
-    """Sums beside a tie, which the product of the scales in float64 would round the other way."""
+    """Sums next to a tie, which would round the other way if the product of the scales were computed in float64."""
     bias, x_scale = np.arange(sums, sums + 3, dtype=np.int32), 0.023528477177023888
     shape, options = (1, 1, 1, 3), window_options("SAME")
     if op == "DEPTHWISE_CONV_2D":

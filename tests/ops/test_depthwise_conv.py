@@ -49,7 +49,7 @@ def test_channels(channels: int, multiplier: int, kind: str, per_channel: bool) 
 @pytest.mark.parametrize("channels", range(1, 18))
 @pytest.mark.parametrize("stride", [1, 2])
 def test_few_channels_of_floats(channels: int, stride: int) -> None:
-    """Neighbouring pixels fill a panel together; what is left of a line, and its edges, goes alone."""
+    """Neighbouring pixels fill a panel together; the rest of a line, and its edges, are computed pixel by pixel."""
     for seed, (kernel, dilation, width) in enumerate(
         (((3, 3), 1, 41), ((1, 1), 1, 37), ((5, 2), 2, 60), ((3, 5), 1, 7))
     ):
@@ -101,7 +101,7 @@ def test_outputs_of_one_pixel(window: tuple[int, int], kind: str, per_channel: b
 @pytest.mark.parametrize(("kind", "per_channel"), [*KINDS, ("f32 s8 f32", True)])
 @pytest.mark.parametrize("multiplier", [1, 2])
 def test_lines_in_several_stretches(multiplier: int, kind: str, per_channel: bool) -> None:
-    """Lines of more columns than are interleaved at a time, whose edges lie in the first stretch and the last."""
+    """Lines with more columns than are interleaved at a time; their edges lie in the first and the last stretch."""
     for seed, (kernel, stride, dilation) in enumerate((((3, 3), 1, 1), ((3, 3), 2, 1), ((5, 5), 1, 1), ((2, 4), 1, 3))):
         for padding in ("SAME", "VALID"):
             layer = Layer(
@@ -116,7 +116,7 @@ def test_lines_in_several_stretches(multiplier: int, kind: str, per_channel: boo
 @pytest.mark.parametrize("channels", [1, 16, 130])
 @pytest.mark.parametrize("padding", ["SAME", "VALID"])
 def test_images_one_pixel_wide(channels: int, padding: str, kind: str, per_channel: bool) -> None:
-    """Of lines, all of which are neighbours; high ones in several pieces."""
+    """All lines are neighbours; high images are computed in several pieces."""
     for height, filter_height, stride in ((4, 1, 1), (5, 9, 1), (28, 5, 1), (29, 10, 2), (30, 4, 3), (300, 3, 1)):
         if padding == "VALID" and filter_height > height:
             continue

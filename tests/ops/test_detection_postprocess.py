@@ -59,7 +59,7 @@ def every_type(rng: Any, inputs: Any, outputs: Any) -> Any:
 
 
 def agree(node: OneNode) -> None:
-    """LiteRT leaves what was there before in rows for which it found no box."""
+    """In rows without a box, LiteRT leaves what was there before."""
     found = check(node.model, node.arrays, tolerance=64 * EPS, oracle=None)
     theirs = run_litert(node.model, node.arrays)
     rows = int(found[3][0])
@@ -101,7 +101,7 @@ def test_classes_of_a_box() -> None:
 
 
 def test_wide_boxes() -> None:
-    """Key points after the first four numbers are passed over."""
+    """Key points after the first four numbers are skipped."""
     detection(np.random.default_rng(1), width=16).check(tolerance=64 * EPS)
 
 

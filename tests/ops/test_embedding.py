@@ -158,7 +158,7 @@ def test_sparse(combiner: str, constant: bool) -> None:
 def test_sparse_refused() -> None:
     sparse([1, 5], [[0, 0], [1, 0]], [2, 2], "SUM").refused(KernelError, "index 1 is 5, expected 0 to 4")
     words = "index 2 of row 1 is outside dimension 0 of size 2"
-    sparse([1, 2], [[0, 0], [2, 0]], [2, 2], "SUM").refused(KernelError, words, by_litert=False)  # which leaves it out
+    sparse([1, 2], [[0, 0], [2, 0]], [2, 2], "SUM").refused(KernelError, words, by_litert=False)  # LiteRT leaves it out
     sparse([1, 2], [[0, 0], [1, 0]], [-2, 2], "SUM").refused(ShapeError, "dense shape is -2", by_litert=False)
     given = [const([1]), const([[0, 0]]), const([2]), const([1], np.float32), const(np.ones((2, 2)), np.float32)]
     node = OneNode("EMBEDDING_LOOKUP_SPARSE", given, kind="f32")

@@ -25,7 +25,7 @@ def cases() -> dict[str, Any]:
 
 
 def combinations(signatures: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], ...]]:
-    """Types of inputs and of outputs, spelled, in every combination."""
+    """The types of inputs and outputs, spelled as in rows, in every combination."""
     for signature in signatures:
         for sides in written_out(signature):
             yield tuple(tuple(TensorType(code).suffix for code in side) for side in sides)

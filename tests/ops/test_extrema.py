@@ -39,7 +39,7 @@ def test_broadcasts(op: str, kind: str) -> None:
 @pytest.mark.parametrize("op", OPS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 def test_nan_and_infinity(op: str, dtype: Any) -> None:
-    """The second stands where neither is greater."""
+    """The second operand is the result if neither is greater."""
     a = np.array([np.nan, np.inf, -np.inf, 0, -0.0, 1], dtype)
     y = OneNode(op, [a[:, None].repeat(6, 1), a[None].repeat(6, 0)]).check()
     assert y[0, 1] == np.inf

@@ -122,8 +122,8 @@ class Blocks:
 @pytest.mark.parametrize("block", [32, 64])
 @pytest.mark.parametrize("rows", [1, 3, 4, 40, 300])
 def test_blocks(kind: str, block: int, rows: int) -> None:
-    """A few rows read weights as they are, for more they become floats. LiteRT has them of s4 by XNNPACK, which
-    quantizes the input's rows: some hundredths apart."""
+    """For a few rows weights are read as they are; for more they become floats. LiteRT has s4 by XNNPACK, which
+    quantizes the input's rows, so results are some hundredths apart."""
     made = Blocks(kind, block, (70, 128), rows=rows)
     [y] = check(made.model, made.arrays, tolerance=TOLERANCE, oracle=None)
     exact = (
@@ -276,7 +276,7 @@ def test_error_of_long_sums() -> None:
 
 @pytest.mark.parametrize(("outputs", "depth"), [(37, 333), (5, 333), (72, 4000), (136, 2000)])
 def test_rows_do_not_depend_on_each_other(outputs: int, depth: int) -> None:
-    """Nor on how outputs are divided: a few at the end would be summed in another order."""
+    """Nor do they depend on how outputs are divided: a few at the end would be summed in another order."""
     layer = Layer(OP, "f32", (9, depth), (outputs, depth), {})
     together = layer.run()
     for i in range(9):

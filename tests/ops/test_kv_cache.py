@@ -24,7 +24,8 @@ def cache(
     attributes: Mapping[str, Any] | None = None,
     kind: type = np.int32,
 ) -> OneComposite:
-    """Caches of that shape, tokens at these positions; the decomposition puts them where the first is and after it."""
+    """Caches of that shape, and tokens at these positions; the decomposition puts all tokens from the first position
+    on."""
     tokens = (shape[0], len(positions), *shape[2:])
     arrays = [values(rng, "f32", s, spread=1.0) for s in (shape, shape, tokens, tokens)]
     arrays.insert(2, np.array(positions, kind))

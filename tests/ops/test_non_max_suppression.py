@@ -71,7 +71,7 @@ def test_special_boxes() -> None:
 
 @pytest.mark.parametrize("sigma", [None, 0.0, 1e-40, 0.5, np.inf, np.nan])
 def test_overlaps_that_are_not_numbers(sigma: Any) -> None:
-    """A candidate whose score becomes NaN is dropped, it stayed on top of the heap for ever."""
+    """A candidate whose score becomes NaN is dropped; otherwise it would stay on top of the heap for ever."""
     special = np.array([0, 1, -1, np.nan, np.inf, -np.inf, 3e38, -3e38, 1e-40], np.float32)
     rng = np.random.default_rng(9)
     for _ in range(40):

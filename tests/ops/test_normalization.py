@@ -62,7 +62,7 @@ def test_response() -> None:
 def rms_norm(
     x: Any, gamma: Any = None, epsilon: float = 1e-6, factor: float = 1.0, attributes: Any = None
 ) -> OneComposite:
-    """odml.rms_norm, with a last factor that the decomposition alone has."""
+    """odml.rms_norm, with a last factor that only the decomposition has."""
 
     def body(g: Any, tensors: list[int]) -> list[int]:
         def number(value: float) -> int:
@@ -102,7 +102,7 @@ def test_rms_of_zeros_and_nothing() -> None:
 def test_rms_that_is_not_known_runs_by_its_decomposition() -> None:
     rng = np.random.default_rng(7)
     x, gamma = values(rng, "f32", (2, 3, 8)), values(rng, "f32", (8,))
-    rms_norm(x, gamma, factor=0.3).same_as_decomposition()  # of which neither operands nor attributes know
+    rms_norm(x, gamma, factor=0.3).same_as_decomposition()  # neither operands nor attributes have this factor
     rms_norm(x, values(rng, "f32", (1,))).same_as_decomposition()
     rms_norm(x, values(rng, "f32", (1, 3, 8))).same_as_decomposition()
     rms_norm(x, gamma, attributes={"axis": 1}).same_as_decomposition()

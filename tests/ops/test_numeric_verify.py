@@ -38,4 +38,4 @@ def test_refused() -> None:
     node.refused(KernelError, "element [0-9]+ differs by .* at most")
     node = verify("s8")
     node.arrays[1] = node.arrays[1][:2]
-    node.refused(ShapeError, r"shapes \(3, 5\) and \(2, 5\) must be equal", by_litert=False)  # which reads beyond it
+    node.refused(ShapeError, r"shapes \(3, 5\) and \(2, 5\) must be equal", by_litert=False)  # LiteRT reads beyond it

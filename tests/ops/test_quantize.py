@@ -36,7 +36,7 @@ def every_dequantize(rng: np.random.Generator, inputs: Any, outputs: Any) -> Any
     if inputs[0] not in ("s4", "s2", "u4"):
         return Case([(2, 3, 40)])
     given = Given(values(rng, inputs[0], (2, 3, 40)), quantization=Quantization((0.37,), (1,)), kind=inputs[0])
-    oracle = None if inputs[0] == "s2" else REFERENCE  # of which LiteRT takes no arrays
+    oracle = None if inputs[0] == "s2" else REFERENCE  # LiteRT takes no arrays of s2
     return OneNode("DEQUANTIZE", [given], kind="f32", version=6), {"oracle": oracle}
 
 

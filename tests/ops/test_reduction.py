@@ -99,7 +99,7 @@ def test_axes(kind: str, keep: bool, constant: bool) -> None:
 @pytest.mark.parametrize("channels", [1, 3, 16, 17, 33, 64, 129, 200])
 @pytest.mark.parametrize("kind", ["f32", "s8", "u8"])
 def test_pixels_of_few_channels(kind: str, channels: int) -> None:
-    """Short rows, of which many make one; long ones, whose columns go by in turn."""
+    """Short rows, many of which are summed as one; and long ones, whose columns are summed in turn."""
     rng = np.random.default_rng(channels)
     for pixels in (7, 61, 83):
         x = values(rng, kind, (2, pixels, 60, channels))
@@ -132,7 +132,7 @@ def test_without_quantization(kind: str) -> None:
 
 
 def test_small_multiplier() -> None:
-    """The count takes no more bits of the multiplier than there are."""
+    """Dividing by the count takes no more bits from the multiplier than it has."""
     for zero_point in (3, -128):
         x = quantized(np.full((1, 8192), 100, np.int8), 1e-6, 0)
         np.testing.assert_array_equal(

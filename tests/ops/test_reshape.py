@@ -29,7 +29,7 @@ def every_type(rng: Any, inputs: Any, outputs: Any) -> Case:
 
 
 def squeezed(rng: Any, inputs: Any, outputs: Any) -> Case:
-    """One of two dimensions of 1 goes."""
+    """One of two dimensions of 1 is removed."""
     oracle = None if inputs[0] in ("bf16", "c128") else REFERENCE
     return Case([(3, 1, 5, 1)], {"squeeze_dims": [-1]}, oracle=oracle)
 

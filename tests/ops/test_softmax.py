@@ -92,7 +92,7 @@ def test_quantized_sum_beyond_511(kind: str) -> None:
 
 
 def test_words_beyond_the_sum() -> None:
-    """From 65538 equal values on LiteRT's sum leaves int32."""
+    """With 65538 or more equal values, LiteRT's sum leaves int32."""
     x = np.zeros((1, 70000), np.int16)
     y = softmax(x, 1.0, Quantization((0.001,), (0,)), ("s16", "s16")).check(oracle=None)
     assert not y.any()

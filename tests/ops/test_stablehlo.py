@@ -44,6 +44,6 @@ def test_shapes(op: str) -> None:
 
 
 def test_shifts_out_of_range() -> None:
-    """0; C++ leaves them open."""
+    """Such shifts give 0; in C++ they are undefined."""
     a, b = np.array([1, 1, -1, 3], np.int8), np.array([-1, 8, 100, 7], np.int8)
     assert OneNode("STABLEHLO_SHIFT_LEFT", [a, b]).check(oracle=None).tolist() == [0, 0, 0, -128]

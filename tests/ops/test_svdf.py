@@ -17,7 +17,7 @@ from minilite.format.quantization import NOT_QUANTIZED, Quantization
 FLOAT, HYBRID, INTEGER = "f32 f32 f32 f32 f32", "f32 s8 s8 f32 f32", "s8 s8 s16 s32 s16"
 UNSIGNED = "f32 u8 u8 f32 f32"
 BYTES = "s8 s8 s8 s32 s8"
-"""TensorFlow Lite Micro's alone: LiteRT takes the bytes for int16, and writes beyond them."""
+"""Only TensorFlow Lite Micro takes these: LiteRT mistakes the bytes for int16, and writes beyond them."""
 TOLERANCE = {FLOAT: 100 * EPS, HYBRID: 100 * EPS, UNSIGNED: 100 * EPS, INTEGER: 0.0, BYTES: 0.0}
 
 

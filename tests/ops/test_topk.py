@@ -31,7 +31,7 @@ def test_short_indices() -> None:
     for count in (const(7, np.int16), np.array(7, np.int16)):
         OneNode("TOPK_V2", [x, count], outs=[Out("f32"), Out("s16")]).check()
     wide = OneNode("TOPK_V2", [np.zeros((1, 32769), np.int8), const(2, np.int16)], outs=[Out("s8"), Out("s16")])
-    wide.refused(ShapeError, "16-bit indices cannot count 32769 elements", by_litert=False)  # which lets them wrap
+    wide.refused(ShapeError, "16-bit indices cannot count 32769 elements", by_litert=False)  # LiteRT lets them wrap
 
 
 def test_refusals() -> None:

@@ -33,4 +33,4 @@ def test_permutations(perm: list[int], shape: list[int], known: bool) -> None:
 def test_refused(perm: Any) -> None:
     for given_perm in known_or_not(perm):
         node = OneNode("TRANSPOSE", [counting((2, 3)), given_perm])
-        node.refused(ShapeError, "axis|twice|perm has the shape", by_litert=perm != [0, 0])  # whose result is garbage
+        node.refused(ShapeError, "axis|twice|perm has the shape", by_litert=perm != [0, 0])  # LiteRT's is garbage

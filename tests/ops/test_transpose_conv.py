@@ -127,7 +127,7 @@ def test_refusals() -> None:
 def test_shapeless(padding: int, stride: Any) -> None:
     """As the file's shapes say; where it has none: what windows cover, for SAME not more than their strides."""
     for taps in ((1, 1), (2, 2), (3, 3), (2, 5)):
-        apart = any(t < s for t, s in zip(taps, stride, strict=True))  # which XNNPACK refuses
+        apart = any(t < s for t, s in zip(taps, stride, strict=True))  # XNNPACK refuses that
         for size in ((3, 4), (1, 1), (6, 5)):
             covered = [(n - 1) * s + t for n, s, t in zip(size, stride, taps, strict=True)]
             sides = covered if padding == 2 else [min(n * s, c) for n, s, c in zip(size, stride, covered, strict=True)]

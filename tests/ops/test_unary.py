@@ -127,7 +127,7 @@ def test_quantized_abs(kind: str) -> None:
 
 
 def test_plain_integers() -> None:
-    """The lowest one has no positive: it stays."""
+    """The lowest integer has no positive counterpart: it stays."""
     for kind in ("s16", "s32"):
         info = np.iinfo(dtype_of(kind))
         assert unary("ABS", np.array([info.min, info.max, -1, 0], info.dtype)).check()[0] == info.min

@@ -170,7 +170,7 @@ def test_variable_written_in_a_loop() -> None:
 
 
 def stored(interpreter: Any, tensor: int) -> str:
-    """Where the plan has a tensor of the main subgraph."""
+    """Where the plan stores a tensor of the main subgraph."""
     found: str = interpreter.plan.tensor(tensor).storage
     return found
 
@@ -214,7 +214,7 @@ def test_value_that_is_an_output_keeps_what_was_read() -> None:
 
 
 def test_assignment_by_a_handle_that_was_passed_in() -> None:
-    """Nobody can tell which variable it is while the graph is made."""
+    """While the graph is made, it is unknown which variable the handle stands for."""
     builder = ModelBuilder()
     main, some, other = (builder.subgraph(name) for name in ("main", "some", "other"))
     flag, x = main.input("flag", (), TensorType.BOOL), main.input("x", (2,))

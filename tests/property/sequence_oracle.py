@@ -106,7 +106,7 @@ def run_plainly(one: minilite.Interpreter, name: str, run: Run) -> Given:
 
 @functools.lru_cache(maxsize=1 << 14)
 def expected(name: str, runs: tuple[Run, ...]) -> Given:
-    """What the last run gives on an interpreter that has seen those before it, and nothing else."""
+    """What the last run gives on a new interpreter that has made only the runs before it."""
     one = fresh(name)
     return [run_plainly(one, name, run) for run in runs][-1]
 

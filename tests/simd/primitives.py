@@ -254,8 +254,8 @@ def product_s8(
     flip: int = 0,
     reals: NDArray | None = None,
 ) -> NDArray:
-    """What requantize, or requantize_f64 where there are reals, makes of the sums of matmul_s8, in `y`; `a` may be
-    lines of rows, (lines, rows, pieces, k)."""
+    """matmul_s8 followed by requantize (or by requantize_f64 if there are reals), into `y`; `a` may be lines of rows,
+    (lines, rows, pieces, k)."""
     lines = a if a.ndim == 4 else a[None]
     sums = _matmul_s8_args(lines[0], packed, y.shape[1], bias, factors, columns, flip=flip)
     simd.product_s8(

@@ -16,7 +16,7 @@ from minilite._core import lib
 
 
 class Function(NamedTuple):
-    """In float64, the bound in ULP, and where numbers are drawn from."""
+    """A function in float64, its bound in ULP, and the range from which numbers are drawn."""
 
     exact: Callable[[NDArray], NDArray]
     ulp: float

@@ -17,7 +17,7 @@ CORE = HERE.parents[1] / "csrc"
 
 
 def arguments(path: str, call: str) -> list[str]:
-    """What a call in a CMakeLists.txt of the core has after `call`."""
+    """The arguments of a call in a CMakeLists.txt of the core; `call` is its name and first argument."""
     found = re.search(rf"\({re.escape(call)} ([^)]*)\)", (CORE / path / "CMakeLists.txt").read_text())
     assert found is not None, call
     return found[1].split()
@@ -52,7 +52,7 @@ def tool(name: str) -> str:
 
 
 def run(*command: object) -> str:
-    """What a command prints; it fails with what it complains about."""
+    """What a command prints; if it fails, the test fails with its error output."""
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{command[0]} ended with {done.returncode}:\n{done.stderr[-4000:]}"
     return done.stdout

@@ -161,7 +161,7 @@ def finite(x: Array) -> Array:
 
 
 def near(expected: Sequence[Array], found: Sequence[Array], bound: float) -> str:
-    """What differs; empty if nothing does beyond the bound, relative to the largest finite number."""
+    """The differences beyond the bound, which is relative to the largest finite number; empty if there are none."""
     try:
         tolerance = 0.0
         for x in expected:

@@ -23,7 +23,7 @@ TYPES = (
 )
 
 SMALL = ("f32 u8 f32 f32", "f32 s2 f32 f32", "s8 s2 s32 s8", "s16 s2 s64 s16", "u8 u8 s32 s16", "s16 s16 s64 s16")
-"""Of FULLY_CONNECTED alone."""
+"""Types that only FULLY_CONNECTED takes."""
 
 
 def weights(d: Draw, kind: str, shape: Any, axis: int, channels: bool = True, constant: float = 0.8) -> Given:

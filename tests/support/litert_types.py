@@ -114,7 +114,7 @@ def has(node: OneNode, types: Types) -> bool:
 
 
 def text_of(interpreter: Any, tensor: int) -> str:
-    """What LiteRT's Python calls the type of a tensor; empty for those that it has no word for."""
+    """LiteRT's Python name of a tensor's type; empty if it has none."""
     try:
         return str(interpreter._interpreter.TensorType(tensor, 0))
     except ValueError:
@@ -123,7 +123,7 @@ def text_of(interpreter: Any, tensor: int) -> str:
 
 @functools.cache
 def text_of_type(kind: str) -> str:
-    """What it calls this type."""
+    """LiteRT's Python name of this type."""
     builder = ModelBuilder()
     graph = builder.subgraph()
     graph.output(graph.input("x", (2,), kind_of(kind)))

@@ -72,7 +72,7 @@ class Takes(NamedTuple):
 
 @functools.cache
 def takes() -> dict[str, Takes]:
-    """What every operator takes, as the file says it."""
+    """What every operator takes, read from the file."""
     found = {}
     for line in TAKES.read_text().splitlines():
         op, versions, types = line.split(" ", 2)
@@ -91,7 +91,7 @@ def type_cases() -> dict[str, Any]:
 
 
 def groups() -> list[str]:
-    """What `cases_of` takes: the operators, and the two of no operator."""
+    """The arguments that `cases_of` takes: the operators, and two groups that belong to no operator."""
     return [*takes(), "corrupted", "customs"]
 
 

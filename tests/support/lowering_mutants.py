@@ -39,7 +39,7 @@ class Dice:
         self._random = random.Random(zlib.crc32(repr(seed).encode())).random
 
     def number(self, end: int) -> int:
-        """From 0 to before `end`."""
+        """A number from 0 to `end` - 1."""
         return int(self._random() * end)
 
     def one(self, *options: Any) -> Any:

@@ -67,7 +67,7 @@ class Text(NamedTuple):
 
 
 def text_of(data: bytes, custom_ops: Mapping[str, Any] = {}, references: bool = False) -> Text:
-    """What becomes of a model; `references`: also as its numpy references run it."""
+    """The text of a lowered model; with `references`, also as its numpy references run it."""
     try:
         model = read_model(data)
     except MiniliteError as error:

@@ -47,7 +47,7 @@ class Drawn:
         return [first, *(self.draw(kind, shape, scale) for _ in range(3))]
 
     def operands(self) -> list[Given | None]:
-        """From the weights to the projection's bias."""
+        """The operands of a direction, from the weights to the projection's bias."""
         n, parts = self.cells, self.parts
         made = self.gates(self.weights, (n, self.depth), 0.01) + self.gates(self.weights, (n, self.outputs), 0.01)
         if "peephole" in parts:

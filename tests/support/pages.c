@@ -1,4 +1,4 @@
-/* pages.c -- a library to preload: memory calls as a kernel with larger pages has them.
+/* pages.c -- a library to preload: memory calls behave as on a kernel with larger pages.
  *
  * PAGE bytes are a page: sysconf says so, mappings begin at multiples of it, and calls for another
  * address are refused. glibc's own mappings stay as they are. */
@@ -81,7 +81,7 @@ void *mremap(void *address, size_t had, size_t bytes, int flags, ...) {
     return (void *)syscall(SYS_mremap, address, whole(had), whole(bytes), flags | MREMAP_FIXED, to);
 }
 
-/* One byte per PAGE: there if its first part is. */
+/* One byte per PAGE: resident if the first part of the page is. */
 int mincore(void *address, size_t bytes, unsigned char *found) {
     if (refuse(address)) return -1;
     unsigned char *parts = malloc(whole(bytes) / KERNEL_PAGE);

@@ -21,7 +21,7 @@ def drawn(rng: np.random.Generator, kind: str, shape: Sequence[int]) -> Array:
 
 
 def weight_quantization(rng: np.random.Generator, kind: str, channels: int, axis: int) -> Quantization:
-    """None for floats; `channels` scales, or one, and zero points of 0 but for u8."""
+    """Floats have none; all others have `channels` scales, or one, and zero points of 0 unless they are u8."""
     if kind == "f32":
         return NOT_QUANTIZED
     scales = tuple(float(s) for s in rng.uniform(0.003, 0.05, max(channels, 1)).astype(np.float32))

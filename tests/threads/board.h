@@ -1,4 +1,5 @@
-/* board.h -- what the bodies of pool_test.c write into, and what is asked of it afterwards. */
+/* board.h -- the board that the bodies of pool_test.c write into, and the checks of it
+ * afterwards. */
 #ifndef BOARD_H
 #define BOARD_H
 

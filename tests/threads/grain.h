@@ -5,8 +5,8 @@
 #include "board.h"
 #include "rules/work.h"
 
-/* Work of a few us is two blocks, more of it a number that four threads share evenly, as far as
- * items can be shared so; much of it has blocks of some size. */
+/* Work of a few us makes two blocks; more work a number that four threads share evenly, as far as
+ * its items allow; much work blocks of a given size. */
 static void test_grain(void) {
     const int64_t few = ML_LEAST_PRODUCTS / 100;
     CHECK(ml_work_grain(0, few) == 1 && ml_work_grain(-1, few) == 1 && ml_work_grain(5, 0) == 5);
@@ -19,7 +19,7 @@ static void test_grain(void) {
     }
     CHECK(ml_work_grain(1 << 20, ML_MOST_PRODUCTS / 16) == 16);
     CHECK(ml_work_grain(10, ML_MOST_PRODUCTS) == 1 && ml_work_grain(10, INT64_MAX) == 1);
-    /* Few items: neither of two threads has much more than half. */
+    /* Few items: neither of two threads gets much more than half. */
     for (int64_t items = 4; items < 500; items++) {
         const int64_t grain = ml_work_grain(items, ML_LEAST_PRODUCTS);
         CHECK(2 * ml_items_of_busier(items, grain) - items <= 1 + items / 16);
@@ -30,8 +30,8 @@ static void test_grain(void) {
     CHECK(huge == ratio || huge == ratio + 1);
 }
 
-/* Blocks of at most some size, few of them as many for each of two threads and of whole lines where
- * the size is. */
+/* Blocks have at most the given size. If there are few, two threads get the same number of them.
+ * They are whole lines if the size is. */
 static void test_even_grain(void) {
     CHECK(ml_even_grain(0, 8) == 8 && ml_even_grain(8, 8) == 8 && ml_even_grain(1000, 1) == 1);
     CHECK(ml_even_grain(9, 8) == 6 && ml_even_grain(9, 9) == 9 && ml_even_grain(10, 9) == 5);

@@ -4,9 +4,8 @@
 #include "grain.h"
 #include "threads/share.h"
 
-/* Ranges cover all blocks, neighbours together, and of two threads' numbers of blocks none is
- * larger than another's by more than one; those beyond a limit are counted as finished when someone
- * comes by. */
+/* Each range has neighbouring blocks, all of them together cover all blocks, and their sizes differ
+ * by at most one. Blocks beyond a limit are counted as finished when a thread reaches them. */
 static void test_share(int32_t threads, int64_t blocks) {
     ml_range ranges[MOST];
     ml_share share;
@@ -33,7 +32,7 @@ static void test_share(int32_t threads, int64_t blocks) {
     CHECK(ml_share_finish(&share, next + left_out));
 }
 
-/* Who helps takes all of a range whose owner has not begun, and leaves one who has his last
+/* A helper takes a whole range whose owner has not begun; an owner who has begun keeps its last
  * block. */
 static void test_last_block(void) {
     ml_range ranges[2];
@@ -103,7 +102,8 @@ static void test_each_item_once(uint32_t seed, int rounds) {
     ml_pool_free(pool);
 }
 
-/* The first failure counts, whoever is quick; nothing of it is left for the next work. */
+/* The failure of the first item counts, whichever comes first in time; nothing of it is left for
+ * the next work. */
 static void test_first_failure(uint32_t seed, int rounds) {
     ml_pool *pool = new_pool(4);
     ml_error error;
@@ -139,7 +139,7 @@ static void test_failure_leaves_out_the_rest(int32_t threads) {
     b->fails_from = 100;
     CHECK(run(b, ITEMS, 1, &error) == ML_KERNEL_ERROR);
     CHECK(atomic_load(&b->begun) < ITEMS / 2);
-    /* What stands in the caller's error already stays. */
+    /* An error that the caller has already stays. */
     ml_error before = ML_NO_ERROR;
     ml_error_set(&before, ML_SHAPE_ERROR, "before");
     CHECK(ml_pool_parallel(pool, ITEMS, 1, mark, b, b, &before) == ML_KERNEL_ERROR);
@@ -224,7 +224,7 @@ static void test_scratch(void) {
     void *kept = ml_pool_scratch(pool, 0);
     CHECK(ml_pool_reserve(pool, 10, &error) == ML_OK);
     CHECK(ml_pool_scratch(pool, 0) == kept);
-    /* What cannot be had leaves all as it was. */
+    /* A request that cannot be met leaves everything as it was. */
     CHECK(ml_pool_reserve(pool, INT64_MAX / 2, &error) == ML_ARENA_ERROR);
     CHECK(error.needed == INT64_MAX / 2 && error.available >= 70);
     CHECK(ml_pool_scratch(pool, 0) == kept);
@@ -337,7 +337,7 @@ static ml_status fork_once(void *owner) {
     return ML_OK;
 }
 
-/* A fork by a poll, while workers hold blocks: the child's run ends with an error, the parent's
+/* A fork during a poll, while workers hold blocks: the child's run ends with an error, the parent's
  * goes on. */
 static void test_fork_while_blocks_are_taken(void) {
     ml_pool *pool = new_pool(3);

@@ -178,7 +178,7 @@ def quantized(kind: TensorType, *scales: float, zero_points: tuple[int, ...]) ->
 def test_advice_for_quantized_tensors_is_to_quantize(
     kind: TensorType, scale: float, zero_point: int, wrong: Any
 ) -> None:
-    """What the message says is run, and gives what the scale and zero point mean."""
+    """The code in the message is run, and gives the numbers that scale and zero point mean."""
     interpreter = quantized(kind, scale, zero_points=(zero_point,))
     scale = float(np.float32(scale))
     x = np.array([[0.25], [1.0]]) * (20 if wrong is np.int64 else 1)

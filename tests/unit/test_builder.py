@@ -252,7 +252,8 @@ def test_node_answers_with_its_outputs() -> None:
 
 
 def test_with_metadata_keeps_the_rest() -> None:
-    """Also what a Model does not hold: minima and maxima, mutating inputs, custom schemes, older metadata."""
+    """Keeps also the parts of a file that a Model does not hold: minima and maxima, mutating inputs, custom schemes,
+    older metadata."""
     tree = model_tree(everything().model())
     tensor, node = tree["subgraphs"][0]["tensors"][0], tree["subgraphs"][0]["operators"][2]
     tensor["quantization"] = {

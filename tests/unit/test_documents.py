@@ -103,7 +103,7 @@ def test_blocks_are_seen() -> None:
 
 
 def anchors(path: pathlib.Path) -> set[str]:
-    """What links may name after `#`: the headings, as GitHub and the site write them."""
+    """The anchors of a page, which links name after `#`: its headings, as GitHub and the site write them."""
     headings = re.findall(r"^#+ (.+)$", FENCE.sub("", path.read_text()), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 

@@ -128,7 +128,7 @@ def test_the_list_of_unsupported_operators_is_bounded() -> None:
 
 @pytest.mark.parametrize("reference", [False, True])
 def test_c_and_numpy_fail_with_one_class(reference: bool) -> None:
-    """What a numpy reference raises itself is the cause."""
+    """An exception that a numpy reference raises is the cause of the error."""
     resolver = minilite.OpResolverType.BUILTIN_REF if reference else minilite.OpResolverType.AUTO
     integers = TensorType.INT32
     for op, index, text in (("GATHER_ND", 7, "index .*7"), ("FLOOR_MOD", 0, "division by 0")):

@@ -223,7 +223,7 @@ def compressed(module: Any) -> Any:
 
 
 def wrapped(module: Any) -> Any:
-    interpreter = ready(module, relu_chain())  # whose bytes LiteRT's wrapper reads
+    interpreter = ready(module, relu_chain())  # LiteRT's wrapper reads its bytes
     wrapper = interpreter._interpreter
     names = wrapper.NodeName(0), wrapper.TensorName(0, 0)
     return [wrapper.NumTensors(0) >= 4, *names, wrapper.InputIndices(), wrapper.OutputIndices()]

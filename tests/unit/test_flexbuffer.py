@@ -32,7 +32,7 @@ TYPICAL = (
     {},
 )
 FAULTS = (ValueError, TypeError, LookupError, OverflowError, struct.error, AttributeError)
-"""What the package answers to bytes that are no flexbuffer."""
+"""The exceptions that the package raises for bytes that are no flexbuffer."""
 
 
 class Value(ctypes.Structure):

@@ -313,7 +313,7 @@ def unless_poisoned() -> contextlib.AbstractContextManager[Any]:
 
 
 def test_intermediates_are_whole_or_refused() -> None:
-    """In place, all five RELUs share one place: what was computed in between is gone, the first input is kept."""
+    """Computed in place, all five RELUs share one place: intermediate results are gone, and the first input is kept."""
     interpreter = ready(relu_chain(5))
     assert all(interpreter.get_tensor(index).shape == (4,) for index in range(6))  # nothing has run
     run(interpreter, floats(-1, 2, 3, 4))

@@ -119,7 +119,7 @@ def test_attributes_that_litert_s_objects_have() -> None:
     assert {"_metrics", "_custom_op_registerers", "_delegates", "_signature_defs", "_interpreter"} <= names
     assert {name for name in names if not hasattr(ours, name)} <= {
         "_model_content",  # a Model holds the bytes
-        "_experimental_compress_quantization_zero_points",  # which is a property without the underscore
+        "_experimental_compress_quantization_zero_points",  # the property has no underscore
     }
     assert (ours._custom_op_registerers, ours._delegates) == (theirs._custom_op_registerers, theirs._delegates)
     public = {name for name in dir(theirs._metrics) if not name.startswith("_")}

@@ -23,7 +23,7 @@ from minilite.errors import MiniliteError, ModelFormatError, ModelNotFoundError
 from minilite.format.reader import load_model, read_model
 
 INVALID = "The model is not a valid Flatbuffer buffer: "
-"""What LiteRT says of all of them."""
+"""LiteRT's message for all of them."""
 
 
 def test_missing_path(tmp_path: pathlib.Path) -> None:
@@ -148,7 +148,7 @@ def endless(first: bytes, most: int) -> Iterator[tuple[str, Callable[[], int]]]:
     try:
         yield f"/dev/fd/{reading}", lambda: taken
     finally:
-        os.close(reading)  # which ends the writer
+        os.close(reading)  # this ends the writer
         thread.join()
 
 

@@ -213,7 +213,7 @@ def test_tables_whose_fields_lie_outside_are_refused() -> None:
 
 
 def test_lists_that_are_longer_than_the_buffer_are_refused() -> None:
-    """Of tables, and of numbers."""
+    """Lists of tables, and lists of numbers."""
     for mark in (struct.pack("<If", 3, 1.5), struct.pack("<I", 2)):
         at = ABOUT.index(mark)
         with pytest.raises(minilite.ModelFormatError, match="is broken"):

@@ -120,7 +120,8 @@ def test_loop_body_that_grows_in_mid_run(planner: str) -> None:
 
 
 def move_what_was_spilled() -> None:
-    """With little address space: what outgrew a loop's room moves when another size needs more of it."""
+    """With little address space: a tensor that outgrew a loop's room moves when another size needs more of that
+    room."""
     resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
     interpreter = ready(loop_whose_body_grows(), custom_ops={"Swell": swell})
     for size, start in (

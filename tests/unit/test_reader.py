@@ -211,7 +211,7 @@ def test_operator_is_the_larger_of_two_codes() -> None:
 
 
 def test_absent_and_foreign_options_read_as_defaults() -> None:
-    """As LiteRT does, which ignores a table that is not the operator's own."""
+    """As in LiteRT, a table that is not the operator's own is ignored."""
     pool = {"padding": "VALID", "stride_w": 1, "stride_h": 1}
     for options, kind in ((None, 0), (pool, "Pool2DOptions"), (None, 8), ({}, "FullyConnectedOptions")):
         data = changed(lambda t, o=options, k=kind: node(t).update(builtin_options=o, builtin_options_type=k))  # type: ignore[misc]

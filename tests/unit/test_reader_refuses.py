@@ -171,7 +171,7 @@ def test_refused(complaint: str, change: Callable[[Tree], object]) -> None:
 
 
 def follow(data: bytes, place: int) -> int:
-    """Where the offset at `place` leads."""
+    """The place to which the offset at `place` leads."""
     return place + int(struct.unpack_from("<I", data, place)[0])
 
 
@@ -180,7 +180,7 @@ def root_of(data: bytes) -> int:
 
 
 def place_of(data: bytes, table: int, slot: int) -> int:
-    """Where a table keeps a slot, by flatbuffers' own reader."""
+    """The place of a slot in a table, found by flatbuffers' own reader."""
     offset = flatbuffers.table.Table(data, table).Offset(4 + 2 * slot)
     assert offset, "the slot is absent"
     return int(table + offset)
@@ -365,7 +365,7 @@ def heavy_name(b: ModelBuilder) -> None:
 
 
 def small_vectors(b: ModelBuilder) -> None:
-    """None so long that it counts; together they are more than the rows of so small a file may be."""
+    """No vector is long enough to be refused by itself; together they are more rows than so small a file may have."""
     ones = Quantization((1.0,) * 32, tuple(range(32)))
     b.subgraph().tensor("n", (1,) * 31 + (32,), signature=(1,) * 32, quantization=ones._replace(quantized_dimension=31))
 

@@ -1,4 +1,4 @@
-"""With several threads, runs are tried with the other threads and without; results do not depend on which."""
+"""With several threads, runs are tried with the other threads and without; results do not depend on that."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ assert Interpreter is minilite.Interpreter
 
 
 def test_a_program_s_own_errors_are_shown_as_python_shows_them(tmp_path: Path) -> None:
-    """Those of files too, which the command would put in a line; and modules run as with python -m."""
+    """Errors of files too, which the command would otherwise print in one line; and modules run as with python -m."""
     program = tmp_path / "program.py"
     program.write_text("import sys\n\n\ndef read():\n    return open(sys.argv[1])\n\n\nread()\n")
     command = [sys.executable, "-m", "minilite", "as", "all"]
@@ -141,13 +141,13 @@ def test_the_command_reaches_all_processes(package: str, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("where", ["early", "late"])
 def test_a_program_that_installs_it_reaches_its_processes(where: str, tmp_path: Path) -> None:
-    """At its top, or after the guard that spawned processes do not pass."""
+    """The call stands at the program's top, or after the guard that spawned processes do not pass."""
     program = starting(tmp_path, "tflite_runtime", **{where: "import minilite; minilite.install_as('tflite_runtime')"})
     assert output(sys.executable, program, folder=tmp_path) == ["minilite.interpreter"] * 3
 
 
 def test_programs_in_path_and_folders_run(tmp_path: Path) -> None:
-    """What pip installs beside Python, and what `python FOLDER` runs."""
+    """Commands that pip installs beside Python, and folders as `python FOLDER` runs them."""
     (tmp_path / "client").write_text(
         f"#!{sys.executable}\n{CHILD.format(package='tflite_runtime')}; import sys; print(sys.argv[1:])"
     )
@@ -169,7 +169,7 @@ def test_the_first_place_of_the_path_stays_the_programs(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="Python has no safe path yet")
 def test_under_a_safe_path_the_program_s_folder_stays_out(tmp_path: Path) -> None:
-    """As python -P has it; what PYTHONPATH says stays."""
+    """As with python -P; entries of PYTHONPATH stay."""
     (tmp_path / "more").mkdir()
     (tmp_path / "more" / "mine.py").write_text("print('mine')")
     (tmp_path / "program.py").write_text("import mine, sys; print(sys.path[0] == sys.argv[1])")
@@ -298,7 +298,7 @@ LITERT = pytest.mark.skipif(importlib.util.find_spec("ai_edge_litert") is None, 
     "asan" in os.environ.get("LD_PRELOAD", ""), reason="LiteRT loads plugins in a way that AddressSanitizer refuses"
 )
 def test_a_program_on_compiled_model_prints_the_same_with_litert_alone(tmp_path: Path) -> None:
-    """Which needs memory at a multiple of 64 bytes of its own shape: so the last two lines are left to minilite."""
+    """LiteRT needs memory at a multiple of 64 bytes, of its own shape, so only minilite prints the last two lines."""
     program = COMPILED[: COMPILED.index("    model.resize_input_tensor")]
     (tmp_path / "program.py").write_text(program)
     (tmp_path / "m.tflite").write_bytes(relu_chain())

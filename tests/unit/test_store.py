@@ -60,7 +60,7 @@ def lookups(interpreter: minilite.Interpreter, shape: tuple[int, ...]) -> int:
 
 
 def convolved(interpreter: minilite.Interpreter, height: int, width: int) -> Any:
-    """What comes of an image of this size, as lists."""
+    """The result for an image of this size, as lists."""
     x = np.random.default_rng(width).integers(-127, 128, (1, height, width, 8)).astype(np.int8)
     lookups(interpreter, x.shape)
     return run(interpreter, x)[0].tolist()

@@ -61,7 +61,7 @@ def test_as_litert_has_them(value: Array) -> None:
 
 @pytest.mark.parametrize("shape", [(), (0, 3), (1, 1), (2, 3)])
 def test_shapes(shape: tuple[int, ...]) -> None:
-    """Of scalars LiteRT stores the address of the object, and an empty tensor ends its process."""
+    """For a scalar LiteRT stores the address of the object, and an empty tensor ends its process."""
     count = int(np.prod(shape))
     value = texts(*(f"{i}\0".encode() for i in range(count)), shape=shape)
     y, x = run(ready(reshaped(shape, (count, 1))), value)

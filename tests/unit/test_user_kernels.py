@@ -31,7 +31,7 @@ Address = Callable[[str], int]
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Address:
-    """Where the rows of the compiled file lie, by name."""
+    """The addresses of the rows in the compiled file, by name."""
     library = tmp_path_factory.mktemp("kernels") / "user_kernels.so"
     flags = ["-std=c11", "-O2", "-shared", "-fPIC", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror"]
     include = f"-I{minilite.get_include()}"
@@ -144,7 +144,7 @@ def test_derived_from_quantization(address: Address) -> None:
 
 
 def test_folded_values_know_their_quantization(address: Address) -> None:
-    """Of a constant small enough the kernel runs while planning, on operands that have numbers of their own there."""
+    """If the constant is small enough, the kernel runs while planning, where its operands have other numbers."""
 
     def build(g: Any) -> list[int]:
         for k in range(3):  # so that numbers differ

@@ -16,7 +16,7 @@ void tile_store(int tile, void *to, int64_t stride);
 void tile_release(void);
 
 bool tiles_are_configured(void);
-/* Since the program began. */
+/* The number of dot products of tiles since the program began. */
 int64_t tile_dots(void);
 
 #endif

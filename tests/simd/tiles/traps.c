@@ -1,5 +1,5 @@
-/* traps.c -- instructions on tiles of the build itself, on a machine that has none: each is an
- * illegal instruction there, whose signal is answered by what tiles.c makes of it.
+/* traps.c -- runs the tile instructions of the build itself on a machine without tiles: each is an
+ * illegal instruction there, and the handler of its signal does what tiles.c makes of it.
  *
  * Their bytes: C4, three inverted high bits of registers and map 2, inverted vvvv and a prefix, the
  * opcode, ModRM, and where that says memory, SIB and a displacement. */

@@ -2,7 +2,7 @@
 #ifndef TRAPS_H
 #define TRAPS_H
 
-/* From now on, in this process. */
+/* Emulates tile instructions from now on, in this process. */
 void trap_tiles(void);
 
 #endif

@@ -11,7 +11,7 @@
 
 enum { NO_AVX512 = 3, WRONG_SERVES = 4 };
 
-/* The second is scalar but for what amx has of its own. */
+/* The second is scalar, except for the variants that amx has of its own. */
 static ml_simd levels[2];
 
 static const ml_simd *level_at(int32_t i) { return i < 2 ? &levels[i] : NULL; }
@@ -44,7 +44,7 @@ static void wrong_product(const ml_simd *simd, const ml_matmul_s8_args *p,
     bytes->y[0] ^= 1;
 }
 
-/* Whether a level serves that is right, and none that is wrong in one bit. */
+/* Whether ml_simd_agrees accepts a correct level, and refuses levels that are wrong in one bit. */
 static bool verifies(const ml_simd *avx512) {
     const int64_t before = tile_dots();
     ml_simd matmul_differs = levels[1], product_differs = levels[1];
@@ -54,7 +54,7 @@ static bool verifies(const ml_simd *avx512) {
            !ml_simd_agrees(&matmul_differs, avx512) && !ml_simd_agrees(&product_differs, avx512);
 }
 
-/* Returns what walk_levels does, or why it is not walked. */
+/* Returns what walk_levels returns, or why there is no walk. */
 int walk_amx(level_fn *core);
 
 int walk_amx(level_fn *core) {

@@ -76,7 +76,8 @@ static void map_once(walk *w, int32_t number, int64_t n, float low, float high) 
     expect_equal(w, both, y, n);
 }
 
-/* What is no number is as the scalar row has it; far numbers within the bounds of both. */
+/* NaN and infinities give what the scalar variant gives; far numbers are within the bounds of
+ * both. */
 static void map_odd(walk *w, int32_t number, int64_t n) {
     const map_function *f = &functions[number];
     double exact[MOST], bounds[MOST];

@@ -8,7 +8,7 @@
 
 enum { MOST_LINES = 5, MOST_PIXELS = 24, MOST_CHANNELS = 80, MOST_ROWS = 3 };
 
-/* Steps of windows over lines of elements, which all fit in; returns a line's elements. */
+/* Draws steps with which all windows fit in their lines; returns the elements of a line. */
 static int64_t draw_windows(walk *w, ml_depthwise_args *p, int64_t most_width) {
     static const int64_t widths[] = {1, 2, 3, 3, 3, 5, 5, 7};
     p->n = draw(w, 0, 7) ? draw(w, 1, 40) : draw(w, 1, MOST_CHANNELS);
@@ -85,8 +85,8 @@ void walk_interleave_s8(walk *w) {
         for (int i = 0; i < 6; i++) interleave_once(w, count);
 }
 
-/* What a level takes of weights [line][tap][channel] and lines of bytes, of which all are `at`,
- * `count` elements each. */
+/* Lays out weights [line][tap][channel] and lines of bytes, `count` elements each, as the level
+ * takes them. */
 static void lay_out(walk *w, const ml_simd *simd, const int8_t *weights, const uint8_t *const *at,
                     int64_t lines, int64_t count, ml_depthwise_args *p, const void **groups) {
     const int64_t group = simd->depthwise_s8_group, size = 4 / group;
@@ -137,7 +137,7 @@ void walk_depthwise_s8(walk *w) {
     }
 }
 
-/* Beside the scalar rows of its two halves. */
+/* Compares with the scalar variants of its two halves. */
 static void depthwise_product_once(walk *w) {
     const void *groups[MOST_ROWS * MOST_LINES];
     const uint8_t *lines[MOST_LINES];

@@ -1,5 +1,5 @@
-/* main.c -- a program of the walk and the core's primitives alone, for a processor that is
- * emulated; or, with any argument, of what levels that has. */
+/* main.c -- runs the walk in a program that has only the core's primitives, for an emulated
+ * processor. With any argument it prints the levels that this processor has. */
 #include <stdio.h>
 
 #include "walk.h"

@@ -213,7 +213,7 @@ void walk_matmul_s8(walk *w) {
 
 /* Sums ---------------------------------------------------------------------------------------- */
 
-/* What the bytes of a result may be. */
+/* Draws the range of a result's bytes. */
 static void draw_range(walk *w, bool with_sign, ml_requantize_args *p) {
     p->zero = (int32_t)(with_sign ? draw(w, -128, 127) : draw(w, 0, 255));
     p->low = (int32_t)(with_sign ? draw(w, -128, 0) : draw(w, 0, 100));
@@ -264,7 +264,7 @@ static double *some_reals(walk *w, int64_t n) {
     return reals;
 }
 
-/* What the scalar level makes of sums, by reals where there are any. */
+/* Requantizes sums at the scalar level, by reals if there are any. */
 static void requantize_scalar(walk *w, const ml_requantize_args *p) {
     if (!p->reals) {
         w->scalar->requantize(p);
@@ -275,7 +275,7 @@ static void requantize_scalar(walk *w, const ml_requantize_args *p) {
     w->scalar->requantize_f64(&reals);
 }
 
-/* Beside the scalar rows of its two halves. */
+/* Compares with the scalar variants of its two halves. */
 static void product_s8_once(walk *w, int64_t rows, int64_t n, int64_t pieces, int64_t k) {
     const int64_t lines = draw(w, 1, 3), all = lines * rows;
     begin_case(w);
@@ -324,7 +324,7 @@ void walk_product_s8(walk *w) {
         for (size_t j = 0; j < sizeof inputs / sizeof *inputs; j++)
             for (int times = 0; times < 4; times++)
                 product_s8_once(w, draw(w, 1, 14), outputs[i], draw(w, 1, 3), inputs[j]);
-    for (int i = 0; i < 200; i++) /* a row that is alone, one in three */
+    for (int i = 0; i < 200; i++) /* one in three has a single row */
         product_s8_once(w, 1, draw(w, 1, 200), draw(w, 1, 3), draw(w, 1, 80));
     for (int i = 0; i < 16; i++) /* as long as a row that is split, and longer */
         product_s8_once(w, 1, draw(w, 1, 12), 1 + i % 2, draw(w, 8180, 8200) / (1 + i % 2));

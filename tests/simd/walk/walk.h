@@ -47,7 +47,7 @@ int32_t *ints(walk *w, int64_t n, int32_t low, int32_t high);
 /* One in four is an end of int32, or close to it. */
 int32_t *odd_ints(walk *w, int64_t n, int32_t low, int32_t high);
 
-/* Each says so, and counts a failure, where the level's answer is not the expected one. */
+/* Each prints and counts a failure if the level's result is not the expected one. */
 void expect_bytes(walk *w, const void *made, const void *expected, int64_t bytes);
 void expect_equal(walk *w, const float *made, const float *expected, int64_t n);
 /* |made[i] - exact[i]| <= bounds[i]; NaN where it is expected. */
@@ -58,7 +58,7 @@ double step_of(double x);
 
 /* The levels that there are, as ml_simd_at gives them. */
 typedef const ml_simd *level_fn(int32_t i);
-/* Walks the primitives of all levels; returns what a process ends with: 0 if all is well. */
+/* Walks the primitives of all levels; returns the exit status: 0 if all is well. */
 int walk_levels(level_fn *at);
 
 /* walk_<name> for each primitive. */
