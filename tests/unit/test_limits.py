@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from built import COUNTER, below, floats, integer, next_count, ready, relu_chain, request, resized, run
+from support.system import needs_system
 from test_dynamic_loops import add_sum, swell, swelling_loop
 from test_moving_memory import loop_before_a_dynamic_node
 
@@ -138,6 +139,7 @@ def test_bounds_that_cannot_be(options: dict[str, Any], message: str) -> None:
 # Giving back ----------------------------------------------------------------------------------------------------------
 
 
+@needs_system
 def test_memory_of_a_big_size_is_given_back_once_it_was_long_left_behind() -> None:
     interpreter = ready(relu_chain())
     resized(interpreter, 4)
@@ -161,6 +163,7 @@ def test_memory_of_a_big_size_is_given_back_once_it_was_long_left_behind() -> No
     assert np.array_equal(interpreter.get_tensor(y), np.arange(big))
 
 
+@needs_system
 def test_sizes_that_take_turns_settle() -> None:
     """A big size every 200 runs: memory that was given back too early is kept longer the next time, until none is given
     back."""
@@ -176,6 +179,7 @@ def test_sizes_that_take_turns_settle() -> None:
     assert given[-1] == given[5]
 
 
+@needs_system
 def test_a_view_keeps_what_it_shows_when_memory_behind_it_goes() -> None:
     interpreter = ready(relu_chain())
     resized(interpreter, 1_000_000)
@@ -193,6 +197,7 @@ def test_a_view_keeps_what_it_shows_when_memory_behind_it_goes() -> None:
     assert view.tolist() == [0, 2, 0, 4]
 
 
+@needs_system
 def test_page_faults_are_those_of_runs_with_fresh_memory() -> None:
     interpreter = ready(relu_chain(), in_place="none")
     resized(interpreter, 1_000_000)

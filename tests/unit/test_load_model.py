@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.system import needs_system
 from test_reader import changed, first, node, small
 
 import minilite
@@ -170,6 +171,7 @@ def test_models_that_are_read_have_a_most(load: Any, monkeypatch: pytest.MonkeyP
         assert taken() < 16 << 20
 
 
+@needs_system
 @pytest.mark.parametrize("load", ["map", "copy"])
 @pytest.mark.parametrize("begins", [HEAD, b"", b"PK\x03\x04"], ids=["model", "zeros", "zip"])
 def test_large_files_are_refused_before_they_are_copied(load: Any, begins: bytes, tmp_path: pathlib.Path) -> None:
@@ -210,6 +212,7 @@ def test_load_is_map_or_copy(tmp_path: pathlib.Path) -> None:
         load_model(tmp_path, load="mmap")  # type: ignore[arg-type]
 
 
+@needs_system
 def test_mapped_constants_are_the_file(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "small.tflite"
     data = small().build()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from support.system import needs_system
 from test_builder import everything, same
 from test_reader import small
 
@@ -166,6 +167,7 @@ def test_reprs_are_short() -> None:
     assert repr(Quantization((0.5,), (3,))) == "Quantization(scales=(0.5,), zero_points=(3,))"
 
 
+@needs_system
 @pytest.mark.usefixtures("no_collector")
 def test_mapping_goes_with_the_model(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "mapped.tflite"
@@ -181,6 +183,7 @@ def test_mapping_goes_with_the_model(tmp_path: pathlib.Path) -> None:
     assert not mapped(path)
 
 
+@needs_system
 @pytest.mark.usefixtures("no_collector")
 def test_mapping_stays_as_long_as_a_constant(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "mapped.tflite"
@@ -193,6 +196,7 @@ def test_mapping_stays_as_long_as_a_constant(tmp_path: pathlib.Path) -> None:
     assert not mapped(path)
 
 
+@needs_system
 def test_a_file_that_changes_underneath_does_no_harm(tmp_path: pathlib.Path) -> None:
     """Numbers that were checked were copied: whatever becomes of the file, they stay within their bounds."""
     path = tmp_path / "changing.tflite"

@@ -26,6 +26,7 @@ from built import (
     variable,
     wanted,
 )
+from support.system import needs_system
 
 import minilite
 from minilite import KernelError, ShapeError, StateError
@@ -210,6 +211,7 @@ def test_variables_of_a_loop_and_of_its_caller_keep_apart() -> None:
 # Views ----------------------------------------------------------------------------------------------------------------
 
 
+@needs_system
 def test_trim_under_a_live_view() -> None:
     interpreter = ready(relu_chain())
     resized(interpreter, 1_000_000)

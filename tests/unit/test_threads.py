@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from built import F32, custom_chain, floats, graph_with, loop, ready, run
 from processes import TESTS, patience
+from support.system import needs_system
 from support.weighted import window_options
 
 import minilite
@@ -197,6 +198,7 @@ def test_a_small_copy_that_a_call_overtakes_is_made_again(kind: str) -> None:
     assert session._sequence.looks >= 2
 
 
+@needs_system
 @pytest.mark.parametrize("elements", [4, 1000, 1 << 14, 1 << 18, 1 << 19])
 def test_an_output_that_a_call_overtakes_is_copied_again(elements: int) -> None:
     """By numpy, through a bytearray, by numpy without the lock, and in C: whatever its size, it is whole and its

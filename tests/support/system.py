@@ -1,0 +1,26 @@
+"""Whether the core has an operating system below it, or ISO C alone (ML_OS=plain), and which tests need one."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from minilite._core import ffi, lib
+
+
+def _maps_files() -> bool:
+    descriptor = os.open(__file__, os.O_RDONLY)
+    try:
+        size = os.fstat(descriptor).st_size
+        pointer = lib.ml_os_map_file(descriptor, size)
+    finally:
+        os.close(descriptor)
+    if pointer != ffi.NULL:
+        lib.ml_os_unmap_file(pointer, size)
+    return bool(pointer != ffi.NULL)
+
+
+needs_system = pytest.mark.skipif(
+    not _maps_files(), reason="csrc/os/plain.c maps no files, and neither reserves memory nor gives it back"
+)
