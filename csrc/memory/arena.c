@@ -147,7 +147,9 @@ void ml_arena_shrink(ml_arena *arena, int64_t bytes) {
     /* Addresses stay valid: code that copies from them without the turn reads other bytes instead
      * of crashing. */
     if (arena->reserved) {
-        if (!ml_os_drop(arena->base + rounded, arena->capacity - rounded)) return;
+        /* A block stays malloc's whether or not the system can take its pages. */
+        bool dropped = ml_os_drop(arena->base + rounded, arena->capacity - rounded);
+        if (!dropped && !in_block(arena)) return;
     } else if (rounded == 0) {
         ml_arena_release(arena);
         return;

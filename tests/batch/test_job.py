@@ -19,6 +19,7 @@ import pytest
 from built import COUNTER, Array, below, loop, relu_chain
 from processes import patience
 from support.media import wav
+from support.system import needs_system
 
 from minilite import Interpreter
 from minilite.batch import running
@@ -299,6 +300,7 @@ def test_workers_that_are_killed(tmp_path: pathlib.Path) -> None:
         assert np.array_equal(np.load(path)["y"].reshape(-1, 2), rows[int(path.stem[5:]) * 4 :][:4])
 
 
+@needs_system
 @pytest.mark.skipif(sys.platform != "linux", reason="processes that share weights are forks")
 def test_workers_share_the_weights(tmp_path: pathlib.Path) -> None:
     """The weights have 19 MB and are packed for the processor; no process has a copy of its own."""
