@@ -19,7 +19,6 @@ import pytest
 from built import COUNTER, Array, below, loop, relu_chain
 from processes import patience
 from support.media import wav
-from support.system import needs_system
 
 from minilite import Interpreter
 from minilite.batch import running
@@ -274,7 +273,7 @@ def in_two_processes(folder: pathlib.Path, *arguments: str) -> str:
     done = subprocess.run(
         [sys.executable, "-m", "batch.workers", *arguments],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), str(TESTS.parent)])},
+        env={**os.environ, "PYTHONPATH": str(TESTS)},
         check=True,
         capture_output=True,
         text=True,
@@ -300,7 +299,6 @@ def test_workers_that_are_killed(tmp_path: pathlib.Path) -> None:
         assert np.array_equal(np.load(path)["y"].reshape(-1, 2), rows[int(path.stem[5:]) * 4 :][:4])
 
 
-@needs_system
 @pytest.mark.skipif(sys.platform != "linux", reason="processes that share weights are forks")
 def test_workers_share_the_weights(tmp_path: pathlib.Path) -> None:
     """The weights have 19 MB and are packed for the processor; no process has a copy of its own."""
