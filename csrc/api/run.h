@@ -173,8 +173,9 @@ ml_status ml_state_acquire_memory(ml_state *state, ml_error *error);
 /* Sets variable tensors to zero. */
 ml_status ml_state_reset_variables(ml_state *state, ml_error *error);
 /* A snapshot: what an interpreter and states of it keep from run to run. It is a sequence of rows,
- * each followed by `bytes` bytes and by zeros up to a multiple of 8: first rows of the interpreter,
- * then those of each state, in ascending order of state, what and number. */
+ * each followed by `bytes` bytes and by zeros up to a multiple of 64: first rows of the interpreter,
+ * then those of each state, in ascending order of state, what and number. So all values begin at
+ * multiples of 64, as variables do: copies between places that differ in that take longer. */
 typedef enum {
     ML_KEPT_RESOURCE = 0, /* a resource variable or table that has a value */
     ML_KEPT_CALLED = 1, /* a byte per subgraph: 1 if CALL_ONCE has run it */
@@ -191,12 +192,14 @@ typedef struct ml_kept_row {
     ml_shape shape; /* of a resource or strings; dimensions that it does not have are 0 */
     int32_t reserved;
 } ml_kept_row;
-/* The bytes of a snapshot, copied to `to` if `room` is as much; -1 while a call has the turn. All
- * states belong to the interpreter, and have a plan in use. */
+enum { ML_KEPT_STEP = 64 };
+/* The bytes of a snapshot, written to `to` if `room` is as much; -1 while a call has the turn. It
+ * begins at the first multiple of 64 from `to` on, where ML_KEPT_STEP bytes more than `room` are.
+ * All states belong to the interpreter, and have a plan in use. */
 int64_t ml_kept_pack(ml_interpreter *interpreter, ml_state *const *states, int32_t n_states,
                      void *to, int64_t room);
-/* Puts a snapshot (aligned to 8) in force; whatever it has no row of begins anew. On failure
- * nothing has changed. */
+/* Puts a snapshot, which begins at the first multiple of 64 from `from` on, in force; whatever it
+ * has no row of begins anew. On failure nothing has changed. */
 ml_status ml_kept_unpack(ml_interpreter *interpreter, ml_state *const *states, int32_t n_states,
                          const void *from, int64_t bytes, ml_error *error);
 

@@ -9,6 +9,11 @@
 #include "core/table.h"
 #include "state/state.h"
 
+_Static_assert(sizeof(ml_kept_row) == ML_KEPT_STEP, "values follow their rows");
+
+/* From the start of the memory of a snapshot to its first byte. */
+static size_t lead(const void *memory) { return -(uintptr_t)memory % ML_KEPT_STEP; }
+
 /* Packing -------------------------------------------------------------------------------------- */
 
 typedef struct packing {
@@ -18,7 +23,8 @@ typedef struct packing {
 } packing;
 
 static void add_row(packing *p, ml_kept_row row, const void *data) {
-    const int64_t padded = ml_round_up(row.bytes, 8), end = p->at + (int64_t)sizeof row + padded;
+    const int64_t padded = ml_round_up(row.bytes, ML_KEPT_STEP),
+                  end = p->at + (int64_t)sizeof row + padded;
     if (end <= p->room) {
         uint8_t *at = p->to + p->at;
         for (int32_t d = row.shape.rank; d < ML_MAX_RANK; d++) row.shape.dims[d] = 0;
@@ -60,7 +66,7 @@ static void add_state(packing *p, const ml_state *s, int32_t number) {
 int64_t ml_kept_pack(ml_interpreter *interpreter, ml_state *const *states, int32_t n_states,
                      void *to, int64_t room) {
     if (ml_enter_copy(interpreter) != ML_OK) return -1;
-    packing p = {to, room, 0};
+    packing p = {(uint8_t *)to + lead(to), room, 0};
     for (int32_t r = 0; r < interpreter->n_resources; r++) {
         const ml_kept_row row = {.state = -1, .what = ML_KEPT_RESOURCE, .number = r};
         if (interpreter->resources[r].assigned) add_block(&p, row, &interpreter->resources[r]);
@@ -92,10 +98,11 @@ typedef struct unpacking {
 static const ml_kept_row *next_row(unpacking *u, const void **data) {
     const int64_t left = u->bytes - u->at - (int64_t)sizeof(ml_kept_row);
     const ml_kept_row *row = (const void *)(u->from + u->at);
-    if (left < 0 || row->bytes < 0 || row->bytes > left || ml_round_up(row->bytes, 8) > left)
+    if (left < 0 || row->bytes < 0 || row->bytes > left ||
+        ml_round_up(row->bytes, ML_KEPT_STEP) > left)
         return NULL;
     *data = row + 1;
-    u->at += (int64_t)sizeof *row + ml_round_up(row->bytes, 8);
+    u->at += (int64_t)sizeof *row + ml_round_up(row->bytes, ML_KEPT_STEP);
     return row;
 }
 
@@ -262,7 +269,7 @@ ml_status ml_kept_unpack(ml_interpreter *interpreter, ml_state *const *states, i
     unpacking u = {.interpreter = interpreter,
                    .states = states,
                    .n_states = n_states,
-                   .from = from,
+                   .from = (const uint8_t *)from + lead(from),
                    .bytes = bytes,
                    .error = error};
     ml_status status = ml_enter(interpreter);

@@ -16,17 +16,20 @@ if TYPE_CHECKING:
     Shape = tuple[int, ...]
 
 Packed = Any
-"""The bytes of a snapshot, in memory that C reads: of cffi, because that need not be filled before C writes to it."""
+"""A snapshot in memory that C reads: of cffi, because that need not be filled before C writes to it. The bytes begin at
+the first multiple of _STEP, so there are as many more than the snapshot has."""
 _BYTES = ffi.typeof("char[]")
 _new = ffi.new_allocator(should_clear_after_alloc=False)
+_STEP = int(lib.ML_KEPT_STEP)
 _ROW_BYTES = int(ffi.sizeof("ml_kept_row"))
+_BUSY = int(lib.ML_BUSY)
 RESOURCE, CALLED = int(lib.ML_KEPT_RESOURCE), int(lib.ML_KEPT_CALLED)
 
 
 class Keeper:
     """Takes snapshots of an interpreter and of some of its states, and puts them in force."""
 
-    __slots__ = ("_count", "_pointer", "_room", "_states", "_values")
+    __slots__ = ("_count", "_errors", "_pointer", "_room", "_states", "_values")
 
     def __init__(self, shared: Shared, states: Sequence[State]) -> None:
         """Every state has a plan in use."""
@@ -34,6 +37,7 @@ class Keeper:
         self._pointer = shared.pointer
         self._states = ffi.new("ml_state *[]", [state.pointer for state in states])
         self._count = len(states)
+        self._errors: list[Any] = []  # one that nothing was written to, for the next call
         self._room = 0  # bytes of the last snapshot, which the next one probably has, too
 
     def kept(self) -> Packed:
@@ -41,7 +45,7 @@ class Keeper:
         pack = lib.ml_kept_pack
         while True:
             room = self._room
-            data = _new(_BYTES, room)
+            data = _new(_BYTES, room + _STEP)
             found = pack(self._pointer, self._states, self._count, data, room)
             if found == room:
                 return data
@@ -53,12 +57,14 @@ class Keeper:
         """Puts a snapshot in force; what it does not have begins anew. Nothing changes if it is refused.
 
         Raises: StateError while busy, ArenaError, InputError for bytes that are of another model or damaged."""
-        error = fresh_error()
-        status = lib.ml_kept_unpack(self._pointer, self._states, self._count, data, len(data), error)
-        if status == lib.ML_BUSY:
+        errors = self._errors
+        error = errors.pop() if errors else fresh_error()
+        status = lib.ml_kept_unpack(self._pointer, self._states, self._count, data, len(data) - _STEP, error)
+        if status == _BUSY:
             raise StateError(BUSY)
         if status:
             raise_error(error, None)
+        errors.append(error)
 
 
 class Row(NamedTuple):
@@ -73,36 +79,45 @@ class Row(NamedTuple):
 
 def empty() -> Packed:
     """The snapshot of an interpreter that has not begun."""
-    return _new(_BYTES, 0)
+    return _new(_BYTES, _STEP)
+
+
+def size(data: Packed) -> int:
+    """Bytes of a snapshot."""
+    return len(data) - _STEP
+
+
+def _begin(data: Packed) -> Any:
+    return data + -int(ffi.cast("uintptr_t", data)) % _STEP
 
 
 def as_bytes(data: Packed) -> bytes:
     """A copy of a snapshot that can be pickled."""
-    return bytes(ffi.buffer(data))
+    return bytes(ffi.buffer(_begin(data), size(data)))
 
 
 def from_bytes(data: bytes) -> Packed:
     """The reverse of `as_bytes`."""
-    made = _new(_BYTES, len(data))
-    ffi.memmove(made, data, len(data))
+    made = _new(_BYTES, len(data) + _STEP)
+    ffi.memmove(_begin(made), data, len(data))
     return made
 
 
 def same(one: Packed, other: Packed) -> bool:
     """Whether two snapshots have the same bytes."""
-    return bool(ffi.buffer(one) == ffi.buffer(other))
+    return bool(ffi.buffer(_begin(one), size(one)) == ffi.buffer(_begin(other), size(other)))
 
 
 def rows_of(data: Packed) -> Iterator[Row]:
     """The rows that are the interpreter's: its resources, and which subgraphs CALL_ONCE has run."""
-    at = 0
-    while at < len(data):
-        row = ffi.cast("ml_kept_row *", data + at)
+    at, begin = 0, _begin(data)
+    while at < size(data):
+        row = ffi.cast("ml_kept_row *", begin + at)
         at += _ROW_BYTES
         if row.state < 0:
             shape = tuple(row.shape.dims[0 : row.shape.rank])
-            yield Row(row.what, row.number, row.type, shape, bytes(ffi.buffer(data + at, row.bytes)))
-        at += -row.bytes % 8 + row.bytes
+            yield Row(row.what, row.number, row.type, shape, bytes(ffi.buffer(begin + at, row.bytes)))
+        at += -row.bytes % _STEP + row.bytes
 
 
 def packed(rows: Sequence[Row]) -> Packed:
@@ -112,17 +127,17 @@ def packed(rows: Sequence[Row]) -> Packed:
         shape = {"rank": len(row.shape), "dims": row.shape}
         value = {"bytes": len(row.data), "state": -1, "what": row.what, "number": row.number, "type": row.type}
         made += ffi.buffer(ffi.new("ml_kept_row *", {**value, "shape": shape}))
-        made += row.data + bytes(-len(row.data) % 8)
+        made += row.data + bytes(-len(row.data) % _STEP)
     return from_bytes(bytes(made))
 
 
 def value_bytes(data: Packed) -> int:
     """The bytes of all values in a snapshot."""
-    at = found = 0
-    while at < len(data):
-        row = ffi.cast("ml_kept_row *", data + at)
+    at, found, begin = 0, 0, _begin(data)
+    while at < size(data):
+        row = ffi.cast("ml_kept_row *", begin + at)
         found += row.bytes if row.what != CALLED else 0
-        at += _ROW_BYTES + row.bytes + -row.bytes % 8
+        at += _ROW_BYTES + row.bytes + -row.bytes % _STEP
     return found
 
 

@@ -139,7 +139,7 @@ def restore(one: Any, state: ModelState) -> None:
     sessions = _sessions(one)
     if sessions is not None and sessions.layout == state._layout:
         sessions.keeper.keep(state._data)
-    elif sessions is not None or state._layout.graphs or len(state._data):
+    elif sessions is not None or state._layout.graphs or kept.size(state._data):
         _keeper_of(one, state._layout).keep(state._data)
 
 
