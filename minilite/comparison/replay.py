@@ -143,10 +143,10 @@ class _Calls:
     def make(self, call: Call) -> None:
         """One of them. Raises: InputError if the model has no such tensor."""
         session = self._interpreter._session(call.subgraph)
-        self.runs += call.call == "invoke"
-        error = ""
+        self.runs += call.call in ("invoke", "slice")
+        error, found = "", None
         try:
-            getattr(self, f"_{call.call}")(session, call)
+            found = getattr(self, f"_{call.call}")(session, call)
         except Exception as raised:
             if not call.error:
                 raise
@@ -156,9 +156,8 @@ class _Calls:
             if error != call.error:
                 made.text = f"{call.call}: {call.error} when recorded, {error or 'no error'} now"
                 self.made.append(made)
-        elif call.call == "invoke":
-            for index, name in call.outputs.items():
-                made.pairs[index] = self._found.array(name), session.get(index)
+        elif found is not None:
+            made.pairs = {index: (self._found.array(call.outputs[index]), array) for index, array in found.items()}
             self.made.append(made)
 
     def _resize(self, session: Session, call: Call) -> None:
@@ -177,10 +176,16 @@ class _Calls:
         if array is not None:
             self._bound[call.subgraph, call.tensor] = array
 
-    def _invoke(self, session: Session, call: Call) -> None:
+    def _invoke(self, session: Session, call: Call) -> dict[int, Array]:
         for index, name in call.inputs.items():
             session.set(index, self._found.array(name))
         session.invoke()
+        return {index: session.get(index) for index in call.outputs}
+
+    def _slice(self, _: Session, call: Call) -> dict[int, Array]:
+        given = {index: self._found.array(name) for index, name in call.inputs.items()}
+        found = self._interpreter.run(until=[*call.outputs], since=given)
+        return dict(zip(call.outputs, found.values(), strict=True))
 
     def _reset_variables(self, session: Session, _: Call) -> None:
         session.reset_variables()

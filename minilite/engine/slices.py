@@ -47,8 +47,10 @@ def run(
     arrays = {index: fed[index] if index in fed else given[index] for index in wanted}
     cut, call = part.model.subgraphs[0], part._array_call()
     into = output_arrays(cut, call.outputs, out) if out is not None else None
-    found: dict[str, Array] = call.run(input_arrays(cut, [arrays]), into, cancel)
-    return found
+    fitting = input_arrays(cut, [arrays])
+    if one._recorder is not None:
+        return dict(one._recorder.sliced(call, fitting, into, cancel))
+    return dict(call.run(fitting, into, cancel))
 
 
 def _several(keys: Any) -> Sequence[Any]:

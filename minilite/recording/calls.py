@@ -24,9 +24,11 @@ CALLS = (
     "resource",
     "called_once",
     "set_state",
+    "slice",
 )
-"""`set_state` restores what the interpreter keeps from run to run. `resource` and `called_once` are of recordings by
-minilite 0.10, which restored in these calls what was kept before the recording."""
+"""`set_state` restores what the interpreter keeps from run to run, `slice` runs between tensors (`until`, `since`).
+`resource` and `called_once` are of recordings by minilite 0.10, which restored in these calls what was kept before the
+recording."""
 
 
 class Call(NamedTuple):
@@ -45,9 +47,9 @@ class Call(NamedTuple):
     """The type of a resource."""
     inputs: Mapping[int, str] = {}
     """Of an invoke: inputs that held other values than the calls before it say, as they are written through views and
-    bound arrays."""
+    bound arrays. Of a slice: what it was given."""
     outputs: Mapping[int, str] = {}
-    """Of an invoke: what it computed."""
+    """Of an invoke or a slice: what it computed; of a slice that failed, "" for each tensor it was to compute."""
     error: str = ""
     """The class of the exception, if the call failed."""
     text: str = ""

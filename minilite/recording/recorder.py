@@ -25,10 +25,11 @@ from minilite.recording.file import Writer
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
 
     from minilite._native.cancel import Cancel
+    from minilite.engine.array_call import ArrayCall
     from minilite.format.model import Array, Model
 
 
@@ -212,7 +213,7 @@ class Recorder:
     def note_set(self, session: Session, index: int, value: Any) -> None:
         """A tensor was set."""
         array = value if isinstance(value, np.ndarray) else session.get(index)
-        name = self.writer.array(array.astype(object) if array.dtype.kind in "SU" else array)
+        name = self._written(array)
         self._known[session._root, index] = _key(array)
         self.note("set", session, tensor=int(index), array=name)
 
@@ -220,6 +221,28 @@ class Recorder:
         """An array stands in for a tensor, or no longer does."""
         name = self.writer.array(array) if array is not None else ""
         self.note("bind", session, tensor=int(index), array=name)
+
+    def _written(self, array: Array) -> str:
+        return self.writer.array(array.astype(object) if array.dtype.kind in "SU" else array)
+
+    def sliced(
+        self,
+        part: ArrayCall,
+        arrays: Sequence[tuple[int, Array]],
+        out: Mapping[str, Array] | None,
+        cancel: Cancel | None,
+    ) -> dict[str, Array]:
+        """Runs a slice, whose interpreter is one of its own, and notes it with what it was given and what came out."""
+        with self.lock:
+            call = Call("slice", inputs={index: self._written(array) for index, array in arrays})
+            try:
+                found = part.run(arrays, out, cancel)
+            except Exception as error:
+                self.writer.add(_failed(call._replace(outputs=dict.fromkeys(part.outputs.values(), "")), error))
+                raise
+            outputs = {index: self.writer.array(found[name]) for name, index in part.outputs.items()}
+            self.writer.add(call._replace(outputs=outputs))
+            return found
 
     def invoked(self, session: Session, run: Callable[[], None]) -> None:
         """Makes a run and notes it, with what no call has set and with what came out."""

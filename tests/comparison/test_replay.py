@@ -501,3 +501,31 @@ def test_steps_of_quantized_floats_have_no_bound() -> None:
     assert flipping._replace(tolerance=0.001).exceeded(far)
     assert flipping._replace(same_code=True).exceeded(near)
     assert "without a tolerance" in flipping.text
+
+
+def test_runs_between_tensors_replay(tmp_path: Path) -> None:
+    interpreter = minilite.Interpreter(DIGITS)
+    rng, path = np.random.default_rng(0), tmp_path / "r.npz"
+    with interpreter.recording(path):
+        found = interpreter.run(rng.random((1, 12, 8, 1), np.float32), until="conv_1", taps=["probabilities"])
+        interpreter.run(since={"conv_1": found["conv_1"]})
+        with pytest.raises(ShapeError):
+            interpreter.run(since={"conv_1": np.zeros((1, 8, 8, 9), np.float32)})
+    recorded = read_recording(path).calls
+    assert [(call.call, call.error) for call in recorded] == [("slice", ""), ("slice", ""), ("slice", "ShapeError")]
+    again = minilite.replay(path, DIGITS)
+    assert sorted((row.run, row.name) for row in again.rows) == [
+        (1, "conv_1"),
+        (1, "probabilities"),
+        (2, "probabilities"),
+    ]
+    assert again.agrees
+
+    def other_input(members: dict[str, Any]) -> None:
+        calls = json.loads(members["recording"].tobytes())["calls"]
+        calls[1]["inputs"]["3"] = next(iter(calls[0]["inputs"].values()))
+        telling(members, calls=calls)
+
+    rewritten(path, other_input, seal=True)
+    with pytest.raises(ShapeError):
+        minilite.replay(path, DIGITS)
