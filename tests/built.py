@@ -166,6 +166,11 @@ def below(limit: int) -> Callable[[Any, list[int]], int]:
     return condition
 
 
+def endless(graph: Any, carries: list[int]) -> list[int]:
+    """A body: below the largest number, a COUNTER that is that number ends the loop at once, and others never do."""
+    return [graph.node("NEG", carries, out=("negated", (), TensorType.INT32))]
+
+
 def next_count(graph: Any, count: int) -> int:
     """A COUNTER plus one."""
     result: int = graph.node(

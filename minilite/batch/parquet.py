@@ -45,7 +45,7 @@ class Table:
         if lacking:
             message = f"{path} has no column '{shortened(lacking[0])}': it has {', '.join(map(shortened, names[:8]))}"
             raise InputError(message)
-        self._numbers = arrow.types.is_primitive
+        self._list, self._numbers = arrow.ListScalar, arrow.types.is_primitive
         self._path, self._errors = path, (OSError, arrow.ArrowException)
         self._starts = [0]
         for group in range(self._file.metadata.num_row_groups):
@@ -67,9 +67,8 @@ class Table:
                 raise InputError(message) from None
             self._group, self._columns = group, {column: table[column] for column in table.column_names}
         found = self._columns[self._names[name]][row - self._starts[group]]
-        values = getattr(found, "values", None)  # of a list; one of numbers need not become Python objects
-        if values is not None and self._numbers(values.type):
-            return values.to_numpy(zero_copy_only=False)
+        if isinstance(found, self._list) and found.is_valid and self._numbers(found.values.type):
+            return found.values.to_numpy(zero_copy_only=False)  # numbers need not become Python objects
         return found.as_py()
 
 

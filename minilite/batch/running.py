@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
+import logging
 import multiprocessing
 import os
 import signal
@@ -74,12 +76,16 @@ def run_on_dask(job: Job, parts: Sequence[Part], address: str) -> Iterator[Done]
     from distributed import CancelledError, as_completed
     from distributed.comm.core import CommClosedError
 
-    with client:
+    with _silence("distributed.client"), client:
         try:
             client.wait_for_workers(1, timeout=_PATIENCE)
             (carried,) = client.scatter([job], broadcast=True)
             futures = client.map(_run_carried, [carried] * len(parts), parts, pure=False)
             for _, done in as_completed(futures, with_results=True, loop=client.loop):
+                if isinstance(
+                    done, CancelledError
+                ):  # which is given as a result when the client has lost its scheduler
+                    raise done
                 yield done
         except TimeoutError:
             message = f"the Dask scheduler at {address} has no workers after {_PATIENCE} s"
@@ -87,6 +93,17 @@ def run_on_dask(job: Job, parts: Sequence[Part], address: str) -> Iterator[Done]
         except (CommClosedError, CancelledError):
             message = f"the Dask scheduler at {address} is gone: {_GO_ON}"
             raise InputError(message) from None
+
+
+@contextlib.contextmanager
+def _silence(name: str) -> Iterator[None]:
+    """Without the messages of a logger: what they report is raised, too, and told in one line."""
+    logger = logging.getLogger(name)
+    before, logger.disabled = logger.disabled, True
+    try:
+        yield
+    finally:
+        logger.disabled = before
 
 
 def _run_carried(job: Job, part: Part) -> Done:
