@@ -69,7 +69,11 @@ def row_of(columns: Mapping[str, Any], number: int, entry: Entry, *, batched: bo
 def _array(value: Any, tensor: Tensor, where: str, *, batched: bool, real: bool) -> Array:
     try:
         if real and tensor.quantization.scales:
-            array = np.asarray(value, np.float32)
+            array = np.asarray(value)
+            if array.dtype.kind not in "biuf":
+                message = f"it is of dtype {array.dtype}, must be of real numbers"
+                raise InputError(message)
+            array = array.astype(np.float32)
             if np.isnan(array).any():
                 message = "there is no quantized value for NaN"
                 raise InputError(message)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -13,6 +14,8 @@ from minilite.cli import batch, bench, compare, completion, inspect, plan, profi
 from minilite.cli.arguments import UsageError, meant
 from minilite.errors import MiniliteError, UnsupportedOpError
 
+_FULL = (errno.ENOSPC, errno.EFBIG)
+"""Errors of the system that only writing has."""
 COMMANDS = (run, batch, inspect, plan, profile, bench, compare, replay, report, stand_in, completion)
 """The modules of commands. Each has `add_parser(commands)`, which sets the parser's default `execute`: a function of
 the options that may return an exit status."""
@@ -107,6 +110,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _line(error: Exception) -> str:
     """An error in one line; errors of the system in the same form as ours."""
     if isinstance(error, OSError) and not isinstance(error, MiniliteError) and error.strerror:
-        where = f"could not open {str(error.filename)!r}: " if error.filename is not None else ""
+        verb = "write" if error.errno in _FULL else "open"
+        where = f"could not {verb} {str(error.filename)!r}: " if error.filename is not None else ""
         return f"{where}{error.strerror.lower()}"
     return " ".join(str(error).split()) or type(error).__name__

@@ -168,6 +168,9 @@ def test_real_numbers_of_a_quantized_model() -> None:
     np.testing.assert_allclose(found, [[0.5, 0, 2.0]], atol=1e-6)
     with pytest.raises(InputError, match=r"^row 1 of column 'x': there is no quantized value for NaN$"):
         Predictor(models.quantized(), real=True)({"x": [[0, 0, 0], [0, np.nan, 0]]})
+    for bad in ([1j, 0, 0], ["1", "2", "3"], None):
+        with pytest.raises(InputError, match=r"^row 1 of column 'x': it is of dtype .*, must be of real numbers$"):
+            Predictor(models.quantized(), real=True)({"x": [[0, 0, 0], bad]})
 
 
 def test_failing_row_is_named() -> None:
