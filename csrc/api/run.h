@@ -173,9 +173,9 @@ ml_status ml_state_acquire_memory(ml_state *state, ml_error *error);
 /* Sets variable tensors to zero. */
 ml_status ml_state_reset_variables(ml_state *state, ml_error *error);
 /* A snapshot: what an interpreter and states of it keep from run to run. It is a sequence of rows,
- * each followed by `bytes` bytes and by zeros up to a multiple of 64: first rows of the interpreter,
- * then those of each state, in ascending order of state, what and number. So all values begin at
- * multiples of 64, as variables do: copies between places that differ in that take longer. */
+ * each followed by `bytes` bytes and by zeros up to a multiple of 64: first rows of the
+ * interpreter, then those of each state, in ascending order of state, what and number. So values
+ * begin at multiples of 64, as variables do: copies between places that differ in it are slower. */
 typedef enum {
     ML_KEPT_RESOURCE = 0, /* a resource variable or table that has a value */
     ML_KEPT_CALLED = 1, /* a byte per subgraph: 1 if CALL_ONCE has run it */

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 ROUNDING = 1e-5
 """What floats of a batch may be apart from those of single runs, as a share of the largest: sums in another order."""
 _APART = 1e-2
-"""The same as a share of what two items are apart: a node that mixes them is not taken for rounding."""
+"""The same as a share of how far two items are apart, so that mixing items is not taken for rounding."""
 _DRAWS = 50
 
 
@@ -115,8 +115,8 @@ def _blame(runner: Runner, items: Sequence[Mapping[str, Array]], faults: Sequenc
 
 
 def _made_of(found: Array, singles: Sequence[Array]) -> bool:
-    """Whether the elements are those of single runs, in whatever order; what has as many as one single run depends on
-    shapes alone, if it is of integers."""
+    """Whether the elements are those of single runs, in any order. Integers, as many as in one single run, depend on
+    shapes alone and pass."""
     if not singles or (found.size == singles[0].size and found.dtype.kind in "iub"):
         return True
     joined = np.concatenate([one.reshape(-1) for one in singles])

@@ -32,7 +32,7 @@ def checked_columns(columns: Any, entry: Entry, reserved: Sequence[str]) -> tupl
             raise InputError(message, tensors=[name])
     for name in found:
         if name in reserved and name not in entry.inputs:
-            message = f"column '{name}' has the name of a column that is made: the model's are {_listed(reserved)}"
+            message = f"column '{name}' has the name of a column that is added: those are {_listed(reserved)}"
             raise InputError(message)
     lengths = {name: len(column) for name, column in found.items()}
     rows = lengths[next(iter(entry.inputs))] if entry.inputs else 0

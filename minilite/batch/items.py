@@ -47,7 +47,7 @@ class Taken(NamedTuple):
     constants: Mapping[str, Array]
     """Inputs that have the same value in each row."""
     batched: bool
-    """Whether inputs begin with a batch of 1, which rows have not."""
+    """Whether inputs begin with a batch of 1, which rows do not have."""
 
     def rank(self, name: str) -> int:
         """Dimensions of a row of an input."""

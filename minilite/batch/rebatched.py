@@ -24,7 +24,7 @@ SIZE = 3
 def rebatched(model: Any, signature: str | None = None, custom_ops: Mapping[str, Any] | None = None) -> Model:
     """The model, from a path, bytes or a Model, with RESHAPE and STRIDED_SLICE that take any batch, checked.
 
-    A constant target such as (1, 1001) becomes (-1, 1001), and a slice from 0 to 1 along the batch one of all of it.
+    A constant target such as (1, 1001) becomes (-1, 1001); a slice from 0 to 1 along the batch takes the whole batch.
     A batch of 3 has to equal single runs. The Model is in memory: it shares no weights with the file.
     Raises: ShapeError, which names the node that still refuses or mixes items; InputError for a model without a batch
     dimension.
@@ -37,7 +37,7 @@ def rebatched(model: Any, signature: str | None = None, custom_ops: Mapping[str,
 
 
 def _opened(graph: Subgraph) -> Subgraph:
-    """The subgraph with nodes that leave the batch open; each new target is a constant of its own."""
+    """The subgraph with nodes that take any batch; each new target is a constant of its own."""
     tensors, nodes = list(graph.tensors), []
     for node in graph.nodes:
         target = _target(graph, node) if node.op == "RESHAPE" else None

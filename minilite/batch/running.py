@@ -59,7 +59,7 @@ def _found(pool: concurrent.futures.Executor, futures: Sequence[concurrent.futur
 
 
 def _begin_worker(job: Job) -> None:
-    signal.signal(signal.SIGINT, lambda *_: os._exit(130))  # at Ctrl-C the process that started it has the word
+    signal.signal(signal.SIGINT, lambda *_: os._exit(130))  # the process that started it reports Ctrl-C
     _JOB_OF_WORKER[:] = [job]
 
 
@@ -68,8 +68,8 @@ def _run_own(part: Part) -> Done:
 
 
 def run_on_dask(job: Job, parts: Sequence[Part], address: str) -> Iterator[Done]:
-    """By the workers of a scheduler, which see the same files at the same paths. What a lost worker had begun others
-    do.
+    """By the workers of a scheduler, which see the same files at the same paths. Other workers repeat what a lost one
+    had begun.
 
     Raises: InputError where there is no scheduler, or no worker; OSError."""
     client = _client(address)

@@ -19,7 +19,7 @@ _CACHE_BYTES = 1 << 20
 LARGEST = 64
 """The largest batch that is tried."""
 _LONG = 0.01
-"""Seconds of a run that gains nothing from company: what a call costs is not felt there."""
+"""Seconds of a run that a batch cannot make faster: a call costs little beside it."""
 _TURNS = 5
 _GAIN = 0.95
 """The share of the time of single runs that a batch may take at most to be chosen."""
@@ -83,7 +83,7 @@ def _fits(runner: Runner, shapes: Mapping[str, Shape], n: int, limit: int) -> bo
 
 
 def _seconds(batches: Sequence[tuple[Runner, int]], shapes: Mapping[str, Shape]) -> list[float]:
-    """The least time that a run of each took; they run in turn, so that what else the machine does is felt by all."""
+    """The least time that a run of each took; they run in turn, so that other work of the machine slows all of them."""
     import numpy as np
 
     rng = np.random.default_rng(0)

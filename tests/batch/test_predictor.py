@@ -195,7 +195,10 @@ def test_failing_rows_are_skipped(batch: int) -> None:
         ({"image": "a"}, "column 'image' is of type str, must be a sequence of rows"),
         ({"image": np.float32(1)}, "column 'image' is of type float32, must be a sequence of rows"),
         ({"image": images(2, 8), "name": ["a"]}, "column 'name' has 1 rows, column 'image' has 2"),
-        ({"image": [], "probabilities": []}, "column 'probabilities' has the name of a column that is made"),
+        (
+            {"image": [], "probabilities": []},
+            "column 'probabilities' has the name of a column that is added: those are 'probabilities'",
+        ),
         (
             {"image": [*images(1, 8), np.zeros((8, 8, 1))]},
             "row 1 of column 'image' is of dtype float64, the model takes",
