@@ -62,6 +62,24 @@ test_apart() {
     )
 }
 
+# test_sanitized PYTHON [arguments of pytest]: the same on a core with AddressSanitizer and UndefinedBehaviorSanitizer; fails if they
+# report anything. libstdc++ comes along so that exceptions thrown in LiteRT find the interceptors in place.
+test_sanitized() {
+    local preload found status=0
+    preload="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libstdc++.so)"
+    found=$work/found
+    export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:log_path=$found UBSAN_OPTIONS=print_stacktrace=1
+    LD_PRELOAD=$preload has_symbols "$1" __asan_ __ubsan_
+    # Together with the other one, UndefinedBehaviorSanitizer writes to stderr, whatever log_path says, and pytest would capture that.
+    LD_PRELOAD=$preload test_apart "$1" --capture=sys "${@:2}" 2>"$work/stderr" || status=$?
+    cat "$work/stderr" >&2
+    if compgen -G "$found*" >/dev/null || grep -q 'runtime error:' "$work/stderr"; then
+        cat "$found"* 2>/dev/null || true
+        status=1
+    fi
+    return "$status"
+}
+
 # has_symbols PYTHON NAME...: fails unless the installed core has each of these symbols, which a special build adds.
 has_symbols() {
     PYTHONSAFEPATH=1 "$1" - "${@:2}" <<'PYTHON'

@@ -72,9 +72,10 @@ class Interpreter:
     planning strategy; `in_place` is "wide", "tflite" or "none"; `preserve_inputs=False` lets the arena reuse graph
     inputs after their last reader; `reorder=True` looks for an execution order with a lower peak, by a search of
     bounded work: on a PC half a second at most; `load` is "map" or "copy"; `plan_cache_bytes` bounds what kept plans
-    take, tables included; `max_bytes` what tensors take: sizes that need more are refused; `max_iterations` how often a
-    WHILE runs its body before the run fails; `level` names the level of instructions, of those that ``minilite
-    --version`` lists (None: the one in MINILITE_ISA, else the best of this machine).
+    take, tables included; `max_bytes` what tensors take: sizes that need more are refused (None: 1 GiB, or 64 times the
+    bytes of the file if that is more, until an input is resized); `max_iterations` how often a WHILE runs its body
+    before the run fails; `level` names the level of instructions, of those that ``minilite --version`` lists (None: the
+    one in MINILITE_ISA, else the best of this machine).
 
     Wherever a method takes a tensor's number, it also takes its name or its details.
 
@@ -161,6 +162,7 @@ class Interpreter:
                     reorder=wanted.reorder,
                     fuses=wanted.fuses,
                     level=wanted.level,
+                    max_bytes=wanted.max_bytes,
                 )
             return self._program
 
@@ -180,7 +182,7 @@ class Interpreter:
         wanted = self._options
         program = self._lowered()
         if self._shared is None:
-            self._shared = program.shared(wanted.max_bytes, wanted.max_iterations)
+            self._shared = program.shared(wanted.max_iterations)
             if wanted.threads > 1:
                 self._shared.set_threads(wanted.threads)
         session = Session(program, self._shared, subgraph, wanted.strategy, wanted.engine, wanted.cache_bytes)

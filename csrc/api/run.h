@@ -48,8 +48,9 @@ typedef struct ml_counters {
 
 /* What the states of one interpreter share. `resources`: the number of variables and tables in its
  * graphs; `subgraphs`: of subgraphs. `max_bytes` limits tensors and the scratch of workers
- * together, `max_iterations` each execution of a WHILE; 0 = no limit. NULL without memory. The
- * caller and the states hold it; it is freed with the last of them. */
+ * together, `max_iterations` each execution of a WHILE; 0 = no limit. A negative `max_bytes` is a
+ * limit that ends once a shape is requested that is not the file's. NULL without memory. The caller
+ * and the states hold it; it is freed with the last of them. */
 ml_interpreter *ml_interpreter_new(int32_t resources, int32_t subgraphs, int64_t max_bytes,
                                    int64_t max_iterations);
 void ml_interpreter_free(ml_interpreter *interpreter);

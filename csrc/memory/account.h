@@ -12,8 +12,14 @@
 
 typedef struct ml_account {
     atomic_int_least64_t taken; /* bytes */
-    int64_t most; /* 0 = no limit */
+    atomic_int_least64_t most; /* 0 = no limit */
+    int64_t most_at_first; /* a limit that holds until a shape is requested; 0 = none such */
 } ml_account;
+
+/* Ends a limit that holds until a shape is requested. */
+static inline void ml_account_end_first_limit(ml_account *account) {
+    if (account->most_at_first) atomic_store_explicit(&account->most, 0, memory_order_relaxed);
+}
 
 /* Adds `bytes` for `what`. ML_ARENA_ERROR if that exceeds the limit; then nothing is added. */
 ml_status ml_account_take(ml_account *account, const char *what, int64_t bytes, ml_error *error);

@@ -25,7 +25,8 @@ ml_interpreter *ml_interpreter_new(int32_t resources, int32_t subgraphs, int64_t
     p->n_resources = resources;
     p->n_subgraphs = subgraphs;
     p->threads = 1;
-    p->account.most = max_bytes;
+    atomic_init(&p->account.most, max_bytes < 0 ? -max_bytes : max_bytes);
+    p->account.most_at_first = max_bytes < 0 ? -max_bytes : 0;
     p->max_iterations = max_iterations;
     p->resources = calloc((size_t)resources + 1, sizeof *p->resources);
     p->called_once = calloc((size_t)subgraphs + 1, sizeof *p->called_once);

@@ -72,6 +72,7 @@ int32_t ml_state_request(ml_state *s, int32_t tensor, const void *dims, int32_t 
     lock(&s->requests);
     ml_request_answer answer = note(&s->requests, tensor, &shape, file);
     unlock(&s->requests);
+    if (answer == ML_REQUEST_NOTED && !file) ml_account_end_first_limit(&s->interpreter->account);
     return answer;
 }
 

@@ -6,6 +6,7 @@ custom operators of the caller, sparse constants, and constants computed from ot
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from minilite._native.graph import Lowering
@@ -22,10 +23,11 @@ _OFFLINE = "OfflineMemoryAllocation"
 class Lowered:
     """A Model ready for the C graph."""
 
-    def __init__(self, model: Model, lowering: Lowering, custom_ops: Mapping[str, Any]) -> None:
+    def __init__(self, model: Model, lowering: Lowering, custom_ops: Mapping[str, Any], most_dense: int) -> None:
         self.model: Model = model
         self.lowering = lowering
         self.custom_ops: Mapping[str, Any] = custom_ops
+        self._most_dense = most_dense
         self._operands: Operands | None = None
         self._handlers: Handlers | None = None
 
@@ -35,7 +37,7 @@ class Lowered:
         if self._operands is None:
             from minilite.engine.operands import Operands  # long to import
 
-            self._operands = Operands(self.model, self.lowering)
+            self._operands = Operands(self.model, self.lowering, self._most_dense)
         return self._operands
 
     @property
@@ -53,14 +55,16 @@ class Lowered:
         return self.lowering.resources
 
 
-def lower(model: Model, custom_ops: Mapping[str, Any], *, reference: bool = False) -> Lowered:
+def lower(
+    model: Model, custom_ops: Mapping[str, Any], *, reference: bool = False, most_dense: int = sys.maxsize
+) -> Lowered:
     """Lowers every node of every subgraph of a model that was read.
 
     `reference` makes nodes run their numpy references. Raises: UnsupportedOpError, listing every unsupported node.
     """
     assert model.file is not None
     lowering = Lowering(model.file, custom_ops, reference=reference)
-    lowered = Lowered(model, lowering, custom_ops)
+    lowered = Lowered(model, lowering, custom_ops, most_dense)
     if lowering.run():
         from minilite.engine.lower_nodes import finish
 

@@ -73,9 +73,13 @@ def _fold(lowered: Lowered, subgraph: int, node: int) -> None:
     source = at_hand.inputs[0]
     assert source is not None
     assert source.data is not None
-    value = unpack(source.data, source.type, source.shape) if source.type in PACKED else source.data
-    result = operator.reference(at_hand, value)
-    assert not isinstance(result, tuple)
+    if at_hand.op == "DENSIFY":
+        result = lowered.operands.dense(at_hand, source)
+    else:
+        value = unpack(source.data, source.type, source.shape) if source.type in PACKED else source.data
+        made = operator.reference(at_hand, value)
+        assert not isinstance(made, tuple)
+        result = made
     lowered.operands.fold(subgraph, lowered.model.subgraphs[subgraph].nodes[node].outputs[0], result)
     lowered.lowering.skip()
 

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 class Operands:
     """Makes nodes with their tensors when they are looked at."""
 
-    def __init__(self, model: Model, lowering: Lowering) -> None:
+    def __init__(self, model: Model, lowering: Lowering, most_dense: int) -> None:
+        """`most_dense`: bytes that dense forms of sparse constants may take, all together."""
         self.model = model
+        self._dense_left = most_dense
         self.lowering = lowering
         self._folded: dict[tuple[int, int], Tensor] = {}
         self._options: dict[tuple[int, int], Mapping[str, Any]] = {}
@@ -42,15 +44,21 @@ class Operands:
         self._folded[subgraph, number] = tensor._replace(data=value, shape=value.shape, sparsity=None)
         self.lowering.set_constant(subgraph, number, value)
 
+    def dense(self, node: OpNode, tensor: Tensor) -> Array:
+        """The dense values of a node's sparse constant. Raises: UnsupportedOpError, ArenaError."""
+        from minilite.ops_shared.sparse import dense_values  # few models have any
+
+        values = dense_values(node, tensor, self._dense_left)
+        self._dense_left -= values.nbytes
+        return values
+
     def densify(self, node: OpNode) -> OpNode:
         """The node with its sparse constants made dense; other readers of them get the dense values too. Raises:
         UnsupportedOpError."""
-        from minilite.ops_shared.sparse import dense_values  # few models have any
-
         for number in self.model.subgraphs[node.subgraph].nodes[node.index].inputs:
             tensor = self.tensor(node.subgraph, number) if number >= 0 else None
             if tensor is not None and tensor.sparsity is not None:
-                self.fold(node.subgraph, number, dense_values(node, tensor))
+                self.fold(node.subgraph, number, self.dense(node, tensor))
         return self.node(node.subgraph, node.index)
 
     def node(self, subgraph: int, number: int) -> OpNode:

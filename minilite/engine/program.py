@@ -30,6 +30,9 @@ else:
     builder = Later("minilite.format.builder")
 
 
+FIRST_BYTES, FIRST_TIMES = 1 << 30, 64
+"""Without `max_bytes`, tensors may take this many bytes, or this many times those of the file, whichever is more, until
+an input is resized."""
 _HANDLES = ("VAR_HANDLE", "HASHTABLE")
 
 
@@ -66,19 +69,26 @@ class Program:
         reorder: bool = False,
         fuses: bool = False,
         level: str | None = None,
+        max_bytes: int = 0,
     ) -> None:
+        """`max_bytes` limits what dense forms of sparse constants take, and later the tensors of each interpreter; 0:
+        see FIRST_BYTES."""
         model = _as_read(model)
         self.model: Model = model
-        self.lowered: Lowered = lower(model, custom_ops, reference=reference)
+        size = len(model.file.data) if model.file is not None else 0
+        self._at_first = 0 if max_bytes else max(FIRST_BYTES, FIRST_TIMES * size)
+        self._max_bytes = max_bytes
+        self.lowered: Lowered = lower(model, custom_ops, reference=reference, most_dense=max_bytes or self._at_first)
         self.store: Store = self.lowered.lowering.file.store
         self._level = _level(level or os.environ.get("MINILITE_ISA"))
         self._reorder = reorder
         self._fuses = fuses
         self._graphs: dict[int, Graph] = {}
 
-    def shared(self, max_bytes: int, max_iterations: int) -> Shared:
-        """What the sessions of one interpreter share; 0 = no limit."""
-        return Shared(self.lowered.resources, len(self.model.subgraphs), max_bytes, max_iterations)
+    def shared(self, max_iterations: int = 0) -> Shared:
+        """What the sessions of one interpreter share; `max_iterations` 0 = no limit."""
+        most = self._max_bytes or -self._at_first
+        return Shared(self.lowered.resources, len(self.model.subgraphs), most, max_iterations)
 
     @functools.cached_property
     def resource_names(self) -> tuple[str, ...]:

@@ -50,7 +50,7 @@ class Compiled:
         resolver = OpResolverType.BUILTIN_REF if reference else OpResolverType.AUTO
         self._wanted = Options(preserve_inputs=False, num_threads=num_threads, resolver=resolver)
         self._program = Program(model, {}, reference=reference, fuses=self._wanted.fuses)
-        self._shared: Shared = self._program.shared(0, 0)
+        self._shared: Shared = self._program.shared()
         if self._wanted.threads > 1:
             self._shared.set_threads(self._wanted.threads)
         self.signatures: tuple[CompiledSignature, ...] = tuple(

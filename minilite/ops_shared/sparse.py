@@ -4,7 +4,8 @@ blocks."""
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,14 @@ def _check_count(entries: int, most: int) -> None:
         raise ValueError(message)
 
 
+def _check_bytes(shape: Sequence[int], each: int, most: int) -> None:
+    """Raises: MemoryError."""
+    needed = math.prod(shape) * each
+    if needed > most:
+        message = f"it needs {needed} bytes, {most} of max_bytes are left"
+        raise MemoryError(message)
+
+
 def positions(shape: tuple[int, ...], sparsity: Mapping[str, Any], stored: int) -> Array:
     """The position of each of `stored` values in the flattened dense array.
 
@@ -81,8 +90,10 @@ def positions(shape: tuple[int, ...], sparsity: Mapping[str, Any], stored: int) 
     return flat
 
 
-def dense_values(node: OpNode, source: Tensor) -> Array:
-    """The dense array: stored values at their positions, zeros elsewhere. Raises: UnsupportedOpError."""
+def dense_values(node: OpNode, source: Tensor, most: int = sys.maxsize) -> Array:
+    """The dense array, of at most so many bytes: stored values at their positions, zeros elsewhere.
+
+    Raises: UnsupportedOpError, ArenaError."""
     if source.data is None or source.sparsity is None:
         raise node.refuse(f"tensor '{source.name}' must be a sparse constant")
     if source.type in PACKED:
@@ -95,6 +106,7 @@ def dense_values(node: OpNode, source: Tensor) -> Array:
     if len(stored) != len(flat):
         raise node.refuse(f"'{source.name}' stores {len(stored)} values, its sparse form has {len(flat)}")
     try:
+        _check_bytes(source.shape, stored.itemsize, most)
         dense = np.zeros(source.shape, stored.dtype)
     except MemoryError as error:
         name = node.outputs[0].name if node.outputs else ""

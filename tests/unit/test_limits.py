@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 from built import COUNTER, below, floats, integer, next_count, ready, relu_chain, request, resized, run
+from support import sparse
 from support.system import needs_system
 from test_dynamic_loops import add_sum, swell, swelling_loop
 from test_moving_memory import loop_before_a_dynamic_node
 
 import minilite
 from minilite import ArenaError, InputError, KernelError
+from minilite.engine import program
 from minilite.format.builder import ModelBuilder
 
 MIB = 1 << 20
@@ -51,6 +53,66 @@ def test_a_size_that_takes_more_than_max_bytes_is_refused_and_the_old_one_stays(
     resized(interpreter, 4)
     interpreter.trim()
     resized(interpreter, 100_000)
+
+
+def test_without_max_bytes_there_is_a_limit_until_an_input_is_resized(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program, "FIRST_BYTES", MIB)
+    model = relu_chain(size=MIB)
+    assert 64 * len(model) < MIB
+    interpreter = minilite.Interpreter(model_content=model)
+    with pytest.raises(ArenaError, match="max_bytes is 1048576 unless it is given or an input is resized"):
+        interpreter.allocate_tensors()
+    with pytest.raises(ArenaError, match="max_bytes is 1048576 unless"):  # its own size is no other one
+        resized(interpreter, MIB)
+    resized(interpreter, 4)
+    resized(interpreter, MIB)
+    interpreter.invoke()
+    assert interpreter.usage.taken_bytes > MIB
+    ready(model, max_bytes=16 * MIB).invoke()
+
+
+def test_the_limit_without_max_bytes_grows_with_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program, "FIRST_BYTES", MIB)
+    for size in (1000, 100_000):  # the file has as many bytes more, and the limit is 64 times that
+        model = relu_chain(size=MIB) + bytes(size)
+        if 64 * len(model) < 8 * MIB:
+            with pytest.raises(ArenaError, match="max_bytes"):
+                ready(model)
+        else:
+            ready(model, num_threads=1).invoke()
+
+
+def test_a_file_of_400_bytes_does_not_take_8_gib() -> None:
+    with pytest.raises(ArenaError, match="max_bytes is 1073741824 unless"):
+        ready(relu_chain(1, 2**31 - 1))
+
+
+@pytest.mark.parametrize("op", ["DENSIFY", "FULLY_CONNECTED"])
+def test_dense_forms_of_sparse_constants_are_limited(op: str) -> None:
+    """Each takes 64 MiB, from a file of a few hundred bytes."""
+    stored, sparsity = (
+        np.ones(1, np.float32),
+        {
+            "traversal_order": [0, 1],
+            "block_map": [],
+            "dim_metadata": [sparse.csr([0, 1], [0]), sparse.csr([0, 1], [0])],
+        },
+    )
+    builder = ModelBuilder()
+    g = builder.subgraph()
+    shape = (1 << 12, 1 << 12)
+    for number in range(2):
+        c = g.constant(f"c{number}", stored, shape=shape, sparsity=sparsity)
+        if op == "DENSIFY":
+            g.output(g.node(op, [c], out=(f"y{number}", shape)))
+        else:
+            x = g.input(f"x{number}", (1, shape[1]))
+            g.output(g.node(op, [x, c, -1], out=(f"y{number}", (1, shape[0]))))
+    for most in (100 * MIB, 60 * MIB):
+        with pytest.raises(
+            ArenaError, match=r"cannot be made dense: it needs 67108864 bytes, .* of max_bytes are left"
+        ):
+            minilite.Interpreter(model_content=builder.build(), max_bytes=most).allocate_tensors()
 
 
 def test_what_was_taken_is_the_sum_of_all_signatures_and_goes_with_them() -> None:

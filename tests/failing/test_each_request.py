@@ -1,0 +1,308 @@
+"""Each request for memory fails once: the error is MemoryError, nothing is lost, and what is done again has the same
+answers."""
+
+from __future__ import annotations
+
+import contextlib
+import pickle
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from built import F32, S32, below, bound, custom_chain, graph_with, head, loop, next_count, request
+from failing.short_memory import TOTALS, Core, Seam, each_fails, has_core
+from property.sequence_models import MODELS
+from support.drawn import made
+from support.drawn_all import DRAWN
+
+import minilite
+from minilite.errors import MiniliteError
+from minilite.memory import UsageRecord, check, plan, strategies
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from failing.short_memory import Step
+
+    Array = Any
+    Objects = dict[str, Any]
+
+KINDS = ("core", "seam")
+
+
+@pytest.fixture(params=KINDS)
+def requests(request: pytest.FixtureRequest, record_property: Callable[[str, object], None]) -> Iterator[Core | Seam]:
+    """Each kind of requests that can be made to fail; how many failed is noted for the summary."""
+    if request.param == "core" and not has_core():
+        pytest.skip("the core is built without ML_FAILING: .ci/failing")
+    kind: Core | Seam = Core() if request.param == "core" else Seam()
+    TOTALS.clear()
+    with kind.in_place():
+        yield kind
+    record_property("short_memory", dict(TOTALS))
+
+
+# Steps ----------------------------------------------------------------------------------------------------------------
+
+
+def made_of(model: Any, **options: Any) -> Step:
+    """Makes an interpreter."""
+
+    def step(o: Objects) -> None:
+        o["i"] = minilite.Interpreter(**({"model_content": model} if isinstance(model, bytes) else model), **options)
+
+    return step
+
+
+def allocated(o: Objects) -> None:
+    o["i"].allocate_tensors()
+
+
+def resized(*shapes: Sequence[int]) -> Step:
+    """Resizes the first inputs."""
+
+    def step(o: Objects) -> list[Any]:
+        i = o["i"]
+        for detail, shape in zip(i.get_input_details(), shapes, strict=False):
+            i.resize_tensor_input(detail["index"], shape)
+        i.allocate_tensors()
+        return [detail["shape"] for detail in i.get_input_details()]
+
+    return step
+
+
+def ran(*arrays: Array, of: str = "i") -> Step:
+    """Forgets what runs before have left, sets all inputs, runs, reads the outputs."""
+
+    def step(o: Objects) -> list[Array]:
+        i = o[of]
+        i.reset_all_variables()
+        i.reset_resources()
+        for detail, array in zip(i.get_input_details(), arrays, strict=True):
+            i.set_tensor(detail["index"], array)
+        i.invoke()
+        return [i.get_tensor(detail["index"]) for detail in i.get_output_details()]
+
+    return step
+
+
+def called(do: Callable[[minilite.Interpreter], Any], of: str = "i") -> Step:
+    """Calls a function of the interpreter."""
+    return lambda o: do(o[of])
+
+
+# Models ---------------------------------------------------------------------------------------------------------------
+
+
+def dense(size: int) -> bytes:
+    """x (size, 64) times weights that are packed, RELU, and a sum with x."""
+
+    def build(g: Any) -> list[int]:
+        x = g.input("x", (size, 64), signature=(-1, 64))
+        weights = g.constant("w", np.arange(64 * 64, dtype=np.float32).reshape(64, 64) % 7 - 3)
+        y = g.node("FULLY_CONNECTED", [x, weights, -1], out=("y", (size, 64)))
+        z = g.node("RELU", [y], out=("z", (size, 64)))
+        return [g.node("ADD", [x, z], out=("sum", (size, 64)))]
+
+    return graph_with(build)
+
+
+def convolved() -> bytes:
+    """A CONV_2D wide enough for several threads, and an AVERAGE_POOL_2D."""
+
+    def build(g: Any) -> list[int]:
+        x = g.input("x", (1, 40, 40, 16))
+        w = g.constant("w", np.arange(16 * 9 * 16, dtype=np.float32).reshape(16, 3, 3, 16) % 5 - 2)
+        bias = g.constant("b", np.zeros(16, np.float32))
+        options = {"stride_w": 1, "stride_h": 1, "padding": "SAME"}
+        y = g.node("CONV_2D", [x, w, bias], out=("y", (1, 40, 40, 16)), options=options)
+        pool = {"stride_w": 2, "stride_h": 2, "filter_width": 2, "filter_height": 2, "padding": "VALID"}
+        return [g.node("AVERAGE_POOL_2D", [y], out=("z", (1, 20, 20, 16)), options=pool)]
+
+    return graph_with(build)
+
+
+def growing() -> bytes:
+    """A loop that doubles its carry in each of six turns."""
+
+    def body(g: Any, c: list[int]) -> list[int]:
+        x, i = c
+        return [g.node("CONCATENATION", [x, x], out=("more", (4,)), options={"axis": 0}), next_count(g, i)]
+
+    return loop([("x", (2,), F32), ("i", (), S32)], lambda g, c: below(6)(g, c[1:]), body)
+
+
+def rows(count: int) -> Array:
+    return (np.arange(count * 64, dtype=np.float32).reshape(count, 64) % 11) - 5
+
+
+ZERO = np.array(0, np.int32)
+
+
+# Scenarios ------------------------------------------------------------------------------------------------------------
+
+
+def test_growing_through_all_kinds_of_memory(requests: Core | Seam) -> None:
+    """From blocks of malloc to reserved pages, to a size seen before, and back."""
+    sizes = (1, 200, 1500, 20_000, 200, 20_000, 1)
+    steps = [made_of(dense(2)), allocated, ran(rows(2))]
+    for size in sizes:
+        steps += [resized((size, 64)), ran(rows(size))]
+    assert each_fails(steps, requests) > 0
+
+
+def test_growth_in_a_run(requests: Core | Seam) -> None:
+    steps: list[Step] = [made_of(growing()), allocated]
+    for size in (2, 900, 40_000, 2):
+        x = np.arange(size, dtype=np.float32)
+        steps += [resized((size,), ()), ran(x, ZERO), ran(x, ZERO)]
+    custom = [made_of(custom_chain("Head", 4), custom_ops={"Head": head}), allocated]
+    custom += [ran(request(count)) for count in (3, 100_000, 3)]
+    assert each_fails(steps, requests) > 0
+    assert each_fails(custom, requests) > 0
+
+
+def test_threads(requests: Core | Seam) -> None:
+    x = np.arange(40 * 40 * 16, dtype=np.float32).reshape(1, 40, 40, 16) % 13
+    steps = [made_of(convolved(), num_threads=3), allocated, ran(x), ran(x)]
+    steps += [called(lambda i: i.trim()), ran(x)]
+    assert each_fails(steps, requests) > 0
+
+
+def test_clone_trim_pickle_and_state(requests: Core | Seam) -> None:
+    size, array = (30, 64), rows(30)
+
+    def cloned(o: Objects) -> None:
+        o["clone"] = o["i"].clone()
+
+    def pickled(o: Objects) -> None:
+        o["pickled"] = pickle.loads(pickle.dumps(o["i"]))
+
+    def kept(o: Objects) -> None:
+        o["i"].set_state(o["i"].get_state())
+
+    def ready(name: str) -> Step:
+        return lambda o: o[name].allocate_tensors()
+
+    steps = [made_of(dense(2)), allocated, resized(size), ran(array), cloned, ready("clone"), kept, ran(array)]
+    steps += [called(lambda i: i.trim()), ran(array), pickled, ready("pickled"), ran(rows(2), of="clone")]
+    steps += [lambda o: repr(o["pickled"])[:20], called(lambda i: i.close())]
+    assert each_fails(steps, requests) > 0
+
+
+def test_plans(requests: Core | Seam) -> None:
+    """Plans made and looked at, and a search for a size."""
+    steps = [made_of(dense(2), reorder=True), allocated]
+    steps += [
+        called(lambda i: i.plan_for({"x": (9, 64)}).arena_bytes),
+        called(lambda i: i.plan.records()),
+        called(lambda i: i.fit(200_000).best.size),
+        called(lambda i: len(i.plan.advise_bind())),
+        called(lambda i: sorted(i.counters)),
+        called(lambda i: len(i.get_tensor_details())),
+        ran(rows(2)),
+    ]
+    assert each_fails(steps, requests) > 0
+
+
+@pytest.mark.parametrize("name", strategies())
+def test_strategies(name: str, requests: Core | Seam) -> None:
+    size = 5
+    steps = [made_of(dense(2), planner=name), allocated, ran(rows(2)), resized((size, 64)), ran(rows(size))]
+    each_fails(steps, requests)
+
+
+def test_files_and_bound_memory(tmp_path: Path, requests: Core | Seam) -> None:
+    path = tmp_path / "model.tflite"
+    path.write_bytes(dense(2) + bytes(1 << 17))  # so large that it is mapped
+    array = np.zeros((2, 64), np.float32)
+
+    def given(o: Objects) -> Any:
+        o["b"] = bound(dense(2), {"x": array})
+        o["b"].invoke()
+        return o["b"].get_tensor(o["b"].get_output_details()[0]["index"])
+
+    def viewed(o: Objects) -> None:
+        view = o["i"].tensor(0)()
+        with contextlib.suppress(minilite.StateError):
+            o["i"].resize_tensor_input(0, (7, 64))
+            o["i"].allocate_tensors()
+        view[0, 0] = 0
+        del view
+        o["i"].resize_tensor_input(0, (2, 64))
+        o["i"].allocate_tensors()
+
+    steps = [made_of({"model_path": str(path)}), allocated, ran(rows(2)), given, viewed, ran(rows(2))]
+    steps += [made_of({"model_path": str(path)}, load="copy"), allocated, ran(rows(2))]
+    assert each_fails(steps, requests) > 0
+
+
+def test_signatures_profiles_and_tokens(requests: Core | Seam) -> None:
+    model = MODELS["signatures"]().model
+    x, pick, y = np.ones((2, 4), np.float32), np.zeros(1, np.int32), np.full((3, 4), 2, np.float32)
+
+    def anew(o: Objects) -> Any:
+        o["i"].reset_resources()
+        first = o["i"].get_signature_runner("anew")(y=y)
+        return first, o["i"].get_signature_runner("more")(x=x, pick=pick)
+
+    def timed(o: Objects) -> int:
+        return len(o["i"].profile(2).nodes)
+
+    def until(o: Objects) -> None:
+        o["i"].invoke(cancel=minilite.Cancel())
+
+    def at_once(o: Objects) -> Any:
+        o["i"].reset_resources()
+        return o["i"].run({"x": np.ones((5, 4), np.float32), "pick": pick})
+
+    steps = [made_of(model), allocated, anew, timed, until, at_once, anew]
+    assert each_fails(steps, requests) > 0
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models(name: str, requests: Core | Seam) -> None:
+    """Static and dynamic, variables, custom operators, loops, branches, resources, strings."""
+    drawn = MODELS[name]()
+    rng = np.random.default_rng(5)
+    steps = [made_of(drawn.model, custom_ops=drawn.custom_ops), allocated]
+    for size in (2, 40, 3, 40):
+        arrays = drawn.feed(size, rng)
+        steps += [resized(*drawn.shapes(size)), ran(*arrays), ran(*arrays)]
+    assert each_fails(steps, requests) > 0
+
+
+@pytest.mark.parametrize("op", DRAWN)
+def test_operators(op: str, requests: Core | Seam) -> None:
+    """Three nodes of each operator; those that are refused for other reasons are refused again."""
+    for number in range(3):
+        node = made(op, 1, number)
+
+        def used(_: Objects, node: Any = node) -> Any:
+            try:
+                i = minilite.Interpreter(model_content=node.model)
+                for detail, array in zip(i.get_input_details(), node.arrays, strict=True):
+                    i.resize_tensor_input(detail["index"], array.shape)
+                i.allocate_tensors()
+                for detail, array in zip(i.get_input_details(), node.arrays, strict=True):
+                    i.set_tensor(detail["index"], array)
+                i.invoke()
+                return [i.get_tensor(detail["index"]) for detail in i.get_output_details()]
+            except MemoryError:
+                raise
+            except MiniliteError as error:
+                return type(error)
+
+        each_fails([used], requests)
+
+
+def test_strategies_of_any_records(requests: Core | Seam) -> None:
+    """The strategies by name, without a model."""
+    records = [UsageRecord(t, 100 * t + 1, t % 7, t % 7 + t % 5) for t in range(40)]
+
+    def planned(name: str) -> Step:
+        return lambda _: check(records, plan(records, strategy=name).offsets)
+
+    for name in strategies():  # a search that has no memory may end with the best plan so far
+        each_fails([planned(name)], requests)

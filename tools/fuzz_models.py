@@ -1,0 +1,177 @@
+"""Changes models, and uses what comes out: loads, runs, resizes, reads, copies. Only a MiniliteError is in order.
+
+    PYTHONPATH=tests python -m tools.fuzz_models [--seed 0] [--count 1000] [--only NUMBER] [--seconds 10]
+
+Mutant NUMBER of a seed is the same every time: --only runs it in this process. Otherwise children run them, in which
+each mutant has so many seconds of processor time; a child that dies is replaced. Prints each failure with its number,
+and how many mutants were models, ran, and failed. Ends with status 1 if any failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import contextlib
+import faulthandler
+import os
+import random
+import signal
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import minilite
+from minilite.errors import MiniliteError
+from minilite.format.reader import read_model
+
+AT_ONCE = 100
+"""Mutants that a child runs, one after the other."""
+REFERENCE = {"experimental_op_resolver_type": minilite.OpResolverType.BUILTIN_REF}
+PLANNERS = ("default", "default", "default", "exact", "greedy_by_size", "naive", "tflite", "equality")
+
+
+class Mutant(NamedTuple):
+    """The bytes of a model, values for the inputs that it had, and options to use it with."""
+
+    source: str
+    model: bytes
+    arrays: Sequence[Any]
+    options: dict[str, Any]
+
+
+def sources(chance: random.Random) -> tuple[str, bytes, Sequence[Any]]:
+    """A model that nobody has changed yet: a node of any operator, or one of a few with loops, strings, variables."""
+    from fuzz.test_reader_fuzz import SEEDS, seed
+    from property.sequence_models import MODELS
+    from support.drawn import made
+    from support.drawn_all import DRAWN
+
+    if chance.random() < 0.7:
+        op, number = chance.choice(sorted(DRAWN)), chance.randrange(1000)
+        node = made(op, 7, number)
+        return f"{op} {number}", node.model, node.arrays
+    if chance.random() < 0.8:
+        name = chance.choice(sorted(MODELS))
+        return name, MODELS[name]().model, ()
+    name = chance.choice(sorted(SEEDS))
+    return name, seed(name, external=False), ()
+
+
+def mutant_of(seed: int, number: int) -> Mutant | None:
+    """Mutant `number`; None if its tables cannot be written as a file."""
+    from fuzz.structure import restructured
+    from fuzz.test_reader_fuzz import mutants
+
+    chance = random.Random(f"{seed} {number}")
+    name, model, arrays = sources(chance)
+    change = restructured if chance.random() < 0.85 else mutants
+    changed = None
+    with contextlib.suppress(MiniliteError):  # a drawn node need not be a model
+        changed = next(iter(change(model, 1, f"{seed} {number}")), None)
+    options: dict[str, Any] = {"planner": chance.choice(PLANNERS), "num_threads": chance.choice((1, 1, 1, 2))}
+    options |= {"preserve_inputs": chance.random() < 0.7, "in_place": chance.choice(("wide", "wide", "tflite", "none"))}
+    options |= {"reorder": chance.random() < 0.1, **(REFERENCE if chance.random() < 0.12 else {})}
+    return None if changed is None else Mutant(name, changed, arrays, options)
+
+
+@contextlib.contextmanager
+def limited(seconds: float) -> Iterator[None]:
+    """Raises TimeoutError after so many seconds of processor time: runs let signals through."""
+
+    def stop(*_: object) -> None:
+        message = f"took more than {seconds} s"
+        raise TimeoutError(message)
+
+    before = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
+def outcome(mutant: Mutant | None, seed: int, number: int, seconds: float) -> str:
+    """What became of a mutant: "not written", "refused", "a model", "ran". Raises what a caller must never see."""
+    from fuzz.using import use
+
+    if mutant is None:
+        return "not written"
+    with limited(seconds):
+        try:
+            read_model(mutant.model)
+        except MiniliteError:
+            return "refused"
+        chance = random.Random(f"use {seed} {number}")
+        return "ran" if use(mutant.model, mutant.arrays, chance, **mutant.options) else "a model"
+
+
+def child(seed: int, numbers: range, seconds: float, write: int) -> None:
+    """Uses mutants, and writes a line when each begins and when it ends."""
+    faulthandler.enable()
+    for number in numbers:
+        os.write(write, f"{number} begins\n".encode())
+        try:
+            found = outcome(mutant_of(seed, number), seed, number, seconds)
+        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - that is what is looked for
+            found = f"FAILED {type(error).__name__}"
+            print(f"--only {number}: {''.join(traceback.format_exception(error))}", flush=True)
+        os.write(write, f"{number} {found}\n".encode())
+
+
+def run_apart(seed: int, numbers: range, seconds: float) -> dict[int, str]:
+    """The outcomes of mutants that a child uses, up to the one at which it died."""
+    sys.stdout.flush()
+    read, write = os.pipe()
+    process = os.fork()
+    if process == 0:
+        os.close(read)
+        with contextlib.suppress(BaseException):
+            child(seed, numbers, seconds, write)
+            os._exit(0)
+        os._exit(1)
+    os.close(write)
+    with os.fdopen(read) as lines:
+        outcomes = {int(line.split(" ", 1)[0]): line.split(" ", 1)[1].strip() for line in lines}
+    status = os.waitpid(process, 0)[1]
+    for number, found in outcomes.items():
+        if found == "begins":
+            outcomes[number] = f"FAILED by signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else "FAILED: ended"
+            print(f"--only {number}: {outcomes[number]}", flush=True)
+    return outcomes
+
+
+def fuzz(seed: int, count: int, seconds: float) -> collections.Counter[str]:
+    """Uses mutants 0 to count - 1; how many had each outcome."""
+    total: collections.Counter[str] = collections.Counter()
+    number = 0
+    while number < count:
+        outcomes = run_apart(seed, range(number, min(number + AT_ONCE, count)), seconds)
+        total.update(outcomes.values())
+        number += max(len(outcomes), 1)
+    return total
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command. Returns its exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--only", type=int, metavar="NUMBER")
+    parser.add_argument("--seconds", type=float, default=10.0, help="processor time that a mutant has")
+    given = parser.parse_args(arguments)
+    if given.only is not None:
+        mutant = mutant_of(given.seed, given.only)
+        print(mutant.source if mutant else "", mutant.options if mutant else "", flush=True)
+        print(outcome(mutant, given.seed, given.only, given.seconds))
+        return 0
+    total = fuzz(given.seed, given.count, given.seconds)
+    failed = sum(count for what, count in total.items() if what.startswith("FAILED"))
+    print(", ".join(f"{what} {count}" for what, count in sorted(total.items())))
+    print(f"seed {given.seed}: {sum(total.values())} mutants, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
