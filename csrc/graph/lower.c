@@ -241,6 +241,11 @@ static int32_t flags_of(const ml_kernel *k, bool python) {
     return flags;
 }
 
+static ml_status no_types(const ml_node_row *row, ml_error *error) {
+    return ml_error_memory(error, "the types of a node's operands",
+                           4 * ((int64_t)row->n_inputs + row->n_outputs), 0);
+}
+
 /* Lowers a composite to the kernel of its name, if there is one that takes the node; `done` says
  * whether. Without it the node runs its decomposition. */
 static ml_status lower_composite(lowering *l, const ml_node_row *row, bool *done, ml_error *error) {
@@ -248,6 +253,7 @@ static ml_status lower_composite(lowering *l, const ml_node_row *row, bool *done
     *done = false;
     if (!code.kernel || l->reference || any_sparse(l, row)) return ML_OK;
     const int32_t typed = ml_match_node(l, &code, row);
+    if (typed == ML_MATCH_NO_MEMORY) return no_types(row, error);
     if (typed < 0 || !code.kernel->typed[typed].eval) return ML_OK;
     const int32_t *subgraphs = NULL;
     int32_t n_subgraphs = 0;
@@ -255,11 +261,13 @@ static ml_status lower_composite(lowering *l, const ml_node_row *row, bool *done
     l->composite = true;
     const ml_status status = ml_read_options(l, &code, row, &refusal, &subgraphs, &n_subgraphs);
     l->composite = false;
-    if (status == ML_UNSUPPORTED || (status == ML_OK && !ml_knows_all_options(l, code.kernel)))
+    const bool no_memory = refusal.status == ML_ARENA_ERROR;
+    if ((status == ML_UNSUPPORTED && !no_memory) ||
+        (status == ML_OK && !ml_knows_all_options(l, code.kernel)))
         return ML_OK;
     if (status != ML_OK) {
         *error = refusal;
-        return status;
+        return no_memory ? ML_ARENA_ERROR : status;
     }
     *done = true;
     return ml_lowering_put(&l->shown, code.kernel, typed, flags_of(code.kernel, false),
@@ -296,14 +304,16 @@ static ml_status lower_node(lowering *l, ml_error *error) {
         return ML_OK;
     }
     const int32_t typed = ml_match_node(l, code, row);
+    if (typed == ML_MATCH_NO_MEMORY) return no_types(row, error);
     if (typed < 0) return collect_refusal(l, NULL, error);
     const int32_t *subgraphs = NULL;
     int32_t n_subgraphs = 0;
     ml_status status = ml_read_options(l, code, row, &refusal, &subgraphs, &n_subgraphs);
-    if (status == ML_UNSUPPORTED) return collect_refusal(l, &refusal, error);
+    const bool no_memory = refusal.status == ML_ARENA_ERROR; /* which says nothing about the node */
+    if (status == ML_UNSUPPORTED && !no_memory) return collect_refusal(l, &refusal, error);
     if (status != ML_OK) {
         *error = refusal;
-        return status;
+        return no_memory ? ML_ARENA_ERROR : status;
     }
     if (k->flags & ML_KERNEL_FOLDS && row->inputs[0] >= 0 && l->tensors[row->inputs[0]].data)
         return fold(l, row, error);

@@ -67,7 +67,9 @@ typedef struct lowering {
 void *ml_lowering_keep(lowering *l, int64_t bytes, ml_error *error);
 /* Finds the code's row, and the slots of its options. */
 void ml_open_code(ml_code *code, const ml_file *file, const ml_operator_row *row, bool callers);
-/* The row of the kernel's table that takes the node's operands; -1 if none does. */
+enum { ML_MATCH_NO_MEMORY = -2 };
+/* The row of the kernel's table that takes the node's operands; -1 if none does, or
+ * ML_MATCH_NO_MEMORY. */
 int32_t ml_match_node(const lowering *l, ml_code *code, const ml_node_row *row);
 /* Quantization, options and check of the node where lowering stands: fills node_params and says
  * which subgraphs it calls (valid until the next node). ML_UNSUPPORTED when the node is refused. */

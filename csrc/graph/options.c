@@ -70,7 +70,7 @@ int32_t ml_match_node(const lowering *l, ml_code *code, const ml_node_row *row) 
     const int32_t n = row->n_inputs + row->n_outputs;
     if (n > ML_MATCHED_OPERANDS) {
         int32_t *many = malloc((size_t)n * sizeof *many);
-        if (!many) return -1;
+        if (!many) return ML_MATCH_NO_MEMORY;
         gather_types(l, row, many);
         int32_t typed = ml_kernel_match(code->kernel, many, row->n_inputs, row->n_outputs);
         free(many);
