@@ -28,8 +28,8 @@ static void check(const ml_problem *problem) {
     }
 }
 
-/* Eight bytes are a record: size (3 bytes), first and last node (2 bytes each), and by how many bits
- * the size is shifted. */
+/* Eight bytes are a record: its size (3 bytes), its first and its last node (2 bytes each), and by
+ * how many bits the size is shifted. */
 static ml_record record(const uint8_t *d, int32_t tensor) {
     const int64_t size = (d[0] | d[1] << 8 | (int64_t)d[2] << 16);
     const int32_t one = d[3] | d[4] << 8, other = d[5] | d[6] << 8;
