@@ -36,7 +36,8 @@ if wanted machine && [[ ! -s $machine/made ]]; then
     fi
     packages=(python3 python3-venv libpython3-dev libstdc++6 libatomic1)
     [[ -n $wheels ]] || packages+=(python3-numpy python3-cffi python3-pil)
-    [[ -d $machine/root/usr ]] || debian_root "$machine" "$debian" "$suite" "${packages[@]}"
+    rm -rf "$machine/root"
+    debian_root "$machine" "$debian" "$suite" "${packages[@]}"
     emulated_python "$machine" "$qemu" "$processor"
     # Debian's pyconfig.h includes one by architecture, which a copy spares the cross compiler from finding.
     python=$(basename "$(dirname "$site")")
@@ -54,10 +55,12 @@ if wanted machine && [[ ! -s $machine/made ]]; then
         "${pip_there[@]}" --no-deps "ai-edge-litert>=2.1"
     else # PyPI has neither numpy nor cffi for it
         echo "$machine/root/usr/lib/python3/dist-packages" >"$site/debian.pth"
-        "${pip_there[@]}" "${pure[@]}" cmake ninja "scikit-build-core>=0.11" pip
+        "${pip_there[@]}" "${pure[@]}" "scikit-build-core>=0.11" pip
     fi
-    # What tests call cc is the cross compiler, for they load what they compile.
+    # What tests call cc is the cross compiler, for they load what they compile. cmake and ninja are this machine's too: programs that an
+    # emulated one starts are not emulated.
     mkdir -p "$machine/tools" && ln -sf "$(command -v "$target-gcc")" "$machine/tools/cc"
+    ln -sf "$machine"/host/bin/{cmake,ninja} "$machine/tools"
     echo "$site" >"$machine/made"
 fi
 [[ -s $machine/made ]] || { echo "there is no emulated machine; the step is called machine" >&2; exit 1; }
@@ -85,18 +88,18 @@ if wanted wheel && ! { [[ -s $notes/wheel ]] && grep -qxF "$notes" "$machine/hol
 fi
 
 export PYTHONSAFEPATH=1 PYTHONDONTWRITEBYTECODE=1
-# There pip, cmake and ninja are emulated; the compiler is the cross compiler, since an emulated one would take hours.
+# pip and the build backend are emulated; the compiler is the cross compiler, for an emulated one would take hours.
 if wanted sdist && [[ ! -s $notes/sdist ]]; then
     rm -rf "$machine"/{sdist,built}
     (cd "$copy" && PATH=$machine/host/bin:$PATH "$machine/host/bin/python" -m build --no-isolation --sdist --outdir "$machine/sdist" >/dev/null)
-    PATH=$site/bin:$machine/tools:$PATH "$machine/python" -m pip wheel --no-build-isolation --no-deps -w "$machine/built" \
+    PATH=$machine/tools:$PATH "$machine/python" -m pip wheel --no-build-isolation --no-deps -w "$machine/built" \
         "$machine"/sdist/*.tar.gz "${options[@]}"
     use_wheel "$machine/built" | tee "$notes/sdist"
 fi
 
 # Tests are the copy's, the package is the wheel's; their paths stay the same from call to call.
 rm -rf "$machine/tree" && mkdir "$machine/tree"
-cp -r "$copy"/{tests,tools,docs,csrc,schema,pyproject.toml,README.md} "$machine/tree"
+cp -r "$copy"/{tests,tools,asv_bench,docs,csrc,schema,pyproject.toml,README.md} "$machine/tree"
 mkdir "$machine/tree/minilite" && cp -r "$copy/minilite/data" "$machine/tree/minilite"
 export ML_TEST_PATIENCE=${ML_TEST_PATIENCE:-40}
 

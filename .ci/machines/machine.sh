@@ -61,16 +61,23 @@ reported_processor() {
     done >"$1/root/proc/cpuinfo"
 }
 
-# cpython_of_debian FOLDER [arguments of configure]: builds CPython 3.13 from the source package of Debian 13, and installs it there.
-cpython_of_debian() {
-    local to=$1 apt=$work/apt
-    shift
-    mkdir -p "$apt"/{lists/partial,archives/partial,source,build}
+# source_of_debian PACKAGE FOLDER: its source as Debian 13 has it, without Debian's changes.
+source_of_debian() {
+    local apt=$work/apt
+    mkdir -p "$apt"/{lists/partial,archives/partial} "$2"
     echo "deb-src http://deb.debian.org/debian trixie main" >"$apt/sources.list"
     local options=(-o "Dir::Etc::sourcelist=$apt/sources.list" -o Dir::Etc::sourceparts=/dev/null -o "Dir::State::lists=$apt/lists"
         -o "Dir::Cache=$apt")
-    (cd "$apt" && apt-get "${options[@]}" update && apt-get "${options[@]}" source --download-only --tar-only python3.13) >/dev/null
-    tar xf "$apt"/python3.13_*.orig.tar.* -C "$apt/source" --strip-components=1
-    (cd "$apt/build" && "$apt/source/configure" -q --prefix="$to" "$@" && make -s -j "$jobs" && make -s install) >/dev/null 2>&1
-    rm -rf "$apt"
+    (cd "$apt" && apt-get "${options[@]}" update && apt-get "${options[@]}" source --download-only --tar-only "$1") >/dev/null
+    tar xf "$apt/$1"_*.orig.tar.* -C "$2" --strip-components=1
+}
+
+# cpython_of_debian FOLDER [arguments of configure]: builds CPython 3.13 from its source package, and installs it there.
+cpython_of_debian() {
+    local to=$1 build=$work/python-build
+    shift
+    mkdir -p "$build"
+    source_of_debian python3.13 "$work/python-source"
+    (cd "$build" && "$work/python-source/configure" -q --prefix="$to" "$@" && make -s -j "$jobs" && make -s install) >/dev/null 2>&1
+    rm -rf "$build" "$work/python-source"
 }
