@@ -75,6 +75,9 @@ def test_nothing_past_the_operands_is_touched(level: str, k: int) -> None:
             terms = {"bias": place(bias), "factors": place(factors), "columns": place(columns)}
             matmul_s8(simd, place(a), packed, n, y=y, **terms)
             np.testing.assert_array_equal(y, wanted, f"{rows} rows, {n} outputs")
+            y = place(np.full((rows, n), -1, np.int32))
+            matmul_s8(simd, place(a ^ 128), packed, n, y=y, flip=128, **terms)
+            np.testing.assert_array_equal(y, wanted, f"{rows} rows, {n} outputs, signed")
 
 
 @pytest.mark.parametrize("level", SIMD)
@@ -90,6 +93,8 @@ def test_rows_may_lie_apart(level: str, n: int) -> None:
         matmul_s8(simd, wide_a[:, :22], packed, n, y=wide_y[:, :n])
         np.testing.assert_array_equal(wide_y[:, :n], sums_of(a, w))
         assert (wide_y[:, n:] == 7).all()
+        flipped = matmul_s8(simd, (wide_a ^ 128)[:, :22], packed, n, flip=128)
+        np.testing.assert_array_equal(flipped, wide_y[:, :n])
 
 
 @pytest.mark.parametrize("level", SIMD)
@@ -106,6 +111,8 @@ def test_windows_need_no_copy(level: str, height: int, width: int, depth: int) -
     windows = np.lib.stride_tricks.as_strided(image, shape, strides, writeable=False)
     y = matmul_s8(simd, windows, pack_s8(simd, w, pieces=height)[0], n)
     np.testing.assert_array_equal(y, sums_of(np.ascontiguousarray(windows).reshape(ROWS, -1), w))
+    image ^= 128
+    np.testing.assert_array_equal(matmul_s8(simd, windows, pack_s8(simd, w, pieces=height)[0], n, flip=128), y)
 
 
 @pytest.mark.parametrize("level", SIMD)
@@ -113,6 +120,8 @@ def test_windows_need_no_copy(level: str, height: int, width: int, depth: int) -
 def test_extremes_do_not_saturate(level: str, byte: int, weight: int) -> None:
     """Pairs of the largest products go beyond 16 bits, long sums of them beyond 32: those wrap."""
     simd = SIMD[level]
-    for k in (2, 600, 70_000):
-        a, w = np.full((3, k), byte, np.uint8), np.full((17, k), weight, np.int8)
-        np.testing.assert_array_equal(matmul_s8(simd, a, pack_s8(simd, w)[0], 17), sums_of(a, w))
+    for k in (2, 600, 9_001, 40_000, 70_000):
+        a, w = np.full((15, k), byte, np.uint8), np.full((17, k), weight, np.int8)
+        packed, wanted = pack_s8(simd, w)[0], sums_of(a, w)
+        np.testing.assert_array_equal(matmul_s8(simd, a, packed, 17), wanted)
+        np.testing.assert_array_equal(matmul_s8(simd, a ^ 128, packed, 17, flip=128), wanted)

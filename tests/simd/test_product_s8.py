@@ -88,6 +88,9 @@ def test_nothing_past_the_operands_is_touched(level: str) -> None:
             multipliers = place(p.mantissas), place(p.shifts)
             product_s8(SIMD[level], place(p.a[:, 0]), packed, *multipliers, y, limit=p.limit, **terms)
             np.testing.assert_array_equal(y, p.wanted())
+            y = place(np.full((rows, n), 99, np.int8))
+            product_s8(SIMD[level], place(p.a[:, 0] ^ 128), packed, *multipliers, y, limit=p.limit, flip=128, **terms)
+            np.testing.assert_array_equal(y, p.wanted())
         wide = np.full((rows, n + 3), 77, np.int8)
         packed, _ = pack_s8(SIMD[level], p.w)
         terms = {"bias": p.bias, "factors": p.factors, "columns": p.columns}
@@ -109,6 +112,20 @@ def test_lines_of_rows(level: str, n: int) -> None:
         y = np.empty((lines * width, n), np.int8)
         product_s8(SIMD[level], wide[:, :width], packed, p.mantissas, p.shifts, y, **terms)
         np.testing.assert_array_equal(y, p.wanted())
+        again = np.empty_like(y)
+        product_s8(SIMD[level], (wide ^ 128)[:, :width], packed, p.mantissas, p.shifts, again, flip=128, **terms)
+        np.testing.assert_array_equal(again, y)
+
+
+@pytest.mark.parametrize("level", SIMD)
+@pytest.mark.parametrize(("pieces", "k", "small"), [(1, 9001, True), (3, 5000, False), (1, 70_000, False)])
+def test_rows_too_long_for_a_copy_of_a_tile(level: str, pieces: int, k: int, small: bool) -> None:
+    p = Product(15, pieces, k, 40, small=small)
+    packed, _ = pack_s8(SIMD[level], p.w, pieces=pieces)
+    y = np.empty((15, 40), np.int8)
+    terms = {"bias": p.bias, "limit": p.limit, "flip": 128}
+    product_s8(SIMD[level], p.a ^ 128, packed, p.mantissas, p.shifts, y, **terms)
+    np.testing.assert_array_equal(y, p.wanted())
 
 
 @pytest.mark.parametrize("level", SIMD)

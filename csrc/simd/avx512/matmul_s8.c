@@ -24,6 +24,8 @@
 #define STORE(p, v) _mm512_storeu_si512(p, v)
 #define STORE_PART(p, there, v) _mm512_mask_storeu_epi32(p, there, v)
 #define DOT(sum, bytes, weights) _mm512_dpbusd_epi32(sum, bytes, weights)
+#define LOAD_BYTES(p, count) _mm512_maskz_loadu_epi8((UINT64_C(1) << (count)) - 1, p)
+#define STORE_BYTES(p, v) _mm512_storeu_si512(p, v)
 #define ADD(a, b) _mm512_add_epi32(a, b)
 #define XOR(a, b) _mm512_xor_si512(a, b)
 #define MULTIPLY(a, b) _mm512_mullo_epi32(a, b)

@@ -13,6 +13,8 @@
 #define SET(x) _mm512_set1_epi32(x)
 #define LOAD(p) _mm512_loadu_si512(p)
 #define DOT(sum, bytes, weights) _mm512_dpbusd_epi32(sum, bytes, weights)
+#define LOAD_BYTES(p, count) _mm512_maskz_loadu_epi8((UINT64_C(1) << (count)) - 1, p)
+#define STORE_BYTES(p, v) _mm512_storeu_si512(p, v)
 #define ADD(a, b) _mm512_add_epi32(a, b)
 #define XOR(a, b) _mm512_xor_si512(a, b)
 #include "simd/tiles/matmul_s8_tile.h"
@@ -30,6 +32,8 @@ typedef struct panel_place {
     const ends *ends;
     bool one_sided; /* negative results are clamped to the zero point or above */
     int8_t *y; /* of the line */
+    row_copy *copy; /* for a tile's rows */
+    int64_t most; /* that it holds */
 } panel_place;
 
 INLINE void add_factors(const ml_matmul_s8_args *p, const tile_place *at, const small_block *blocks,
@@ -182,12 +186,14 @@ static const int8_t rows_of[MOST_VECTORS + 1] = {0, MOST_ROWS, 10, 7, FEW_ROWS};
 /* Divides the rows of a line evenly among as few tiles as possible. */
 static void multiply_line(const panel_place *panel, tile_place *at, int64_t vectors) {
     const int64_t rows = panel->args->rows;
-    const int64_t most = rows <= FEW_ROWS ? FEW_ROWS : rows_of[vectors];
+    const int64_t whole = rows <= FEW_ROWS ? FEW_ROWS : rows_of[vectors];
+    const int64_t most = panel->most < whole ? panel->most : whole;
     int64_t parts = rows <= most ? 1 : (rows + most - 1) / most;
     at->row = 0;
     for (int64_t some; at->row < rows; at->row += some, parts--) {
         some = rows - at->row;
         if (parts > 1) some = (some + parts - 1) / parts;
+        begin_rows(panel->args, at, some, panel->copy);
         tiles[some][vectors](panel, at);
     }
 }
@@ -211,35 +217,61 @@ static void multiply_lines(panel_place *panel, const ml_matmul_s8_args *args, ti
 }
 
 /* Computes a panel whose sums are small, or are scaled by doubles. */
-static void multiply_panel(const panel_place *product, const ml_matmul_s8_args *p, int64_t lines,
+static void multiply_panel(panel_place *panel, const ml_matmul_s8_args *p, int64_t lines,
                            int64_t line_stride, int64_t column) {
     const int64_t width = ml_width_s8(p->n, column);
     small_block blocks[MOST_VECTORS];
-    panel_place panel = *product;
     tile_place at = {.output = column, .step = GROUP * width};
     at.w = p->packed + ml_packed_s8(column, p->pieces, p->k);
-    panel.blocks = blocks;
+    panel->blocks = blocks;
     for (int64_t v = 0; v < width / LANES && p->rows > 1; v++)
-        load_block(panel.constants, column + v * LANES, panel.one_sided, &blocks[v]);
+        load_block(panel->constants, column + v * LANES, panel->one_sided, &blocks[v]);
     for (int64_t left = width / LANES, vectors; left > 0; left -= vectors) {
         vectors = p->rows <= FEW_ROWS || left == 3 ? left : left < 2 ? left : 2;
-        multiply_lines(&panel, p, &at, vectors, lines, line_stride);
+        multiply_lines(panel, p, &at, vectors, lines, line_stride);
         at.output += vectors * LANES;
         at.w += vectors * LANES * GROUP;
-        panel.blocks += vectors;
+        panel->blocks += vectors;
     }
+    panel->blocks = NULL;
+}
+
+/* Whether several tiles of outputs meet the rows of a line, which are then flipped once for all. */
+static bool flips_line(const ml_matmul_s8_args *p) {
+    return p->flip && p->rows > 1 && p->n > 2 * LANES && holds_rows(p, p->rows);
+}
+
+static ml_matmul_s8_args flip_line(const ml_matmul_s8_args *p, row_copy *copy) {
+    ml_matmul_s8_args flipped = *p;
+    tile_place all = {.row = 0};
+    begin_rows(p, &all, p->rows, copy);
+    flipped.a = all.a;
+    flipped.a_stride = all.a_stride;
+    flipped.piece_stride = all.piece_stride;
+    flipped.flip = 0;
+    return flipped;
 }
 
 void ml_product_s8_avx512(const ml_simd *simd, const ml_matmul_s8_args *p,
                           const ml_requantize_args *bytes, int64_t lines, int64_t line_stride) {
+    row_copy copy;
+    ml_matmul_s8_args flipped;
+    if (lines == 1 && flips_line(p)) {
+        flipped = flip_line(p, &copy);
+        p = &flipped;
+    }
     const ml_requantize_args constants = {.n = p->n,
                                           .bias = p->bias,
                                           .mantissas = bytes->mantissas,
                                           .shifts = bytes->shifts,
                                           .reals = bytes->reals};
     const ends e = ends_of(bytes->zero, bytes->low, bytes->high);
-    const panel_place product = {
-        .bytes = bytes, .constants = &constants, .ends = &e, .one_sided = is_one_sided(bytes)};
+    panel_place product = {.bytes = bytes,
+                           .constants = &constants,
+                           .ends = &e,
+                           .one_sided = is_one_sided(bytes),
+                           .copy = &copy,
+                           .most = most_rows(p)};
     for (int64_t column = 0; column < p->n; column += ML_PANEL_S8) {
         const int64_t left = p->n - column, n = left < ML_PANEL_S8 ? left : ML_PANEL_S8;
         if (bytes->reals || is_small(bytes, column, n))

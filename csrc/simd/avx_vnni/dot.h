@@ -2,6 +2,7 @@
  * 8 outputs. */
 #include <immintrin.h>
 #include <stdint.h>
+#include <string.h>
 
 #define VECTOR __m256i
 #define LANES 8
@@ -17,3 +18,11 @@
 #define DOT(sum, bytes, weights) _mm256_dpbusd_avx_epi32(sum, bytes, weights)
 #define ADD(a, b) _mm256_add_epi32(a, b)
 #define XOR(a, b) _mm256_xor_si256(a, b)
+#define LOAD_BYTES(p, count) load_bytes(p, count)
+#define STORE_BYTES(p, v) _mm256_storeu_si256((__m256i *)(void *)(p), v)
+
+static inline __m256i load_bytes(const uint8_t *p, int64_t count) {
+    uint8_t some[32] = {0};
+    memcpy(some, p, (size_t)count);
+    return LOAD(some);
+}

@@ -38,5 +38,8 @@ INLINE void tile(const ml_matmul_s8_args *p, const tile_place *at, const int row
     store_tile(p, at, sums, rows, vectors);
 }
 
-#define BEGIN_ROWS(p, at, rows)
+#define ROWS_OF(p) most_rows(p)
+#define BEGIN_ROWS(p, at, rows) \
+    row_copy copy;              \
+    begin_rows(p, at, rows, &copy);
 #include "simd/tiles/matmul_s8_meet.h"

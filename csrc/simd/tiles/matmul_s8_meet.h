@@ -3,8 +3,13 @@
  * The file that includes it defines tile(p, at, rows, vectors), which computes the tile at a
  * tile_place; LANES of a vector and GROUP; MOST_ROWS and MOST_VECTORS of a tile; TILES, the list of
  * tiles (for every number of rows, one whose outputs divide ML_PART_S8); and BEGIN_ROWS(p, at,
- * rows), which runs before rows are multiplied by the first panel. */
+ * rows), which runs before rows are multiplied by the first panel. It may define
+ * ROWS_OF(p), the number of rows of a tile at most, if that is not always MOST_ROWS. */
 #include "simd/simd.h"
+
+#ifndef ROWS_OF
+#define ROWS_OF(p) MOST_ROWS
+#endif
 
 #define DEFINE(rows, vectors)                                                                 \
     static void tile_##rows##x##vectors(const ml_matmul_s8_args *p, const tile_place *at) {   \
@@ -39,9 +44,10 @@ static void meet(const ml_matmul_s8_args *p, int64_t row, int64_t rows, int64_t 
 /* Divides the rows evenly among as few tiles as possible. */
 INLINE void multiply(const ml_matmul_s8_args *p) {
     const int64_t bytes = p->pieces * ((p->k + GROUP - 1) / GROUP * GROUP); /* of an output */
+    const int64_t most = ROWS_OF(p);
     for (int64_t row = 0, rows; row < p->rows; row += rows) {
         rows = p->rows - row;
-        const int64_t parts = (rows + MOST_ROWS - 1) / MOST_ROWS;
+        const int64_t parts = (rows + most - 1) / most;
         if (parts > 1) rows = (rows + parts - 1) / parts;
         meet(p, row, rows, bytes);
     }

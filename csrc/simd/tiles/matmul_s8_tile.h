@@ -2,13 +2,20 @@
  * of weights with four bytes of a row.
  *
  * The file that includes it defines its vectors: VECTOR and LANES; ZERO(), SET(x), LOAD(p);
- * DOT(sum, bytes, weights), ADD(a, b), XOR(a, b); MOST_ROWS and MOST_VECTORS of a tile. If it
- * defines ROW_AHEAD, a tile of a single row prefetches its weights that many bytes ahead.
+ * DOT(sum, bytes, weights), ADD(a, b), XOR(a, b); MOST_ROWS and MOST_VECTORS of a tile; and
+ * what matmul_s8_rows.h needs, whose begin_rows finds the rows of a tile. If it defines ROW_AHEAD,
+ * a tile of a single row prefetches its weights that many bytes ahead.
  *
  * A tile is some rows times some vectors of outputs of a panel, both constants where it is inlined,
  * so that its sums stay in registers. Rows are addressed in groups of four, so that few registers
  * hold addresses. The empty asm hides that one group's address follows from another's. */
+#define MORE_OF_PLACE     \
+    const uint8_t *a;     \
+    int64_t a_stride;     \
+    int64_t piece_stride;
 #include "simd/tiles/matmul_s8_place.h"
+
+#include "simd/tiles/matmul_s8_rows.h"
 
 enum { ALONE_SUMS = 8 /* vectors of sums of a single row */ };
 
@@ -40,7 +47,8 @@ INLINE void add_groups(const uint8_t *a, int64_t a_stride, const tile_place *at,
         ML_UNROLL(14)
         for (int r = 0; r < rows; r++) {
             const uint8_t *from = group[r / 4] + r % 4 * a_stride + j * GROUP;
-            const VECTOR x = XOR(flip, count < GROUP ? fewer(from, count) : four(from));
+            VECTOR x = count < GROUP ? fewer(from, count) : four(from);
+            if (rows == 1) x = XOR(flip, x);
             ML_UNROLL(4)
             for (int v = 0; v < vectors; v++) {
                 const int i = r * vectors + v;
@@ -76,22 +84,22 @@ INLINE int64_t add_chains(const uint8_t *a, const tile_place *at, const int8_t *
 INLINE void sum_tile(const ml_matmul_s8_args *p, const tile_place *at, const int rows,
                      const int vectors, const VECTOR *start, VECTOR *sums) {
     const int64_t groups = p->k / GROUP, rest = p->k % GROUP;
-    const uint8_t *a = p->a + at->row * p->a_stride;
+    const uint8_t *a = at->a;
     const int8_t *w = at->w;
-    const VECTOR flip = SET((int32_t)((uint32_t)p->flip * UINT32_C(0x01010101)));
+    const VECTOR flip = SET((int32_t)((uint32_t)p->flip * UINT32_C(0x01010101))); /* of one row */
     const int used = rows == 1 ? ALONE_SUMS / vectors * vectors : rows * vectors;
     ML_UNROLL(28)
     for (int i = 0; i < used; i++)
         sums[i] = rows == 1 && i >= vectors ? ZERO() : start[i % vectors];
-    for (int64_t piece = 0; piece < p->pieces; piece++, a += p->piece_stride) {
+    for (int64_t piece = 0; piece < p->pieces; piece++, a += at->piece_stride) {
         const int64_t done = rows == 1 ? add_chains(a, at, w, flip, groups, vectors, sums) : 0;
-        add_groups(a + done * GROUP, p->a_stride, at, w + done * at->step, flip, groups - done,
+        add_groups(a + done * GROUP, at->a_stride, at, w + done * at->step, flip, groups - done,
                    GROUP, rows, vectors, sums);
         w += groups * at->step;
         if (rest == 0) continue;
         if (groups)
-            add_groups(a + p->k - GROUP, p->a_stride, at, w, flip, 1, GROUP, rows, vectors, sums);
-        else add_groups(a, p->a_stride, at, w, flip, 1, rest, rows, vectors, sums);
+            add_groups(a + p->k - GROUP, at->a_stride, at, w, flip, 1, GROUP, rows, vectors, sums);
+        else add_groups(a, at->a_stride, at, w, flip, 1, rest, rows, vectors, sums);
         w += at->step;
     }
     ML_UNROLL(8)
