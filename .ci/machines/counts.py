@@ -1,15 +1,19 @@
 """Counted instructions of minilite and of LiteRT with XNNPACK on an emulated aarch64, one thread each.
 
-    counts.py MACHINE --shared ../shared [--write docs/performance.md] [MODEL...]
+    counts.py MACHINE --shared ../shared [--write docs/performance.md] [--where 12] [MODEL...]
 
 MACHINE is a folder that .ci/arm made. Counted are: a steady run; going back to a size that was used, with its run; a
-new size, with its run; reading the model and its first run. Emulated is a Cortex-A76, whose dot products both use. The
-table is printed; with --write it also takes the place of the one in that file.
+new size, with its run; reading the model and its first run. Emulated is a Cortex-A76, whose dot products both use, or
+what CPU in the environment names. The table is printed; with --write it also takes the place of the one in that file.
+With --where, a steady run is printed by function, the largest first: instructions, how many of them compute vectors,
+multiply-adds, and vector instructions per multiply-add. That needs a core with symbols (pip: -C install.strip=false).
 """
 
 from __future__ import annotations
 
 import argparse
+import bisect
+import collections
 import json
 import math
 import os
@@ -35,6 +39,10 @@ if sys.argv[1] == "minilite":
     from minilite import Interpreter
 else:
     from ai_edge_litert.interpreter import Interpreter
+if sys.argv[1] == "minilite":
+    for line in open("/proc/self/maps"):
+        if "/_core." in line:
+            sys.stderr.write("\\n@map " + line)
 def mark(tag):
     try:
         os.getpriority(0, 77770000 + tag)
@@ -89,9 +97,14 @@ for number, line in enumerate(sys.stdin):
 """
 
 
-def counted(machine: pathlib.Path, runtime: str, lines: list[str]) -> dict[str, dict[str, int]]:
-    """Instructions by model and phase. Raises: subprocess.CalledProcessError."""
-    environment = {**os.environ, "QEMU_ARGUMENTS": f"-plugin {machine / 'count.so'}", "PYTHONSAFEPATH": "1"}
+RUN = 4
+"""The mark at which a steady run ends."""
+
+
+def printed(machine: pathlib.Path, runtime: str, lines: list[str], where: bool = False) -> str:
+    """What the plugin and the guest print."""
+    plugin = f"-plugin {machine / 'count.so'}" + (f",where={RUN}" if where else "")
+    environment = {**os.environ, "QEMU_ARGUMENTS": plugin, "PYTHONSAFEPATH": "1"}
     done = subprocess.run(
         [str(machine / "python"), "-c", GUEST, runtime],
         input="".join(f"{line}\n" for line in lines),
@@ -100,8 +113,13 @@ def counted(machine: pathlib.Path, runtime: str, lines: list[str]) -> dict[str, 
         check=False,
         env=environment,
     )
+    return done.stderr
+
+
+def counted(runtime: str, text_of_all: str) -> dict[str, dict[str, int]]:
+    """Instructions by model and phase."""
     found: dict[str, dict[str, int]] = {}
-    for text in done.stderr.split("@model ")[1:]:
+    for text in text_of_all.split("@model ")[1:]:
         at = {int(tag): int(count) for tag, count in re.findall(r"@count (\d+) (\d+)", text)}
         if 4 not in at:
             print(f"{runtime}: {text[:300]}", file=sys.stderr)
@@ -118,6 +136,41 @@ def counted(machine: pathlib.Path, runtime: str, lines: list[str]) -> dict[str, 
             row |= {"a new size": between(5, 6), "a size that was used": between(7, 8)}
         found[pathlib.Path(text.split("\n")[0]).stem] = row
     return found
+
+
+def symbols_of(core: pathlib.Path) -> tuple[list[int], list[str]]:
+    """Begins of functions, ascending, and their names."""
+    listed = subprocess.run(["nm", "--defined-only", core], stdout=subprocess.PIPE, text=True, check=True).stdout
+    found = sorted((int(at, 16), name) for at, kind, name in map(str.split, listed.splitlines()) if kind in "tT")
+    return [at for at, name in found if name[0] != "$"], [name for _, name in found if name[0] != "$"]
+
+
+def by_function(text: str, most: int) -> str:
+    """The functions of minilite's core in which most instructions of a steady run were."""
+    maps = [line.split() for line in re.findall("@map (.*)", text)]
+    base, core = int(maps[0][0].split("-")[0], 16), pathlib.Path(maps[0][-1])
+    end = int(maps[-1][0].split("-")[1], 16)
+    begins, names = symbols_of(core)
+    lines = []
+    for part in text.split("@model ")[1:]:
+        of: collections.Counter[str] = collections.Counter()
+        vectors, products = of.copy(), of.copy()
+        for block in re.findall(r"@block (\d+) (\d+) (\d+) (\d+) (\d+)", part):
+            at, instructions, computing, multiplied, times = map(int, block)
+            name = names[bisect.bisect(begins, at - base) - 1] if base <= at < end else "elsewhere"
+            of[name] += instructions * times
+            vectors[name] += computing * times
+            products[name] += multiplied * times
+        all_of_it, done = of.total() or 1, products.total()
+        lines.append(
+            f"{pathlib.Path(part.split(chr(10))[0]).stem}: {all_of_it}, {vectors.total()} of vectors, {done} multiply-adds"
+        )
+        for name, count in of.most_common(most):
+            ratio = f"{vectors[name] / products[name]:.3f}" if products[name] else ""
+            lines.append(
+                f"  {count:10} {count / all_of_it:6.1%} {vectors[name]:10} {products[name]:10} {ratio:>6}  {name}"
+            )
+    return "\n".join(lines) + "\n"
 
 
 def line_of(path: pathlib.Path, entry: dict[str, Any]) -> str:
@@ -155,13 +208,17 @@ def main() -> int:
     parser.add_argument("models", nargs="*", default=MODELS)
     parser.add_argument("--shared", type=pathlib.Path, required=True)
     parser.add_argument("--write", type=pathlib.Path)
+    parser.add_argument("--where", type=int, default=0)
     given = parser.parse_args()
     plugin = pathlib.Path(__file__).with_name("count.c")
     subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-o", str(given.machine / "count.so"), str(plugin)], check=True)
     folder = given.shared / "models"
     entries = {entry["file"]: entry for entry in json.loads((folder / "MANIFEST.json").read_text())}
     lines = [line_of(folder / f"{name}.tflite", entries[f"{name}.tflite"]) for name in given.models]
-    ours, theirs = (counted(given.machine, runtime, lines) for runtime in ("minilite", "litert"))
+    if given.where:
+        print(by_function(printed(given.machine, "minilite", lines, where=True), given.where))
+        return 0
+    ours, theirs = (counted(runtime, printed(given.machine, runtime, lines)) for runtime in ("minilite", "litert"))
     made = table(ours, theirs)
     print(made)
     if given.write:
