@@ -83,6 +83,7 @@ typedef struct ml_matmul_s8_args {
     const int32_t *columns; /* n, if there are factors */
     int32_t *y;
     int64_t y_stride; /* elements from row to row, at least n */
+    const int32_t *sums; /* n, of each output's packed weights; NULL: not known, which costs time */
 } ml_matmul_s8_args;
 
 /* y = clamp(ml_multiply_quantized(sum + bias, mantissa, shift) + zero, low, high), for rows of n

@@ -8,7 +8,7 @@
  *
  * All elements have 4 bytes: floats, or in depthwise_s8 groups of small integers from lines one
  * below the other, as interleave_s8 of the same level makes them: 4 of u8, with s8 weights, or 2 of
- * s16. Sums wrap. Weights lie in panels of ML_PANEL_DEPTHWISE channels,
+ * s16; or 2 bytes, a single s16. Sums wrap. Weights lie in panels of ML_PANEL_DEPTHWISE channels,
  * [panel][line][tap][channel], padded with zeros. A pixel's sum starts with `start` and goes on in
  * the order of lines and taps; products of floats are summed 128 at a time, and then those sums. It
  * does not depend on the pixels it is computed with. */
@@ -42,13 +42,13 @@ typedef struct ml_depthwise_args {
  * bytes; zero is then within -255 and 255. That saves interleave_s8 where pixels are few. */
 
 /* y[i] = byte i of each line, ^ flip, side by side: for ml_simd's depthwise_s8_group lines, either
- * 4 bytes, or 2 values of 16 bits. */
+ * 4 bytes, or 1 or 2 values of 16 bits. */
 typedef struct ml_interleave_s8_args {
     const uint8_t *lines[4]; /* `count` bytes each; NULL: a line of `pad` */
     int64_t count;
     int32_t flip; /* 0 or 128 */
     int32_t pad; /* 0 to 255, not flipped */
-    void *y; /* count groups of 4 bytes */
+    void *y; /* count groups */
 } ml_interleave_s8_args;
 
 /* y[i] = clamp((u - (u < negative)) >> shift, low, high), where u = a[i] a_factor + b[i] b_factor +

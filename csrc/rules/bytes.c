@@ -45,6 +45,7 @@ void ml_multiply_bytes(const ml_simd *simd, const uint8_t *x, int64_t count,
         .columns = weights->sums,
         .y = y,
         .y_stride = weights->n,
+        .sums = weights->sums,
     };
     simd->matmul_s8(&product);
 }

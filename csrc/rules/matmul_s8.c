@@ -236,6 +236,7 @@ static ml_matmul_s8_args part_args(const part_job *j, int64_t row, int64_t colum
         .factors = a->kind == NO_FACTOR ? NULL : factors_of(j) + row,
         .columns = a->columns ? a->columns + of_group : j->weights.sums + column,
         .y_stride = columns,
+        .sums = j->weights.sums + column,
     };
 }
 
@@ -413,7 +414,8 @@ static ml_status multiply_few(const ml_call *c, const ml_integers *p, const ml_i
                               .factors = factors,
                               .columns = weights.sums,
                               .y = sums,
-                              .y_stride = p->n};
+                              .y_stride = p->n,
+                              .sums = weights.sums};
     if (ml_is_fused(c, rule)) {
         const int32_t limit = w->limit || w->reals ? w->limit : ml_limit_of(bias, p->n, p->k);
         const ml_requantize_args bytes = ml_requantize_args_of(c, &r, limit);

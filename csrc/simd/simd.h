@@ -27,12 +27,12 @@ enum {
     ML_PANEL_F32_avx512 = ML_PANEL_F32_avx2, /* a tile is two panels wide */
     ML_ROWS_F32_avx512 = 14,
     ML_PANEL_F32_neon = 8,
-    ML_ROWS_F32_neon = 6,
+    ML_ROWS_F32_neon = 5,
     ML_GROUP_S8_scalar = 2,
     ML_GROUP_S8_sse2 = 2,
     ML_GROUP_S8_avx2 = 2,
     ML_GROUP_S8_avx512 = 4,
-    ML_GROUP_S8_neon = 2,
+    ML_GROUP_S8_neon = 1,
     ML_BYTES_S8_scalar = 0,
     ML_BYTES_S8_sse2 = 0,
     ML_BYTES_S8_avx2 = 1,
@@ -41,6 +41,9 @@ enum {
     ML_CHUNK_F32 = 128,     /* products summed at a time */
     ML_PANEL_DEPTHWISE = 16 /* channels in a panel of depthwise weights */
 };
+
+/* Bytes of a group of depthwise_s8, and of its weights. */
+static inline int64_t ml_depthwise_element(int64_t group) { return group == 1 ? 2 : 4; }
 
 /* Floats of weights (n, k) packed for `simd`; the caller has checked that the product is small
  * enough. */

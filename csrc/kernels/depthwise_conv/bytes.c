@@ -27,11 +27,11 @@ typedef struct work {
     ml_requantize_args bytes; /* requantization from the first pixel on; not for hybrids */
     int32_t mantissas[ML_PANEL_DEPTHWISE]; /* for pixels treated as one */
     int32_t shifts[ML_PANEL_DEPTHWISE];
-    int64_t padded; /* sets of whole lines whose padding is written, and stays */
+    int64_t padded; /* groups of whole lines whose padding is written, and stays */
     const ml_slices *slices; /* the quantized batches of a hybrid, else NULL */
 } work;
 
-static void fill_columns(const work *k, uint32_t *to, int64_t columns) {
+static void fill_columns(const work *k, char *to, int64_t columns) {
     const ml_interleave_s8_args outside = {
         .count = columns * k->blob->outputs, .pad = k->zero, .y = to};
     if (columns > 0) k->c->env->simd->interleave_s8(&outside);
@@ -59,34 +59,56 @@ static columns_seen columns_of(const work *k, int64_t ox, int64_t pixels) {
 }
 
 /* Interleaves the columns that `pixels` pixels from `ox` on see, of the lines of a batch from `top`
- * on, as set number `set`. */
+ * on, as `groups` groups from number `first` on. */
 static void interleave_lines(work *k, int64_t batch, int64_t top, int64_t ox, int64_t pixels,
-                             int64_t set) {
+                             int64_t first, int64_t groups) {
     const ml_window *w = &k->blob->window;
     const int64_t n = k->blob->outputs, line = (int64_t)w->x.in * w->channels;
-    const int64_t multiplier = k->blob->multiplier;
+    const int64_t multiplier = k->blob->multiplier, column = n * k->l.form.element;
     const columns_seen seen = columns_of(k, ox, pixels);
     const uint8_t *x = k->x + batch * k->x_batch + seen.first * w->channels;
-    const bool is_padded = set < k->padded;
-    uint32_t *to = (uint32_t *)(void *)(k->scratch + k->l.lines);
-    to += set * k->l.form.groups * k->l.columns * n;
+    char *to = k->scratch + k->l.lines + first * k->l.columns * column;
     void *narrow = k->scratch + k->l.narrow;
-    for (int64_t g = 0; g < k->l.form.groups; g++, to += k->l.columns * n) {
+    for (int64_t g = 0; g < groups; g++, to += k->l.columns * column) {
+        char *inside = to + seen.left * column;
         ml_interleave_s8_args a = {.count = seen.inside * w->channels,
                                    .flip = k->flip,
                                    .pad = k->zero,
-                                   .y = multiplier > 1 ? narrow : to + seen.left * n};
+                                   .y = multiplier > 1 ? narrow : inside};
         for (int64_t i = 0; i < k->l.form.group; i++) {
             const int64_t y = top + (g * k->l.form.group + i) * w->y.dilation;
             a.lines[i] = y >= 0 && y < w->y.in ? x + y * line : NULL;
         }
+        const bool is_padded = first + g < k->padded;
         if (!is_padded) fill_columns(k, to, seen.left);
         k->c->env->simd->interleave_s8(&a);
-        if (multiplier > 1) ml_depthwise_repeat(narrow, a.count, multiplier, to + seen.left * n);
-        if (!is_padded) fill_columns(k, to + (seen.left + seen.inside) * n, seen.right);
+        if (multiplier > 1)
+            ml_depthwise_repeat(narrow, a.count, k->l.form.element, multiplier, inside);
+        if (!is_padded) fill_columns(k, inside + seen.inside * column, seen.right);
     }
-    if (pixels == w->x.out) k->padded = ml_max_s64(k->padded, set + 1);
+    if (pixels == w->x.out) k->padded = ml_max_s64(k->padded, first + groups);
     else k->padded = 0;
+}
+
+/* Groups from one set's first to the next one's. */
+static int64_t set_step(const work *k) {
+    const depthwise_layout *l = &k->l;
+    return l->held == l->sets * l->form.groups ? l->form.groups : k->blob->window.y.stride;
+}
+
+/* The same for the sets of `count` lines of output from `at` on. */
+static void interleave_sets(work *k, int64_t batch, int64_t at, int64_t count, int64_t ox,
+                            int64_t pixels) {
+    const ml_window_axis *y = &k->blob->window.y;
+    const int64_t shifts = k->l.form.shifts, groups = k->l.form.groups;
+    if (set_step(k) != groups) {
+        interleave_lines(k, batch, at * y->stride - y->before, ox, pixels, 0,
+                         (count - 1) * y->stride + groups);
+        return;
+    }
+    for (int64_t i = 0; i < count; i += shifts)
+        interleave_lines(k, batch, (at + i) * y->stride - y->before, ox, pixels,
+                         i / shifts * groups, groups);
 }
 
 /* The same for an upright image: each line that `count` pixels from `first` on see is interleaved
@@ -119,13 +141,14 @@ static void gather_window(const work *k, int64_t ox) {
     const ml_window_axis *x = &k->blob->window.x;
     const int64_t n = k->blob->outputs;
     const ml_taps across = ml_window_taps(x, ox);
-    const uint32_t *lines = (const uint32_t *)(void *)(k->scratch + k->l.lines);
-    uint32_t *to = (uint32_t *)(void *)(k->scratch + k->l.window);
-    for (int64_t g = 0; g < k->l.form.groups; g++, lines += k->l.columns * n)
-        for (int64_t tap = 0; tap < x->size; tap++, to += n) {
+    const int64_t bytes = n * k->l.form.element;
+    const char *lines = k->scratch + k->l.lines;
+    char *to = k->scratch + k->l.window;
+    for (int64_t g = 0; g < k->l.form.groups; g++, lines += k->l.columns * bytes)
+        for (int64_t tap = 0; tap < x->size; tap++, to += bytes) {
             const int64_t column = across.start + tap * x->dilation;
             if (tap < across.first || tap >= across.end) fill_columns(k, to, 1);
-            else memcpy(to, lines + column * n, (size_t)n * sizeof *to);
+            else memcpy(to, lines + column * bytes, (size_t)bytes);
         }
 }
 
@@ -134,7 +157,7 @@ int32_t ml_depthwise_start(const ml_call *c, const depthwise_groups *f, int32_t 
     const depthwise_blob *blob = c->blob;
     const ml_weighted *w = c->derived;
     const int64_t n = blob->outputs, panels = f->groups * f->parts * f->shifts;
-    const void *sums = (const char *)c->packed + ml_depthwise_packed_bytes(c, panels);
+    const void *sums = (const char *)c->packed + ml_depthwise_packed_bytes(c, panels, f->element);
     const uint32_t *weights = sums;
     const uint32_t *bias = blob->form != DEPTHWISE_HYBRID ? ml_in_optional(c, 2) : NULL;
     const int64_t taps = (int64_t)blob->window.y.size * blob->window.x.size;
@@ -168,9 +191,9 @@ static void point(const work *k) {
     const int64_t columns = k->l.alone    ? k->blob->window.x.size
                             : k->l.height ? k->l.form.group
                                           : k->l.columns;
-    const int64_t step = columns * n * 4;
+    const int64_t step = columns * n * k->l.form.element;
     const char *first = k->scratch + (k->l.alone ? k->l.window : k->l.lines);
-    for (int64_t set = 0; set < k->l.sets; set++, first += groups * step)
+    for (int64_t set = 0; set < k->l.sets; set++, first += set_step(k) * step)
         for (int64_t i = 0; i < groups * k->l.form.parts; i++) *lines++ = first + i % groups * step;
 }
 
@@ -208,7 +231,8 @@ static void scale_pixels(const work *k, ml_depthwise_args a, int64_t pixel) {
     for (r.first = 0; r.first < n; r.first += r.n) {
         r.n = a.n = ml_min_s64(k->l.channels, n - r.first);
         a.first = all.first + r.first;
-        a.packed = (const char *)all.packed + 4 * (r.first / ML_PANEL_DEPTHWISE) * a.packed_panel;
+        a.packed = (const char *)all.packed +
+                   k->l.form.element * (r.first / ML_PANEL_DEPTHWISE) * a.packed_panel;
         a.start = k->start + r.first;
         r.sums = a.y = k->scratch + k->l.sums;
         multiply_pixels(k, a, NULL);
@@ -256,7 +280,7 @@ static ml_status lines_bytes(const ml_call *c, int64_t first, int64_t end, int32
                            .n = n,
                            .packed_line = tap};
     a.packed_panel = tap * a.height;
-    const int64_t shift_bytes = ml_depthwise_packed_bytes(c, a.height);
+    const int64_t shift_bytes = ml_depthwise_packed_bytes(c, a.height, k.l.form.element);
     point(&k);
     for (int64_t line = first, before = -1, count; line < end; line += count) {
         const int64_t batch = w->batches > 1 ? line / w->y.out : 0, at = line - batch * w->y.out;
@@ -271,9 +295,7 @@ static ml_status lines_bytes(const ml_call *c, int64_t first, int64_t end, int32
         count = ml_min_s64(left, k.l.sets * shifts);
         for (int64_t ox = 0, pixels; ox < w->x.out; ox += pixels) {
             pixels = ml_min_s64(k.l.chunk, w->x.out - ox);
-            for (int64_t i = 0; i < count; i += shifts)
-                interleave_lines(&k, batch, (at + i) * w->y.stride - w->y.before, ox, pixels,
-                                 i / shifts);
+            interleave_sets(&k, batch, at, count, ox, pixels);
             for (int64_t i = 0; i < ml_min_s64(count, shifts); i++) {
                 a.rows = (count - i + shifts - 1) / shifts;
                 write_pixels(&k, &a, (line + i) * w->x.out + ox, pixels,

@@ -26,6 +26,11 @@ static int64_t chunk_of(const ml_window_axis *x, int64_t extent, int64_t column)
     return ml_min_s64(ml_round_up((x->out + parts - 1) / parts, 8), x->out);
 }
 
+/* Whether lines of output see lines in common, each of which is held once. */
+static bool shares_lines(const depthwise_groups *f, const ml_window_axis *y) {
+    return f->group == 1 && y->dilation == 1 && y->stride < y->size;
+}
+
 depthwise_layout ml_depthwise_lay_out(const ml_call *c) {
     const depthwise_blob *blob = c->blob;
     const ml_window_axis *x = &blob->window.x;
@@ -42,21 +47,28 @@ depthwise_layout ml_depthwise_lay_out(const ml_call *c) {
         l.pixels = ml_min_s64(CHANNELS * PIXELS / l.channels / 8 * 8, l.pixels);
     l.sets = 1;
     if (!is_hybrid && !l.alone && !l.height && l.chunk == x->out) {
-        const int64_t all_sets = (blob->window.y.out + l.form.shifts - 1) / l.form.shifts;
-        const int64_t fit = NEAR_GROUPS / ml_max_s64(l.form.groups * l.columns * n, 1);
+        const ml_window_axis *y = &blob->window.y;
+        const int64_t all_sets = (y->out + l.form.shifts - 1) / l.form.shifts;
+        int64_t fit = NEAR_GROUPS / ml_max_s64(l.form.groups * l.columns * n, 1);
+        if (shares_lines(&l.form, y))
+            fit = (2 * NEAR_GROUPS / ml_max_s64(l.columns * n, 1) - y->size) / y->stride + 1;
         l.sets = ml_max_s64(ml_min_s64(fit, all_sets), 1);
     }
+    l.held = l.sets * l.form.groups;
+    if (l.sets > 1 && shares_lines(&l.form, &blob->window.y))
+        l.held = (l.sets - 1) * blob->window.y.stride + l.form.groups;
     l.side = x->stride > 1 || l.alone || l.height ? 1 : ml_depthwise_side(n);
-    int64_t groups = l.sets * l.form.groups;
-    int64_t narrow = blob->multiplier > 1 ? 4 * (int64_t)x->in * blob->window.channels : 0;
-    l.lines = ml_round_up(groups * l.form.parts * (int64_t)sizeof(void *), 64);
+    const int64_t element = l.form.element;
+    int64_t groups = l.held;
+    int64_t narrow = blob->multiplier > 1 ? element * x->in * blob->window.channels : 0;
+    l.lines = ml_round_up(l.sets * l.form.groups * l.form.parts * (int64_t)sizeof(void *), 64);
     if (l.height) {
         l.columns = ml_depthwise_starts(&l.form, &blob->window.y, l.height);
         narrow = (l.columns + l.form.group - 1) * n;
         groups = 1;
     }
-    l.window = l.lines + ml_round_up(groups * l.columns * n * 4, 64);
-    l.narrow = l.window + ml_round_up(l.alone ? groups * x->size * n * 4 : 0, 64);
+    l.window = l.lines + ml_round_up(groups * l.columns * n * element, 64);
+    l.narrow = l.window + ml_round_up(l.alone ? groups * x->size * n * element : 0, 64);
     l.start = l.narrow + ml_round_up(narrow, 64);
     l.bytes = l.start;
     if (!is_hybrid) return l;

@@ -15,6 +15,7 @@ typedef struct depthwise_layout {
     int64_t channels; /* of a hybrid, computed together */
     int64_t pixels; /* computed together */
     int64_t sets; /* sets of lines that are interleaved, side by side, before any is computed */
+    int64_t held; /* groups that the sets have; sets of single lines share theirs */
     int64_t side; /* neighbouring pixels that are treated as one */
     int64_t lines; /* interleaved lines; the pointers to them lie before */
     int64_t window; /* if `alone`: the columns that one pixel sees */

@@ -64,12 +64,12 @@ int64_t ml_depthwise_panel(const depthwise_blob *blob, int64_t lines) {
     return lines * blob->window.x.size * ML_PANEL_DEPTHWISE;
 }
 
-int64_t ml_depthwise_packed_bytes(const ml_call *c, int64_t lines) {
+int64_t ml_depthwise_packed_bytes(const ml_call *c, int64_t lines, int64_t element) {
     const depthwise_blob *blob = c->blob;
     const int64_t panels = (blob->outputs + (int64_t)ML_PANEL_DEPTHWISE - 1) / ML_PANEL_DEPTHWISE;
     char text[96];
     int64_t elements;
-    if (!__builtin_mul_overflow(panels * 4 * ML_PANEL_DEPTHWISE, lines * blob->window.x.size,
+    if (!__builtin_mul_overflow(panels * element * ML_PANEL_DEPTHWISE, lines * blob->window.x.size,
                                 &elements))
         return elements;
     ml_fail(c, ML_SHAPE_ERROR, "weights of shape %s are too large to pack",
@@ -84,8 +84,15 @@ repeat(const uint32_t *x, int64_t count, const int64_t multiplier, uint32_t *res
         for (int64_t j = 0; j < multiplier; j++) *y++ = x[i];
 }
 
-void ml_depthwise_repeat(const void *x, int64_t count, int64_t multiplier, void *y) {
-    if (multiplier == 2) repeat(x, count, 2, y);
+static void repeat_words(const uint16_t *x, int64_t count, int64_t multiplier, uint16_t *y) {
+    for (int64_t i = 0; i < count; i++)
+        for (int64_t j = 0; j < multiplier; j++) *y++ = x[i];
+}
+
+void ml_depthwise_repeat(const void *x, int64_t count, int64_t element, int64_t multiplier,
+                         void *y) {
+    if (element == 2) repeat_words(x, count, multiplier, y);
+    else if (multiplier == 2) repeat(x, count, 2, y);
     else if (multiplier == 4) repeat(x, count, 4, y);
     else if (multiplier == 8) repeat(x, count, 8, y);
     else if (multiplier % 8 == 0)

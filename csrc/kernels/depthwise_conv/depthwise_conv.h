@@ -30,13 +30,15 @@ static inline int64_t ml_depthwise_line(const ml_window *w, int64_t batch, const
     return (batch * w->y.in + down->start + ky * w->y.dilation) * w->x.in * w->channels;
 }
 
-/* y = x, each element of 4 bytes `multiplier` times. */
-void ml_depthwise_repeat(const void *x, int64_t count, int64_t multiplier, void *y);
+/* y = x, each element of 4 bytes, or of 2, `multiplier` times. */
+void ml_depthwise_repeat(const void *x, int64_t count, int64_t element, int64_t multiplier,
+                         void *y);
 
 /* Weights are packed in panels of ML_PANEL_DEPTHWISE channels, `lines` lines each. The number of
- * elements of a panel; and of bytes of all panels, or a negative number after an error. */
+ * elements of a panel; and of bytes of all panels, of elements of so many bytes, or a negative
+ * number after an error. */
 int64_t ml_depthwise_panel(const depthwise_blob *blob, int64_t lines);
-int64_t ml_depthwise_packed_bytes(const ml_call *c, int64_t lines);
+int64_t ml_depthwise_packed_bytes(const ml_call *c, int64_t lines, int64_t element);
 
 /* The number of pixels of n channels that lie side by side in a panel; 1 if n channels fill it. */
 static inline int64_t ml_depthwise_side(int64_t n) {
@@ -56,6 +58,7 @@ int64_t ml_depthwise_pack_bytes(const ml_call *c, void *to);
 /* How weights of bytes are packed. */
 typedef struct depthwise_groups {
     int64_t group;  /* lines in a group */
+    int64_t element; /* bytes of an element of a group and of its weights */
     int64_t groups; /* groups in a window */
     int64_t parts;  /* bytes whose sum is a weight */
     /* Neighbouring output lines computed from the same groups; weights are packed for each. */

@@ -13,7 +13,7 @@ int64_t ml_depthwise_pack_floats(const ml_call *c, void *to) {
     const depthwise_blob *blob = c->blob;
     const ml_window *w = &blob->window;
     const int64_t taps = (int64_t)w->y.size * w->x.size, n = blob->outputs;
-    const int64_t bytes = ml_depthwise_packed_bytes(c, w->y.size);
+    const int64_t bytes = ml_depthwise_packed_bytes(c, w->y.size, sizeof(float));
     const float *weights = ml_value(c, 1);
     const int64_t side = n * ml_depthwise_side(n);
     float *packed = to;
@@ -64,7 +64,7 @@ static void repeat_lines(const ml_call *c, int64_t count, char *scratch) {
     const float **lines = (const float **)(void *)scratch;
     float *repeated = (float *)(void *)(scratch + lay_out(blob).repeated);
     for (int64_t i = 0; i < count; i++, repeated += values * blob->multiplier) {
-        ml_depthwise_repeat(lines[i], values, blob->multiplier, repeated);
+        ml_depthwise_repeat(lines[i], values, sizeof(float), blob->multiplier, repeated);
         lines[i] = repeated;
     }
 }

@@ -9,9 +9,9 @@
 depthwise_groups ml_depthwise_groups(const ml_call *c) {
     const depthwise_blob *blob = c->blob;
     const int32_t zero = ((const ml_weighted *)c->derived)->w_zero;
-    depthwise_groups f = {.group = c->env->simd->depthwise_s8_group, .parts = 1};
-    f.groups = f.group == 4 ? (blob->window.y.size + (int64_t)3) / 4
-                            : (blob->window.y.size + (int64_t)1) / 2;
+    const int64_t group = c->env->simd->depthwise_s8_group;
+    depthwise_groups f = {.group = group, .element = ml_depthwise_element(group), .parts = 1};
+    f.groups = (blob->window.y.size + group - 1) / group;
     /* With a zero point of 0, the largest u8 takes three parts: 255 = 127 + 127 + 1. */
     if (f.group == 4 && zero != 0) f.parts = zero == -128 ? 3 : 2;
     const ml_window_axis *y = &blob->window.y;
@@ -65,16 +65,23 @@ static void pack_tap(const ml_call *c, const depthwise_groups *f, int64_t part, 
     }
 }
 
+static void put_element(uint32_t value, int64_t element, char *to) {
+    const uint16_t word = (uint16_t)value;
+    if (element == sizeof word) memcpy(to, &word, sizeof word);
+    else memcpy(to, &value, sizeof value);
+}
+
 /* Packs all panels for the output lines whose windows begin with line `shift` of the groups. */
-static uint32_t *pack_panels(const ml_call *c, const depthwise_groups *f, int64_t shift,
-                             uint32_t *to) {
+static char *pack_panels(const ml_call *c, const depthwise_groups *f, int64_t shift, char *to) {
     const depthwise_blob *blob = c->blob;
     for (int64_t channel = 0; channel < blob->outputs; channel += ML_PANEL_DEPTHWISE)
         for (int64_t part = 0; part < f->parts; part++)
             for (int64_t first = -shift; first < f->groups * f->group - shift; first += f->group)
                 for (int64_t tap = 0; tap < blob->window.x.size; tap++) {
-                    pack_tap(c, f, part, first, tap, channel, to);
-                    to += ML_PANEL_DEPTHWISE;
+                    uint32_t packed[ML_PANEL_DEPTHWISE];
+                    pack_tap(c, f, part, first, tap, channel, packed);
+                    for (int64_t i = 0; i < ML_PANEL_DEPTHWISE; i++, to += f->element)
+                        put_element(packed[i], f->element, to);
                 }
     return to;
 }
@@ -85,11 +92,12 @@ int64_t ml_depthwise_pack_bytes(const ml_call *c, void *to) {
     const ml_window *w = &blob->window;
     const depthwise_groups f = ml_depthwise_groups(c);
     const int64_t n = blob->outputs, taps = (int64_t)w->y.size * w->x.size,
-                  bytes = ml_depthwise_packed_bytes(c, f.groups * f.parts * f.shifts);
+                  bytes = ml_depthwise_packed_bytes(c, f.groups * f.parts * f.shifts, f.element);
     if (!to || bytes < 0) return bytes < 0 ? bytes : bytes + n * (int64_t)sizeof(int32_t);
-    uint32_t *next = to;
+    char *panels = to;
     for (int64_t shift = 0; shift < f.shifts; shift++)
-        next = pack_panels(c, &f, shift * w->y.stride, next);
+        panels = pack_panels(c, &f, shift * w->y.stride, panels);
+    uint32_t *next = (uint32_t *)(void *)panels;
     memset(next, 0, (size_t)n * sizeof *next);
     for (int64_t tap = 0; tap < taps; tap++)
         for (int64_t o = 0; o < n; o += ML_PANEL_DEPTHWISE) {

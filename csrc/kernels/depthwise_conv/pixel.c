@@ -36,7 +36,7 @@ static layout lay_out(const ml_call *c, const depthwise_groups *f) {
         f->groups * (takes_bytes(c) ? f->group * blob->window.x.size : f->parts);
     layout l = {.start = ml_round_up(pointers * (int64_t)sizeof(void *), 64)};
     l.lines = l.bytes = l.start + n;
-    if (!takes_bytes(c)) l.bytes += f->groups * blob->window.x.size * blob->outputs * 4;
+    if (!takes_bytes(c)) l.bytes += f->groups * blob->window.x.size * blob->outputs * f->element;
     return l;
 }
 
@@ -67,7 +67,8 @@ static void interleave(const ml_call *c, const depthwise_groups *f, int32_t flip
     const int64_t step = (int64_t)w->y.dilation * w->x.in * w->channels;
     const uint8_t *x = ml_in(c, 0);
     for (int64_t g = 0, line = 0; g < f->groups; g++) {
-        ml_interleave_s8_args a = {.count = count, .flip = flip, .y = (uint32_t *)to + g * count};
+        ml_interleave_s8_args a = {
+            .count = count, .flip = flip, .y = (char *)to + g * count * f->element};
         for (int64_t i = 0; i < f->group; i++, line++)
             a.lines[i] = line < w->y.size ? x + line * step : NULL;
         for (int64_t part = 0; part < f->parts; part++) lines[part * f->groups + g] = a.y;

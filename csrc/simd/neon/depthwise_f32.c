@@ -16,9 +16,20 @@
 #define LOAD_PART(p, count) load_part(p, count)
 #define STORE(p, v) vst1q_f32(p, v)
 #define STORE_PART(p, v, count) store_part(p, v, count)
-#define MULTIPLY_ADD(x, w, sum) vfmaq_f32(sum, x, w)
+#define MULTIPLY_ADD(x, w, sum) multiply_add(x, w, sum)
+#define LOAD_NEXT(value, x, step)               \
+    __asm__("ld1 {%0.4s}, [%1], %2"             \
+            : "=w"(value), "+r"(x)              \
+            : "r"(step), "m"(*(const float (*)[LANES])(const void *)(x)))
 #define ADD(a, b) vaddq_f32(a, b)
 #define FINISH(p, v) finish(v, vdupq_n_f32((p)->low), vdupq_n_f32((p)->high))
+
+/* In the register of the sum: the empty asm keeps the compiler from moving it. */
+static inline float32x4_t multiply_add(float32x4_t x, float32x4_t w, float32x4_t sum) {
+    sum = vfmaq_f32(sum, x, w);
+    __asm__ volatile("" : "+w"(sum));
+    return sum;
+}
 
 static inline float32x4_t load_part(const void *p, int count) {
     float lanes[LANES] = {0};

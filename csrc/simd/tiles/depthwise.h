@@ -8,7 +8,10 @@
  * of STORE and FINISH: OUTPUT, the type that sums become; Y_STEP(args, own), the number of outputs
  * from pixel to pixel; BEGIN(v), which makes of v what sums begin with; and FINISH_TILE(args, at,
  * pixels, part, count, sums). Then it calls run_tiles(args, own). It may define MOST_PIXELS, the
- * most pixels of a tile, as 4: that is a tenth slower, with a third of the code.
+ * most pixels of a tile, as 4: that is a tenth slower, with a third of the code. If values and
+ * weights are narrower than sums, it defines VALUE and ELEMENT_BYTES for them, LOAD_START(p) and
+ * LOAD_START_PART(p, count) for sums, and it may define LOAD_NEXT(value, x, step), which loads a
+ * value and adds the step to x.
  *
  * A tile is some neighbouring pixels times one vector of channels. The outer loop is over pixels,
  * the inner one over channels, so that elements are read side by side. If windows are 3 or 5 taps
@@ -18,6 +21,13 @@
 
 #ifndef MOST_PIXELS
 #define MOST_PIXELS 8
+#endif
+
+#ifndef VALUE
+#define VALUE VECTOR
+#define ELEMENT_BYTES 4
+#define LOAD_START(p) LOAD(p)
+#define LOAD_START_PART(p, count) LOAD_PART(p, count)
 #endif
 
 enum {
@@ -37,16 +47,18 @@ enum {
 #define LARGE(...) __VA_ARGS__
 #endif
 
-INLINE VECTOR load(const char *p, const bool part, int count) {
+INLINE VALUE load(const char *p, const bool part, int count) {
     return part ? LOAD_PART(p, count) : LOAD(p);
 }
 
 /* sums += `taps` taps of a line, one after the other. */
 INLINE void add_taps(const ml_depthwise_args *p, const char *x, const char *w, int64_t taps,
                      const int pixels, const bool part, int count, VECTOR *sums) {
-    const int64_t pixel_step = 4 * p->pixel_step, tap_step = 4 * p->tap_step;
-    for (int64_t tap = 0; tap < taps; tap++, x += tap_step, w += 4 * ML_PANEL_DEPTHWISE) {
-        VECTOR weights = LOAD(w);
+    const int64_t pixel_step = ELEMENT_BYTES * p->pixel_step;
+    const int64_t tap_step = ELEMENT_BYTES * p->tap_step;
+    for (int64_t tap = 0; tap < taps; tap++, x += tap_step) {
+        VALUE weights = LOAD(w);
+        w += ELEMENT_BYTES * ML_PANEL_DEPTHWISE;
         ML_UNROLL(8)
         for (int i = 0; i < pixels; i++)
             sums[i] = MULTIPLY_ADD(load(x + i * pixel_step, part, count), weights, sums[i]);
@@ -59,13 +71,20 @@ INLINE void add_taps(const ml_depthwise_args *p, const char *x, const char *w, i
 INLINE void add_columns(const ml_depthwise_args *p, const char *x, const char *w, const int width,
                         const int stride, const int pixels, const bool part, int count,
                         VECTOR *sums) {
-    VECTOR weights[MOST_TAPS];
+    VALUE weights[MOST_TAPS];
     ML_UNROLL(5)
-    for (int tap = 0; tap < width; tap++) weights[tap] = LOAD(w + 4 * tap * ML_PANEL_DEPTHWISE);
+    for (int tap = 0; tap < width; tap++)
+        weights[tap] = LOAD(w + ELEMENT_BYTES * tap * ML_PANEL_DEPTHWISE);
     ML_UNROLL(20)
     for (int column = 0; column < (pixels - 1) * stride + width; column++) {
-        VECTOR value = load(x, part, count);
-        x += 4 * p->tap_step;
+        VALUE value;
+#ifdef LOAD_NEXT
+        if (part) value = LOAD_PART(x, count), x += ELEMENT_BYTES * p->tap_step;
+        else LOAD_NEXT(value, x, ELEMENT_BYTES * p->tap_step);
+#else
+        value = load(x, part, count);
+        x += ELEMENT_BYTES * p->tap_step;
+#endif
         __asm__("" : "+" REGISTER(value), "+r"(x));
         ML_UNROLL(8)
         for (int i = 0; i < pixels; i++) {
@@ -82,12 +101,12 @@ INLINE void add_any(const ml_depthwise_args *p, int64_t offset, const char *w, c
     int64_t room = ML_CHUNK_F32;
     ML_UNROLL(8)
     for (int i = 0; i < pixels; i++) total[i] = ZERO();
-    for (int64_t line = 0; line < p->height; line++, w += 4 * p->packed_line) {
+    for (int64_t line = 0; line < p->height; line++, w += ELEMENT_BYTES * p->packed_line) {
         const char *x = (const char *)p->lines[line] + offset;
         for (int64_t tap = 0; tap < p->width;) {
             int64_t taps = p->width - tap < room ? p->width - tap : room;
-            add_taps(p, x + 4 * tap * p->tap_step, w + 4 * tap * ML_PANEL_DEPTHWISE, taps, pixels,
-                     part, count, sums);
+            add_taps(p, x + ELEMENT_BYTES * tap * p->tap_step,
+                     w + ELEMENT_BYTES * tap * ML_PANEL_DEPTHWISE, taps, pixels, part, count, sums);
             tap += taps;
             room -= taps;
             if (room > 0) continue;
@@ -140,12 +159,12 @@ INLINE void tile(const ml_depthwise_args *p, const tile_place *at, const int wid
     VECTOR sums[PIXELS], initial = ZERO();
     const char *w = at->w;
     const ELEMENT *start = p->start ? (const ELEMENT *)p->start + at->channel : NULL;
-    if (start) initial = part ? LOAD_PART(start, count) : LOAD(start);
+    if (start) initial = part ? LOAD_START_PART(start, count) : LOAD_START(start);
     initial = BEGIN(initial);
     ML_UNROLL(8)
     for (int i = 0; i < pixels; i++) sums[i] = initial;
     if (!width) add_any(p, at->offset, w, pixels, part, count, sums);
-    for (int64_t line = 0; width && line < p->height; line++, w += 4 * p->packed_line)
+    for (int64_t line = 0; width && line < p->height; line++, w += ELEMENT_BYTES * p->packed_line)
         add_columns(p, (const char *)p->lines[line] + at->offset, w, width, stride, pixels, part,
                     count, sums);
     FINISH_TILE(p, at, pixels, part, count, sums);
@@ -169,13 +188,13 @@ INLINE void last_channels(const ml_depthwise_args *args, const tile_row *row, in
                           const int pixels) {
     ml_depthwise_args p = *args; /* a copy, which stores do not change */
     const int64_t left = row->channels % LANES, channel = row->channel + row->channels - left;
-    const tile_place at = {
-        .offset = 4 * (p.first + pixel * p.pixel_step + channel),
-        .w = (const char *)p.packed +
-             4 * (channel / ML_PANEL_DEPTHWISE * p.packed_panel + channel % ML_PANEL_DEPTHWISE),
-        .channel = channel,
-        .y = row->y + pixel * Y_STEP(&p, row->own) + channel,
-        .own = row->own};
+    const tile_place at = {.offset = ELEMENT_BYTES * (p.first + pixel * p.pixel_step + channel),
+                           .w = (const char *)p.packed +
+                                ELEMENT_BYTES * (channel / ML_PANEL_DEPTHWISE * p.packed_panel +
+                                                 channel % ML_PANEL_DEPTHWISE),
+                           .channel = channel,
+                           .y = row->y + pixel * Y_STEP(&p, row->own) + channel,
+                           .own = row->own};
     p.lines = row->lines;
     tile(&p, &at, 0, 0, pixels, true, (int)left);
 }
@@ -201,18 +220,18 @@ INLINE void tiles(const ml_depthwise_args *args, const tile_row *row, const int 
     const tile_row r = *row;
     p.lines = r.lines;
     for (int64_t pixel = r.first; pixel < r.end; pixel += pixels) {
-        tile_place at = {.offset = 4 * (p.first + pixel * p.pixel_step + r.channel),
+        tile_place at = {.offset = ELEMENT_BYTES * (p.first + pixel * p.pixel_step + r.channel),
                          .channel = r.channel,
                          .y = r.y + pixel * Y_STEP(&p, r.own) + r.channel,
                          .own = r.own};
-        const char *panel =
-            (const char *)p.packed + 4 * (r.channel / ML_PANEL_DEPTHWISE) * p.packed_panel;
+        const char *panel = (const char *)p.packed +
+                            ELEMENT_BYTES * (r.channel / ML_PANEL_DEPTHWISE) * p.packed_panel;
         int64_t left = r.channels;
         for (int within = 0; left >= (MASKS ? 1 : LANES); left -= LANES, within += LANES) {
-            if (within == ML_PANEL_DEPTHWISE) within = 0, panel += 4 * p.packed_panel;
-            at.w = panel + 4 * within;
+            if (within == ML_PANEL_DEPTHWISE) within = 0, panel += ELEMENT_BYTES * p.packed_panel;
+            at.w = panel + ELEMENT_BYTES * within;
             tile(&p, &at, width, stride, pixels, MASKS, left < LANES ? (int)left : LANES);
-            at.offset += 4 * LANES;
+            at.offset += ELEMENT_BYTES * LANES;
             at.channel += LANES;
             at.y += LANES;
         }
@@ -266,7 +285,7 @@ static tiles_fn *const *choose(const ml_depthwise_args *p) {
 /* The most pixels, a power of two, whose columns fit in the first-level cache: 12 lines of 64 bytes
  * in each of 64 sets. Columns that are a power of two apart use only a few of the sets. */
 static int64_t most_pixels(const ml_depthwise_args *p) {
-    const int64_t step = 4 * p->tap_step, spread = step & -step;
+    const int64_t step = ELEMENT_BYTES * p->tap_step, spread = step & -step;
     const int64_t lines = spread < 64 ? 12 * 64 : spread < 4096 ? 12 * (4096 / spread) : 12;
     for (int64_t pixels = PIXELS; pixels > 1; pixels /= 2) {
         const int64_t columns =

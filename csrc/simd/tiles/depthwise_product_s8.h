@@ -12,7 +12,8 @@ static inline void multiply_row(const ml_simd *simd, const ml_depthwise_args *ar
     const int64_t most = NEAR_SUMS / n / TILE_PIXELS * TILE_PIXELS;
     ml_depthwise_args p = *args;
     ml_requantize_args to = *bytes;
-    p.packed = (const char *)p.packed + 4 * (channel / ML_PANEL_DEPTHWISE) * p.packed_panel;
+    p.packed = (const char *)p.packed + ml_depthwise_element(simd->depthwise_s8_group) *
+                                            (channel / ML_PANEL_DEPTHWISE) * p.packed_panel;
     if (p.start) p.start = (const int32_t *)p.start + channel;
     p.lines += row * p.height;
     p.first += channel;

@@ -7,7 +7,8 @@
  * holds them; MASKS, true if LOAD_PART and STORE_PART of whole vectors cost no more than LOAD and
  * STORE; and, if MULTIPLY_ADD_HALF(a, b, sum), the product of half a vector, may take half as long
  * as that of a whole one, NARROWS, the numbers of rows for which there are tiles of a panel and a
- * half.
+ * half. It may also define ADD_LANES(a, a_stride, w, panel_floats, count, rows, vectors, sums),
+ * which adds the products of several steps of k at a time, and returns how many steps it has done.
  *
  * A tile is some rows times some panels, both constants where it is inlined, so that its sums stay
  * in registers. In each step of k the weights of the panels are loaded once, and multiplied by one
@@ -45,12 +46,16 @@ INLINE void add_products(const float *a, int64_t a_stride, const float *w, int64
                          int64_t count, const int rows, const int vectors, const bool narrow,
                          VECTOR *sums) {
     const float *group[(MOST_ROWS + 3) / 4];
+    int64_t j = 0;
+#ifdef ADD_LANES
+    j = ADD_LANES(a, a_stride, w, panel_floats, count, rows, vectors, sums);
+#endif
     ML_UNROLL(8)
     for (int g = 0; g < (rows + 3) / 4; g++) {
         group[g] = a + 4 * g * a_stride;
         __asm__("" : "+r"(group[g]));
     }
-    for (int64_t j = 0; j < count; j++) {
+    for (; j < count; j++) {
         VECTOR weights[MOST_PANELS];
         ML_UNROLL(8)
         for (int v = 0; v < vectors; v++) {
@@ -232,7 +237,7 @@ static void last_half(const ml_matmul_f32_args *p) { FEW(p); }
     static void half_##rows(const ml_matmul_f32_args *p, const tile_place *at) { tile(p, at, rows, VECTORS / 2, false); }
 #define HALF_ENTRY(rows) [rows] = half_##rows,
 HALVES(DEFINE_HALF)
-_Static_assert(VECTORS == 2 && MOST_ROWS == 12, "two vectors of six rows are one of twelve");
+_Static_assert(VECTORS == 2 && MOST_ROWS <= 12, "two vectors of a row are one of two rows");
 
 static void last_half(const ml_matmul_f32_args *p) {
     static tile_fn *const by_rows[] = {HALVES(HALF_ENTRY)};

@@ -70,14 +70,15 @@ static void interleave_once(walk *w, int64_t count) {
     ml_interleave_s8_args p = {.count = count, .flip = draw(w, 0, 1) ? 128 : 0};
     for (int i = 0; i < group; i++) p.lines[i] = draw(w, 0, 3) ? bytes(w, count) : NULL;
     p.pad = (int32_t)draw(w, 0, 255);
-    uint8_t *y = p.y = room(w, 4 * count), *expected = room(w, 4 * count);
+    const int64_t element = ml_depthwise_element(group), size = element * count;
+    uint8_t *y = p.y = room(w, size), *expected = room(w, size);
     w->simd->interleave_s8(&p);
-    memset(expected, 0, (size_t)(4 * count));
+    memset(expected, 0, (size_t)size);
     for (int64_t i = 0; i < count; i++)
         for (int k = 0; k < group; k++)
-            expected[4 * i + k * 4 / group] =
+            expected[element * i + k * element / group] =
                 (uint8_t)(p.lines[k] ? p.lines[k][i] ^ p.flip : p.pad);
-    expect_bytes(w, y, expected, 4 * count);
+    expect_bytes(w, y, expected, size);
 }
 
 void walk_interleave_s8(walk *w) {
@@ -89,25 +90,27 @@ void walk_interleave_s8(walk *w) {
  * takes them. */
 static void lay_out(walk *w, const ml_simd *simd, const int8_t *weights, const uint8_t *const *at,
                     int64_t lines, int64_t count, ml_depthwise_args *p, const void **groups) {
-    const int64_t group = simd->depthwise_s8_group, size = 4 / group;
+    const int64_t group = simd->depthwise_s8_group, element = ml_depthwise_element(group);
+    const int64_t size = element / group;
     const int64_t panels = (p->n + ML_PANEL_DEPTHWISE - 1) / ML_PANEL_DEPTHWISE;
     p->height = (lines + group - 1) / group;
     p->lines = groups;
     p->packed_line = p->width * ML_PANEL_DEPTHWISE;
     p->packed_panel = p->height * p->packed_line;
-    int8_t *packed = room(w, 4 * panels * p->packed_panel);
-    memset(packed, 0, (size_t)(4 * panels * p->packed_panel));
+    int8_t *packed = room(w, element * panels * p->packed_panel);
+    memset(packed, 0, (size_t)(element * panels * p->packed_panel));
     for (int64_t i = 0; i < lines * p->width * p->n; i++) {
         const int64_t line = i / (p->width * p->n), tap = i / p->n % p->width, c = i % p->n;
         const int16_t v = weights[i];
-        int8_t *to =
-            packed + 4 * (c / ML_PANEL_DEPTHWISE * p->packed_panel + line / group * p->packed_line +
-                          tap * ML_PANEL_DEPTHWISE + c % ML_PANEL_DEPTHWISE);
+        int8_t *to = packed + element * (c / ML_PANEL_DEPTHWISE * p->packed_panel +
+                                         line / group * p->packed_line + tap * ML_PANEL_DEPTHWISE +
+                                         c % ML_PANEL_DEPTHWISE);
         memcpy(to + line % group * size, &v, (size_t)size);
     }
     for (int64_t i = 0; i < p->rows * p->height; i++) { /* each row begins a line further */
         const int64_t row = i / p->height, first = i % p->height * group;
-        ml_interleave_s8_args to = {.count = count, .flip = 0, .pad = 0, .y = room(w, 4 * count)};
+        ml_interleave_s8_args to = {.count = count, .flip = 0, .pad = 0};
+        to.y = room(w, element * count);
         for (int64_t k = 0; k < group && first + k < lines; k++)
             to.lines[k] = at[(first + k + row) % lines];
         simd->interleave_s8(&to);

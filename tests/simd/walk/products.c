@@ -172,6 +172,7 @@ static ml_matmul_s8_args product(walk *w, int64_t rows, int64_t n, int64_t piece
     ml_matmul_s8_args p = {.rows = rows, .pieces = pieces, .k = k, .n = n};
     p.flip = draw(w, 0, 1) ? 128 : 0;
     p.packed = of_weights.packed;
+    if (draw(w, 0, 1)) p.sums = of_weights.sums;
     p.piece_stride = k + draw(w, 0, 3);
     p.a_stride = (pieces - 1) * p.piece_stride + k + draw(w, 0, 3);
     return p;

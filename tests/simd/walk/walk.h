@@ -13,7 +13,7 @@
 
 #include "simd/simd.h"
 
-enum { ROOMS = 32, ROOM_BYTES = 1 << 18 };
+enum { ROOMS = 64, ROOM_BYTES = 1 << 18 };
 
 typedef struct walk {
     const ml_simd *scalar;

@@ -1,0 +1,54 @@
+/* sum_rows_s8.h -- sum_rows_s8 along rows at neon and the levels above it. Bytes with a sign are
+ * flipped, and 128 of each taken away again.
+ *
+ * The file that includes it says ADD_BYTES(sum, x), four sums and groups of four bytes each. */
+#include <arm_neon.h>
+
+#include "simd/variants.h"
+
+#ifndef INLINE
+#define INLINE __attribute__((always_inline)) static inline
+#endif
+
+enum { WIDE = 16, SIDE = 4 /* rows */ };
+
+/* The last `count` bytes of a row of n, fewer than WIDE, zeros with them; nothing in front of the
+ * row is read. */
+INLINE uint8x16_t load_rest(const uint8_t *x, int64_t n, int64_t count) {
+    static const uint8_t masks[2 * WIDE] = {[WIDE] = 255, 255, 255, 255, 255, 255, 255, 255,
+                                            255,          255, 255, 255, 255, 255, 255, 255};
+    uint8_t bytes[WIDE] = {0};
+    if (n >= WIDE) return vandq_u8(vld1q_u8(x + n - WIDE), vld1q_u8(masks + count));
+    if (count == WIDE / 2) return vcombine_u8(vld1_u8(x), vdup_n_u8(0));
+    for (int64_t i = 0; i < count; i++) bytes[i] = x[i];
+    return vld1q_u8(bytes);
+}
+
+/* Four sums, which together are a row's. Bytes of the rest that stand for nothing are flipped
+ * too, to 128 if at all. */
+INLINE uint32x4_t sum_row(const uint8_t *x, int64_t n, uint8x16_t flip) {
+    uint32x4_t sum = vdupq_n_u32(0);
+    int64_t i = 0;
+    for (; i + WIDE <= n; i += WIDE) sum = ADD_BYTES(sum, veorq_u8(flip, vld1q_u8(x + i)));
+    return i == n ? sum : ADD_BYTES(sum, veorq_u8(flip, load_rest(x, n, n - i)));
+}
+
+static void add_along(const ml_sum_rows_s8_args *args) {
+    const ml_sum_rows_s8_args p = *args; /* a copy, which stores do not change */
+    const uint8x16_t flip = vdupq_n_u8(p.is_signed ? 128 : 0);
+    const uint32_t less = p.is_signed ? 128 * (uint32_t)((p.n + WIDE - 1) / WIDE * WIDE) : 0;
+    const uint8_t *x = p.x;
+    int64_t r = 0;
+    for (; r + SIDE <= p.rows; r += SIDE, x += SIDE * p.stride) {
+        uint32x4_t of[SIDE];
+        ML_UNROLL(4)
+        for (int i = 0; i < SIDE; i++) of[i] = sum_row(x + i * p.stride, p.n, flip);
+        const uint32x4_t sums = vpaddq_u32(vpaddq_u32(of[0], of[1]), vpaddq_u32(of[2], of[3]));
+        uint32_t *y = (uint32_t *)p.sums + r;
+        vst1q_u32(y, vaddq_u32(vld1q_u32(y), vsubq_u32(sums, vdupq_n_u32(less))));
+    }
+    for (; r < p.rows; r++, x += p.stride) {
+        const uint32_t sum = vaddvq_u32(sum_row(x, p.n, flip)) - less;
+        p.sums[r] = (int32_t)((uint32_t)p.sums[r] + sum);
+    }
+}
