@@ -1,27 +1,37 @@
-/* interleave_s8.c -- bytes of a line as int16, sixteen at a time. */
+/* interleave_s8.c -- bytes of a line as int16, sixteen at a time; what is left
+ * is covered by the last eight, some of which are written twice. */
 #include <arm_neon.h>
 
 #include "simd/variants.h"
 
-enum { LANES = 16 };
+enum { LANES = 16, HALF = 8 };
 
-static void fill(int16_t *y, int64_t count, int16_t pad) {
-    for (int64_t at = 0; at < count; at++) y[at] = pad;
+static inline void widen_half(const uint8_t *x, uint8x16_t flip, uint16_t *y) {
+    vst1q_u16(y, vmovl_u8(veor_u8(vld1_u8(x), vget_low_u8(flip))));
+}
+
+static void widen(const uint8_t *x, int64_t count, uint8x16_t flip, uint16_t *y) {
+    int64_t at = 0;
+    for (; at + LANES <= count; at += LANES) {
+        const uint8x16_t bytes = veorq_u8(vld1q_u8(x + at), flip);
+        vst1q_u16(y + at, vmovl_u8(vget_low_u8(bytes)));
+        vst1q_u16(y + at + HALF, vmovl_high_u8(bytes));
+    }
+    if (at + HALF <= count) widen_half(x + at, flip, y + at), at += HALF;
+    if (at < count) widen_half(x + count - HALF, flip, y + count - HALF);
+}
+
+static void fill(uint16_t *y, int64_t count, uint16x8_t pad) {
+    int64_t at = 0;
+    for (; at + HALF <= count; at += HALF) vst1q_u16(y + at, pad);
+    if (at < count) vst1q_u16(y + count - HALF, pad);
 }
 
 void ml_interleave_s8_neon(const ml_interleave_s8_args *p) {
-    const uint8x16_t flip = vdupq_n_u8((uint8_t)p->flip);
     const uint8_t *x = p->lines[0];
-    int16_t *y = p->y;
-    int64_t at = 0;
-    if (!x) {
-        fill(y, p->count, (int16_t)p->pad);
-        return;
-    }
-    for (; at + LANES <= p->count; at += LANES) {
-        const uint8x16_t bytes = veorq_u8(vld1q_u8(x + at), flip);
-        vst1q_u16((uint16_t *)y + at, vmovl_u8(vget_low_u8(bytes)));
-        vst1q_u16((uint16_t *)y + at + 8, vmovl_high_u8(bytes));
-    }
-    for (; at < p->count; at++) y[at] = (int16_t)(x[at] ^ p->flip);
+    uint16_t *y = p->y;
+    if (p->count < HALF)
+        for (int64_t i = 0; i < p->count; i++) y[i] = (uint16_t)(x ? x[i] ^ p->flip : p->pad);
+    else if (x) widen(x, p->count, vdupq_n_u8((uint8_t)p->flip), y);
+    else fill(y, p->count, vdupq_n_u16((uint16_t)p->pad));
 }

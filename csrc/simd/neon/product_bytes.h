@@ -1,5 +1,5 @@
-/* product_bytes.h -- product_s8 in tiles of product_tiles.h, whose sums become bytes in registers:
- * what outputs need for that is made once for all rows. */
+/* product_bytes.h -- product_s8 in tiles of product_tiles.h, whose sums become
+ * bytes in registers: what outputs need for that is made once for all rows. */
 #include "simd/neon/sum_weights.h"
 
 /* What the outputs of a tile need. */
@@ -33,10 +33,10 @@ INLINE float64x2_t load_reals(const double *p, int64_t count) {
     return vld1q_f64(lanes);
 }
 
-/* The vector of columns from `column` on, and whether its shifts are plain. */
+/* The vector of columns from `column` on, of which `left` exist; whether its
+ * shifts are plain. */
 INLINE bool load_vector(const ml_matmul_s8_args *p, const ml_requantize_args *bytes,
-                        const int32_t *sums, int64_t column, int v, output_block *b) {
-    const int64_t left = p->n - column;
+                        const int32_t *sums, int64_t column, int64_t left, int v, output_block *b) {
     b->start[v] = vshlq_n_s32(load_columns(sums, left, 0), 7);
     if (p->bias) b->start[v] = vaddq_s32(b->start[v], load_columns(p->bias + column, left, 0));
     if (p->factors) b->columns[v] = load_columns(p->columns + column, left, 0);
@@ -50,7 +50,18 @@ INLINE bool load_vector(const ml_matmul_s8_args *p, const ml_requantize_args *by
     return are_plain(b->by.scales[v].shifts, bytes->low >= bytes->zero);
 }
 
-/* What `n` outputs from `column` on need. Never inlined, so that tiles have its registers. */
+/* Those of a tile. */
+INLINE void load_block(const ml_matmul_s8_args *p, const ml_requantize_args *bytes,
+                       const int32_t *sums, int64_t column, int64_t left, output_block *b) {
+    b->is_plain = true;
+    ML_UNROLL(4)
+    for (int v = 0; v < TOGETHER; v++)
+        b->is_plain &=
+            load_vector(p, bytes, sums + v * LANES, column + v * LANES, left - v * LANES, v, b);
+}
+
+/* What `n` outputs from `column` on need. Never inlined, so that tiles have its
+ * registers. */
 __attribute__((noinline)) static void load_outputs(const ml_matmul_s8_args *args,
                                                    const ml_requantize_args *to, int64_t column,
                                                    int64_t n, output_block *b) {
@@ -61,15 +72,13 @@ __attribute__((noinline)) static void load_outputs(const ml_matmul_s8_args *args
         const int64_t within = i % ML_PANEL_S8;
         if (!p.sums && within == 0) sum_weights(&p, i, made);
         const int32_t *sums = p.sums ? p.sums + i : made + within;
-        b->is_plain = true;
-        ML_UNROLL(4)
-        for (int v = 0; v < TOGETHER; v++)
-            b->is_plain &= load_vector(&p, &bytes, sums + v * LANES, i + v * LANES, v, b);
+        if (p.n - i >= ML_PART_S8) load_block(&p, &bytes, sums, i, ML_PART_S8, b);
+        else load_block(&p, &bytes, sums, i, p.n - i, b);
     }
 }
 
-/* Sums of some rows that scale_plain does not take. Never inlined, so that others keep their
- * registers. */
+/* Sums of some rows that scale_plain does not take. Never inlined, so that
+ * others keep their registers. */
 __attribute__((noinline)) static void scale_others(const output_block *b, bool real, int rows,
                                                    int32x4_t *v) {
     for (int r = 0; r < rows; r++) ML_UNROLL(4)
@@ -128,11 +137,13 @@ INLINE void write_tile(const bytes_place *to, int64_t row, int64_t output, const
         if (output < to->n) write_rows(to, row, output, 1, sums + i * TOGETHER);
 }
 
-#define BEGIN(own, output) begin_of(own, output)
-#define FINISH_TILE(own, row, output, rows, vectors, sums)     write_tile(own, row, output, rows, vectors, sums)
+#define BEGIN(own, output, v) begin_of(own, output, v)
+#define FINISH_TILE(own, row, output, rows, vectors, sums)                     \
+  write_tile(own, row, output, rows, vectors, sums)
 
-INLINE int32x4_t begin_of(const bytes_place *to, int64_t output) {
-    return to->blocks[(uint64_t)output / ML_PART_S8].start[output / LANES % TOGETHER];
+INLINE int32x4_t begin_of(const bytes_place *to, int64_t output, const int v) {
+    const output_block *b = &to->blocks[(uint64_t)output / ML_PART_S8];
+    return b[v / TOGETHER].start[v % TOGETHER];
 }
 
 #include "simd/neon/product_tiles.h"

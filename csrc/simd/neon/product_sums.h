@@ -1,4 +1,5 @@
-/* product_sums.h -- matmul_s8 in tiles of product_tiles.h, whose sums are stored. */
+/* product_sums.h -- matmul_s8 in tiles of product_tiles.h, whose sums are
+ * stored. */
 #include "simd/neon/sum_weights.h"
 
 /* What the weights' bytes add to a sum, taken as signed ones, and the bias. */
@@ -34,9 +35,9 @@ INLINE void store_tile(const ml_matmul_s8_args *p, int64_t row, int64_t output, 
     }
 }
 
-#define BEGIN(own, output) start_of(own, output)
-#define FINISH_TILE(own, row, output, rows, vectors, sums) \
-    store_tile(own, row, output, rows, vectors, sums)
+#define BEGIN(own, output, v) start_of(own, (output) + (v) * LANES)
+#define FINISH_TILE(own, row, output, rows, vectors, sums)                     \
+  store_tile(own, row, output, rows, vectors, sums)
 #include "simd/neon/product_tiles.h"
 
 static void multiply_to_sums(const ml_matmul_s8_args *p) {

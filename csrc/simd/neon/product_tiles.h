@@ -1,15 +1,18 @@
-/* product_tiles.h -- rows of bytes times packed weights in register tiles: for matmul_s8 and
- * product_s8 of neon and the levels above it.
+/* product_tiles.h -- rows of bytes times packed weights in register tiles: for
+ * matmul_s8 and product_s8 of neon and the levels above it.
  *
- * Bytes of rows are taken as signed ones, 128 less, so that sums lack 128 times the sum of their
- * output's weights; what a sum begins with has that. Beside SUMS, those of LANES outputs; SUMS_OF(
- * start) and TOTAL(sums, start), where either takes what sums begin with; MOST_ROWS of a tile;
- * and add_piece(a, k, w, step, rows, vectors, flips, sums), which adds the products of a piece of
- * each row and returns the weights after them, the file that includes it says for an `own` of its
- * own BEGIN(own, output), what four sums begin with, and FINISH_TILE(own, row, output, rows,
- * vectors, sums), what becomes of them.
+ * Bytes of rows are taken as signed ones, 128 less, so that sums lack 128 times
+ * the sum of their output's weights; what a sum begins with has that. Beside
+ * SUMS, those of LANES outputs; SUMS_OF( start) and TOTAL(sums, start), where
+ * either takes what sums begin with; MOST_ROWS of a tile; and add_piece(a, k,
+ * w, step, rows, vectors, flips, sums), which adds the products of a piece of
+ * each row and returns the weights after them, the file that includes it says
+ * for an `own` of its own BEGIN(own, output, v), what the sums of a tile's
+ * vector v begin with, and FINISH_TILE(own, row, output, rows, vectors, sums),
+ * what becomes of them.
  *
- * Rows go outside and outputs inside: weights of a call find room in the cache. */
+ * Rows go outside and outputs inside: weights of a call find room in the cache.
+ */
 #include <string.h>
 
 #include "simd/simd.h"
@@ -20,7 +23,8 @@ enum {
     MOST_SUMS = 24
 };
 
-/* Where rows lie: any number of bytes apart, so that a tile goes on to the next line. */
+/* Where rows lie: any number of bytes apart, so that a tile goes on to the next
+ * line. */
 typedef struct row_places {
     const uint8_t *of[MOST_ROWS];
     int64_t first;
@@ -34,7 +38,7 @@ INLINE void tile(const ml_matmul_s8_args *p, const void *own, const row_places *
     SUMS sums[MOST_SUMS];
     int32x4_t totals[MOST_SUMS], start[ALONE_VECTORS];
     ML_UNROLL(16)
-    for (int v = 0; v < vectors; v++) start[v] = BEGIN(own, output + v * LANES);
+    for (int v = 0; v < vectors; v++) start[v] = BEGIN(own, output, v);
     ML_UNROLL(24)
     for (int i = 0; i < rows * vectors; i++) sums[i] = SUMS_OF(start[i % vectors]);
     ML_UNROLL(8)
@@ -49,8 +53,8 @@ INLINE void tile(const ml_matmul_s8_args *p, const void *own, const row_places *
     FINISH_TILE(own, places->first, output, rows, vectors, totals);
 }
 
-/* All outputs of some rows. A panel's packed weights are whole tiles; a row that is alone takes
- * whole panels. */
+/* All outputs of some rows. A panel's packed weights are whole tiles; a row
+ * that is alone takes whole panels. */
 INLINE void meet_panels(const ml_matmul_s8_args *args, const void *own, const row_places *places,
                         const int rows, const bool flips) {
     const ml_matmul_s8_args p = *args; /* a copy, which stores do not change */
@@ -68,23 +72,23 @@ INLINE void meet_panels(const ml_matmul_s8_args *args, const void *own, const ro
 }
 
 typedef void meet_fn(const ml_matmul_s8_args *p, const void *own, const row_places *places);
-#define DEFINE(rows)                                                                         \
-    static void signed_##rows(const ml_matmul_s8_args *p, const void *own,                   \
-                              const row_places *places) {                                    \
-        meet_panels(p, own, places, rows, false);                                            \
-    }                                                                                        \
-    static void flipped_##rows(const ml_matmul_s8_args *p, const void *own,                  \
-                               const row_places *places) {                                   \
-        meet_panels(p, own, places, rows, true);                                             \
-    }
+#define DEFINE(rows)                                                           \
+  static void signed_##rows(const ml_matmul_s8_args *p, const void *own,       \
+                            const row_places *places) {                        \
+    meet_panels(p, own, places, rows, false);                                  \
+  }                                                                            \
+  static void flipped_##rows(const ml_matmul_s8_args *p, const void *own,      \
+                             const row_places *places) {                       \
+    meet_panels(p, own, places, rows, true);                                   \
+  }
 ROW_COUNTS(DEFINE)
 #define SIGNED(rows) signed_##rows,
 #define FLIPPED(rows) flipped_##rows,
 static meet_fn *const meet_rows[2][MOST_ROWS + 1] = {{NULL, ROW_COUNTS(SIGNED)},
                                                      {NULL, ROW_COUNTS(FLIPPED)}};
 
-/* All outputs of the rows of some lines, which are shared evenly among as few tiles as hold
- * them. */
+/* All outputs of the rows of some lines, which are shared evenly among as few
+ * tiles as hold them. */
 static void multiply(const ml_matmul_s8_args *p, const void *own, int64_t lines,
                      int64_t line_stride) {
     const int64_t all = lines * p->rows;
