@@ -80,7 +80,7 @@ def look_inside(interpreter: minilite.Interpreter, chance: random.Random) -> Non
         lambda: interpreter.set_state(interpreter.get_state()),
         lambda: repr((interpreter.get_tensor_details(), interpreter.get_ops_details())),
         lambda: repr((interpreter.get_signature_list(), interpreter.model)),
-        lambda: repr(minilite.compare(interpreter.model, interpreter.model)),
+        lambda: repr(minilite.compare(interpreter, interpreter)),
         lambda: interpreter.trim(),
     )
     with contextlib.suppress(MiniliteError):
