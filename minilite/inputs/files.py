@@ -92,7 +92,7 @@ def _array_of(source: Any, name: str, **options: Any) -> Array:
         raise
     except (ValueError, EOFError, OSError) as error:
         reason = (
-            "of objects" if "objects" in str(error).lower() else f"that cannot be read: {' '.join(str(error).split())}"
+            "of objects" if "object" in str(error).lower() else f"that cannot be read: {' '.join(str(error).split())}"
         )
         message = f"{name} is a .npy file {reason}, must be of numbers or strings"
         raise InputError(message) from None

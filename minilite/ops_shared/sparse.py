@@ -53,7 +53,7 @@ def _check_bytes(shape: Sequence[int], each: int, most: int) -> None:
     """Raises: MemoryError."""
     needed = math.prod(shape) * each
     if needed > most:
-        message = f"it needs {needed} bytes, {most} of max_bytes are left"
+        message = f"it needs {needed} bytes, must be at most {most}, or more by max_bytes"
         raise MemoryError(message)
 
 
