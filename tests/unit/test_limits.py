@@ -110,7 +110,8 @@ def test_dense_forms_of_sparse_constants_are_limited(op: str) -> None:
             g.output(g.node(op, [x, c, -1], out=(f"y{number}", (1, shape[0]))))
     for most in (100 * MIB, 60 * MIB):
         with pytest.raises(
-            ArenaError, match=r"cannot be made dense: it needs 67108864 bytes, must be at most \d+, or more by max_bytes"
+            ArenaError,
+            match=r"cannot be made dense: it needs 67108864 bytes, must be at most \d+, or more by max_bytes",
         ):
             minilite.Interpreter(model_content=builder.build(), max_bytes=most).allocate_tensors()
 
