@@ -214,7 +214,8 @@ def judge(
         mine = [outcome for case, outcome in passed.items() if case.startswith(f"{level}:")]
         print(f"{level}: {mine.count('equal')} models equal to the bit, {mine.count('within')} within the bound")
     print(
-        f"pass: {len(passed)} of {len(recorded)} models at {len(levels)} levels, FAILED: {len(wrong)}, not run yet: {len(waiting)}"
+        f"pass: {len(passed)} of {len(recorded) * len(levels)} runs of {len(recorded)} models at {len(levels)} levels, "
+        f"FAILED: {len(wrong)}, not run yet: {len(waiting)}"
     )
     return 1 if wrong or not passed else 0
 
