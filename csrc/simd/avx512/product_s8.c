@@ -252,30 +252,61 @@ static ml_matmul_s8_args flip_line(const ml_matmul_s8_args *p, row_copy *copy) {
     return flipped;
 }
 
-void ml_product_s8_avx512(const ml_simd *simd, const ml_matmul_s8_args *p,
-                          const ml_requantize_args *bytes, int64_t lines, int64_t line_stride) {
+/* Multiplies a single row, panel after panel. */
+static void multiply_single(const panel_place *panel, const ml_matmul_s8_args *p) {
+    tile_place at = {
+        .w = p->packed, .a = p->a, .a_stride = p->a_stride, .piece_stride = p->piece_stride};
+    for (; at.output < p->n; at.output += ML_PANEL_S8) {
+        const int64_t width = ml_width_s8(p->n, at.output);
+        at.step = GROUP * width;
+        at.w = p->packed + ml_packed_s8(at.output, p->pieces, p->k);
+        tiles[1][width / LANES](panel, &at);
+    }
+}
+
+/* Multiplies all panels. */
+static void multiply_columns(const ml_simd *simd, panel_place *panel, const ml_matmul_s8_args *p,
+                             int64_t lines, int64_t line_stride) {
+    for (int64_t column = 0; column < p->n; column += ML_PANEL_S8) {
+        const int64_t left = p->n - column, n = left < ML_PANEL_S8 ? left : ML_PANEL_S8;
+        if (panel->bytes->reals || is_small(panel->bytes, column, n))
+            multiply_panel(panel, p, lines, line_stride, column);
+        else multiply_panels(simd, p, panel->bytes, lines, line_stride, column, n);
+    }
+}
+
+/* The same for rows that are flipped in copies. */
+__attribute__((noinline)) static void multiply_copies(const ml_simd *simd, panel_place *panel,
+                                                      const ml_matmul_s8_args *p, int64_t lines,
+                                                      int64_t line_stride) {
     row_copy copy;
     ml_matmul_s8_args flipped;
     if (lines == 1 && flips_line(p)) {
         flipped = flip_line(p, &copy);
         p = &flipped;
     }
+    panel->copy = &copy;
+    panel->most = most_rows(p);
+    multiply_columns(simd, panel, p, lines, line_stride);
+}
+
+void ml_product_s8_avx512(const ml_simd *simd, const ml_matmul_s8_args *p,
+                          const ml_requantize_args *bytes, int64_t lines, int64_t line_stride) {
     const ml_requantize_args constants = {.n = p->n,
                                           .bias = p->bias,
                                           .mantissas = bytes->mantissas,
                                           .shifts = bytes->shifts,
                                           .reals = bytes->reals};
     const ends e = ends_of(bytes->zero, bytes->low, bytes->high);
-    panel_place product = {.bytes = bytes,
-                           .constants = &constants,
-                           .ends = &e,
-                           .one_sided = is_one_sided(bytes),
-                           .copy = &copy,
-                           .most = most_rows(p)};
-    for (int64_t column = 0; column < p->n; column += ML_PANEL_S8) {
-        const int64_t left = p->n - column, n = left < ML_PANEL_S8 ? left : ML_PANEL_S8;
-        if (bytes->reals || is_small(bytes, column, n))
-            multiply_panel(&product, p, lines, line_stride, column);
-        else multiply_panels(simd, p, bytes, lines, line_stride, column, n);
-    }
+    panel_place panel = {.bytes = bytes,
+                         .constants = &constants,
+                         .ends = &e,
+                         .one_sided = is_one_sided(bytes),
+                         .args = p,
+                         .y = bytes->y,
+                         .most = MOST_ROWS};
+    if (p->rows == 1 && lines == 1 && (bytes->reals || is_small(bytes, 0, p->n)))
+        multiply_single(&panel, p);
+    else if (p->flip && p->rows > 1) multiply_copies(simd, &panel, p, lines, line_stride);
+    else multiply_columns(simd, &panel, p, lines, line_stride);
 }

@@ -277,7 +277,9 @@ INLINE void multiply(const ml_matmul_f32_args *p) {
     if (near < MOST_PANELS) near = MOST_PANELS;
     for (int64_t first = 0; first < panels; first += near)
         meet(p, first, panels - first < near ? panels : first + near, panel_floats);
-    if (halved) {
+    if (halved && panels == 0) { /* a copy would wait until the arguments are written */
+        last_half(p);
+    } else if (halved) {
         const ml_matmul_f32_args last = from_panel(p, panels, panel_floats);
         last_half(&last);
     }

@@ -4,7 +4,7 @@
  * The file that includes it defines its vectors: VECTOR and LANES; ZERO(), SET(x), LOAD(p);
  * DOT(sum, bytes, weights), ADD(a, b), XOR(a, b); MOST_ROWS and MOST_VECTORS of a tile; and
  * what matmul_s8_rows.h needs, whose begin_rows finds the rows of a tile. If it defines ROW_AHEAD,
- * a tile of a single row prefetches its weights that many bytes ahead.
+ * a tile of a single row prefetches its weights that many bytes ahead, if they are many.
  *
  * A tile is some rows times some vectors of outputs of a panel, both constants where it is inlined,
  * so that its sums stay in registers. Rows are addressed in groups of four, so that few registers
@@ -17,7 +17,10 @@
 
 #include "simd/tiles/matmul_s8_rows.h"
 
-enum { ALONE_SUMS = 8 /* vectors of sums of a single row */ };
+enum {
+    ALONE_SUMS = 8, /* vectors of sums of a single row */
+    MANY_BYTES = 256 << 10 /* of weights, which a second-level cache does not hold for long */
+};
 
 INLINE VECTOR four(const uint8_t *a) {
     int32_t bytes;
@@ -62,14 +65,16 @@ INLINE void add_groups(const uint8_t *a, int64_t a_stride, const tile_place *at,
  * of them in ALONE_SUMS vectors, to which groups are added in turn. Returns the number of groups
  * added. */
 INLINE int64_t add_chains(const uint8_t *a, const tile_place *at, const int8_t *w,
-                          const VECTOR flip, int64_t groups, const int vectors, VECTOR *sums) {
+                          const VECTOR flip, int64_t groups, const bool many, const int vectors,
+                          VECTOR *sums) {
     const int chains = ALONE_SUMS / vectors;
     int64_t j = 0;
     for (; j + chains <= groups; j += chains) ML_UNROLL(8)
     for (int i = 0; i < chains; i++, w += at->step) {
 #ifdef ROW_AHEAD
         ML_UNROLL(4)
-        for (int v = 0; v < vectors; v++) __builtin_prefetch(w + v * LANES * GROUP + ROW_AHEAD);
+        for (int v = 0; many && v < vectors; v++)
+            __builtin_prefetch(w + v * LANES * GROUP + ROW_AHEAD);
 #endif
         const VECTOR x = XOR(flip, four(a + (j + i) * GROUP));
         ML_UNROLL(4)
@@ -87,12 +92,14 @@ INLINE void sum_tile(const ml_matmul_s8_args *p, const tile_place *at, const int
     const uint8_t *a = at->a;
     const int8_t *w = at->w;
     const VECTOR flip = SET((int32_t)((uint32_t)p->flip * UINT32_C(0x01010101))); /* of one row */
+    const bool many = p->n * p->k * p->pieces > MANY_BYTES;
     const int used = rows == 1 ? ALONE_SUMS / vectors * vectors : rows * vectors;
     ML_UNROLL(28)
     for (int i = 0; i < used; i++)
         sums[i] = rows == 1 && i >= vectors ? ZERO() : start[i % vectors];
     for (int64_t piece = 0; piece < p->pieces; piece++, a += at->piece_stride) {
-        const int64_t done = rows == 1 ? add_chains(a, at, w, flip, groups, vectors, sums) : 0;
+        const int64_t done =
+            rows == 1 ? add_chains(a, at, w, flip, groups, many, vectors, sums) : 0;
         add_groups(a + done * GROUP, at->a_stride, at, w + done * at->step, flip, groups - done,
                    GROUP, rows, vectors, sums);
         w += groups * at->step;
