@@ -271,15 +271,18 @@ INLINE void multiply(const ml_matmul_f32_args *p) {
 #else
     const bool halved = over > 0 && over <= PANEL / 2;
 #endif
+    if (halved && p->n < PANEL) { /* a copy would wait until the arguments are written */
+        last_half(p);
+        return;
+    }
     const int64_t panels = p->n / PANEL + (over > 0 && !halved);
-    int64_t near =
-        panel_floats > 0 ? NEAR_FLOATS / panel_floats / MOST_PANELS * MOST_PANELS : panels;
+    int64_t near = panels;
+    if (panels > MOST_PANELS && panel_floats > 0)
+        near = NEAR_FLOATS / panel_floats / MOST_PANELS * MOST_PANELS;
     if (near < MOST_PANELS) near = MOST_PANELS;
     for (int64_t first = 0; first < panels; first += near)
         meet(p, first, panels - first < near ? panels : first + near, panel_floats);
-    if (halved && panels == 0) { /* a copy would wait until the arguments are written */
-        last_half(p);
-    } else if (halved) {
+    if (halved) {
         const ml_matmul_f32_args last = from_panel(p, panels, panel_floats);
         last_half(&last);
     }
