@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minilite.format.dtypes import TensorType, numpy_type
+from minilite.format.dtypes import TensorType, numpy_type, public_type
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,12 +58,14 @@ _REPORTED: dict[TensorType, Any] = {
     TensorType.INT2: np.int8,
     TensorType.FLOAT8_E4M3FN: np.int8,
     TensorType.FLOAT8_E5M2: np.int8,
-    TensorType.BFLOAT16: np.float32,
 }
 """The dtypes that LiteRT's details give for types that numpy does not have."""
 
 
 def _reported_type(kind: TensorType) -> Any:
+    if kind == TensorType.BFLOAT16:
+        found = public_type(kind)
+        return np.float32 if found.kind == "u" else found.type  # LiteRT needs the package for such tensors
     return _REPORTED.get(kind) or numpy_type(kind)
 
 

@@ -25,18 +25,18 @@ static ml_status prepare_diag(const ml_call *c, ml_wish *wish) {
 static ml_status prepare_set_diag(const ml_call *c, ml_wish *wish) {
     (void)wish;
     const ml_shape *x = &ml_input(c, 0)->shape, *diagonal = &ml_input(c, 1)->shape;
-    char one[96], other[96];
+    char one[96];
     if (x->rank < 2)
         return ml_fail(c, ML_SHAPE_ERROR, "the input has rank %d, expected 2 or more", x->rank);
     const int32_t rows = x->dims[x->rank - 2], columns = x->dims[x->rank - 1];
-    ml_shape expected = *x;
-    expected.rank--;
-    expected.dims[expected.rank - 1] = rows < columns ? rows : columns;
-    if (!ml_same_shape(diagonal, &expected))
-        return ml_fail(c, ML_SHAPE_ERROR, "diagonals have the shape %s, expected %s",
-                       ml_shape_text(diagonal, one), ml_shape_text(&expected, other));
-    *(diagonal_blob *)c->blob = (diagonal_blob){ml_elements_of(x, 0, x->rank - 2), rows, columns,
-                                                expected.dims[expected.rank - 1]};
+    const int32_t length = rows < columns ? rows : columns;
+    const int64_t matrices = ml_elements_of(x, 0, x->rank - 2);
+    /* LiteRT looks at no shape of the diagonals: it takes as many values as it needs, in order. */
+    if (ml_elements(diagonal) < matrices * length)
+        return ml_fail(c, ML_SHAPE_ERROR,
+                       "diagonals of the shape %s have fewer values than %lld of %d each",
+                       ml_shape_text(diagonal, one), (long long)matrices, length);
+    *(diagonal_blob *)c->blob = (diagonal_blob){matrices, rows, columns, length};
     return ml_set_output(c, 0, x);
 }
 

@@ -148,7 +148,7 @@ BY_ROWS(response_f32) {
     for (int64_t r = first; r < end; r++, x += b->depth, y += b->depth)
         for (int64_t i = 0; i < b->depth; i++) {
             const int64_t low = i < p->radius ? 0 : i - p->radius;
-            const int64_t high = b->depth - i > p->radius ? i + p->radius : b->depth;
+            const int64_t high = ml_min_s64(b->depth, i + (int64_t)p->radius + 1);
             float sum = 0.0f;
             for (int64_t k = low; k < high; k++) sum += x[k] * x[k];
             y[i] = x[i] * powf(p->bias + p->alpha * sum, -p->beta);

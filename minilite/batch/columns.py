@@ -10,7 +10,7 @@ import numpy as np
 from minilite.engine.float_values import quantized
 from minilite.engine.tensor_arguments import as_given
 from minilite.errors import InputError, MiniliteError, shortened
-from minilite.format.dtypes import array_type
+from minilite.format.dtypes import public_bits, public_type
 
 if TYPE_CHECKING:
     from minilite.batch.entry import Entry
@@ -83,7 +83,7 @@ def _array(value: Any, tensor: Tensor, where: str, *, batched: bool, real: bool)
     except (ValueError, TypeError) as error:  # those of ragged lists are numpy's
         message = f"{where}: {error}"
         raise InputError(message, tensors=[tensor.name]) from None
-    wanted = array_type(tensor.type)
+    array, wanted = public_bits(array, tensor.type), public_type(tensor.type)
     if array.dtype != wanted:
         message = f"{where} is of dtype {array.dtype}, the model takes {wanted}"
         raise InputError(message, tensors=[tensor.name])

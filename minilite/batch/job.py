@@ -15,7 +15,7 @@ from minilite.batch.items import Column, Item, Reader, Source, Taken
 from minilite.batch.sizing import LARGEST
 from minilite.engine.float_values import floats
 from minilite.errors import InputError, shortened
-from minilite.format.dtypes import array_type
+from minilite.format.dtypes import public_type
 from minilite.writing import write_whole
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ def _kept(reader: Reader, item: Item, name: str, failed: str | None) -> Any:
 def _outputs(job: Job, columns: Mapping[str, Sequence[Array | None]]) -> Iterator[tuple[str, Array]]:
     for name, rows in columns.items():
         tensor = job.predictor._entry.outputs[name]
-        column = stacked(rows, np.empty((0, *tensor.shape[1:]), array_type(tensor.type)))
+        column = stacked(rows, np.empty((0, *tensor.shape[1:]), public_type(tensor.type)))
         if job.best and column.ndim == 2 and column.shape[1] > 1 and column.dtype.kind in "fiu":
             yield from _best(name, floats(tensor, column), job.best, job.labels.get(name, ()))
         else:

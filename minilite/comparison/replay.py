@@ -11,7 +11,7 @@ from minilite.comparison.measure import difference
 from minilite.comparison.result import Comparison, Row
 from minilite.engine import states
 from minilite.errors import InputError
-from minilite.format.dtypes import TensorType
+from minilite.format.dtypes import TensorType, public_bits
 from minilite.interpreter import Interpreter
 from minilite.options import OpResolverType
 from minilite.progress import silent
@@ -253,6 +253,7 @@ def _rows(made: _Made, limit: Limit) -> list[Row]:
 
 
 def _measured(row: Row, tensor: Tensor, then: Array, now: Array, limit: Limit) -> Row:
+    then = public_bits(then, tensor.type)
     if then.shape != now.shape or then.dtype != now.dtype:
         note = f"{then.dtype} {shape_text(then.shape)} against {now.dtype} {shape_text(now.shape)}"
         return row._replace(note=note, diverges=True)

@@ -9,7 +9,7 @@ import numpy as np
 
 from minilite.engine.mismatch import given_shapes
 from minilite.errors import InputError, ShapeError
-from minilite.format.dtypes import array_type
+from minilite.format.dtypes import public_type
 from minilite.format.model import Array
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class ArrayCall:
         # A name that two inputs have does not tell which one is meant.
         names = [name for name, _ in inputs]
         self._types = {
-            name: (index, array_type(tensors[index].type)) for name, index in inputs if names.count(name) == 1
+            name: (index, public_type(tensors[index].type)) for name, index in inputs if names.count(name) == 1
         }
         self.outputs: Mapping[str, int] = outputs
         self._names = tuple(outputs.items())

@@ -8,7 +8,7 @@ import numpy as np
 
 from minilite._native.state import BindingRows, binding_rows
 from minilite.errors import InputError
-from minilite.format.dtypes import TensorType, element_bits, numpy_type
+from minilite.format.dtypes import TensorType, element_bits, numpy_type, public_type
 from minilite.format.model import Array, Subgraph, Tensor
 
 if TYPE_CHECKING:
@@ -63,6 +63,8 @@ def _array_mismatch(subgraph: Subgraph, tensor: Tensor, array: Any) -> str | Non
     if not isinstance(array, np.ndarray):
         return f"got {type(array).__name__}, must be a numpy array"
     wanted = np.dtype(numpy_type(tensor.type))
+    if array.dtype == public_type(tensor.type):
+        wanted = array.dtype
     if array.dtype != wanted or not array.dtype.isnative:
         if array.dtype.newbyteorder("=") == wanted:
             return f"got byte order '{array.dtype.byteorder}', must be the machine's own"

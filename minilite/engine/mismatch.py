@@ -10,7 +10,7 @@ import numpy as np
 
 from minilite._native.status import MAX_RANK
 from minilite.errors import InputError, InputRuntimeError, ShapeError, StateError, shortened
-from minilite.format.dtypes import TensorType
+from minilite.format.dtypes import TensorType, public_type
 from minilite.format.model import Array, Tensor
 from minilite.format.packed import pack
 from minilite.format.strings import as_strings, encode_strings
@@ -87,7 +87,8 @@ def numbers_or_strings(tensor: Tensor, value: Any) -> Array:
     """The value as a numpy array, before its shape is checked. Raises: InputError if it has neither numbers nor
     strings."""
     array = as_array(tensor, value)
-    if array.dtype.kind not in _NUMBERS and tensor.type != TensorType.STRING:
+    numbers = array.dtype.kind in _NUMBERS or array.dtype == public_type(tensor.type)
+    if not numbers and tensor.type != TensorType.STRING:
         where = f"for input {tensor.index}, name: {tensor.name}"
         wanted = f"expected type {tensor.type.name} {where}; pass an array of numbers{_read_first(value)}"
         message = f"{_HEAD}Got value of type {_name(value, array)} but {wanted}"
@@ -184,6 +185,8 @@ def _conversion(tensor: Tensor, array: Array, place: Place) -> str:
     dtype."""
     quantization = tensor.quantization
     dtype = place.dtype
+    if tensor.type == TensorType.BFLOAT16 and dtype.kind == "u":
+        return "give its bits as uint16; with the package ml_dtypes installed, arrays of its bfloat16"
     if dtype.kind not in "iu" or not quantization.scales or tensor.type in _NO_INTEGERS:
         return f"convert it with .astype('{dtype.name}')"
     least, most = integer_limits(tensor.type)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from minilite import errors
-from minilite.format.dtypes import ENCODED, TensorType, array_type
+from minilite.format.dtypes import ENCODED, TensorType, public_bits, public_type
 from minilite.late import Later
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def early_values(subgraph: Subgraph, index: int) -> Array:
     if tensor.data is None:
         message = f"Tensor data is null. Run allocate_tensors() first: tensor {index} ('{tensor.name}') has no memory"
         raise errors.StateError(message, tensors=[tensor.name])
-    return values.constant_values(tensor)
+    return public_bits(values.constant_values(tensor), tensor.type)
 
 
 def completed(tensor: Tensor, place: Place | None, bound: Array | None) -> Place:
@@ -63,7 +63,7 @@ def completed(tensor: Tensor, place: Place | None, bound: Array | None) -> Place
     if kind == TensorType.VARIANT:
         message = f"tensor {tensor.index} ('{tensor.name}') is {kind.name}: it cannot be read as an array"
         raise errors.InputError(message, tensors=[tensor.name])
-    dtype = array_type(kind)
+    dtype = public_type(kind)
     # Strings are never sparse; an array of objects over a tensor's bytes would treat them as pointers.
     sparse = tensor.sparsity is not None and not dtype.hasobject
     # Of a sparse constant, the bytes of the sparse form.

@@ -14,7 +14,7 @@ from minilite._native.state import packed_dims
 from minilite._native.status import LOCKED, OPTIONS
 from minilite.engine.place import MOVES, checked_tensor, completed, copier, decoded_values
 from minilite.engine.program import new_state
-from minilite.format.dtypes import ENCODED, TensorType
+from minilite.format.dtypes import ENCODED, TensorType, public_bits
 from minilite.late import Later
 
 if TYPE_CHECKING:
@@ -385,6 +385,8 @@ class Session:
             place = self._place(index)
             plain = type(value) is np.ndarray and place.encoded is None
             array = value if plain else mismatch.as_array(self._as_run(index, place), value)
+            if not place.fits(array) and place.type == TensorType.BFLOAT16:
+                array = public_bits(array, TensorType.BFLOAT16)
             if not place.writable or not place.fits(array):
                 tensor = self._as_run(index, place)
                 raise mismatch.mismatch(tensor, value, array, place)
@@ -418,7 +420,8 @@ class Session:
     def _first_view(self, index: int) -> Array:
         tensor = self.tensor(index)
         if tensor.data is not None:
-            return tensor.data if tensor.type not in ENCODED else values.constant_values(tensor)
+            plain = tensor.type not in ENCODED
+            return public_bits(tensor.data, tensor.type) if plain else values.constant_values(tensor)
         place = self._place(index)
         if place.encoded is not None:
             return self.get(index)

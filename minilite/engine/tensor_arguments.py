@@ -10,7 +10,7 @@ import numpy as np
 
 from minilite.engine.mismatch import check_resize, numbers_or_strings
 from minilite.errors import InputError, InputRuntimeError, InputTypeError, shortened
-from minilite.format.dtypes import array_type
+from minilite.format.dtypes import public_type
 
 if TYPE_CHECKING:
     from minilite.details import TensorDetails
@@ -130,11 +130,11 @@ def as_given(tensor: Tensor, value: Any) -> Array:
     Raises: InputError.
     """
     array = numbers_or_strings(tensor, value)
-    wanted = array_type(tensor.type)
+    wanted = public_type(tensor.type)
     if array is value or not isinstance(value, (list, tuple, int, float)) or array.dtype == wanted:
         return array
     kinds = array.dtype.kind + wanted.kind
-    if kinds in ("ff", "if"):
+    if kinds in ("ff", "if", "fV", "iV"):  # V is the kind of bfloat16
         return array.astype(wanted)
     if kinds in ("ii", "iu"):
         limits = np.iinfo(wanted)
@@ -157,7 +157,7 @@ def output_arrays(
         if name not in outputs:
             message = f"out has '{name}', {names('outputs', subgraph, subgraph.outputs)}"
             raise InputError(message)
-        wanted = array_type(subgraph.tensors[outputs[name]].type)
+        wanted = public_type(subgraph.tensors[outputs[name]].type)
         if not isinstance(array, np.ndarray) or array.dtype != wanted or not array.flags.writeable:
             got = f"of dtype {array.dtype}" if isinstance(array, np.ndarray) else f"of type {type(array).__name__}"
             message = f"out['{name}'] is {got}, must be a writable array of dtype {wanted}"

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from enum import IntEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class TensorType(IntEnum):
@@ -92,3 +96,24 @@ ENCODED = PACKED | {TensorType.STRING}
 def array_type(kind: TensorType) -> np.dtype[Any]:
     """The dtype of the arrays that hold a tensor's values: object, of bytes, for strings."""
     return np.dtype(object) if kind == TensorType.STRING else np.dtype(numpy_type(kind))
+
+
+def public_type(kind: TensorType) -> np.dtype[Any]:
+    """The dtype of the arrays that callers get: that of `array_type`, but ml_dtypes' bfloat16 where that package is
+    installed."""
+    return _bfloat16() if kind == TensorType.BFLOAT16 else array_type(kind)
+
+
+@functools.cache
+def _bfloat16() -> np.dtype[Any]:
+    try:
+        from ml_dtypes import bfloat16
+    except ImportError:
+        return array_type(TensorType.BFLOAT16)
+    found: np.dtype[Any] = np.dtype(bfloat16)
+    return found
+
+
+def public_bits(array: NDArray[Any], kind: TensorType) -> NDArray[Any]:
+    """An array of the bits of BFLOAT16 as callers get it; other arrays as they are."""
+    return array.view(public_type(kind)) if kind == TensorType.BFLOAT16 and array.dtype == np.uint16 else array

@@ -16,7 +16,8 @@ def diag(node: OpNode, x: Array) -> Array:  # noqa: ARG001
 
 @reference("MATRIX_SET_DIAG")
 def set_diag(node: OpNode, x: Array, diagonal: Array) -> Array:  # noqa: ARG001
-    """The input off the diagonal."""
-    y, at = x.copy(), np.arange(diagonal.shape[-1])
-    y[..., at, at] = diagonal
+    """The input off the diagonal; as many of the second input's values as there are places, whatever its shape."""
+    y, at = x.copy(), np.arange(min(x.shape[-2:]))
+    places = y[..., at, at].shape
+    y[..., at, at] = diagonal.reshape(-1)[: np.prod(places, dtype=np.int64)].reshape(places)
     return y

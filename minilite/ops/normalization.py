@@ -66,14 +66,19 @@ def l2(node: OpNode, x: Array) -> Array:
     return np.asarray(np.clip(y + 128 * wide, info.min, info.max).astype(x.dtype).reshape(x.shape))
 
 
-@reference("LOCAL_RESPONSE_NORMALIZATION")
+@reference(
+    "LOCAL_RESPONSE_NORMALIZATION",
+    rounding={
+        "": "float32 sums over `radius` channels on either side, as LiteRT's optimized kernels; BUILTIN_REF leaves out the last one",
+    },
+)
 def response(node: OpNode, x: Array) -> Array:
-    """x * (bias + alpha * sum of x^2 over channels from radius before to radius - 1 after) ^ -beta, as TFLite."""
+    """x * (bias + alpha * sum of x^2 over channels from radius before to radius after) ^ -beta."""
     o = node.options
     squares, depth = x.astype(np.float64) ** 2, x.shape[-1]
     sums = np.zeros(x.shape)
     for i in range(depth):
-        sums[..., i] = squares[..., max(0, i - o["radius"]) : min(depth, i + o["radius"])].sum(axis=-1)
+        sums[..., i] = squares[..., max(0, i - o["radius"]) : max(0, i + o["radius"] + 1)].sum(axis=-1)
     return np.asarray((x * (o["bias"] + o["alpha"] * sums) ** -float(o["beta"])).astype(np.float32))
 
 

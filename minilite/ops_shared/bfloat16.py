@@ -12,8 +12,8 @@ from minilite.ops_shared.operator import OpNode, Reference
 
 
 def widened(x: Array) -> Array:
-    """The float32 of the same values."""
-    return np.asarray((x.astype(np.uint32) << 16).view(np.float32))
+    """The float32 of the same values; also of ml_dtypes' arrays."""
+    return np.asarray((x.view(np.uint16).astype(np.uint32) << 16).view(np.float32))
 
 
 def narrowed(x: Array) -> Array:

@@ -105,6 +105,8 @@ class Writer:
 
     def array(self, array: Array) -> str:
         """Writes an array, and gives its name; equal arrays are written once."""
+        if array.dtype.kind == "V":  # bfloat16, whose bits any numpy can read
+            array = array.view(np.uint16)
         parts = _parts(array)
         digest = _digest(parts)
         kind = "strings" if "_bytes" in parts else array.dtype.str

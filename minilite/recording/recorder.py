@@ -219,7 +219,7 @@ class Recorder:
 
     def note_bound(self, session: Session, index: int, array: Array | None) -> None:
         """An array stands in for a tensor, or no longer does."""
-        name = self.writer.array(array) if array is not None else ""
+        name = self._written(array) if array is not None else ""
         self.note("bind", session, tensor=int(index), array=name)
 
     def _written(self, array: Array) -> str:

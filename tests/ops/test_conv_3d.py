@@ -11,6 +11,7 @@ from support.node import Given, OneNode, const, values
 from support.weighted import same_for_any_number_of_threads
 
 from minilite.errors import ShapeError, UnsupportedOpError
+from minilite.format.quantization import Quantization
 
 TOLERANCE = 2e-4
 
@@ -94,6 +95,19 @@ def test_refused() -> None:
     given[1] = const(np.zeros((1, 1, 1, 3, 2)), np.float32)
     node = OneNode("CONV_3D", [*given, const(np.zeros(3), np.float32)], options)
     node.refused(ShapeError, "bias has 3 values, expected 2")
+
+
+@pytest.mark.parametrize(
+    ("kind", "weights", "bias"), [("s16", "s8", np.int64), ("s16", "s16", np.int64), ("s8", "s8", np.int32)]
+)
+def test_integers_are_refused(kind: str, weights: str, bias: Any) -> None:
+    """The format's documents mention them; LiteRT's kernel takes floats alone."""
+    rng, q = np.random.default_rng(6), Quantization((0.1,), (0,))
+    x = Given(values(rng, kind, (1, 2, 2, 2, 3)), quantization=q)
+    w = Given(values(rng, weights, (1, 1, 1, 3, 2)), True, Quantization((0.01, 0.02), (0, 0), 4))
+    b = Given(np.zeros(2, bias), True, Quantization((0.001, 0.002), (0, 0)))
+    node = OneNode("CONV_3D", [x, w, b], options_of((1, 1, 1), (1, 1, 1), "SAME", "NONE"), quantization=q)
+    node.refused(UnsupportedOpError, "are not supported, f32 f32 f32")
 
 
 def test_transpose_refused() -> None:

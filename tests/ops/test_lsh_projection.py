@@ -22,7 +22,7 @@ def projection(seeds: Any, x: Any, weights: Any = None, how: str = "DENSE", kind
 def every(rng: Any, inputs: Any, outputs: Any) -> Any:
     weights = values(rng, "f32", 5) if len(inputs) > 2 else None
     node = projection(values(rng, "f32", (3, 4)), values(rng, inputs[1], (5, 3)), weights, kind=inputs[1])
-    return node, {"oracle": None} if inputs[1] == "bf16" else {}  # LiteRT takes no arrays of bf16
+    return node, {}
 
 
 EVERY_TYPE = {"LSH_PROJECTION": every}

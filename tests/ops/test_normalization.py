@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support import peer
 from support.cases import Case
-from support.compare import EPS
+from support.compare import BUILTIN, EPS, run_litert
 from support.composite import OneComposite, flex_of
 from support.node import Given, OneNode, scaled, values
 
@@ -19,7 +20,7 @@ UNIT = {"s8": Quantization((1 / 128,), (0,)), "u8": Quantization((1 / 128,), (12
 RESPONSE = {"radius": 2, "bias": 1.0, "alpha": 0.5, "beta": 0.75}
 EVERY_TYPE: dict[str, Any] = {
     "L2_NORMALIZATION": Case([(2, 3, 4, 17)], quantization=UNIT, tolerance=8 * EPS),
-    "LOCAL_RESPONSE_NORMALIZATION": Case([(2, 3, 4, 7)], RESPONSE, tolerance=64 * EPS),
+    "LOCAL_RESPONSE_NORMALIZATION": Case([(2, 3, 4, 7)], RESPONSE, tolerance=64 * EPS, oracle=BUILTIN),
     "odml.rms_norm": Case([(2, 3, 7), (7,)], tolerance=64 * EPS, oracle=None, custom=flex_of(epsilon=1e-6)),
 }
 
@@ -50,13 +51,35 @@ def test_other_scales_are_refused() -> None:
 
 
 def test_response() -> None:
+    """BUILTIN_REF leaves out the last channel of each window: the optimized kernels, which run by default, do not."""
     rng = np.random.default_rng(5)
-    for radius in (1, 3, 20):
+    for radius in (0, 1, 3, 20):
         x = values(rng, "f32", (1, 2, 3, 9))
         for beta in (0.5, 1.0, 0.75):
-            OneNode("LOCAL_RESPONSE_NORMALIZATION", [x], {**RESPONSE, "radius": radius, "beta": beta}).check(
-                tolerance=64 * EPS
-            )
+            response(x, radius=radius, beta=beta).check(tolerance=64 * EPS, oracle=BUILTIN)
+    x = np.linspace(1, 2, 54, dtype=np.float32).reshape(x.shape)
+    for bias, beta in ((0.0, 0.75), (-2.0, 1.0), (-0.5, 0.5)):  # roots of negative numbers are NaN
+        response(x, bias=bias, alpha=0.03, beta=beta).check(tolerance=64 * EPS, oracle=BUILTIN)
+    response(x, radius=-1).check(tolerance=64 * EPS, oracle=None)  # LiteRT's process ends
+
+
+def test_response_to_nan_and_infinity() -> None:
+    """They reach the windows that they are in. LiteRT's sums go on with them until the end of the row."""
+    x = np.linspace(-2, 2, 12, dtype=np.float32).reshape(1, 1, 1, 12)
+    x[..., 3], x[..., 8] = np.nan, np.inf
+    node = response(x, radius=1)
+    y = node.check(oracle=None, tolerance=64 * EPS)[0, 0, 0]
+    assert np.flatnonzero(np.isnan(y)).tolist() == [2, 3, 4, 8]  # infinity * 0 is NaN
+    assert y[7] == y[9] == 0.0
+    if peer.HERE:
+        theirs = run_litert(node.model, node.arrays, BUILTIN)[0][0, 0, 0]
+        assert np.flatnonzero(np.isnan(theirs)).tolist() == list(range(2, 12))
+        np.testing.assert_allclose(y[:2], theirs[:2], rtol=64 * EPS)
+
+
+def response(x: Any, **options: Any) -> OneNode:
+    """A node of LOCAL_RESPONSE_NORMALIZATION."""
+    return OneNode("LOCAL_RESPONSE_NORMALIZATION", [x], {**RESPONSE, **options})
 
 
 def rms_norm(

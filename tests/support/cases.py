@@ -51,7 +51,7 @@ class Case(NamedTuple):
         types."""
         given = {kind for kind, text in zip(inputs, self.inputs, strict=False) if isinstance(text, tuple)}
         judged = not self.litert or outputs[0] in self.litert.split()
-        return self.oracle if judged and not given & {"bf16", "s2"} else None
+        return self.oracle if judged and not given & {"s2"} else None
 
     def _input(
         self, rng: np.random.Generator, kind: str, text: Any, shared: Mapping[str, Quantization]

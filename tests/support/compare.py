@@ -75,6 +75,8 @@ def compare(expected: Sequence[Array], found: Sequence[Array], tolerance: float 
         where = f"{what}, output {number}"
         assert a.dtype == b.dtype, f"{where}: {a.dtype} expected, found {b.dtype}"
         assert a.shape == b.shape, f"{where}: shape {a.shape} expected, found {b.shape}"
+        if a.dtype.kind == "V":  # bfloat16
+            a, b = a.astype(np.float32), b.astype(np.float32)
         if a.dtype.kind in "fc":
             np.testing.assert_array_equal(np.isnan(a), np.isnan(b), err_msg=where)
             with np.errstate(invalid="ignore"):
@@ -96,6 +98,7 @@ def _run(interpreter: Any, inputs: Sequence[Array], *, first: bool = True) -> li
     if first:
         interpreter.allocate_tensors()
     for detail, array in zip(details, inputs, strict=True):
-        interpreter.set_tensor(detail["index"], array)
+        bits = detail["dtype"].__name__ == "bfloat16" and array.dtype == np.uint16
+        interpreter.set_tensor(detail["index"], array.view(detail["dtype"]) if bits else array)
     interpreter.invoke()
     return [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]

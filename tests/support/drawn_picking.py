@@ -195,7 +195,8 @@ def matrix_diag(d: Draw) -> OneNode:
 def matrix_set_diag(d: Draw) -> OneNode:
     kind, shape = d.kind("f32 s8 u8 s16 s32 s64"), d.shape(2, 5)
     x = d.given(kind, shape)
-    diagonal = d.given(kind, (*shape[:-2], min(shape[-2:])), x.quantization)
+    diagonals = (*shape[:-2], min(shape[-2:]))
+    diagonal = d.given(kind, (int(np.prod(diagonals)) + 1, 1) if d.often(0.1) else diagonals, x.quantization)
     return node(d, "MATRIX_SET_DIAG", [x, diagonal], outs=out(d, kind, x.quantization))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import types
 from enum import Enum
 from typing import Any
@@ -20,6 +21,8 @@ def _skip(*_arguments: Any, **_options: Any) -> None:
     pytest.skip("LiteRT is not installed")
 
 
+with contextlib.suppress(ImportError):
+    import ml_dtypes  # noqa: F401 - LiteRT takes bfloat16 if this comes before its first look at such a tensor
 interpreter: Any
 try:
     from ai_edge_litert import interpreter

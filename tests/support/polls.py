@@ -72,7 +72,7 @@ def found(node: Any) -> tuple[int, bool, bool]:
     Poll.count = 0
     ours = outputs(interpreter)
     count = Poll.count
-    same = all(np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in zip(ours, outputs(other), strict=True))
+    same = all(np.array_equal(a, b, equal_nan=a.dtype.kind in "fV") for a, b in zip(ours, outputs(other), strict=True))
     return count, stops(interpreter), same
 
 

@@ -11,7 +11,7 @@ from built import COUNTER, Array, agree, below, graph_with, litert, loop, next_c
 import minilite
 from minilite import InputError, KernelError
 from minilite.format.builder import ModelBuilder
-from minilite.format.dtypes import TensorType, array_type, element_bits
+from minilite.format.dtypes import TensorType, element_bits, public_type
 from minilite.format.packed import pack
 
 S4, U4, S2 = TensorType.INT4, TensorType.UINT4, TensorType.INT2
@@ -224,7 +224,7 @@ def test_inputs_that_no_node_reads_keep_their_values(kind: TensorType) -> None:
     g.output(g.node("NEG", [g.input("z", (3,))], out=("y", (3,))))
     interpreter = ready(b.build())
     value = (
-        np.array([1, 0, 1]).astype(array_type(kind))
+        np.array([1, 0, 1]).astype(public_type(kind))
         if kind != TensorType.STRING
         else np.array([b"1", b"", b"0"], object)
     )
