@@ -282,6 +282,7 @@ def test_pragmas_of_one_compiler_are_in_one_header() -> None:
         ("distributed", "batch"),
         ("pyarrow", "batch"),
         ("apache_beam", "beam"),
+        ("ml_dtypes", "format"),
     ],
 )
 def test_who_may_use_what(module: str, part: str) -> None:
@@ -292,6 +293,7 @@ def test_who_may_use_what(module: str, part: str) -> None:
 def test_runtime_imports_are_declared() -> None:
     allowed = {"minilite", "numpy", "flatbuffers"}
     allowed |= {"PIL", "soxr", "rich", "distributed", "pyarrow", "apache_beam"}  # those of the extras
+    allowed |= {"ml_dtypes"}  # whose arrays are taken and given where it is installed
     import sys
 
     for path in files("minilite/*.py"):
