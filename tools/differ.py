@@ -12,16 +12,16 @@ from __future__ import annotations
 
 import argparse
 import collections
-import os
-import pickle
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from support.compare import BUILTIN, REFERENCE, litert, run_litert, run_minilite
+from support import apart
+from support.compare import BUILTIN, REFERENCE, run_litert, run_minilite
+from support.drawn import attempt
 
 from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType, array_type
@@ -32,7 +32,8 @@ BATCHES = (2, 1, 5)
 """The file's batch, and those that it is resized to."""
 BOUND = 1e-4
 """Of floats: the difference by the largest value, over a whole graph; tests hold single operators to a few ULP."""
-AT_ONCE = 50
+FAILURES = ("DIFFERS", "REFUSED", "unmade", "MINILITE ENDED")
+REPORTED = (*FAILURES, "LiteRT ended")
 MOST_ELEMENTS = 4096
 
 
@@ -419,29 +420,6 @@ def differs(theirs: Sequence[Any], ours: Sequence[Any]) -> str:
     return ""
 
 
-def attempt(action: Callable[[], Any]) -> Any:
-    """What a call gives, or its exception."""
-    try:
-        return action()
-    except Exception as error:  # noqa: BLE001 - either may refuse
-        return error
-
-
-def run_kept(model: bytes, arrays: Sequence[Any]) -> list[Any]:
-    """LiteRT's outputs if no memory is used twice: its planner lets some nodes overwrite what is read later."""
-    one = litert.Interpreter(
-        model_content=model, experimental_op_resolver_type=REFERENCE, experimental_preserve_all_tensors=True
-    )
-    details = one.get_input_details()
-    for detail, array in zip(details, arrays, strict=True):
-        one.resize_tensor_input(detail["index"], array.shape)
-    one.allocate_tensors()
-    for detail, array in zip(details, arrays, strict=True):
-        one.set_tensor(detail["index"], array)
-    one.invoke()
-    return [one.get_tensor(detail["index"]) for detail in one.get_output_details()]
-
-
 def judged(graph: Drawn) -> tuple[str, str]:
     """How the two answer at all sizes: a word, and what there is to say."""
     words = set()
@@ -461,7 +439,9 @@ def judged(graph: Drawn) -> tuple[str, str]:
                 "as LiteRT's optimized kernels": attempt(
                     lambda arrays=arrays: run_litert(graph.model, arrays, BUILTIN)
                 ),
-                "as LiteRT with all tensors kept": attempt(lambda arrays=arrays: run_kept(graph.model, arrays)),
+                "as LiteRT with all tensors kept": attempt(
+                    lambda arrays=arrays: run_litert(graph.model, arrays, experimental_preserve_all_tensors=True)
+                ),
             }
             alike = [w for w, o in others.items() if not isinstance(o, Exception) and not differs(o, ours)]
             if not alike:
@@ -472,42 +452,22 @@ def judged(graph: Drawn) -> tuple[str, str]:
     return min(words) if "equal" not in words or len(words) > 1 else "equal", ""
 
 
-def run_apart(seed: int, numbers: range) -> Iterator[tuple[int, str, str]]:
-    """The answers of a child, up to the graph at which it ended."""
-    reading, writing = os.pipe()
-    sys.stdout.flush()
-    child = os.fork()
-    if child == 0:
-        os.close(reading)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-        with os.fdopen(writing, "wb") as sink:
-            for number in numbers:
-                graph = attempt(lambda number=number: drawn(seed, number))
-                found = ("unmade", repr(graph)[:300]) if isinstance(graph, Exception) else judged(graph)
-                pickle.dump((number, *found), sink)
-                sink.flush()
-        os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading, "rb") as source:
-        while True:
-            try:
-                yield pickle.load(source)
-            except EOFError:
-                break
-    os.waitpid(child, 0)
+def answer_of(seed: int, number: int) -> tuple[str, str]:
+    """How the two answer to a graph."""
+    graph = attempt(lambda: drawn(seed, number))
+    return ("unmade", repr(graph)[:300]) if isinstance(graph, Exception) else judged(graph)
 
 
 def runs_alone(seed: int, number: int) -> bool:
     """Whether a child that runs minilite alone comes to its end."""
-    sys.stdout.flush()
-    child = os.fork()
-    if child == 0:
+
+    def work(number: int) -> None:
         graph = attempt(lambda: drawn(seed, number))
         if isinstance(graph, Drawn):
             for arrays in graph.inputs:
                 attempt(lambda arrays=arrays: run_minilite(graph.model, arrays))
-        os._exit(0)
-    return os.waitpid(child, 0)[1] == 0
+
+    return not any(isinstance(found, apart.Ended) for _, found in apart.answers(work, [number]))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -527,24 +487,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(*judged(graph))
         return 0
     total: collections.Counter[str] = collections.Counter()
-    number, end = 0, time.monotonic() + given.seconds
-    while time.monotonic() < end if given.seconds else number < given.count:
-        numbers = range(number, number + AT_ONCE if given.seconds else min(number + AT_ONCE, given.count))
-        for answered, word, text in run_apart(given.seed, numbers):
-            total[word] += 1
-            number = answered + 1
-            if word in ("DIFFERS", "REFUSED", "unmade"):
-                print(f"--seed {given.seed} --only {answered}: {word} {text}", flush=True)
-        if number < numbers.stop:
-            whose = "LiteRT ended" if runs_alone(given.seed, number) else "MINILITE ENDED"
-            total[whose] += 1
-            print(f"--seed {given.seed} --only {number}: {whose}", flush=True)
-            number += 1
+    end = time.monotonic() + given.seconds
+    numbers = range(sys.maxsize if given.seconds else given.count)
+    for number, found in apart.answers(lambda number: answer_of(given.seed, number), numbers):
+        word, text = found if not isinstance(found, apart.Ended) else ("LiteRT ended", "")
+        if isinstance(found, apart.Ended) and not runs_alone(given.seed, number):
+            word = "MINILITE ENDED"
+        total[word] += 1
+        if word in REPORTED:
+            print(f"--seed {given.seed} --only {number}: {word} {text}", flush=True)
+        if given.seconds and time.monotonic() > end:
+            break
     print(", ".join(f"{word} {count}" for word, count in sorted(total.items())))
     print(
         f"seed {given.seed}: {sum(total.values())} graphs, {total['DIFFERS']} differ, {total['REFUSED']} refused by minilite alone"
     )
-    return 1 if any(total[word] for word in ("DIFFERS", "REFUSED", "unmade", "MINILITE ENDED")) else 0
+    return 1 if any(total[word] for word in FAILURES) else 0
 
 
 if __name__ == "__main__":

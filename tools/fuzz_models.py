@@ -13,7 +13,6 @@ import argparse
 import collections
 import contextlib
 import faulthandler
-import os
 import random
 import signal
 import sys
@@ -25,8 +24,6 @@ import minilite
 from minilite.errors import MiniliteError
 from minilite.format.reader import read_model
 
-AT_ONCE = 100
-"""Mutants that a child runs, one after the other."""
 REFERENCE = {"experimental_op_resolver_type": minilite.OpResolverType.BUILTIN_REF}
 PLANNERS = ("default", "default", "default", "exact", "greedy_by_size", "naive", "tflite", "equality")
 
@@ -107,49 +104,25 @@ def outcome(mutant: Mutant | None, seed: int, number: int, seconds: float) -> st
         return "ran" if use(mutant.model, mutant.arrays, chance, **mutant.options) else "a model"
 
 
-def child(seed: int, numbers: range, seconds: float, write: int) -> None:
-    """Uses mutants, and writes a line when each begins and when it ends."""
-    faulthandler.enable()
-    for number in numbers:
-        os.write(write, f"{number} begins\n".encode())
-        try:
-            found = outcome(mutant_of(seed, number), seed, number, seconds)
-        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - that is what is looked for
-            found = f"FAILED {type(error).__name__}"
-            print(f"--only {number}: {''.join(traceback.format_exception(error))}", flush=True)
-        os.write(write, f"{number} {found}\n".encode())
-
-
-def run_apart(seed: int, numbers: range, seconds: float) -> dict[int, str]:
-    """The outcomes of mutants that a child uses, up to the one at which it died."""
-    sys.stdout.flush()
-    read, write = os.pipe()
-    process = os.fork()
-    if process == 0:
-        os.close(read)
-        with contextlib.suppress(BaseException):
-            child(seed, numbers, seconds, write)
-            os._exit(0)
-        os._exit(1)
-    os.close(write)
-    with os.fdopen(read) as lines:
-        outcomes = {int(line.split(" ", 1)[0]): line.split(" ", 1)[1].strip() for line in lines}
-    status = os.waitpid(process, 0)[1]
-    for number, found in outcomes.items():
-        if found == "begins":
-            outcomes[number] = f"FAILED by signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else "FAILED: ended"
-            print(f"--only {number}: {outcomes[number]}", flush=True)
-    return outcomes
+def answer_of(seed: int, number: int, seconds: float) -> str:
+    """The outcome of a mutant, also of one that fails; prints how."""
+    try:
+        return outcome(mutant_of(seed, number), seed, number, seconds)
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - that is what is looked for
+        print(f"--only {number}: {''.join(traceback.format_exception(error))}", flush=True)
+        return f"FAILED {type(error).__name__}"
 
 
 def fuzz(seed: int, count: int, seconds: float) -> collections.Counter[str]:
     """Uses mutants 0 to count - 1; how many had each outcome."""
+    from support import apart
+
     total: collections.Counter[str] = collections.Counter()
-    number = 0
-    while number < count:
-        outcomes = run_apart(seed, range(number, min(number + AT_ONCE, count)), seconds)
-        total.update(outcomes.values())
-        number += max(len(outcomes), 1)
+    for number, found in apart.answers(lambda n: answer_of(seed, n, seconds), range(count), begin=faulthandler.enable):
+        word = f"FAILED: ended with {found.status}" if isinstance(found, apart.Ended) else found
+        total[word] += 1
+        if isinstance(found, apart.Ended):
+            print(f"--only {number}: {word}", flush=True)
     return total
 
 

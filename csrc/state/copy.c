@@ -24,7 +24,8 @@ static bool has_room(const ml_state *s, int32_t tensor, const ml_tensor *t) {
     return t->bytes <= r->learnt->capacities[s->graph->frames[0].slot_base + sub->slots[tensor]];
 }
 
-/* The current address of the tensor's bytes; NULL if it has none. */
+/* The current address of the tensor's bytes; NULL if it has none. A hidden tensor has none: what
+ * READ_VARIABLE points it at may be freed by the next ASSIGN_VARIABLE. */
 static void *find_bytes(const ml_state *s, int32_t tensor, int64_t *bytes) {
     const ml_tensor *t = ml_row_of(s->graph, s->now->rows, 0, tensor);
     *bytes = t->bytes;
@@ -34,8 +35,10 @@ static void *find_bytes(const ml_state *s, int32_t tensor, int64_t *bytes) {
         return block->assigned ? block->data : NULL;
     }
     bool arena_gone = t->storage == ML_STORAGE_ARENA && s->arena.capacity == 0;
-    return !t->shaped || arena_gone || !has_room(s, tensor, t) ? NULL
-                                                               : ml_now_data(s->now, 0)[tensor];
+    const bool hidden = t->storage == ML_STORAGE_NONE;
+    return !t->shaped || hidden || arena_gone || !has_room(s, tensor, t)
+               ? NULL
+               : ml_now_data(s->now, 0)[tensor];
 }
 
 /* Whether runs may change its shape or place. Other tensors stay where they are until the layout

@@ -21,7 +21,7 @@ from minilite.errors import MiniliteError
 from minilite.ops import operators
 
 SEED, FEW, MANY = 20, 12, 300
-BY_OPTIMIZED = {"SUM"}
+BY_OPTIMIZED = {"SUM", "LOCAL_RESPONSE_NORMALIZATION"}
 """Operators whose oracle is LiteRT's optimized kernel: docs/numerics.md."""
 NOT_DRAWN = {
     "IF", "WHILE", "CALL_ONCE", "STABLEHLO_CASE", "STABLEHLO_COMPOSITE", "STABLEHLO_SCATTER", "VAR_HANDLE", "READ_VARIABLE",

@@ -3,15 +3,35 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from processes import patience
-from support import peer
+from support import apart, peer
 
 ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked")
+def test_children_that_end_are_replaced() -> None:
+    def work(number: int) -> int:
+        if number in (3, 60):
+            os.kill(os.getpid(), signal.SIGKILL)
+        if number == 99:
+            os._exit(7)
+        if number == 100:
+            raise ValueError
+        return number * number
+
+    found = dict(apart.answers(work, range(120)))
+    ended = {number: answer.status for number, answer in found.items() if isinstance(answer, apart.Ended)}
+    assert ended == {3: -signal.SIGKILL, 60: -signal.SIGKILL, 99: 7, 100: 1}
+    assert {number: number * number for number in range(120) if number not in ended} == {
+        number: answer for number, answer in found.items() if number not in ended
+    }
 
 
 def command(*arguments: str) -> str:

@@ -112,6 +112,17 @@ def test_two_variables_by_name() -> None:
     assert [f.tolist() for f in found] == [[1, 2], [3, 4]]
 
 
+def test_nobody_reads_what_a_hidden_read_points_at() -> None:
+    """The sum is computed from the variable's own bytes, which move when a larger value is assigned."""
+    interpreter = ready(accumulator(1))
+    run(interpreter, floats(1))
+    state = interpreter._session().state
+    places = [state.place(detail["index"]) for detail in interpreter.get_tensor_details()]
+    hidden = [place for place in places if place.storage == "none" and place.bytes]
+    assert hidden
+    assert not any(place.address for place in hidden)
+
+
 def test_variable_read_before_it_is_assigned() -> None:
     builder = ModelBuilder()
     graph = builder.subgraph()

@@ -43,9 +43,9 @@ def run_minilite(model: bytes, inputs: Sequence[Array], *, reference: bool = Fal
     return _run(minilite.Interpreter(model_content=model, experimental_op_resolver_type=resolver), inputs)
 
 
-def run_litert(model: bytes, inputs: Sequence[Array], oracle: Any = REFERENCE) -> list[Array]:
-    """The outputs of LiteRT."""
-    return _run(litert.Interpreter(model_content=model, experimental_op_resolver_type=oracle), inputs)
+def run_litert(model: bytes, inputs: Sequence[Array], oracle: Any = REFERENCE, **options: Any) -> list[Array]:
+    """The outputs of LiteRT; the options are those of its Interpreter."""
+    return _run(litert.Interpreter(model_content=model, experimental_op_resolver_type=oracle, **options), inputs)
 
 
 def check_steps(

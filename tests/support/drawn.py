@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import argparse
 import collections
-import os
-import pickle
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from support import apart
 from support.compare import BUILTIN, REFERENCE, compare, run_litert, run_minilite
 from support.litert_types import TESTS
 from support.node import Array, Given, OneNode, Out, dtype_of, kind_of, scaled, values
@@ -212,34 +211,14 @@ def made(op: str, seed: int, number: int) -> OneNode:
 
 
 def answers(op: str, seed: int, count: int) -> Iterator[tuple[int, str, str]]:
-    """(number, word, details) of each node of the operator. If a child process ends, that is an answer too, and another
-    one goes on."""
-    first = 0
-    while first < count:
-        reading, writing = os.pipe()
-        child = os.fork()
-        if not child:
-            os.close(reading)
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-            with os.fdopen(writing, "wb") as sink:
-                for number in range(first, count):
-                    one = attempt(lambda number=number: made(op, seed, number))
-                    found = ("unmade", repr(one)[:200]) if isinstance(one, Exception) else judged(one)
-                    pickle.dump((number, *found), sink)
-                    sink.flush()
-            os._exit(0)
-        os.close(writing)
-        with os.fdopen(reading, "rb") as source:
-            while True:
-                try:
-                    answer = pickle.load(source)
-                except EOFError:
-                    break
-                yield answer
-                first = answer[0] + 1
-        if os.waitpid(child, 0)[1]:
-            yield first, "ended", ""
-            first += 1
+    """(number, word, details) of each node of the operator. If a child process ends, that is an answer too."""
+
+    def work(number: int) -> tuple[str, str]:
+        one = attempt(lambda: made(op, seed, number))
+        return ("unmade", repr(one)[:200]) if isinstance(one, Exception) else judged(one)
+
+    for number, found in apart.answers(work, range(count)):
+        yield number, *(("ended", "") if isinstance(found, apart.Ended) else found)
 
 
 def main() -> None:

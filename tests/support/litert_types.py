@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
-import os
 import pathlib
 import resource
 import signal
@@ -22,6 +21,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from support import apart
 from support.cases import Case
 from support.compare import BUILTIN, REFERENCE
 from support.node import OneNode, kind_of
@@ -155,28 +155,17 @@ def runs_by(resolver: Any, node: OneNode, types: Types) -> bool:
 
 def runs(op: str, message: Any, all_types: Sequence[Types]) -> Iterator[Types]:
     """Those types that LiteRT runs. It runs in children of this process; types that end a child do not count as run."""
-    first = 0
-    while first < len(all_types):
-        reading, writing = os.pipe()
-        child = os.fork()
-        if not child:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-            resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))  # shapes that it reads beyond a tensor
-            for number in range(first, len(all_types)):
-                signal.alarm(MOST_SECONDS)
-                os.write(writing, f"{number}\n".encode())
-                node = node_of(op, message, all_types[number])
-                if node is not None and litert_runs(node, all_types[number]):
-                    os.write(writing, b"runs\n")
-            os._exit(0)
-        os.close(writing)
-        with os.fdopen(reading) as lines:
-            for line in lines:
-                if line == "runs\n":
-                    yield all_types[first]
-                else:
-                    first = int(line)
-        first = first + 1 if os.waitpid(child, 0)[1] else len(all_types)
+
+    def begin() -> None:
+        apart.silent()
+        resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))  # shapes that it reads beyond a tensor
+
+    def work(number: int) -> bool:
+        signal.alarm(MOST_SECONDS)
+        node = node_of(op, message, all_types[number])
+        return node is not None and litert_runs(node, all_types[number])
+
+    return (all_types[number] for number, found in apart.answers(work, range(len(all_types)), begin) if found is True)
 
 
 def main() -> None:
