@@ -8,10 +8,11 @@
 #include "simd/variants.h"
 
 #define VARIANT(name, level) .name = ml_##name##_##level,
-#define LEVEL(name, of_matmul_f32, of_depthwise_s8, variants) \
+#define LEVEL(name, of_matmul_f32, of_matmul_s8, of_depthwise_s8, variants) \
     {.level = #name,                                           \
      .matmul_f32_panel = ML_PANEL_F32_##of_matmul_f32,         \
      .matmul_f32_rows = ML_ROWS_F32_##of_matmul_f32,           \
+     .matmul_s8_flipped = ML_FLIPPED_S8_##of_matmul_s8,          \
      .depthwise_s8_group = ML_GROUP_S8_##of_depthwise_s8,      \
      .depthwise_s8_bytes = ML_BYTES_S8_##of_depthwise_s8,      \
      variants},
@@ -37,7 +38,7 @@ static bool needs_permission(const ml_simd *level) { return strcmp(level->level,
  * many. */
 static int available(const ml_simd *levels[LEVELS]) {
     const ml_cpu cpu = ml_cpu_probe();
-#define LEVEL(name, of_matmul_f32, of_depthwise_s8, variants) cpu.name,
+#define LEVEL(name, of_matmul_f32, of_matmul_s8, of_depthwise_s8, variants) cpu.name,
     const bool has[LEVELS] = {
 #include "levels.def"
     };

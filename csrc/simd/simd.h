@@ -14,9 +14,9 @@
 #include "simd/primitives.def"
 #undef PRIMITIVE
 
-/* Columns in a panel and rows in a tile of each matmul_f32; lines in a group of each depthwise_s8,
- * and whether its depthwise_product_s8 takes bytes. A level has those of the variant that it
- * uses. */
+/* Columns in a panel and rows in a tile of each matmul_f32; whether each matmul_s8 is faster if
+ * copies are flipped; lines in a group of each depthwise_s8, and whether its depthwise_product_s8
+ * takes bytes. A level has those of the variant that it uses. */
 enum {
     ML_PANEL_F32_scalar = 1,
     ML_ROWS_F32_scalar = 1,
@@ -28,6 +28,14 @@ enum {
     ML_ROWS_F32_avx512 = 14,
     ML_PANEL_F32_neon = 8,
     ML_ROWS_F32_neon = 5,
+    ML_FLIPPED_S8_scalar = 0,
+    ML_FLIPPED_S8_sse2 = 0,
+    ML_FLIPPED_S8_avx2 = 0,
+    ML_FLIPPED_S8_avx_vnni = 1,
+    ML_FLIPPED_S8_avx512 = 1,
+    ML_FLIPPED_S8_amx = 1,
+    ML_FLIPPED_S8_neon = 0,
+    ML_FLIPPED_S8_neon_dot = 0,
     ML_GROUP_S8_scalar = 2,
     ML_GROUP_S8_sse2 = 2,
     ML_GROUP_S8_avx2 = 2,

@@ -4,7 +4,7 @@
  * ml_<name>_<level> is the variant of a primitive at a level. From the folders, the build writes
  * levels.def, which says which variant each level uses:
  *
- *     LEVEL(level, the level of its matmul_f32, the level of its depthwise_s8,
+ *     LEVEL(level, the level of its matmul_f32, of its matmul_s8, of its depthwise_s8,
  *           VARIANT(name, level) ...)
  *
  * A level without a variant of its own uses that of the level below. */
@@ -18,7 +18,7 @@
 #define ML_VARIANT_AT(name, level) ML_VARIANT_NAME(name, level)
 #define ML_VARIANT_NAME(name, level) ml_##name##_##level
 
-#define LEVEL(name, of_matmul_f32, of_depthwise_s8, variants) variants
+#define LEVEL(name, of_matmul_f32, of_matmul_s8, of_depthwise_s8, variants) variants
 #define VARIANT(name, level) ml_##name##_fn ml_##name##_##level;
 #include "levels.def"
 #undef LEVEL

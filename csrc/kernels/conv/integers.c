@@ -97,8 +97,12 @@ static void fill_lines(const ml_call *c, int64_t first, int64_t count, int32_t g
     if (copies_lines(c, blob)) {
         step = ml_conv_line_elements(w);
         rows->plane = ml_conv_lines_seen(w, lines) * step;
-        const conv_copy how = {put_bytes,  (int32_t)ml_type_bytes(s.type), 1, s.type, s.zero,
-                               rows->plane};
+        conv_copy how = {put_bytes, (int32_t)ml_type_bytes(s.type), 1, s.type, s.zero, rows->plane};
+        if (s.flip && c->env->simd->matmul_s8_flipped) { /* flipped while it is copied */
+            how.type = ML_S8;
+            how.zero ^= s.flip;
+            rows->flip = 0;
+        }
         if (group == 0) ml_conv_copy_lines(w, &how, s.x, batch, line, lines, copy);
         rows->a = copy;
         rows->is_copy = true;
