@@ -360,7 +360,7 @@ typedef struct ml_simd {
     int32_t matmul_f32_rows;
     int32_t matmul_s8_flipped; /* copies of s8 are best made as x + 128, with flip 0 */
     int32_t depthwise_s8_group; /* lines in a group of interleave_s8 */
-    int32_t depthwise_s8_bytes; /* depthwise_product_s8 takes lines of bytes too; groups are of 2 */
+    int32_t depthwise_s8_bytes; /* depthwise_product_s8 takes lines of bytes too */
 #define PRIMITIVE(name, returns, parameters) returns(*name) parameters;
 #include "simd/primitives.def"
 #undef PRIMITIVE

@@ -45,7 +45,7 @@ enum {
     ML_BYTES_S8_sse2 = 0,
     ML_BYTES_S8_avx2 = 1,
     ML_BYTES_S8_avx512 = 0,
-    ML_BYTES_S8_neon = 0,
+    ML_BYTES_S8_neon = 1,
     ML_CHUNK_F32 = 128,     /* products summed at a time */
     ML_PANEL_DEPTHWISE = 16 /* channels in a panel of depthwise weights */
 };

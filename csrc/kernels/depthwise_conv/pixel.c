@@ -45,17 +45,15 @@ int64_t ml_depthwise_pixel_bytes(const ml_call *c) {
     return lay_out(c, &f).bytes;
 }
 
-/* Writes pointers to the window's taps, from two lines in turn. A last line without a partner is
- * its own partner, whose weights are zeros. */
-static void point(const ml_call *c, const void **taps) {
+/* Writes pointers to the window's taps, from the lines of a group in turn. Lines after the window's
+ * last one have zeros as weights, so that a line of the window serves for them. */
+static void point(const ml_call *c, int64_t group, const void **taps) {
     const ml_window *w = &((const depthwise_blob *)c->blob)->window;
     const int64_t n = w->channels, step = (int64_t)w->y.dilation * w->x.in * n;
     const char *x = ml_in(c, 0);
-    for (int64_t line = w->y.size; line > 0; line -= 2, x += 2 * step)
-        for (int64_t tap = 0; tap < w->x.size; tap++) {
-            *taps++ = x + tap * n;
-            *taps++ = x + tap * n + (line > 1 ? step : 0);
-        }
+    for (int64_t line = w->y.size; line > 0; line -= group, x += group * step)
+        for (int64_t tap = 0; tap < w->x.size; tap++)
+            for (int64_t i = 0; i < group; i++) *taps++ = x + tap * n + (i < line ? i * step : 0);
 }
 
 /* Interleaves the columns that the window sees, in groups of lines. Lines after the window's last
@@ -87,7 +85,7 @@ ml_status ml_depthwise_pixel(const ml_call *c) {
     const int64_t tap = width * ML_PANEL_DEPTHWISE;
     int32_t *start = ml_scratch(c, l.start);
     const int32_t limit = ml_depthwise_start(c, &f, w->x_zero + flip, start);
-    if (as_bytes) point(c, c->scratch);
+    if (as_bytes) point(c, f.group, c->scratch);
     else interleave(c, &f, flip, c->scratch, ml_scratch(c, l.lines));
     const ml_depthwise_args a = {.lines = c->scratch,
                                  .rows = 1,

@@ -1,4 +1,5 @@
 /* depthwise_product_s8.c -- tiles of depthwise_s8 whose sums become bytes in registers. */
+#include "simd/neon/depthwise_bytes.h"
 #include "simd/neon/depthwise_words.h"
 #include "simd/neon/requantize_block.h"
 #include "simd/variants.h"
@@ -106,6 +107,10 @@ void ml_depthwise_product_s8_neon(const ml_simd *simd, const ml_depthwise_args *
     channel_block blocks[MOST_CHANNELS / CHANNELS];
     tile_bytes to = {.blocks = blocks, .ends = ends_of(bytes), .y_stride = bytes->y_stride};
     ml_depthwise_args p = *args;
+    if (args->lines_are != ML_LINES_GROUPED) {
+        multiply_bytes(args, bytes);
+        return;
+    }
     if (!has_byte_ends(bytes)) {
         ml_depthwise_product_s8_scalar(simd, args, bytes);
         return;

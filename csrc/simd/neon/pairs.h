@@ -8,9 +8,9 @@
 #define LANES QUAD
 
 #define MOST_ROWS 3
-#define ROW_COUNTS(X) X(1) X(2) X(3)
+#define SOME_ROWS(X) X(2) X(3)
 
-enum { GROUP = 4 /* bytes of a row that meet at a time */ };
+enum { GROUP = 4 /* bytes of a row that meet at a time */, ALONE_VECTORS = 8 };
 
 /* Not int32x4x2_t, for which the compiler needs adjacent registers. */
 typedef struct pairs {

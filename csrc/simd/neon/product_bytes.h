@@ -1,5 +1,6 @@
 /* product_bytes.h -- product_s8 in tiles of product_tiles.h, whose sums become
- * bytes in registers: what outputs need for that is made once for all rows. */
+ * bytes in registers: what outputs need for that is made once for all rows. A
+ * single row is left to product_row.h. */
 #include "simd/neon/sum_weights.h"
 
 /* What the outputs of a tile need. */
@@ -28,7 +29,7 @@ typedef struct bytes_place {
 
 INLINE float64x2_t load_reals(const double *p, int64_t count) {
     double lanes[2] = {0};
-    if (count >= 2) return vld1q_f64(p);
+    if (__builtin_expect(count >= 2, 1)) return vld1q_f64(p);
     if (count == 1) lanes[0] = *p;
     return vld1q_f64(lanes);
 }
@@ -126,20 +127,10 @@ INLINE void write_rows(const bytes_place *to, int64_t row, int64_t output, const
     }
 }
 
-INLINE void write_tile(const bytes_place *to, int64_t row, int64_t output, const int rows,
-                       const int vectors, int32x4_t *sums) {
-    if (rows > 1) {
-        write_rows(to, row, output, rows, sums);
-        return;
-    }
-    ML_UNROLL(4)
-    for (int i = 0; i < vectors / TOGETHER; i++, output += ML_PART_S8)
-        if (output < to->n) write_rows(to, row, output, 1, sums + i * TOGETHER);
-}
-
 #define BEGIN(own, output, v) begin_of(own, output, v)
 #define FINISH_TILE(own, row, output, rows, vectors, sums)                     \
-  write_tile(own, row, output, rows, vectors, sums)
+  write_rows(own, row, output, rows, sums)
+#define ONE_ROW(X) /* it is multiplied by product_row.h */
 
 INLINE int32x4_t begin_of(const bytes_place *to, int64_t output, const int v) {
     const output_block *b = &to->blocks[(uint64_t)output / ML_PART_S8];
@@ -147,10 +138,11 @@ INLINE int32x4_t begin_of(const bytes_place *to, int64_t output, const int v) {
 }
 
 #include "simd/neon/product_tiles.h"
+#include "simd/neon/product_row.h"
 
-/* All outputs, MOST_BLOCKS at a time. */
-static void multiply_to_bytes(const ml_matmul_s8_args *p, const ml_requantize_args *bytes,
-                              int64_t lines, int64_t line_stride) {
+/* All outputs of several rows, MOST_BLOCKS at a time. */
+static void multiply_by_blocks(const ml_matmul_s8_args *p, const ml_requantize_args *bytes,
+                               int64_t lines, int64_t line_stride) {
     output_block blocks[MOST_BLOCKS];
     ml_matmul_s8_args part = *p;
     bytes_place to = {.blocks = blocks,
@@ -167,4 +159,13 @@ static void multiply_to_bytes(const ml_matmul_s8_args *p, const ml_requantize_ar
         to.n = part.n;
         multiply(&part, &to, lines, line_stride);
     }
+}
+
+static void multiply_to_bytes(const ml_simd *simd, const ml_matmul_s8_args *p,
+                              const ml_requantize_args *bytes, int64_t lines, int64_t line_stride) {
+    ml_matmul_s8_args part = *p;
+    part.sums = NULL; /* they would not follow the outputs */
+    if (!has_byte_ends(bytes)) ml_product_s8_scalar(simd, &part, bytes, lines, line_stride);
+    else if (lines * p->rows == 1) multiply_row(p, bytes);
+    else multiply_by_blocks(p, bytes, lines, line_stride);
 }

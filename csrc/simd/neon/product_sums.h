@@ -38,6 +38,7 @@ INLINE void store_tile(const ml_matmul_s8_args *p, int64_t row, int64_t output, 
 #define BEGIN(own, output, v) start_of(own, (output) + (v) * LANES)
 #define FINISH_TILE(own, row, output, rows, vectors, sums)                     \
   store_tile(own, row, output, rows, vectors, sums)
+#define ONE_ROW(X) X(1)
 #include "simd/neon/product_tiles.h"
 
 static void multiply_to_sums(const ml_matmul_s8_args *p) {

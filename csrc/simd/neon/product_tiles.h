@@ -4,12 +4,13 @@
  * Bytes of rows are taken as signed ones, 128 less, so that sums lack 128 times
  * the sum of their output's weights; what a sum begins with has that. Beside
  * SUMS, those of LANES outputs; SUMS_OF( start) and TOTAL(sums, start), where
- * either takes what sums begin with; MOST_ROWS of a tile; and add_piece(a, k,
+ * either takes what sums begin with; MOST_ROWS of a tile, ALONE_VECTORS of a
+ * row that is alone, and SOME_ROWS(X), X(2) and so on; and add_piece(a, k,
  * w, step, rows, vectors, flips, sums), which adds the products of a piece of
  * each row and returns the weights after them, the file that includes it says
  * for an `own` of its own BEGIN(own, output, v), what the sums of a tile's
- * vector v begin with, and FINISH_TILE(own, row, output, rows, vectors, sums),
- * what becomes of them.
+ * vector v begin with, FINISH_TILE(own, row, output, rows, vectors, sums), what
+ * becomes of them, and ONE_ROW(X), X(1) if there are products of one row.
  *
  * Rows go outside and outputs inside: weights of a call find room in the cache.
  */
@@ -17,11 +18,7 @@
 
 #include "simd/simd.h"
 
-enum {
-    TILE_VECTORS = ML_PART_S8 / LANES,
-    ALONE_VECTORS = ML_PANEL_S8 / LANES, /* of a row that is alone */
-    MOST_SUMS = 24
-};
+enum { TILE_VECTORS = ML_PART_S8 / LANES, MOST_SUMS = 24 };
 
 /* Where rows lie: any number of bytes apart, so that a tile goes on to the next
  * line. */
@@ -63,7 +60,9 @@ INLINE void meet_panels(const ml_matmul_s8_args *args, const void *own, const ro
         const int64_t width = ml_width_s8(p.n, panel), step = GROUP * width;
         const int8_t *w = p.packed + panel * bytes;
         if (rows == 1 && width == ML_PANEL_S8) {
-            tile(&p, own, places, w, step, panel, 1, ALONE_VECTORS, flips);
+            for (int64_t i = 0; i < width; i += ALONE_VECTORS * LANES)
+                tile(&p, own, places, w + i * GROUP, GROUP * ML_PANEL_S8, panel + i, 1,
+                     ALONE_VECTORS, flips);
             continue;
         }
         for (int64_t i = 0; i < width; i += ML_PART_S8, w += ML_PART_S8 * GROUP)
@@ -81,11 +80,12 @@ typedef void meet_fn(const ml_matmul_s8_args *p, const void *own, const row_plac
                              const row_places *places) {                       \
     meet_panels(p, own, places, rows, true);                                   \
   }
-ROW_COUNTS(DEFINE)
-#define SIGNED(rows) signed_##rows,
-#define FLIPPED(rows) flipped_##rows,
-static meet_fn *const meet_rows[2][MOST_ROWS + 1] = {{NULL, ROW_COUNTS(SIGNED)},
-                                                     {NULL, ROW_COUNTS(FLIPPED)}};
+ONE_ROW(DEFINE)
+SOME_ROWS(DEFINE)
+#define SIGNED(rows) [rows] = signed_##rows,
+#define FLIPPED(rows) [rows] = flipped_##rows,
+static meet_fn *const meet_rows[2][MOST_ROWS + 1] = {{ONE_ROW(SIGNED) SOME_ROWS(SIGNED)},
+                                                     {ONE_ROW(FLIPPED) SOME_ROWS(FLIPPED)}};
 
 /* All outputs of the rows of some lines, which are shared evenly among as few
  * tiles as hold them. */

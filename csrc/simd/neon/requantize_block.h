@@ -73,6 +73,26 @@ INLINE int32x4_t scale_any(int32x4_t v, const scale_block *b) {
     return vrshlq_s32(vsraq_n_s32(v, vandq_s32(v, right), 31), right);
 }
 
+/* Four vectors of sums, those of the columns from `column` on, of which `left` exist: for sums whose
+ * scales are used once. */
+INLINE void scale_columns(const ml_requantize_args *p, int64_t column, int64_t left, bool one_sided,
+                          int32x4_t *v) {
+    scale_block b[TOGETHER];
+    ML_UNROLL(4)
+    for (int i = 0; i < TOGETHER; i++, column += QUAD, left -= QUAD) {
+        b[i].mantissas = load_columns(p->mantissas + column, left, 0);
+        b[i].shifts = load_columns(p->shifts + column, left, -1);
+    }
+    const int32x4_t most =
+        vmaxq_s32(vmaxq_s32(b[0].shifts, b[1].shifts), vmaxq_s32(b[2].shifts, b[3].shifts));
+    const bool is_plain = are_plain(most, one_sided);
+    ML_UNROLL(4)
+    for (int i = 0; i < TOGETHER; i++)
+        v[i] = !is_plain   ? scale_any(v[i], &b[i])
+               : one_sided ? scale_plain(v[i], &b[i], true)
+                           : scale_plain(v[i], &b[i], false);
+}
+
 /* Four vectors of numbers as bytes, one after the other; the zero point is added, and what is
  * beyond the ends clamped to them. */
 INLINE uint8x16_t to_bytes(int32x4_t a, int32x4_t b, int32x4_t c, int32x4_t d, const ends *e) {

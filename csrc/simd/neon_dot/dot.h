@@ -8,9 +8,9 @@
 #define LANES QUAD
 
 #define MOST_ROWS 5
-#define ROW_COUNTS(X) X(1) X(2) X(3) X(4) X(5)
+#define SOME_ROWS(X) X(2) X(3) X(4) X(5)
 
-enum { GROUP = 4 /* bytes of a row that meet at a time */ };
+enum { GROUP = 4 /* bytes of a row that meet at a time */, ALONE_VECTORS = 16 };
 
 #define SUMS int32x4_t
 #define SUMS_OF(start) (start)
@@ -42,11 +42,49 @@ INLINE int8x16_t group_at(const uint8_t *a, int64_t count, const bool flips) {
     return flipped(vreinterpretq_u8_u32(vsetq_lane_u32(group, vdupq_n_u32(0), 0)), flips);
 }
 
+/* The same for a row that is alone, whose weights lie one after the other. Written as instructions,
+ * for the compiler moves so many sums about. */
+#define ADD_QUAD(lane, sum)                                                                     \
+    __asm__("ld1 {v0.16b-v3.16b}, [%4], #64\n\t"                                                \
+            "sdot %0.4s, v0.16b, %5.4b[" #lane "]\n\t"                                          \
+            "sdot %1.4s, v1.16b, %5.4b[" #lane "]\n\t"                                          \
+            "sdot %2.4s, v2.16b, %5.4b[" #lane "]\n\t"                                          \
+            "sdot %3.4s, v3.16b, %5.4b[" #lane "]"                                               \
+            : "+w"((sum)[0]), "+w"((sum)[1]), "+w"((sum)[2]), "+w"((sum)[3]), "+r"(w)           \
+            : "w"(x), "m"(*(const int8_t (*)[64])w)                                             \
+            : "v0", "v1", "v2", "v3");
+#define ADD_PANEL(lane)                                                                         \
+    ADD_QUAD(lane, sums) ADD_QUAD(lane, sums + 4)                                               \
+    ADD_QUAD(lane, sums + 8) ADD_QUAD(lane, sums + 12)
+
+INLINE const int8_t *add_alone(const uint8_t *a, int64_t k, const int8_t *w, const bool flips,
+                               int32x4_t *sums) {
+    int8x16_t x;
+    int64_t left = k;
+    for (; left >= 4 * GROUP; left -= 4 * GROUP, a += 4 * GROUP) {
+        x = flipped(vld1q_u8(a), flips);
+        ADD_PANEL(0)
+        ADD_PANEL(1)
+        ADD_PANEL(2)
+        ADD_PANEL(3)
+    }
+    for (; left >= GROUP; left -= GROUP, a += GROUP) {
+        x = group_at(a, GROUP, flips);
+        ADD_PANEL(0)
+    }
+    if (left == 0) return w;
+    const int64_t count = k < GROUP ? k : GROUP;
+    x = group_at(a + left - count, count, flips);
+    ADD_PANEL(0)
+    return w;
+}
+
 INLINE const int8_t *add_piece(const uint8_t *const *a, int64_t k, const int8_t *w, int64_t step,
                                const int rows, const int vectors, const bool flips,
                                int32x4_t *sums) {
     int8x16_t x[MOST_ROWS];
     int64_t j = 0;
+    if (rows == 1 && vectors == ALONE_VECTORS) return add_alone(a[0], k, w, flips, sums);
     for (; j + 4 * GROUP <= k; j += 4 * GROUP) {
         ML_UNROLL(8)
         for (int r = 0; r < rows; r++) x[r] = flipped(vld1q_u8(a[r] + j), flips);

@@ -181,8 +181,61 @@ static void depthwise_product_once(walk *w) {
     expect_bytes(w, y, expected, size);
 }
 
+/* Bytes as they lie: taps of one line each, beside sums in plain C. */
+static void depthwise_bytes_once(walk *w) {
+    const void *taps[MOST_ROWS * MOST_LINES];
+    const uint8_t *lines[MOST_LINES];
+    const void *unused[MOST_LINES];
+    int32_t sums[MOST_CHANNELS];
+    begin_case(w);
+    ml_depthwise_args p = {0}, laid = {0};
+    const int64_t height = draw(w, 1, MOST_LINES), count = draw_windows(w, &p, 1);
+    const int64_t group = w->simd->depthwise_s8_group;
+    const bool with_sign = draw(w, 0, 1);
+    for (int64_t k = 0; k < height; k++) lines[k] = bytes(w, count);
+    const int8_t *weights = (const int8_t *)bytes(w, height * p.n);
+    const int32_t *start = draw(w, 0, 1) ? NULL : ints(w, p.n, -99999, 99999);
+    ml_requantize_args to = {.rows = 1, .n = p.n, .limit = draw(w, 0, 1) ? ML_LIMIT : 0};
+    to.mantissas = ints(w, p.n, 1 << 30, INT32_MAX);
+    to.shifts = draw(w, 0, 1) ? ints(w, p.n, -31, 3) : ints(w, p.n, -20, 0);
+    to.zero = (int32_t)(with_sign ? draw(w, -128, 127) : draw(w, 0, 255));
+    draw_limits(w, with_sign, &to.low, &to.high);
+    if (draw(w, 0, 2) == 0 && to.zero <= to.high) to.low = to.zero; /* as after a RELU */
+    to.y_stride = p.n + draw(w, 0, 3);
+    p.y_row = p.pixels * to.y_stride + draw(w, 0, 3);
+    const int64_t size = (p.rows - 1) * p.y_row + (p.pixels - 1) * to.y_stride + p.n;
+    laid = p, laid.rows = 1;
+    lay_out(w, w->simd, weights, lines, height, count, &laid, unused);
+    p.lines = taps, p.height = laid.height, p.start = start;
+    p.packed = laid.packed, p.packed_line = laid.packed_line, p.packed_panel = laid.packed_panel;
+    p.lines_are = with_sign ? ML_LINES_S8 : ML_LINES_U8;
+    for (int64_t i = 0; i < p.rows * p.height * group; i++) {
+        const int64_t row = i / (p.height * group), line = i % (p.height * group);
+        taps[i] = lines[line < height ? (line + row) % height : 0];
+    }
+    int8_t *y = memset(room(w, size), 0, (size_t)size), *expected = room(w, size);
+    memset(expected, 0, (size_t)size);
+    to.y = y;
+    w->simd->depthwise_product_s8(w->simd, &p, &to);
+    to.sums = sums;
+    for (int64_t i = 0; i < p.rows * p.pixels; i++) {
+        const int64_t row = i / p.pixels, pixel = i % p.pixels;
+        for (int64_t c = 0; c < p.n; c++) {
+            sums[c] = start ? start[c] : 0;
+            for (int64_t k = 0; k < height; k++) {
+                const uint8_t x = lines[(k + row) % height][p.first + pixel * p.pixel_step + c];
+                sums[c] += (with_sign ? (int8_t)x : x) * weights[k * p.n + c];
+            }
+        }
+        to.y = expected + row * p.y_row + pixel * to.y_stride;
+        w->scalar->requantize(&to);
+    }
+    expect_bytes(w, y, expected, size);
+}
+
 void walk_depthwise_product_s8(walk *w) {
     for (int i = 0; i < 1500; i++) depthwise_product_once(w);
+    for (int i = 0; i < 1500 && w->simd->depthwise_s8_bytes; i++) depthwise_bytes_once(w);
 }
 
 /* Pools --------------------------------------------------------------------------------------- */

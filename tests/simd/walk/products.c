@@ -287,7 +287,7 @@ static void product_s8_once(walk *w, int64_t rows, int64_t n, int64_t pieces, in
     p.bias = draw(w, 0, 1) ? NULL : to.limit ? ints(w, n, -99999, 99999) : odd_ints(w, n, -9, 9);
     if (draw(w, 0, 1)) {
         p.factors = ints(w, all, -255, 0);
-        p.columns = ints(w, n, -9999, 9999);
+        p.columns = p.sums && draw(w, 0, 1) ? p.sums : ints(w, n, -9999, 9999);
     }
     to.mantissas = ints(w, n, 1 << 30, INT32_MAX);
     int32_t *shifts = draw(w, 0, 1) ? ints(w, n, -31, 3) : ints(w, n, -20, 0);

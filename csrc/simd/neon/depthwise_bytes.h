@@ -1,0 +1,98 @@
+/* depthwise_bytes.h -- depthwise_product_s8 of bytes as they lie, at neon. For few pixels, whose
+ * lines are not worth widening in memory. */
+#include "simd/neon/requantize_block.h"
+
+enum {
+    SIXTEEN = ML_PANEL_DEPTHWISE, /* channels of a vector of bytes, and of a panel */
+    MOST_SIXTEENS = 2
+};
+
+/* `count` bytes, fewer than sixteen, and zeros; those before the first one are read with them where
+ * they exist. */
+static uint8x16_t some_bytes(const uint8_t *x, int64_t count, bool has_before) {
+    static const uint8_t in_turn[SIXTEEN] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    uint8_t bytes[SIXTEEN] = {0};
+    if (has_before)
+        return vqtbl1q_u8(vld1q_u8(x + count - SIXTEEN),
+                          vaddq_u8(vld1q_u8(in_turn), vdupq_n_u8((uint8_t)(SIXTEEN - count))));
+    if (count == SIXTEEN / 2) return vcombine_u8(vld1_u8(x), vdup_n_u8(0));
+    for (int64_t i = 0; i < count; i++) bytes[i] = x[i];
+    return vld1q_u8(bytes);
+}
+
+/* sums += a tap of sixteen channels. */
+INLINE void add_tap(uint8x16_t x, const int16_t *w, const bool is_signed, int32x4_t *sums) {
+    const int16x8_t low = vld1q_s16(w), high = vld1q_s16(w + 8);
+    const int8x16_t s = vreinterpretq_s8_u8(x);
+    const int16x8_t front =
+        is_signed ? vmovl_s8(vget_low_s8(s)) : vreinterpretq_s16_u16(vmovl_u8(vget_low_u8(x)));
+    const int16x8_t back = is_signed ? vmovl_high_s8(s) : vreinterpretq_s16_u16(vmovl_high_u8(x));
+    sums[0] = vmlal_s16(sums[0], vget_low_s16(front), vget_low_s16(low));
+    sums[1] = vmlal_high_s16(sums[1], front, low);
+    sums[2] = vmlal_s16(sums[2], vget_low_s16(back), vget_low_s16(high));
+    sums[3] = vmlal_high_s16(sums[3], back, high);
+    /* In the registers of the sums: the empty asm keeps the compiler from moving them. */
+    __asm__ volatile("" : "+w"(sums[0]), "+w"(sums[1]), "+w"(sums[2]), "+w"(sums[3]));
+}
+
+/* Channels of a pixel from `channel` on, of which `left` exist. */
+INLINE void pixel_tile(const ml_depthwise_args *p, const ml_requantize_args *to, const ends *e,
+                       const void *const *lines, int64_t at, int8_t *y, int64_t channel,
+                       int64_t left, const int sixteens, const bool is_signed) {
+    const int64_t step = p->packed_line, panel = p->packed_panel;
+    const int16_t *w = (const int16_t *)p->packed + channel / SIXTEEN * panel;
+    const int32_t *start = p->start;
+    int32x4_t sums[MOST_SIXTEENS * TOGETHER];
+    ML_UNROLL(8)
+    for (int i = 0; i < sixteens * TOGETHER; i++)
+        sums[i] =
+            start ? load_columns(start + channel + i * QUAD, left - i * QUAD, 0) : vdupq_n_s32(0);
+    for (int64_t tap = p->height; tap > 0; tap--, lines++, w += step) {
+        const uint8_t *x = (const uint8_t *)lines[0] + at + channel;
+        ML_UNROLL(2)
+        for (int i = 0; i < sixteens; i++)
+            add_tap(left >= SIXTEEN ? vld1q_u8(x + i * SIXTEEN)
+                                    : some_bytes(x, left, p->n >= SIXTEEN),
+                    w + i * panel, is_signed, sums + i * TOGETHER);
+    }
+    ML_UNROLL(2)
+    for (int i = 0; i < sixteens; i++, channel += SIXTEEN, left -= SIXTEEN) {
+        int32x4_t *v = sums + i * TOGETHER;
+        scale_columns(to, channel, left, e->one_sided, v);
+        put(y + channel, to_bytes(v[0], v[1], v[2], v[3], e), left);
+    }
+}
+
+INLINE void pixel_channels(const ml_depthwise_args *args, const ml_requantize_args *bytes,
+                           const void *const *lines, int64_t at, int8_t *y, const bool is_signed) {
+    const ml_depthwise_args p = *args; /* copies, which stores do not change */
+    const ml_requantize_args to = *bytes;
+    const ends e = ends_of(bytes);
+    enum { MOST = MOST_SIXTEENS * SIXTEEN };
+    int64_t channel = 0;
+    for (; channel + MOST <= p.n; channel += MOST)
+        pixel_tile(&p, &to, &e, lines, at, y, channel, MOST, MOST_SIXTEENS, is_signed);
+    for (; channel + SIXTEEN <= p.n; channel += SIXTEEN)
+        pixel_tile(&p, &to, &e, lines, at, y, channel, SIXTEEN, 1, is_signed);
+    if (channel < p.n) pixel_tile(&p, &to, &e, lines, at, y, channel, p.n - channel, 1, is_signed);
+}
+
+static void signed_pixel(const ml_depthwise_args *p, const ml_requantize_args *to,
+                         const void *const *lines, int64_t at, int8_t *y) {
+    pixel_channels(p, to, lines, at, y, true);
+}
+static void unsigned_pixel(const ml_depthwise_args *p, const ml_requantize_args *to,
+                           const void *const *lines, int64_t at, int8_t *y) {
+    pixel_channels(p, to, lines, at, y, false);
+}
+
+static void multiply_bytes(const ml_depthwise_args *p, const ml_requantize_args *to) {
+    for (int64_t row = 0; row < p->rows; row++)
+        for (int64_t i = 0; i < p->pixels; i++) {
+            const void *const *lines = p->lines + row * p->height;
+            const int64_t at = p->first + i * p->pixel_step;
+            int8_t *y = to->y + row * p->y_row + i * to->y_stride;
+            if (p->lines_are == ML_LINES_S8) signed_pixel(p, to, lines, at, y);
+            else unsigned_pixel(p, to, lines, at, y);
+        }
+}

@@ -1,0 +1,94 @@
+/* product_row.h -- product_s8 of a single row, at neon and the levels above it. What an output
+ * needs is used once, so it is read where it lies, and nothing is made for a whole call. */
+
+/* What all outputs of the row have in common. */
+typedef struct row_call {
+    ml_matmul_s8_args p;
+    ml_requantize_args bytes;
+    ends ends;
+    int32_t of_sums; /* factor of the weights' sums */
+    int32_t of_columns; /* of the columns, 0: they are the weights' sums, or there are none */
+} row_call;
+
+/* What the sums of some outputs, of which `left` exist, lack or begin with. */
+INLINE void load_starts(const row_call *c, const int32_t *sums, int64_t output, int64_t left,
+                        const int vectors, int32x4_t *start) {
+    ML_UNROLL(16)
+    for (int v = 0; v < vectors; v++)
+        start[v] = vmulq_n_s32(load_columns(sums + v * LANES, left - v * LANES, 0), c->of_sums);
+    if (c->p.bias) ML_UNROLL(16)
+    for (int v = 0; v < vectors; v++)
+        start[v] =
+            vaddq_s32(start[v], load_columns(c->p.bias + output + v * LANES, left - v * LANES, 0));
+    if (__builtin_expect(c->of_columns != 0, 0)) ML_UNROLL(16)
+    for (int v = 0; v < vectors; v++)
+        start[v] = vmlaq_n_s32(start[v],
+                               load_columns(c->p.columns + output + v * LANES, left - v * LANES, 0),
+                               c->of_columns);
+}
+
+/* Scales the sums of four vectors, from `output` on. */
+INLINE void scale_part(const row_call *c, int64_t output, int64_t left, int32x4_t *v) {
+    const double *reals = c->bytes.reals;
+    if (!reals) scale_columns(&c->bytes, output, left, c->ends.one_sided, v);
+    else ML_UNROLL(4)
+    for (int i = 0; i < TOGETHER; i++, output += QUAD, left -= QUAD)
+        v[i] = scale_real(v[i], load_reals(reals + output, left),
+                          load_reals(reals + output + 2, left - 2));
+}
+
+/* The outputs of a tile, of which `left` exist; their vectors are parts one after the other. Sums
+ * pass through an array, for the code would be long if parts had registers of their own. */
+INLINE void row_tile(const row_call *c, const int8_t *w, const int64_t step, int64_t output,
+                     int64_t left, const int32_t *sums_of_weights, const int vectors,
+                     const bool flips) {
+    const uint8_t *a[MOST_ROWS] = {c->p.a};
+    const int64_t k = c->p.k, piece_stride = c->p.piece_stride;
+    SUMS sums[ALONE_VECTORS];
+    int32x4_t totals[ALONE_VECTORS], start[ALONE_VECTORS];
+    load_starts(c, sums_of_weights, output, left, vectors, start);
+    ML_UNROLL(16)
+    for (int v = 0; v < vectors; v++) sums[v] = SUMS_OF(start[v]);
+    for (int64_t piece = c->p.pieces; piece > 0; piece--, a[0] += piece_stride)
+        w = add_piece(a, k, w, step, 1, vectors, flips, sums);
+    load_starts(c, sums_of_weights, output, left, vectors, start); /* where TOTAL takes them */
+    ML_UNROLL(16)
+    for (int v = 0; v < vectors; v++) totals[v] = TOTAL(sums[v], start[v]);
+    for (int v = 0; v < vectors; v += TOGETHER, output += ML_PART_S8, left -= ML_PART_S8) {
+        scale_part(c, output, left, totals + v);
+        put(c->bytes.y + output,
+            to_bytes(totals[v], totals[v + 1], totals[v + 2], totals[v + 3], &c->ends), left);
+    }
+}
+
+INLINE void row_panels(const row_call *c, const bool flips) {
+    const int64_t n = c->p.n, bytes = c->p.pieces * ((c->p.k + GROUP - 1) & -GROUP);
+    int32_t made[ML_PANEL_S8];
+    for (int64_t panel = 0; panel < n; panel += ML_PANEL_S8) {
+        const int64_t width = ml_width_s8(n, panel), left = n - panel;
+        const int8_t *w = c->p.packed + panel * bytes;
+        const int32_t *sums = c->p.sums ? c->p.sums + panel : made;
+        if (!c->p.sums) sum_weights(&c->p, panel, made);
+        if (left >= ML_PANEL_S8) {
+            for (int64_t i = 0; i < ML_PANEL_S8; i += ALONE_VECTORS * LANES)
+                row_tile(c, w + i * GROUP, GROUP * ML_PANEL_S8, panel + i, ML_PANEL_S8, sums + i,
+                         ALONE_VECTORS, flips);
+            continue;
+        }
+        int64_t i = 0;
+        for (; i + ML_PART_S8 <= left; i += ML_PART_S8)
+            row_tile(c, w + i * GROUP, GROUP * width, panel + i, ML_PART_S8, sums + i, TOGETHER,
+                     flips);
+        if (i < left)
+            row_tile(c, w + i * GROUP, GROUP * width, panel + i, left - i, sums + i, TOGETHER,
+                     flips);
+    }
+}
+
+static void multiply_row(const ml_matmul_s8_args *p, const ml_requantize_args *bytes) {
+    row_call c = {.p = *p, .bytes = *bytes, .ends = ends_of(bytes), .of_sums = 128};
+    if (p->factors && p->columns == p->sums) c.of_sums += p->factors[0];
+    else if (p->factors) c.of_columns = p->factors[0];
+    if (p->flip == 128) row_panels(&c, false);
+    else row_panels(&c, true);
+}
