@@ -73,8 +73,8 @@ INLINE int32x4_t scale_any(int32x4_t v, const scale_block *b) {
     return vrshlq_s32(vsraq_n_s32(v, vandq_s32(v, right), 31), right);
 }
 
-/* Four vectors of sums, those of the columns from `column` on, of which `left` exist: for sums whose
- * scales are used once. */
+/* Four vectors of sums, of the columns from `column` on, of which `left` exist: for scales that are
+ * used once. */
 INLINE void scale_columns(const ml_requantize_args *p, int64_t column, int64_t left, bool one_sided,
                           int32x4_t *v) {
     scale_block b[TOGETHER];
