@@ -1,4 +1,4 @@
-/* interleave_s8.c -- bytes of a line as int16, sixteen at a time; what is left
+/* interleave_s8.c -- bytes of a line as int16, 32 at a time; what is left
  * is covered by the last eight, some of which are written twice. */
 #include <arm_neon.h>
 
@@ -10,20 +10,27 @@ static inline void widen_half(const uint8_t *x, uint8x16_t flip, uint16_t *y) {
     vst1q_u16(y, vmovl_u8(veor_u8(vld1_u8(x), vget_low_u8(flip))));
 }
 
+static inline void widen_whole(const uint8_t *x, uint8x16_t flip, uint16_t *y) {
+    const uint8x16_t bytes = veorq_u8(vld1q_u8(x), flip);
+    vst1q_u16(y, vmovl_u8(vget_low_u8(bytes)));
+    vst1q_u16(y + HALF, vmovl_high_u8(bytes));
+}
+
 static void widen(const uint8_t *x, int64_t count, uint8x16_t flip, uint16_t *y) {
     int64_t at = 0;
-    for (; at + LANES <= count; at += LANES) {
-        const uint8x16_t bytes = veorq_u8(vld1q_u8(x + at), flip);
-        vst1q_u16(y + at, vmovl_u8(vget_low_u8(bytes)));
-        vst1q_u16(y + at + HALF, vmovl_high_u8(bytes));
+    for (; at + 2 * LANES <= count; at += 2 * LANES) {
+        widen_whole(x + at, flip, y + at);
+        widen_whole(x + at + LANES, flip, y + at + LANES);
     }
+    if (at + LANES <= count) widen_whole(x + at, flip, y + at), at += LANES;
     if (at + HALF <= count) widen_half(x + at, flip, y + at), at += HALF;
     if (at < count) widen_half(x + count - HALF, flip, y + count - HALF);
 }
 
 static void fill(uint16_t *y, int64_t count, uint16x8_t pad) {
     int64_t at = 0;
-    for (; at + HALF <= count; at += HALF) vst1q_u16(y + at, pad);
+    for (; at + LANES <= count; at += LANES) vst1q_u16(y + at, pad), vst1q_u16(y + at + HALF, pad);
+    if (at + HALF <= count) vst1q_u16(y + at, pad), at += HALF;
     if (at < count) vst1q_u16(y + count - HALF, pad);
 }
 

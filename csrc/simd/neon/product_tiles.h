@@ -20,12 +20,36 @@
 
 enum { TILE_VECTORS = ML_PART_S8 / LANES, MOST_SUMS = 24 };
 
-/* Where rows lie: any number of bytes apart, so that a tile goes on to the next
- * line. */
+/* Where the rows of a tile lie: any number of bytes apart, so that a tile goes
+ * on to the next line. */
 typedef struct row_places {
     const uint8_t *of[MOST_ROWS];
     int64_t first;
 } row_places;
+
+/* The rows that no tile has had yet. */
+typedef struct rows_left {
+    const uint8_t *line, *next;
+    int64_t line_stride;
+    int64_t of_line;
+    int64_t first;
+} rows_left;
+
+INLINE void place_rows(const ml_matmul_s8_args *p, rows_left *at, const int rows, row_places *to) {
+    to->first = at->first;
+    at->first += rows;
+    if (__builtin_expect(at->of_line >= rows, 1)) {
+        ML_UNROLL(8)
+        for (int r = 0; r < rows; r++, at->next += p->a_stride) to->of[r] = at->next;
+        at->of_line -= rows;
+        return;
+    }
+    for (int r = 0; r < rows; r++, at->next += p->a_stride) {
+        if (at->of_line == 0) at->next = at->line += at->line_stride, at->of_line = p->rows;
+        to->of[r] = at->next;
+        at->of_line--;
+    }
+}
 
 INLINE void tile(const ml_matmul_s8_args *p, const void *own, const row_places *places,
                  const int8_t *w, int64_t step, int64_t output, const int rows, const int vectors,
@@ -50,35 +74,42 @@ INLINE void tile(const ml_matmul_s8_args *p, const void *own, const row_places *
     FINISH_TILE(own, places->first, output, rows, vectors, totals);
 }
 
-/* All outputs of some rows. A panel's packed weights are whole tiles; a row
- * that is alone takes whole panels. */
-INLINE void meet_panels(const ml_matmul_s8_args *args, const void *own, const row_places *places,
-                        const int rows, const bool flips) {
-    const ml_matmul_s8_args p = *args; /* a copy, which stores do not change */
+/* All outputs of the rows of some tiles. A panel's packed weights are whole
+ * tiles; a row that is alone takes whole panels. */
+INLINE void meet_panels(const ml_matmul_s8_args *args, const void *own, rows_left *left,
+                        int64_t tiles, const int rows, const bool flips) {
+    const ml_matmul_s8_args p = *args; /* copies, which stores do not change */
+    rows_left at = *left;
     const int64_t bytes = p.pieces * ((p.k + GROUP - 1) & -GROUP); /* of an output */
-    for (int64_t panel = 0; panel < p.n; panel += ML_PANEL_S8) {
-        const int64_t width = ml_width_s8(p.n, panel), step = GROUP * width;
-        const int8_t *w = p.packed + panel * bytes;
-        if (rows == 1 && width == ML_PANEL_S8) {
-            for (int64_t i = 0; i < width; i += ALONE_VECTORS * LANES)
-                tile(&p, own, places, w + i * GROUP, GROUP * ML_PANEL_S8, panel + i, 1,
-                     ALONE_VECTORS, flips);
-            continue;
+    for (; tiles > 0; tiles--) {
+        row_places places;
+        place_rows(&p, &at, rows, &places);
+        for (int64_t panel = 0; panel < p.n; panel += ML_PANEL_S8) {
+            const int64_t width = ml_width_s8(p.n, panel), step = GROUP * width;
+            const int64_t alone = ALONE_VECTORS * LANES;
+            const int8_t *w = p.packed + panel * bytes;
+            if (rows == 1 && width == ML_PANEL_S8) {
+                for (int64_t i = 0; i < width; i += alone, w += alone * GROUP)
+                    tile(&p, own, &places, w, GROUP * ML_PANEL_S8, panel + i, 1, ALONE_VECTORS,
+                         flips);
+                continue;
+            }
+            for (int64_t i = 0; i < width; i += ML_PART_S8, w += ML_PART_S8 * GROUP)
+                tile(&p, own, &places, w, step, panel + i, rows, TILE_VECTORS, flips);
         }
-        for (int64_t i = 0; i < width; i += ML_PART_S8, w += ML_PART_S8 * GROUP)
-            tile(&p, own, places, w, step, panel + i, rows, TILE_VECTORS, flips);
     }
+    *left = at;
 }
 
-typedef void meet_fn(const ml_matmul_s8_args *p, const void *own, const row_places *places);
+typedef void meet_fn(const ml_matmul_s8_args *p, const void *own, rows_left *left, int64_t tiles);
 #define DEFINE(rows)                                                           \
   static void signed_##rows(const ml_matmul_s8_args *p, const void *own,       \
-                            const row_places *places) {                        \
-    meet_panels(p, own, places, rows, false);                                  \
+                            rows_left *left, int64_t tiles) {                  \
+    meet_panels(p, own, left, tiles, rows, false);                             \
   }                                                                            \
   static void flipped_##rows(const ml_matmul_s8_args *p, const void *own,      \
-                             const row_places *places) {                       \
-    meet_panels(p, own, places, rows, true);                                   \
+                             rows_left *left, int64_t tiles) {                 \
+    meet_panels(p, own, left, tiles, rows, true);                              \
   }
 ONE_ROW(DEFINE)
 SOME_ROWS(DEFINE)
@@ -88,21 +119,14 @@ static meet_fn *const meet_rows[2][MOST_ROWS + 1] = {{ONE_ROW(SIGNED) SOME_ROWS(
                                                      {ONE_ROW(FLIPPED) SOME_ROWS(FLIPPED)}};
 
 /* All outputs of the rows of some lines, which are shared evenly among as few
- * tiles as hold them. */
+ * tiles as hold them; the larger tiles come first. */
 static void multiply(const ml_matmul_s8_args *p, const void *own, int64_t lines,
                      int64_t line_stride) {
-    const int64_t all = lines * p->rows;
+    const int64_t all = lines * p->rows, tiles = (all + MOST_ROWS - 1) / MOST_ROWS;
+    if (tiles == 0) return;
     meet_fn *const *meet = meet_rows[p->flip != 128];
-    const uint8_t *line = p->a, *next = p->a;
-    int64_t parts = (all + MOST_ROWS - 1) / MOST_ROWS, left = p->rows;
-    row_places places = {.first = 0};
-    for (int64_t rows; places.first < all; places.first += rows, parts--) {
-        rows = parts > 1 ? (all - places.first + parts - 1) / parts : all - places.first;
-        for (int64_t r = 0; r < rows; r++, next += p->a_stride) {
-            if (left == 0) next = line += line_stride, left = p->rows;
-            places.of[r] = next;
-            left--;
-        }
-        meet[rows](p, own, &places);
-    }
+    const int64_t few = all / tiles, larger = all % tiles;
+    rows_left left = {p->a, p->a, line_stride, p->rows, 0};
+    if (larger) meet[few + 1](p, own, &left, larger);
+    meet[few](p, own, &left, tiles - larger);
 }
