@@ -38,8 +38,9 @@ typedef struct ml_depthwise_args {
  * product_s8: y_row is in bytes; rows and bias of the requantization are ignored, too.
  *
  * Where ml_simd has depthwise_s8_bytes, it also takes bytes as they lie, u8 or s8: width is 1, and
- * each of the weights' lines has depthwise_s8_group lines of bytes, 1 or 2, which may be taps. Steps
- * are in bytes; zero is then within -255 and 255. That saves interleave_s8 where pixels are few. */
+ * each of the weights' lines has depthwise_s8_group lines of bytes, 1 or 2, which may be taps.
+ * Steps are in bytes; zero is then within -255 and 255. That saves interleave_s8 where pixels are
+ * few. */
 
 /* y[i] = byte i of each line, ^ flip, side by side: for ml_simd's depthwise_s8_group lines, either
  * 4 bytes, or 1 or 2 values of 16 bits. */
