@@ -183,7 +183,7 @@ static void depthwise_product_once(walk *w) {
 
 /* Bytes as they lie: taps of one line each, beside sums in plain C. */
 static void depthwise_bytes_once(walk *w) {
-    const void *taps[MOST_ROWS * MOST_LINES];
+    const void *taps[MOST_ROWS * (MOST_LINES + 1)]; /* a group of two may need one more */
     const uint8_t *lines[MOST_LINES];
     const void *unused[MOST_LINES];
     int32_t sums[MOST_CHANNELS];
