@@ -45,7 +45,7 @@ class Product:
 
 
 @pytest.mark.parametrize("level", SIMD)
-@pytest.mark.parametrize("n", [1, 7, 15, 16, 17, 31, 32, 33, 40, 48, 49, 63, 64, 65, 80, 96, 127, 128, 130])
+@pytest.mark.parametrize("n", [1, 7, 8, 15, 16, 17, 24, 31, 32, 33, 40, 48, 49, 63, 64, 65, 80, 96, 127, 128, 130])
 def test_every_tail(level: str, n: int) -> None:
     for k, factored in itertools.product((1, 3, 4, 9, 67), (False, True)):
         for rows in range(36):

@@ -21,7 +21,13 @@
 
 #include "simd/tiles/product_s8.h"
 
-enum { MOST_SUMS = 21, FEW_ROWS = 4 };
+enum {
+    MOST_SUMS = 21,
+    FEW_ROWS = 4,
+    HALF = LANES / 2,
+    LEAST_HALVES = 7, /* rows of a tile whose halves are scaled together */
+    FEW_BYTES = 16 << 10 /* of rows that are flipped once and stay in the first cache */
+};
 
 /* What the tiles of a panel need, line by line. */
 typedef struct panel_place {
@@ -51,16 +57,73 @@ INLINE void add_factors(const ml_matmul_s8_args *p, const tile_place *at, const 
     }
 }
 
-/* Scales sums to steps of the output, one vector of outputs after the other; the constants of a
- * vector stay in registers meanwhile. */
+/* Scales sums to steps of the output, `count` vectors of outputs one after the other; the constants
+ * of a vector stay in registers meanwhile. */
 INLINE void scale_tile(const small_block *blocks, const int rows, const int vectors,
-                       const bool one_sided, __m512i *sums) {
+                       const int count, const bool one_sided, __m512i *sums) {
     ML_UNROLL(4)
-    for (int v = 0; v < vectors; v++) {
+    for (int v = 0; v < count; v++) {
         const small_block b = blocks[v];
         ML_UNROLL(12)
         for (int r = 0; r < rows; r++)
             sums[r * vectors + v] = scale_small(sums[r * vectors + v], &b, one_sided);
+    }
+}
+
+/* Where a tile's last vector has no more than half its outputs, those of two rows are scaled
+ * together, by constants that both halves of a block have. */
+static void double_block(small_block *b) {
+    __m512i *const all[] = {&b->even, &b->odd, &b->even_rest, &b->odd_rest, &b->right, &b->up};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        *all[i] = _mm512_shuffle_i64x2(*all[i], *all[i], 0x44);
+}
+
+/* The last vectors of two rows lie where the first one's was. */
+INLINE void scale_halves(const small_block *blocks, const int rows, const int vectors,
+                         const bool one_sided, __m512i *sums) {
+    const small_block b = blocks[vectors - 1];
+    scale_tile(blocks, rows, vectors, vectors - 1, one_sided, sums);
+    ML_UNROLL(6)
+    for (int r = 0; r < rows; r += 2) {
+        __m512i *v = &sums[r * vectors + vectors - 1];
+        if (r + 1 < rows) *v = _mm512_inserti64x4(*v, _mm512_castsi512_si256(v[vectors]), 1);
+        *v = scale_small(*v, &b, one_sided);
+    }
+}
+
+/* Stores the bytes of the halves of two rows, `left` of each. */
+INLINE void store_halves(int8_t *y, int64_t stride, __m128i bytes, const int rows, int64_t left) {
+    const __mmask16 there = (__mmask16)((1u << left) - 1);
+    _mm_mask_storeu_epi8(y, there, bytes);
+    if (rows > 1) _mm_mask_storeu_epi8(y + stride - HALF, (__mmask16)(there << HALF), bytes);
+}
+
+/* Scales and stores a tile of one or two vectors, the last of them a half. */
+INLINE void write_halves(const panel_place *panel, int8_t *y, const int rows, const int vectors,
+                         int64_t left, __m512i *sums) {
+    const int together = vectors == 1 ? 4 * 2 : 2; /* rows */
+    const int64_t stride = panel->bytes->y_stride;
+    if (panel->one_sided) scale_halves(panel->blocks, rows, vectors, true, sums);
+    else scale_halves(panel->blocks, rows, vectors, false, sums);
+    ML_UNROLL(6)
+    for (int row = 0; row < rows; row += together, y += together * stride) {
+        const __m512i *of = &sums[row * vectors];
+        const int some = rows - row < together ? rows - row : together;
+        __m512i v[MOST_VECTORS];
+        ML_UNROLL(4)
+        for (int i = 0; i < MOST_VECTORS; i++)
+            v[i] = of[vectors == 1 ? (2 * i < some ? 2 * i : 0) : i > 1 ? 1 : i < some ? 2 * i : 0];
+        const __m512i bytes = to_bytes(v, panel->ends);
+        const __m128i quarters[] = {
+            _mm512_castsi512_si128(bytes), _mm512_extracti32x4_epi32(bytes, 1),
+            _mm512_extracti32x4_epi32(bytes, 2), _mm512_extracti32x4_epi32(bytes, 3)};
+        ML_UNROLL(4)
+        for (int i = 0; i < some; i += vectors == 1 ? 2 : 1) {
+            int8_t *to = y + i * stride;
+            if (vectors == 1) store_halves(to, stride, quarters[i / 2], some - i, left);
+            else _mm_storeu_si128((__m128i *)(void *)to, quarters[i]);
+        }
+        if (vectors == 2) store_halves(y + LANES, stride, quarters[2], some, left - LANES);
     }
 }
 
@@ -152,8 +215,12 @@ INLINE void tile(const panel_place *panel, const tile_place *at, const int rows,
         else store_reals(panel, at, rows, vectors, sums);
         return;
     }
-    if (panel->one_sided) scale_tile(blocks, rows, vectors, true, sums);
-    else scale_tile(blocks, rows, vectors, false, sums);
+    if (rows >= LEAST_HALVES && vectors <= 2 && left <= vectors * LANES - HALF) {
+        write_halves(panel, y, rows, vectors, left, sums);
+        return;
+    }
+    if (panel->one_sided) scale_tile(blocks, rows, vectors, vectors, true, sums);
+    else scale_tile(blocks, rows, vectors, vectors, false, sums);
     ML_UNROLL(12)
     for (int row = 0; row < rows; row += together, y += together * stride) {
         const int some = rows - row < together ? rows - row : together;
@@ -224,8 +291,10 @@ static void multiply_panel(panel_place *panel, const ml_matmul_s8_args *p, int64
     tile_place at = {.output = column, .step = GROUP * width};
     at.w = p->packed + ml_packed_s8(column, p->pieces, p->k);
     panel->blocks = blocks;
-    for (int64_t v = 0; v < width / LANES && p->rows > 1; v++)
+    for (int64_t v = 0; v < width / LANES && p->rows > 1; v++) {
         load_block(panel->constants, column + v * LANES, panel->one_sided, &blocks[v]);
+        if (p->n - column - v * LANES <= HALF) double_block(&blocks[v]);
+    }
     for (int64_t left = width / LANES, vectors; left > 0; left -= vectors) {
         vectors = p->rows <= FEW_ROWS || left == 3 ? left : left < 2 ? left : 2;
         multiply_lines(panel, p, &at, vectors, lines, line_stride);
@@ -236,9 +305,11 @@ static void multiply_panel(panel_place *panel, const ml_matmul_s8_args *p, int64
     panel->blocks = NULL;
 }
 
-/* Whether several tiles of outputs meet the rows of a line, which are then flipped once for all. */
+/* Whether the rows of a line are flipped once for all tiles: several tiles of outputs meet them, or
+ * they stay in the first cache. */
 static bool flips_line(const ml_matmul_s8_args *p) {
-    return p->flip && p->rows > 1 && p->n > 2 * LANES && holds_rows(p, p->rows);
+    if (!p->flip || p->rows <= 1 || !holds_rows(p, p->rows)) return false;
+    return p->n > 2 * LANES || p->pieces * copy_bytes(p, p->rows) <= FEW_BYTES;
 }
 
 static ml_matmul_s8_args flip_line(const ml_matmul_s8_args *p, row_copy *copy) {
