@@ -1,0 +1,72 @@
+"""Outputs that have no elements, but a shape of 2^40 pixels or rows of them: nodes end at once."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from support import apart
+from support.node import Given, OneNode, const
+
+import minilite
+from minilite.format.quantization import Quantization
+
+HUGE = (1, 1 << 24, 1 << 19, 0)
+WINDOW = {"padding": "SAME", "stride_w": 1, "stride_h": 1, "fused_activation_function": "NONE"}
+POOL = WINDOW | {"filter_width": 2, "filter_height": 2}
+SECONDS = 60
+"""Of processor time, which a build with sanitizers does not need."""
+
+
+def nothing(op: str, kind: Any = np.float32, shape: Any = HUGE, more: Any = (), options: Any = None) -> OneNode:
+    q = Quantization((1 / 128,), (0,)) if kind != np.float32 else Quantization()
+    return OneNode(op, [Given(np.zeros(shape, kind), quantization=q), *more], options or {}, quantization=q)
+
+
+def transposed(kind: Any, bias: Any) -> OneNode:
+    q = Quantization((1 / 128,), (0,)) if kind != np.float32 else Quantization()
+    weights = Given(np.zeros((0, 1, 1, 0), kind), True, q)
+    given = [const([1, 1 << 24, 1 << 19, 0]), weights, Given(np.zeros(HUGE, kind), quantization=q), bias]
+    return OneNode("TRANSPOSE_CONV", given, WINDOW, kind="f32" if kind == np.float32 else "s8", quantization=q)
+
+
+NODES: dict[str, Callable[[], OneNode]] = {
+    **{
+        f"{op} {kind.__name__}": lambda op=op, kind=kind: nothing(op, kind, options=POOL)
+        for op in ("AVERAGE_POOL_2D", "MAX_POOL_2D")
+        for kind in (np.float32, np.int8, np.int16)
+    },
+    "L2_POOL_2D": lambda: nothing("L2_POOL_2D", options=POOL),
+    "one window": lambda: nothing(
+        "AVERAGE_POOL_2D", shape=(1 << 30, 2, 2, 0), options=WINDOW | {"filter_width": 2, "filter_height": 2, "padding": "VALID"}
+    ),
+    **{
+        op: lambda op=op: nothing(op, shape=(1, 2, 2, 0), more=[const([1 << 20, 1 << 20])])
+        for op in ("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR")
+    },
+    "L2_NORMALIZATION": lambda: nothing("L2_NORMALIZATION"),
+    "L2_NORMALIZATION int8": lambda: nothing("L2_NORMALIZATION", np.int8),
+    "LOCAL_RESPONSE_NORMALIZATION": lambda: nothing("LOCAL_RESPONSE_NORMALIZATION", options={"radius": 1}),
+    "TRANSPOSE_CONV": lambda: transposed(np.float32, None),
+}  # fmt: skip
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="each node has a process of its own")
+def test_nodes_that_make_nothing_end_at_once() -> None:
+    names = list(NODES)
+
+    def work(number: int) -> str:
+        node = NODES[names[number]]()
+        interpreter = minilite.Interpreter(model_content=node.model)
+        interpreter.allocate_tensors()
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)
+        interpreter.invoke()
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        return str(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]).size)
+
+    found = {names[number]: answer for number, answer in apart.answers(work, range(len(names)))}
+    assert found == dict.fromkeys(names, "0")
