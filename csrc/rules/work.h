@@ -17,8 +17,8 @@ enum {
     ML_FINE_GRAIN = 32 /* items per block: with more, an uneven rest does not matter */
 };
 
-/* Whether the first output has no elements. A shape may still say that there are 2^60 pixels or rows
- * of them, over which a kernel would loop for years. */
+/* Whether the first output has no elements. Its shape may still have 2^60 pixels or rows, over
+ * which a kernel would loop for years. */
 static inline bool ml_makes_nothing(const ml_call *c) { return ml_out_tensor(c, 0)->bytes == 0; }
 
 /* The number of items of `elements` elements each that make a block; at least one. */
