@@ -30,4 +30,4 @@ def gather_nd(node: OpNode, x: Array, indices: Array) -> Array:  # noqa: ARG001
     indices = checked_indices(indices, x.shape[:depth])
     if depth == 0:
         return np.array(np.broadcast_to(x, indices.shape[:-1] + x.shape), order="C")
-    return np.array(x[tuple(indices[..., i] for i in range(depth))], order="C")
+    return np.array(x[tuple(indices[..., i] for i in range(depth))], x.dtype, order="C")

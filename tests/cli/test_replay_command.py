@@ -128,6 +128,8 @@ def test_ctrl_c_leaves_nothing_half_written(folder: Path) -> None:
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=patience(60))
-    assert (process.returncode, error) == (130, "minilite: interrupted\n")
+    # CPython ends itself by the signal, which shells show as 130 too, if it met a string that is executed.
+    assert process.returncode in (130, -signal.SIGINT)
+    assert error == "minilite: interrupted\n"
     assert (folder / "r.npz").read_bytes() == b"before"
     assert not list(folder.glob(".*"))

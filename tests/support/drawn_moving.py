@@ -46,6 +46,7 @@ def reshape(d: Draw) -> OneNode:
 def squeeze(d: Draw) -> OneNode:
     kind = d.kind(ANY.replace(" string", ""))
     shape = tuple(1 if d.often(0.5) else n for n in d.shape(0, 6))
+    kind = kind if shape or kind != "string" else "f32"  # of which LiteRT makes something else
     ones = [i for i, n in enumerate(shape) if n == 1]
     dims = [i - len(shape) if d.often(0.3) else i for i in ones if d.often(0.5)]
     return same(d, "SQUEEZE", kind, [d.given(kind, shape)], {"squeeze_dims": dims})
@@ -255,6 +256,7 @@ def resize(op: str, kinds: str) -> DrawNode:
 
 def fill(d: Draw) -> OneNode:
     kind = d.kind("f32 f16 s8 u8 b8 s16 s32 s64 f64")
+    kind = kind if kind != "string" else "f32"  # of which LiteRT makes something else
     value = d.given(kind, ())
     return node(d, "FILL", [d.numbers(d.shape(0, 5), "s32", "s64"), value], outs=out(d, kind, value.quantization))
 
