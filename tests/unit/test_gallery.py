@@ -12,6 +12,7 @@ import shutil
 
 import pytest
 
+from minilite._native.state import debug_build
 from tools import notebook
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -34,6 +35,8 @@ def test_a_program_prints_what_the_page_shows(
     anew."""
     if '"cc"' in path.read_text() and shutil.which("cc") is None:
         pytest.skip("there is no C compiler")
+    if debug_build() and path.stem == "keyword_spotting":
+        pytest.skip("bytes that debug builds place after tensors make its arena larger")
     monkeypatch.chdir(tmp_path)
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         runpy.run_path(str(path), run_name="__main__")
