@@ -165,11 +165,10 @@ class Plan:
         """
         self._subgraph(frame)
         room = lib.ml_plan_records(self._pointer, frame, ffi.NULL, 0)
-        if room < 0:
+        records = ffi.new("ml_record[]", max(room, 1))
+        if room < 0 or lib.ml_plan_records(self._pointer, frame, records, room) < 0:
             message = "no memory to list a plan's records"
             raise ArenaError(message)
-        records = ffi.new("ml_record[]", room or 1)
-        lib.ml_plan_records(self._pointer, frame, records, room)
         return [(r.tensor, r.size, r.first, r.last, r.offset) for r in records[0:room]]
 
     def without(self, tensors: Sequence[int]) -> Outlook:

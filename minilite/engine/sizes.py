@@ -164,14 +164,20 @@ class Scale:
 
 
 def _planned(
-    plan_for: Callable[[dict[int, Shape]], Any], graph: Subgraph, size: int, shapes: dict[int, Shape]
+    plan_for: Callable[[dict[int, Shape]], Any],
+    graph: Subgraph,
+    size: int,
+    shapes: dict[int, Shape],
+    errors: list[ShapeError | ArenaError],
 ) -> PlannedSize:
-    """Plans one size. Raises only errors that do not depend on the size: UnsupportedOpError, InputError."""
+    """Plans one size; a refusal is added to `errors`. Raises only errors that do not depend on the size:
+    UnsupportedOpError, InputError."""
     names = {graph.tensors[index].name: shape for index, shape in shapes.items()}
     started = time.perf_counter()
     try:
         plan = plan_for(shapes)
     except (ShapeError, ArenaError) as error:
+        errors.append(error)
         return PlannedSize(size, names, None, None, time.perf_counter() - started, " ".join(str(error).split()))
     return PlannedSize(size, names, plan.arena_bytes, plan.lower_bound, time.perf_counter() - started)
 
@@ -271,7 +277,8 @@ def fit(
 ) -> Fit:
     """Searches for the largest size whose arena fits, starting from the inputs' `shapes`.
 
-    Raises: InputError; UnsupportedOpError; ShapeError if the model refuses every size that was tried.
+    Raises: InputError; UnsupportedOpError; if every size that was tried is refused ShapeError, or ArenaError where
+    memory was the reason for all.
     """
     if axis is not None and axis not in AXES:
         message = f"there is no axis {axis!r}: there are {', '.join(AXES)}"
@@ -280,12 +287,13 @@ def fit(
         message = f"step {step}, must be at least 1"
         raise InputError(message)
     most, scale = byte_count(budget), Scale(graph, shapes, axis)
-    search = _Search(lambda size: _planned(plan_for, graph, size, scale.at(size)), most, scale.largest(most))
+    errors: list[ShapeError | ArenaError] = []
+    search = _Search(lambda size: _planned(plan_for, graph, size, scale.at(size), errors), most, scale.largest(most))
     search.run(scale.start, step)
     tried = tuple(sorted(search.tried.values(), key=lambda one: one.size))
     if all(one.refused is not None for one in tried):
         message = f"every size tried is refused ({', '.join(str(one.size) for one in tried)}): {tried[0].refused}"
-        raise ShapeError(message)
+        raise (ArenaError if all(isinstance(error, ArenaError) for error in errors) else ShapeError)(message)
     return Fit(most, scale.axis, search.step, search.best(), tried, search.finished)
 
 
@@ -310,8 +318,8 @@ def sweep(
     Raises: UnsupportedOpError, InputError.
     """
     for size, shapes in sizes:
-        found = _planned(plan_for, graph, size, shapes)
+        found = _planned(plan_for, graph, size, shapes, [])
         if found.seconds < _QUICK:
-            again = [_planned(plan_for, graph, size, shapes) for _ in range(2)]
+            again = [_planned(plan_for, graph, size, shapes, []) for _ in range(2)]
             found = min(found, *again, key=lambda one: one.seconds)
         yield found

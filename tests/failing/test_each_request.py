@@ -196,7 +196,8 @@ def test_plans(requests: Core | Seam) -> None:
     steps = [made_of(dense(2), reorder=True), allocated]
     steps += [
         called(lambda i: i.plan_for({"x": (9, 64)}).arena_bytes),
-        called(lambda i: i.plan.records()),
+        # But for the tensor's number: nodes for whose fused parameters there is no memory run apart, in place here.
+        called(lambda i: [record[1:] for record in i.plan.records()]),
         called(lambda i: i.fit(200_000).budget),  # its search takes a size without memory for one that is too large
         called(lambda i: len(i.plan.advise_bind())),
         called(lambda i: sorted(i.counters)),
