@@ -125,7 +125,8 @@ def test_cli_adds_little_to_the_package(tmp_path: Path) -> None:
         "import pathlib, importlib.util; from minilite import Interpreter, load_model", tmp_path
     )
     own = {name for name in extra if name.startswith("minilite.")}
-    assert len(extra - own) <= 24, sorted(extra - own)
+    most = 24 if sys.version_info < (3, 12) else 25  # whose argparse and shutil need one more
+    assert len(extra - own) <= most, sorted(extra - own)
 
 
 UNLOCKED = """
