@@ -1,6 +1,6 @@
 # emulated.sh -- sourced by .ci/arm, .ci/armv7 and .ci/riscv, which say in variables what machine it is: the wheel, built here and run in an
-# emulated Python. [--seconds N] [--seed TEXT] [step...]; the steps: machine, wheel, sdist, run, pages, models, unit, ops, counts; all of
-# `steps` without arguments. The emulated machine and what passed are kept in a temporary folder (ML_MACHINES names another); what takes
+# emulated Python. [--seconds N] [--seed TEXT] [step...]; the steps: machine, wheel, sdist, run, pages, models, unit, ops, counts,
+# pipes; all of `steps` without arguments. The emulated machine and what passed are kept in a temporary folder (ML_MACHINES names another); what takes
 # long goes on there at the next call. --seconds: what each of the three long steps may take (900). --seed: a sample of 40 seconds each, which
 # it draws. ML_NATIVE: a Python that has this minilite, which spares building it. Needs python3 with venv, and as root it installs a cross
 # compiler and qemu.
@@ -160,4 +160,6 @@ if wanted counts; then
         echo "skipped: there is no ../shared"
     fi
 fi
+# Needs an llvm-mca, without which it says so and ends with 2.
+! wanted pipes || "$machine/host/bin/python" "$copy/.ci/machines/pipes.py" || (($? == 2)) || status=1
 exit "$status"
