@@ -13,6 +13,7 @@
 #define TILES(X) \
     X(1, 4) X(1, 2) X(1, 1) X(2, 2) X(2, 1) X(3, 2) X(3, 1) X(4, 1) X(5, 1) X(6, 1)
 
+#define STEPS 2
 #define ZERO() _mm256_setzero_ps()
 #define BROADCAST(x) _mm256_set1_ps(x)
 #define LOAD(p) _mm256_loadu_ps(p)

@@ -8,7 +8,9 @@
  * STORE; and, if MULTIPLY_ADD_HALF(a, b, sum), the product of half a vector, may take half as long
  * as that of a whole one, NARROWS, the numbers of rows for which there are tiles of a panel and a
  * half. It may also define ADD_LANES(a, a_stride, w, panel_floats, count, rows, vectors, sums),
- * which adds the products of several steps of k at a time, and returns how many steps it has done.
+ * which adds the products of several steps of k at a time, and returns how many steps it has done;
+ * and STEPS, the steps of k that the loop unrolls, where its own instructions are many beside those
+ * of a tile.
  *
  * A tile is some rows times some panels, both constants where it is inlined, so that its sums stay
  * in registers. In each step of k the weights of the panels are loaded once, and multiplied by one
@@ -55,6 +57,9 @@ INLINE void add_products(const float *a, int64_t a_stride, const float *w, int64
         group[g] = a + 4 * g * a_stride;
         __asm__("" : "+r"(group[g]));
     }
+#ifdef STEPS
+    ML_UNROLL(STEPS)
+#endif
     for (; j < count; j++) {
         VECTOR weights[MOST_PANELS];
         ML_UNROLL(8)
