@@ -29,6 +29,7 @@ def flags_of(level: str) -> list[str]:
     return [*(flags_of(below) if below != '""' else []), *flags]
 
 
+SYSTEM = [CORE / "os" / f"{name}.c" for name in ("posix", "linux" if sys.platform == "linux" else "macos")]
 COMMON = ["-std=gnu11", "-O3", "-Werror", f"-I{CORE}", *arguments(".", "minilite_options INTERFACE -O3")]
 LEVELS = ("neon", "neon_dot")
 
@@ -66,7 +67,7 @@ def walked(printed: str) -> dict[str, list[str]]:
 def test_on_this_machine(tmp_path: pathlib.Path) -> None:
     library = tmp_path / "walk.so"
     files = [path for path in (HERE / "walk").glob("*.c") if path.name != "main.c"]
-    run(tool("cc"), *COMMON, "-O1", "-shared", "-fPIC", *files, "-o", library, "-lm")
+    run(tool("cc"), *COMMON, "-O1", "-shared", "-fPIC", *files, *SYSTEM, "-o", library, "-lm")
     found = walked(run(sys.executable, "-c", NATIVE, library, "walk_levels"))
     assert found["scalar"]
     assert all(found.values()), found
@@ -91,7 +92,7 @@ def test_amx_by_emulated_tiles(tmp_path: pathlib.Path, bounds: list[str]) -> Non
         run(*common, *flags_of("amx"), *bounds, "-fPIC", "-c", CORE / "simd" / "amx" / f"{to.stem}.c", "-o", to)
     files = [CORE / "simd" / "avx512" / f"{name}.c" for name in ("matmul_s8", "product_s8", "requantize")]
     files += [path for path in (HERE / "walk").glob("*.c") if path.name != "main.c"]
-    files += [*(HERE / "tiles").glob("*.c"), CORE / "simd" / "verify.c", CORE / "math" / "fixed_point.c"]
+    files += [*(HERE / "tiles").glob("*.c"), CORE / "simd" / "verify.c", CORE / "math" / "fixed_point.c", *SYSTEM]
     run(*common, *flags_of("avx512"), "-O1", f"-I{HERE}", "-shared", "-fPIC", *files, *made, "-o", library, "-lm")
     found = walked(run(sys.executable, "-c", NATIVE, library, "walk_amx"))
     assert found["amx"] == ["matmul_s8", "product_s8"]

@@ -4,12 +4,10 @@
 #define BOARD_H
 
 #define _GNU_SOURCE
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/error.h"
@@ -28,6 +26,12 @@ enum { ITEMS = 5000, MOST = 16 };
 static const ml_watch nobody = {.cancel = NULL};
 
 static uint32_t draw(uint32_t *seed) { return *seed = *seed * 1664525u + 1013904223u, *seed >> 8; }
+
+/* An address that differs from thread to thread. */
+static const void *this_thread(void) {
+    static _Thread_local char here;
+    return &here;
+}
 
 static ml_pool *new_pool(int32_t threads) {
     ml_error error = ML_NO_ERROR;
@@ -48,7 +52,7 @@ typedef struct board {
     /* Set by the block that begins with item cancel_at; those after wait for it. */
     atomic_int *cancel;
     int64_t cancel_at;
-    pthread_t caller;
+    const void *caller; /* its this_thread() */
     int32_t work;
 } board;
 
@@ -56,7 +60,7 @@ static ml_status mark(const void *call, int64_t first, int64_t end, int32_t work
     board *b = args;
     CHECK(call == b);
     CHECK(worker >= 0 && worker < ml_pool_threads(b->pool));
-    CHECK((worker == 0) == (pthread_equal(pthread_self(), b->caller) != 0));
+    CHECK((worker == 0) == (this_thread() == b->caller));
     CHECK(atomic_fetch_add(&b->inside[worker], 1) == 0); /* one thread at a time is this worker */
     b->blocks_of[worker]++;
     atomic_fetch_add(&b->begun, 1);
@@ -85,7 +89,7 @@ static void prepare_board(board *b, ml_pool *pool) {
     b->pool = pool;
     b->fails_from = ITEMS;
     b->fails_step = 1;
-    b->caller = pthread_self();
+    b->caller = this_thread();
 }
 
 static ml_status run(board *b, int64_t items, int64_t grain, ml_error *error) {

@@ -2,7 +2,11 @@
  * for sanitizers too. */
 #include "board.h"
 #include "grain.h"
+#include "os/os.h"
 #include "threads/share.h"
+#ifndef _WIN32
+#include <sys/wait.h>
+#endif
 
 /* Each range has neighbouring blocks, all of them together cover all blocks, and their sizes differ
  * by at most one. Blocks beyond a limit are counted as finished when a thread reaches them. */
@@ -119,7 +123,7 @@ static void test_first_failure(uint32_t seed, int rounds) {
         char text[64];
         snprintf(text, sizeof text, "item %lld", (long long)first);
         CHECK(status == (first < ITEMS ? ML_KERNEL_ERROR : ML_OK));
-        CHECK(error.status == (int32_t)status);
+        CHECK((int32_t)error.status == (int32_t)status);
         CHECK(first >= ITEMS || strcmp(error.text, text) == 0);
         for (int64_t i = 0; i < first && i < ITEMS; i++) CHECK(b->times[i] == 1);
         prepare_board(b, pool);
@@ -171,14 +175,14 @@ static void test_cancel(int32_t threads) {
 }
 
 typedef struct poller {
-    pthread_t caller;
+    const void *caller;
     int polls;
     int fails_at;
 } poller;
 
 static ml_status poll(void *owner) {
     poller *p = owner;
-    CHECK(pthread_equal(pthread_self(), p->caller));
+    CHECK(this_thread() == p->caller);
     return ++p->polls == p->fails_at ? ML_PYTHON_ERROR : ML_OK;
 }
 
@@ -186,7 +190,7 @@ static void test_poll(int32_t threads) {
     ml_pool *pool = new_pool(threads);
     ml_error error;
     board *b = malloc(sizeof *b);
-    poller p = {.caller = pthread_self()};
+    poller p = {.caller = this_thread()};
     ml_pool_enter_run(pool, &(ml_watch){.poll = poll, .owner = &p});
     prepare_board(b, pool);
     CHECK(run(b, 100, 1, &error) == ML_OK);
@@ -275,6 +279,7 @@ static void test_float_mode(void) {
 static void test_float_mode(void) {}
 #endif
 
+#ifndef _WIN32
 static int child_of(ml_pool *pool, board *b, bool in_run) {
     ml_error error = ML_NO_ERROR;
     if (!in_run) ml_pool_enter_run(pool, &nobody);
@@ -357,19 +362,25 @@ static void test_fork_while_blocks_are_taken(void) {
     ml_pool_free(pool);
 }
 
-static void *one_interpreter(void *seed) {
+static void test_forks(void) {
+    test_fork();
+    test_fork_while_blocks_are_taken();
+}
+#else
+static void test_forks(void) {}
+#endif
+
+static void one_interpreter(void *seed) {
     test_each_item_once(*(uint32_t *)seed, 10);
     test_first_failure(*(uint32_t *)seed, 20);
-    return NULL;
 }
 
 /* Pools of several interpreters do not know of each other. */
 static void test_pools_beside_each_other(void) {
-    pthread_t threads[3];
+    ml_os_thread threads[3];
     uint32_t seeds[3] = {1, 2, 3};
-    for (int i = 0; i < 3; i++)
-        CHECK(pthread_create(&threads[i], NULL, one_interpreter, &seeds[i]) == 0);
-    for (int i = 0; i < 3; i++) pthread_join(threads[i], NULL);
+    for (int i = 0; i < 3; i++) CHECK(ml_os_start(&threads[i], one_interpreter, &seeds[i]));
+    for (int i = 0; i < 3; i++) ml_os_join(&threads[i]);
 }
 
 int main(int argc, char **argv) {
@@ -389,10 +400,7 @@ int main(int argc, char **argv) {
         test_poll(threads);
     }
     test_pools_beside_each_other();
-    if (!getenv("POOL_TEST_NO_FORK")) {
-        test_fork();
-        test_fork_while_blocks_are_taken();
-    }
+    if (!getenv("POOL_TEST_NO_FORK")) test_forks();
     puts("all well");
     return 0;
 }

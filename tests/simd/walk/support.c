@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "os/os.h"
 #include "walk.h"
 
 enum { MOST_FAILURES = 20 };
@@ -15,12 +15,12 @@ void begin_case(walk *w) {
 }
 
 void *room(walk *w, int64_t bytes) {
-    const size_t step = ROOM_BYTES + (size_t)sysconf(_SC_PAGESIZE);
+    const int64_t step = ROOM_BYTES + ml_os_page_bytes();
     if (w->used == ROOMS || bytes > ROOM_BYTES) {
         fprintf(stderr, "%s: no room for %lld bytes\n", w->primitive, (long long)bytes);
         exit(2);
     }
-    uint8_t *at = w->rooms + (size_t)w->used++ * step;
+    uint8_t *at = w->rooms + w->used++ * step;
     if (draw(w, 0, 1)) at += ROOM_BYTES - bytes;
     memset(at, 0xA5, (size_t)bytes);
     return at;

@@ -2,9 +2,8 @@
  * compared. */
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
+#include "os/os.h"
 #include "walk.h"
 
 typedef struct row {
@@ -35,11 +34,11 @@ static bool is_compared(level_fn *at, int32_t level, const row *of) {
 }
 
 static bool make_rooms(walk *w) {
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE), step = ROOM_BYTES + page;
-    uint8_t *all = mmap(NULL, ROOMS * step + page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (all == MAP_FAILED) return false;
-    for (size_t i = 0; i < ROOMS; i++)
-        if (mprotect(all + page + i * step, ROOM_BYTES, PROT_READ | PROT_WRITE) != 0) return false;
+    const int64_t page = ml_os_page_bytes(), step = ROOM_BYTES + page;
+    uint8_t *all = ml_os_reserve(ROOMS * step + page);
+    if (!all) return false;
+    for (int64_t i = 0; i < ROOMS; i++)
+        if (!ml_os_commit(all + page + i * step, ROOM_BYTES)) return false;
     w->rooms = all + page;
     return true;
 }
@@ -47,7 +46,7 @@ static bool make_rooms(walk *w) {
 int walk_levels(level_fn *at) {
     walk w = {.scalar = at(0)};
     if (!make_rooms(&w)) {
-        perror("walk");
+        fprintf(stderr, "walk: there is no memory between guarded pages\n");
         return 2;
     }
     for (int32_t level = 0; (w.simd = at(level)); level++) {
