@@ -4,22 +4,28 @@
 
 A seed is one program: a model, options, and steps: calls, good and bad, on it and its clones (tests/property/), runs
 while a request for memory fails, runs that are cancelled, interrupted, or disturbed by calls of another thread at poll
-k, custom operators that raise, resize or re-enter, forks, pickles, files that are cut or changed. After each fault the
-interpreter has to give what a fresh one gives. Runs seeds --seed to --seed + --count - 1, or as many as begin within
---seconds; prints for a failure its seed, which replays it: all of a program happens in an order that the seed decides.
+k, several threads of which one goes on at a time, custom operators that raise, resize or re-enter, forks, pickles,
+files that are cut or changed. After each fault the interpreter has to give what a fresh one gives. Runs seeds --seed to
+--seed + --count - 1, or as many as begin within --seconds, in children that are replaced when they end; prints for a
+failure its seed, which replays it: all of a program happens in an order that the seed decides.
 
-Requests of the core fail, and runs poll after an amount of work, in builds with ML_FAILING (csrc/os/failing.c); in
-others the core's requests are granted, and short runs do not poll.
+Requests of the core fail, runs poll after an amount of work, and a pool's threads take turns, in builds with ML_FAILING
+(csrc/os/failing.c, scheduled.c); in others the core's requests are granted, short runs do not poll, and a pool's
+threads run as the system has it.
 """
 
 from __future__ import annotations
 
 import argparse
 import collections
+import faulthandler
+import functools
+import gc
 import hashlib
 import os
 import pickle
 import random
+import signal
 import sys
 import tempfile
 import threading
@@ -35,6 +41,7 @@ from property.sequence_models import MODELS, head
 from property.sequence_oracle import Run, Used, arrays_of, expected, fresh, made, outcome, resize, run_plainly
 from property.test_any_sequence import OPTIONS
 from property.test_any_sequence import Sequence as Calls
+from support import apart
 
 import minilite
 from minilite import KernelError, StateError
@@ -45,7 +52,21 @@ from minilite.format.reader import load_model
 SIZES = (1, 2, 3, 5, 40)
 POLL_NS = 60_000_000
 """What the clock goes by with each look at it: more than the time between two polls."""
-FAULTY = ("memory", "cancel", "interrupt", "disturb", "custom", "fork", "pickle", "state", "file")
+FAULTY = (
+    "memory",
+    "cancel",
+    "interrupt",
+    "disturb",
+    "together",
+    "together",
+    "custom",
+    "fork",
+    "pickle",
+    "state",
+    "file",
+)
+LONGEST = 120
+"""Seconds of one program."""
 PLAIN = (
     "clone", "turn_to", "resize", "allocate", "ask_for_a_plan", "trim", "feed", "feed_what_does_not_fit", "invoke",
     "run", "run", "run", "call_a_signature", "reset_all_variables", "reset_resources", "look",
@@ -65,21 +86,73 @@ def demand(holds: bool, what: str) -> None:
 # What happens at a poll -----------------------------------------------------------------------------------------------
 
 
-class Polls:
-    """Calls a function at poll number k of a run."""
+class Turns:
+    """Threads of which one goes on at a time. The next one is drawn at each poll, and wherever they pass on."""
 
-    def __init__(self) -> None:
-        self.left, self.action, self.happened = 0, None, 0
+    def __init__(self, dice: random.Random) -> None:
+        self.dice, self.of = dice, threading.local()
+        self.gates: list[threading.Semaphore] = []
+        self.left: list[int] = []
+        self.errors: list[BaseException] = []
+
+    def run(self, works: Sequence[Callable[[], Any]]) -> None:
+        """Does each work in a thread of its own, and returns when all are done. Raises what the first raised."""
+        self.gates, self.left = [threading.Semaphore(0) for _ in works], list(range(len(works)))
+        threads = [threading.Thread(target=self._work, args=given) for given in enumerate(works)]
+        for thread in threads:
+            thread.start()
+        self._draw()
+        for thread in threads:
+            thread.join()
+        for error in self.errors:
+            raise error
+
+    def _work(self, number: int, work: Callable[[], Any]) -> None:
+        self.of.number = number
+        self.gates[number].acquire()
+        try:
+            work()
+        except BaseException as error:  # noqa: BLE001 - raised by `run`
+            self.errors.append(error)
+        finally:
+            self.left.remove(number)
+            if self.left:
+                self._draw()
+
+    def _draw(self) -> None:
+        self.gates[self.dice.choice(self.left)].release()
+
+    def pass_on(self) -> None:
+        """Lets one of the threads go on, perhaps another."""
+        if hasattr(self.of, "number"):
+            self._draw()
+            self.gates[self.of.number].acquire()
+
+
+class Polls:
+    """Calls a function at poll number k of a run, if polls come after an amount of work and not of time."""
+
+    def __init__(self, by_work: bool) -> None:
+        self.by_work, self.left, self.happened = by_work, 0, 0
+        self.action: Callable[[], Any] | None = None
+        self.later = 0
+        """Polls after the action."""
+        self.turns: Turns | None = None
         self._before: Any = None
 
         @ffi.def_extern(name="ml_hook_poll", error=-1, onerror=self._keep)  # type: ignore[untyped-decorator]
-        def poll(_: Any) -> int:
+        def poll(owner: Any) -> int:  # noqa: ARG001 - by whose name the error is kept
             return self.poll()
 
     def poll(self) -> int:
         """The hook."""
+        if not self.by_work:
+            return 0
+        if self.turns is not None:
+            self.turns.pass_on()
+        self.later += self.left <= 0
         self.left -= 1
-        action: Callable[[], Any] | None = self.action
+        action = self.action
         if self.left == 0 and action is not None:
             self.action, self.happened = None, self.happened + 1
             action()
@@ -91,9 +164,9 @@ class Polls:
 
         hooks._keep_exception(error, trace)
 
-    def at(self, number: int, action: Callable[[], Any]) -> None:
-        """What to do at that poll, counted from now."""
-        self.left, self.action = number, action
+    def at(self, number: int, action: Callable[[], Any] | None) -> None:
+        """What to do at that poll, counted from now; number 0: nothing."""
+        self.left, self.action, self.later = number, action, 0
 
 
 # Custom operators that misbehave --------------------------------------------------------------------------------------
@@ -124,8 +197,8 @@ class Program:
         self.log = hashlib.sha256()
         self.head = Head()
         self.calls = Calls()
-        self.calls.name = self.dice.choice(sorted(MODELS))
-        options = self.dice.choice(OPTIONS)
+        self.calls.name = "wide" if self.dice.random() < 0.3 else self.dice.choice(sorted(MODELS))
+        options = self.dice.choice(OPTIONS) | {"num_threads": self.dice.choice((1, 2, 3, 4))}
         self.calls.begin(options=options)
         first = self.calls.used
         custom = {"Head": self.head} if self.calls.name == "custom" else {}
@@ -183,6 +256,7 @@ class Program:
 
     def settle(self) -> None:
         """After a fault nothing is known of variables; everything else is as it was, and is made known."""
+        self.polls.at(0, None)
         used, run = self.used, self.a_run()
         used.one.reset_all_variables()
         used.reset_resources()
@@ -199,20 +273,21 @@ class Program:
         demand(found.equals(wanted), f"after a fault {run} gave {found.error or found.arrays}, not {wanted}")
         self.note(found.error, [a.tolist() for a in found.arrays])
 
-    def faulty_run(self, allowed: tuple[type[BaseException], ...]) -> None:
-        """A run that may end with one of these errors; the next one has to be right."""
+    def faulty_run(self, allowed: tuple[type[BaseException], ...], cancel: minilite.Cancel | None = None) -> str:
+        """How a run ends that may end with one of these errors; the next one has to be right."""
         run, used = self.a_run(), self.used
         try:
             resize(used.one, used.name, run.size)
             used.one.allocate_tensors()
             for tensor, array in zip(used.one.model.subgraphs[0].inputs, arrays_of(used.name, run), strict=True):
                 used.one.set_tensor(tensor, array)
-            used.one.invoke()
+            used.one.invoke(cancel=cancel)
             ended = "served"
         except allowed as error:
             ended = type(error).__name__
         self.done[ended] += 1
         self.note(run, ended)
+        return ended
 
     def memory(self) -> None:
         """A request fails, or all from one on."""
@@ -229,9 +304,16 @@ class Program:
         self.settle()
 
     def cancel(self) -> None:
-        """The run is cancelled at poll k."""
-        self.polls.at(self.dice.randrange(1, 6), self.used.one.cancel)
-        self.faulty_run((KernelError,))
+        """The run is cancelled at poll k, by the interpreter or by a token; or the token was set before it began."""
+        token, way = minilite.Cancel(), self.dice.choice(("interpreter", "token", "before"))
+        self.polls.at(0, None)
+        if way == "before":
+            token.cancel()
+        else:
+            self.polls.at(self.dice.randrange(1, 6), token.cancel if way == "token" else self.used.one.cancel)
+        ended = self.faulty_run((KernelError,), token)
+        demand(way != "before" or ended == "KernelError", f"a run that was cancelled before it began: {ended}")
+        demand(self.polls.later == 0, "a run went on to its next poll after it was cancelled")
         self.settle()
 
     def interrupt(self) -> None:
@@ -244,31 +326,88 @@ class Program:
         self.faulty_run((KeyboardInterrupt,))
         self.settle()
 
-    def disturb(self) -> None:
-        """Another thread makes a call at poll k: it is served, or refused because a run goes on."""
-        one, size, answers = self.used.one, self.dice.choice(SIZES), list[str]()
-        ways: tuple[Callable[[], Any], ...] = (
+    def ways(self) -> tuple[Callable[[], Any], ...]:
+        """Calls that another thread may make at any time."""
+        one, size = self.used.one, self.dice.choice(SIZES)
+        return (
             one.allocate_tensors, one.invoke, one.trim, one.cancel, one.get_input_details, one.plan_for,
             lambda: one.get_tensor(0), lambda: one.counters, lambda: resize(one, self.used.name, size),
             lambda: run_plainly(one.clone(), self.used.name, Run(size, 1)), one.reset_all_variables, lambda: repr(one),
         )  # fmt: skip
-        way = self.dice.choice(ways)
 
-        def call() -> None:
-            try:
-                way()
-                answers.append("served")
-            except BaseException as error:  # noqa: BLE001 - that is what is looked for
-                answers.append("busy" if isinstance(error, StateError) else f"{type(error).__name__}: {error}")
+    @staticmethod
+    def answer(way: Callable[[], Any], *also: type[BaseException]) -> str:
+        """How a call ends that is served or refused because another thread has the turn."""
+        try:
+            way()
+        except (StateError, *also) as error:
+            return "busy" if isinstance(error, StateError) else type(error).__name__
+        except BaseException as error:  # noqa: BLE001 - that is what is looked for
+            return f"{type(error).__name__}: {error}"
+        return "served"
+
+    def disturb(self) -> None:
+        """Another thread makes a call at poll k: it is served, or refused because a run goes on."""
+        answers, way = list[str](), self.dice.choice(self.ways())
 
         def disturb() -> None:
-            thread = threading.Thread(target=call)
+            thread = threading.Thread(target=lambda: answers.append(self.answer(way)))
             thread.start()
             thread.join()
 
         self.polls.at(self.dice.randrange(1, 6), disturb)
         self.faulty_run((KernelError,))
         demand(set(answers) <= {"served", "busy"}, f"a call during a run was answered by {answers}")
+        self.note(answers)
+        self.settle()
+
+    def together(self) -> None:
+        """Two or three threads run clones, call this interpreter, and cancel runs of each other."""
+        turns, tokens, answers = Turns(self.dice), list[minilite.Cancel](), list[str]()
+        others = [self.used.one.clone() for _ in range(self.dice.choice((2, 3)))]
+
+        def run(one: minilite.Interpreter) -> str:
+            given = self.a_run()
+            resize(one, self.used.name, given.size)
+            one.allocate_tensors()
+            one.reset_all_variables()
+            one.reset_resources()
+            found = run_plainly(one, self.used.name, given)
+            self.polls.turns = None  # what is expected may be known, and then takes no turns
+            wanted = expected(self.used.name, (given,))
+            self.polls.turns = turns
+            return "served" if found.equals(wanted) else "other results"
+
+        def run_until_cancelled(one: minilite.Interpreter) -> str:
+            one.allocate_tensors()
+            tokens.append(token := minilite.Cancel())
+            turns.pass_on()
+            early = token.cancelled
+            ended = self.answer(lambda: one.invoke(cancel=token), KernelError, ArithmeticError)
+            return "a cancel was lost" if early and ended != "KernelError" else ended
+
+        def work(one: minilite.Interpreter) -> None:
+            for _ in range(3):
+                kind = self.dice.choice(("run", "run until", "cancel", "call"))
+                if kind == "run":
+                    answers.append(run(one))
+                elif kind == "run until":
+                    answers.append(run_until_cancelled(one))
+                elif kind == "cancel" and tokens:
+                    self.dice.choice(tokens).cancel()
+                else:
+                    answers.append(self.answer(self.dice.choice(self.ways()), KernelError, ArithmeticError))
+                turns.pass_on()
+
+        self.polls.turns = turns
+        try:
+            turns.run([lambda one=one: work(one) for one in others])  # type: ignore[misc]
+        finally:
+            self.polls.turns = None
+        self.done.update(f"together {answer}" for answer in answers)
+        demand(
+            set(answers) <= {"served", "busy", "KernelError", "ArithmeticError"}, f"threads were answered by {answers}"
+        )
         self.note(answers)
         self.settle()
 
@@ -287,7 +426,7 @@ class Program:
             (
                 fail,
                 lambda: refused(one.invoke),
-                lambda: refused(one.allocate_tensors),
+                lambda: refused(lambda: (resize(one, self.used.name, 7), one.allocate_tensors())),
                 lambda: refused(one.trim),
                 lambda: run_plainly(one.clone(), self.used.name, Run(3, 1)),
             )
@@ -304,6 +443,7 @@ class Program:
         sys.stdout.flush()
         child = os.fork()
         if child == 0:
+            signal.alarm(LONGEST // 2)  # ends it if it waits forever
             code = 1
             try:
                 self.used.one.reset_all_variables()
@@ -356,13 +496,36 @@ class Program:
 
 def simulate(seed: int, steps: int, polls: Polls, requests: Core | None) -> tuple[collections.Counter[str], str]:
     """Runs the program of a seed; what it did, and a digest of all answers. Raises what must not happen."""
+    gc.collect()
+    gc.disable()  # else pools end when Python likes
     if requests is not None:
         requests.clock(POLL_NS)
+        requests.threads(seed + 1)
+    polls.happened = 0
     program = Program(seed, polls, requests)
     for number in range(steps):
         program.note(number)
         program.step()
+    handed = requests.hand_overs() if requests is not None else 0
+    program.note(handed, polls.happened)
+    program.done.update({"polls acted on": polls.happened, "hand-overs": handed})
     return program.done, program.log.hexdigest()[:16]
+
+
+def answer_of(seed: int, steps: int, twice: bool) -> tuple[collections.Counter[str], str]:
+    """What the program of a seed did, and how it failed, if it did."""
+    faulthandler.dump_traceback_later(LONGEST, exit=True)
+    requests, polls = (Core() if has_core() else None), Polls(has_core())
+    try:
+        done, digest = simulate(seed, steps, polls, requests)
+        if twice:
+            again = simulate(seed, steps, polls, requests)[1]
+            demand(again == digest, f"digest {digest}, then {again}")
+    except BaseException:  # noqa: BLE001 - that is what is looked for
+        return collections.Counter(), traceback.format_exc()
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+    return done, ""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -374,25 +537,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=0.0)
     parser.add_argument("--twice", action="store_true", help="runs each program again, which has to do the same")
     given = parser.parse_args(arguments)
-    requests, polls = (Core() if has_core() else None), Polls()
     total: collections.Counter[str] = collections.Counter()
-    failed, end = 0, time.monotonic() + given.seconds
-    seed = given.seed
-    while time.monotonic() < end if given.seconds else seed < given.seed + given.count:
-        try:
-            done, digest = simulate(seed, given.steps, polls, requests)
-            if given.twice:
-                again = simulate(seed, given.steps, polls, requests)[1]
-                demand(again == digest, f"digest {digest}, then {again}")
-            total.update(done)
-        except BaseException as error:
-            if isinstance(error, KeyboardInterrupt) and "stop" not in traceback.format_exc():
-                raise
-            failed += 1
-            print(f"--seed {seed} --count 1 --steps {given.steps}: {traceback.format_exc()}", flush=True)
-        seed += 1
-    print(", ".join(f"{what} {count}" for what, count in sorted(total.items())), f"polls acted on {polls.happened}")
-    print(f"{seed - given.seed} programs of {given.steps} steps, {failed} failed")
+    count, failed, end = 0, 0, time.monotonic() + given.seconds
+    numbers = range(given.seed, sys.maxsize if given.seconds else given.seed + given.count)
+    work = functools.partial(answer_of, steps=given.steps, twice=given.twice)
+    for seed, found in apart.answers(work, numbers, begin=faulthandler.enable):
+        done, text = ({}, f"ended with {found.status}") if isinstance(found, apart.Ended) else found
+        total.update(done)
+        count, failed = count + 1, failed + bool(text)
+        if text:
+            print(f"--seed {seed} --count 1 --steps {given.steps}: {text}", flush=True)
+        if given.seconds and time.monotonic() > end:
+            break
+    print(", ".join(f"{what} {number}" for what, number in sorted(total.items())))
+    print(f"{count} programs of {given.steps} steps, {failed} failed")
     return 1 if failed else 0
 
 

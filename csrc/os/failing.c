@@ -16,8 +16,8 @@ static atomic_llong failed; /* those of them that failed */
 static atomic_llong from, until; /* the requests that fail: numbers from 1, both ends inclusive */
 static atomic_llong blocks; /* that the core has from malloc, calloc, realloc, aligned_alloc */
 static atomic_uintptr_t place; /* where the last one that failed was made */
-static atomic_llong clock_step; /* nanoseconds per look at the late clock; 0: it goes as it does */
-static atomic_llong looks; /* at the late clock since ml_failing_clock */
+static atomic_llong clock_step; /* nanoseconds per look at a clock; 0: they go as they do */
+static atomic_llong looks; /* at clocks since ml_failing_clock */
 
 EXPORTED void ml_failing_begin(int64_t first, int64_t last);
 EXPORTED int64_t ml_failing_made(void);
@@ -39,8 +39,8 @@ int64_t ml_failing_failed(void) { return atomic_load(&failed); }
 int64_t ml_failing_blocks(void) { return atomic_load(&blocks); }
 uintptr_t ml_failing_place(void) { return atomic_load(&place); }
 
-/* From now on the late clock goes by `step` with each look at it, so that a run polls after an
- * amount of work, not of time; 0: as it does by itself. */
+/* From now on clocks go by `step` with each look at one, so that a run polls after an amount of
+ * work, not of time; 0: as they do by themselves. */
 void ml_failing_clock(int64_t step) {
     atomic_store(&looks, 0);
     atomic_store(&clock_step, step);
@@ -104,7 +104,10 @@ REFUSABLE(void *, ml_os_map_file, NULL, (int32_t descriptor, int64_t bytes), (de
 REFUSABLE(bool, ml_os_start, false, (ml_os_thread * thread, void (*run)(void *), void *argument),
           (thread, run, argument))
 
-WRAPPED(int64_t, ml_os_recently, (void)) {
-    const int64_t step = atomic_load(&clock_step);
-    return step == 0 ? __real_ml_os_recently() : (atomic_fetch_add(&looks, 1) + 1) * step;
-}
+#define CLOCK(name)                                                             \
+    WRAPPED(int64_t, name, (void)) {                                            \
+        const int64_t step = atomic_load(&clock_step);                          \
+        return step == 0 ? __real_##name() : (atomic_fetch_add(&looks, 1) + 1) * step; \
+    }
+CLOCK(ml_os_recently)
+CLOCK(ml_os_now)

@@ -35,6 +35,11 @@ class Core:
         self._clock = library.ml_failing_clock
         self._clock.argtypes = [ctypes.c_int64]
         self._clock.restype = None
+        self._threads = library.ml_scheduled_begin
+        self._threads.argtypes = [ctypes.c_uint64]
+        self._threads.restype = None
+        self._hand_overs = library.ml_scheduled_hand_overs
+        self._hand_overs.restype = ctypes.c_int64
         self._numbers = {}
         for name in ("made", "failed", "blocks", "place"):
             function = self._numbers[name] = getattr(library, f"ml_failing_{name}")
@@ -43,6 +48,14 @@ class Core:
     def clock(self, step: int) -> None:
         """As ml_failing_clock."""
         self._clock(step)
+
+    def threads(self, seed: int) -> None:
+        """As ml_scheduled_begin."""
+        self._threads(seed)
+
+    def hand_overs(self) -> int:
+        """How often one thread of the core has handed over to another since `threads`."""
+        return int(self._hand_overs())
 
     def number(self, name: str) -> int:
         """How many requests there were, or failed, since `begin`; how many blocks of memory the core has."""

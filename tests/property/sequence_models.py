@@ -88,6 +88,24 @@ def _variables() -> Sequenced:
     )
 
 
+def _wide() -> Sequenced:
+    """Nodes large enough that threads share them, and that runs look at the clock."""
+
+    def build(g: Any) -> list[int]:
+        x = g.input("x", (2, 4), signature=(-1, 4))
+        rng = np.random.default_rng(0)
+        spread, gather = (
+            g.constant(name, _values(rng, *shape)) for name, shape in (("spread", (9000, 4)), ("gather", (3, 9000)))
+        )
+        wide = g.node("FULLY_CONNECTED", [x, spread, -1], out=("wide", (2, 9000)))
+        for name in "ab":
+            total = g.node("ADD", [wide, wide], out=(f"total_{name}", (2, 9000)))
+            wide = g.node("RELU6", [total], out=(f"clipped_{name}", (2, 9000)))
+        return [g.node("FULLY_CONNECTED", [wide, gather, -1], out=("y", (2, 3)))]
+
+    return Sequenced(graph_with(build), _square, lambda n, rng: [_values(rng, n, 4)], mismatch=[(3, 5)])
+
+
 # Dynamic --------------------------------------------------------------------------------------------------------------
 
 
@@ -359,6 +377,7 @@ def _strings() -> Sequenced:
 
 MODELS: Mapping[str, Callable[[], Sequenced]] = {
     "chain": _chain,
+    "wide": _wide,
     "variables": _variables,
     "dynamic": _dynamic,
     "custom": _custom,
