@@ -144,6 +144,10 @@ typedef struct ml_scale_s32_args {
     int32_t weights_first;
 } ml_scale_s32_args;
 
+/* product_f32 is matmul_s8 followed by scale_s32, bit for bit, without storing the sums. It ignores
+ * y and y_stride of the matmul, and sums, rows, sums_stride and n of the scaling. Lines are as in
+ * product_s8; rows of scales are numbered on too. */
+
 /* y = 128 + round(min(max(zero + x * inverse, low), 127)), ties away from zero, no step fused:
  * quantizes floats to bytes. NaN becomes `low`, which is -128 or more. */
 typedef struct ml_quantize_u8_args {

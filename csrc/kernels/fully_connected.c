@@ -146,14 +146,13 @@ static inline int32_t scale_sum(double sum, double multiplier, int32_t zero, int
 
 /* Sums and bias wrap in `wrapping`. */
 #define FINISH(name, sum_type, bias_type, wrapping, element) \
-    static void finish_##name(const ml_call *c, const ml_requantized *r, const ml_own *own) { \
+    static void finish_##name(const ml_call *c, const ml_requantized *r) { \
         const ml_weighted w = *(const ml_weighted *)c->derived; /* which stores do not change */ \
         const sum_type *sums = r->sums; \
         const bias_type *bias = r->bias ? (const bias_type *)r->bias + r->first : NULL; \
         const double *reals = w.reals + r->first; \
         const int64_t n = r->n; \
         element *y = r->y; \
-        (void)own; \
         for (int64_t row = 0; row < r->rows; row++, sums += n, y += r->y_stride) \
             ML_IVDEP for (int64_t i = 0; i < n; i++) {                           \
                 const wrapping sum = (wrapping)sums[i] + (wrapping)(bias ? bias[i] : 0); \
@@ -174,16 +173,16 @@ static void fill_quantized(const ml_call *c, int64_t first, int64_t count, int32
     *rows = (ml_byte_rows){x, .a_stride = p.k, .width = count};
 }
 
-static void finish_hybrid(const ml_call *c, const ml_requantized *r, const ml_own *own) {
+static ml_scale_s32_args scaling(const ml_call *c, const ml_requantized *r, const float *scales) {
     const fc_params *p = c->params;
-    ml_scale_sums(c, r, own->scales, ML_SCALES_FIRST, p->minimum, p->maximum);
+    return ml_scaling_of(c, r, scales, ML_SCALES_FIRST, p->minimum, p->maximum);
 }
 
 static const ml_integer_rule *integer_rule(const ml_call *c) {
     static const ml_integer_rule bytes = {fill, NULL, .requantizes = true},
                                  s16 = {fill, finish_s16, .wide = false},
                                  wide = {fill, finish_wide, .wide = true},
-                                 hybrid = {fill_quantized, finish_hybrid, .by_row = true};
+                                 hybrid = {fill_quantized, .scaling = scaling, .by_row = true};
     const ml_tensor *bias = ml_input(c, 2);
     switch (ml_input(c, 0)->type) {
     case ML_F32: return ml_input(c, 1)->type == ML_F32 ? NULL : &hybrid;

@@ -28,14 +28,29 @@ void ml_multiply_rows(const ml_call *c, const ml_byte_rows *rows, const ml_weigh
     }
 }
 
-void ml_multiply_to_bytes(const ml_call *c, const ml_byte_rows *rows, const ml_weights_s8 *weights,
-                          int64_t count, ml_matmul_s8_args *sums, const ml_requantize_args *bytes) {
+/* Takes `count` rows, which are part of one line, or whole lines; returns the number of lines. */
+static int64_t take_lines(const ml_byte_rows *rows, const ml_weights_s8 *weights, int64_t count,
+                          ml_matmul_s8_args *sums) {
     const int64_t lines = count <= rows->width ? 1 : count / rows->width;
     take_rows(rows, weights, sums);
     sums->a = rows->a;
     sums->rows = lines > 1 ? rows->width : count;
+    return lines;
+}
+
+void ml_multiply_to_bytes(const ml_call *c, const ml_byte_rows *rows, const ml_weights_s8 *weights,
+                          int64_t count, ml_matmul_s8_args *sums, const ml_requantize_args *bytes) {
     const ml_simd *simd = c->env->simd;
+    const int64_t lines = take_lines(rows, weights, count, sums);
     simd->product_s8(simd, sums, bytes, lines, rows->line_stride);
+}
+
+void ml_multiply_to_floats(const ml_call *c, const ml_byte_rows *rows, const ml_weights_s8 *weights,
+                           int64_t count, ml_matmul_s8_args *sums,
+                           const ml_scale_s32_args *floats) {
+    const ml_simd *simd = c->env->simd;
+    const int64_t lines = take_lines(rows, weights, count, sums);
+    simd->product_f32(simd, sums, floats, lines, rows->line_stride);
 }
 
 void ml_sum_byte_rows(const ml_call *c, const ml_byte_rows *rows, const ml_weights_s8 *weights,

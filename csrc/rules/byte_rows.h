@@ -32,10 +32,12 @@ typedef struct ml_row_range {
 } ml_row_range;
 void ml_multiply_rows(const ml_call *c, const ml_byte_rows *rows, const ml_weights_s8 *weights,
                       const ml_row_range *range, ml_matmul_s8_args *args);
-/* Computes the sums of the first `count` rows (part of one line, or whole lines) and requantizes
- * them. */
+/* Computes the sums of the first `count` rows (part of one line, or whole lines) and requantizes or
+ * scales them. */
 void ml_multiply_to_bytes(const ml_call *c, const ml_byte_rows *rows, const ml_weights_s8 *weights,
                           int64_t count, ml_matmul_s8_args *sums, const ml_requantize_args *bytes);
+void ml_multiply_to_floats(const ml_call *c, const ml_byte_rows *rows, const ml_weights_s8 *weights,
+                           int64_t count, ml_matmul_s8_args *sums, const ml_scale_s32_args *floats);
 
 /* For each of the first `count` rows, the sum of its bytes, of those that are multiplied with
  * weights. */

@@ -83,9 +83,9 @@ void ml_requantize_s16(const ml_call *c, const ml_requantized *r) {
         }
 }
 
-void ml_scale_sums(const ml_call *c, const ml_requantized *r, const float *scales,
-                   ml_scaling_order order, float minimum, float maximum) {
-    const ml_scale_s32_args args = {
+ml_scale_s32_args ml_scaling_of(const ml_call *c, const ml_requantized *r, const float *scales,
+                                ml_scaling_order order, float minimum, float maximum) {
+    return (ml_scale_s32_args){
         .sums = r->sums,
         .rows = r->rows,
         .sums_stride = r->n,
@@ -99,6 +99,11 @@ void ml_scale_sums(const ml_call *c, const ml_requantized *r, const float *scale
         .high = maximum,
         .weights_first = order == ML_WEIGHTS_FIRST,
     };
+}
+
+void ml_scale_sums(const ml_call *c, const ml_requantized *r, const float *scales,
+                   ml_scaling_order order, float minimum, float maximum) {
+    const ml_scale_s32_args args = ml_scaling_of(c, r, scales, order, minimum, maximum);
     c->env->simd->scale_s32(&args);
 }
 

@@ -65,6 +65,8 @@ void ml_requantize_bytes(const ml_call *c, const ml_requantized *r, int32_t limi
 /* To floats within [minimum, maximum], with a scale per row: sum * (scale * weights' scale), or, as
  * in CONV_2D with a scale per output, (sum * weights' scale) * scale. */
 typedef enum { ML_SCALES_FIRST, ML_WEIGHTS_FIRST } ml_scaling_order;
+ml_scale_s32_args ml_scaling_of(const ml_call *c, const ml_requantized *r, const float *scales,
+                                ml_scaling_order order, float minimum, float maximum);
 void ml_scale_sums(const ml_call *c, const ml_requantized *r, const float *scales,
                    ml_scaling_order order, float minimum, float maximum);
 /* From int64 sums to s16, by the 16-bit multiplier. */

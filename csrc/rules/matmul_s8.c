@@ -14,6 +14,12 @@ enum {
 
 /* Sizes ---------------------------------------------------------------------------------------- */
 
+/* Whether product_s8 or product_f32 computes outputs directly, without storing sums. */
+static bool is_fused(const ml_call *c, const ml_integer_rule *rule) {
+    const int32_t type = ml_input(c, 0)->type;
+    return rule->scaling || (rule->requantizes && (type == ML_S8 || type == ML_U8));
+}
+
 /* The part of a block that is multiplied and finished at a time. */
 typedef struct part_size {
     int64_t rows;
@@ -111,7 +117,7 @@ static int64_t copy_at(const ml_call *c, const ml_integers *p, const ml_integer_
 
 static int64_t few_bytes(const ml_call *c, const ml_integers *p, const ml_integer_rule *rule) {
     return copy_at(c, p, rule) + ml_round_up(p->copy_bytes, 64) +
-           (ml_is_fused(c, rule) ? 0 : p->rows * p->n * (int64_t)sizeof(int32_t));
+           (is_fused(c, rule) ? 0 : p->rows * p->n * (int64_t)sizeof(int32_t));
 }
 
 ml_status ml_prepare_integers(const ml_call *c, ml_wish *wish, ml_integers *p,
@@ -132,7 +138,7 @@ ml_status ml_prepare_integers(const ml_call *c, ml_wish *wish, ml_integers *p,
         ml_reserve(wish, few_bytes(c, p, rule));
         return ML_OK;
     }
-    wish->worker_bytes = lay_out(p, part_of(p, ml_is_fused(c, rule)), planes).bytes;
+    wish->worker_bytes = lay_out(p, part_of(p, is_fused(c, rule)), planes).bytes;
     const int64_t column_bytes = p->n * p->groups * (int64_t)sizeof(int32_t);
     if (ml_input(c, 0)->type != ML_F32) ml_reserve(wish, 2 * column_bytes);
     else
@@ -173,6 +179,7 @@ typedef struct part_job {
     ml_weights_s8 weights;
     ml_byte_rows rows;
     const int32_t *bias; /* of the batch, or NULL */
+    const float *scales; /* of the block's rows, or NULL */
     int64_t first; /* the block's first row */
     int64_t count;
     int64_t group;
@@ -182,7 +189,6 @@ typedef struct part_job {
 static int32_t *factors_of(const part_job *j) {
     return (int32_t *)(j->scratch + j->args->at.factors);
 }
-static float *scales_of(const part_job *j) { return (float *)(j->scratch + j->args->at.scales); }
 
 /* Finds the factors of the block's rows. */
 static void find_factors(const ml_call *c, const part_job *j) {
@@ -200,16 +206,15 @@ static void find_factors(const ml_call *c, const part_job *j) {
     }
 }
 
-/* Finds the scales of the block's rows, of floats that were quantized. */
-static void find_scales(const part_job *j) {
+/* The scales of the block's rows, of floats that were quantized. */
+static const float *find_scales(const part_job *j) {
     const integer_args *a = j->args;
-    float *scales = scales_of(j);
-    if (a->rule->by_row) {
-        memcpy(scales, a->slices.scales + j->first, (size_t)j->count * sizeof *scales);
-        return;
-    }
+    if (a->rule->by_row) return a->slices.scales + j->first;
+    float *scales = (float *)(void *)(j->scratch + a->at.scales);
+    const int64_t count = j->count; /* which stores do not change */
     const float scale = a->slices.scales[j->first / a->batch];
-    for (int64_t r = 0; r < j->count; r++) scales[r] = scale;
+    for (int64_t r = 0; r < count; r++) scales[r] = scale;
+    return scales;
 }
 
 /* ml_join_planes for the sums of a row: in 32 bits, which wrap, in place; and in 64 bits. */
@@ -264,6 +269,19 @@ static const void *sums_of_part(const ml_call *c, const part_job *j, int64_t row
     return a->rule->wide ? (const void *)wide : high;
 }
 
+/* Computes outputs of r->rows rows without storing their sums. */
+static void multiply_fused(const ml_call *c, const ml_integer_rule *rule, const ml_byte_rows *rows,
+                           const ml_weights_s8 *weights, ml_matmul_s8_args *args,
+                           const ml_requantized *r, const float *scales, int32_t limit) {
+    if (rule->scaling) {
+        const ml_scale_s32_args floats = rule->scaling(c, r, scales);
+        ml_multiply_to_floats(c, rows, weights, r->rows, args, &floats);
+    } else {
+        const ml_requantize_args bytes = ml_requantize_args_of(c, r, limit);
+        ml_multiply_to_bytes(c, rows, weights, r->rows, args, &bytes);
+    }
+}
+
 /* Computes outputs column .. end - 1 of the block's rows. */
 static void run_columns(const ml_call *c, const part_job *j, int64_t column, int64_t end) {
     const integer_args *a = j->args;
@@ -280,13 +298,12 @@ static void run_columns(const ml_call *c, const part_job *j, int64_t column, int
             r.y = (char *)ml_out(c, 0) + ((j->first + row) * r.y_stride + r.first) * element;
             if (a->part.fused) {
                 ml_matmul_s8_args args = part_args(j, row, column, r.n);
-                const ml_requantize_args to = ml_requantize_args_of(c, &r, a->limit);
-                ml_multiply_to_bytes(c, &j->rows, &j->weights, r.rows, &args, &to);
+                multiply_fused(c, a->rule, &j->rows, &j->weights, &args, &r,
+                               j->scales ? j->scales + row : NULL, a->limit);
                 continue;
             }
-            const ml_own own = {scales_of(j) + row};
             r.sums = sums_of_part(c, j, row, r.rows, column, r.n);
-            a->rule->finish(c, &r, &own);
+            a->rule->finish(c, &r);
         }
     }
 }
@@ -308,7 +325,7 @@ static ml_status integer_body(const ml_call *c, int64_t first, int64_t end, int3
                                          p->pieces, a->k);
             a->rule->fill(c, j.first, j.count, (int32_t)j.group, (uint8_t *)j.scratch, &j.rows);
             find_factors(c, &j);
-            if (a->slices.scales) find_scales(&j);
+            if (a->slices.scales) j.scales = find_scales(&j);
             run_columns(c, &j, column, ml_min_s64(column + a->range, p->n));
         }
     }
@@ -393,7 +410,6 @@ static ml_status multiply_few(const ml_call *c, const ml_integers *p, const ml_i
     int32_t *sums = (int32_t *)(void *)(copy + ml_round_up(p->copy_bytes, 64));
     int32_t factors[FEW_ROWS];
     float scales[FEW_ROWS];
-    const ml_own own = {scales};
     ml_requantized r = {
         .sums = sums, .rows = p->rows, .n = p->n, .y = ml_out(c, 0), .y_stride = p->n};
     if (type == ML_F32) {
@@ -416,14 +432,14 @@ static ml_status multiply_few(const ml_call *c, const ml_integers *p, const ml_i
                               .y = sums,
                               .y_stride = p->n,
                               .sums = weights.sums};
-    if (ml_is_fused(c, rule)) {
-        const int32_t limit = w->limit || w->reals ? w->limit : ml_limit_of(bias, p->n, p->k);
-        const ml_requantize_args bytes = ml_requantize_args_of(c, &r, limit);
-        ml_multiply_to_bytes(c, &rows, &weights, p->rows, &args, &bytes);
+    if (is_fused(c, rule)) {
+        const bool known = type == ML_F32 || w->limit || w->reals;
+        const int32_t limit = known ? w->limit : ml_limit_of(bias, p->n, p->k);
+        multiply_fused(c, rule, &rows, &weights, &args, &r, scales, limit);
         return ML_OK;
     }
     ml_multiply_rows(c, &rows, &weights, &(ml_row_range){0, p->rows, 0}, &args);
-    rule->finish(c, &r, &own);
+    rule->finish(c, &r);
     return ML_OK;
 }
 
@@ -434,7 +450,7 @@ ml_status ml_multiply_integers(const ml_call *c, const ml_integers *p,
     if (is_few(c, p)) return multiply_few(c, p, rule);
     integer_args a = {.product = p,
                       .rule = rule,
-                      .part = part_of(p, ml_is_fused(c, rule)),
+                      .part = part_of(p, is_fused(c, rule)),
                       .planes = ml_planes(type)};
     a.at = lay_out(p, a.part, a.planes);
     a.k = ml_piece_of(p);

@@ -28,21 +28,18 @@ static inline ml_integers ml_integers_of(const ml_blocks *b, int32_t type) {
     return p;
 }
 
-/* What `finish` needs to know about the sums. */
-typedef struct ml_own {
-    const float *scales; /* by row, for floats that were quantized */
-} ml_own;
-
 typedef struct ml_integer_rule {
     /* Gives rows first .. first + count - 1 of one group as bytes; `copy` has copy_bytes. */
     void (*fill)(const ml_call *c, int64_t first, int64_t count, int32_t group, uint8_t *copy,
                  ml_byte_rows *rows);
-    /* Computes outputs from the sums of some rows. Sums of bytes include the bias (input 2); for
-     * others it is in r->bias. */
-    void (*finish)(const ml_call *c, const ml_requantized *r, const ml_own *own);
+    /* Computes outputs from the sums of some rows. Sums of bytes include the bias (input 2); those
+     * of s16 do not, r->bias has it. */
+    void (*finish)(const ml_call *c, const ml_requantized *r);
     bool wide; /* for s16: sums are int64 */
-    bool
-        requantizes; /* bytes: `finish` is requantize or requantize_f64, which product_s8 replaces */
+    bool requantizes; /* bytes become bytes by product_s8, without `finish` */
+    /* How the sums of floats that were quantized, with a scale per row, become floats, by
+     * product_f32. */
+    ml_scale_s32_args (*scaling)(const ml_call *c, const ml_requantized *r, const float *scales);
     bool by_row; /* floats: each row is quantized by itself; else each batch */
 } ml_integer_rule;
 
@@ -50,11 +47,6 @@ static inline int64_t ml_piece_of(const ml_integers *p) {
     return p->pieces > 1 ? p->k / p->pieces : p->k;
 }
 
-/* Whether product_s8 computes output bytes directly, without storing sums. */
-static inline bool ml_is_fused(const ml_call *c, const ml_integer_rule *rule) {
-    const int32_t type = ml_input(c, 0)->type;
-    return rule->requantizes && (type == ML_S8 || type == ML_U8);
-}
 /* Prefetches the first weights, while the rows are being arranged. */
 static inline void ml_fetch_weights(const ml_call *c, const ml_integers *p) {
     enum { FETCHED = 2048 /* bytes */, MANY = 8192 };

@@ -291,6 +291,26 @@ def requantize_f64(
     return y
 
 
+def _scale_s32_args(
+    scales: NDArray, weights: NDArray, y: NDArray, bias: NDArray | None, low: float, high: float, weights_first: bool
+) -> Any:
+    return ffi.new(
+        "ml_scale_s32_args *",
+        {
+            "rows": y.shape[0],
+            "n": y.shape[1],
+            "scales": pointer(scales, "float *"),
+            "weights": pointer(weights, "float *"),
+            "bias": pointer(bias, "float *"),
+            "y": pointer(y, "float *"),
+            "y_stride": y.strides[0] // 4,
+            "low": low,
+            "high": high,
+            "weights_first": weights_first,
+        },
+    )
+
+
 def scale_s32(
     simd: Any,
     sums: NDArray,
@@ -304,24 +324,35 @@ def scale_s32(
     weights_first: bool = False,
 ) -> NDArray:
     """Rows of int32 sums, (rows, n), as floats in `y`."""
-    args = ffi.new(
-        "ml_scale_s32_args *",
-        {
-            "sums": pointer(sums, "int32_t *"),
-            "rows": sums.shape[0],
-            "sums_stride": sums.strides[0] // 4,
-            "n": sums.shape[1],
-            "scales": pointer(scales, "float *"),
-            "weights": pointer(weights, "float *"),
-            "bias": pointer(bias, "float *"),
-            "y": pointer(y, "float *"),
-            "y_stride": y.strides[0] // 4,
-            "low": low,
-            "high": high,
-            "weights_first": weights_first,
-        },
-    )
+    args = _scale_s32_args(scales, weights, y, bias, low, high, weights_first)
+    args.sums, args.sums_stride = pointer(sums, "int32_t *"), sums.strides[0] // 4
     simd.scale_s32(args)
+    return y
+
+
+def product_f32(
+    simd: Any,
+    a: NDArray,
+    packed: NDArray,
+    scales: NDArray,
+    weights: NDArray,
+    y: NDArray,
+    *,
+    bias: NDArray | None = None,
+    low: float = -np.inf,
+    high: float = np.inf,
+    weights_first: bool = False,
+    start: NDArray | None = None,
+    factors: NDArray | None = None,
+    columns: NDArray | None = None,
+    flip: int = 0,
+) -> NDArray:
+    """matmul_s8, whose bias is `start`, followed by scale_s32, into `y`; `a` may be lines of rows, (lines, rows,
+    pieces, k)."""
+    lines = a if a.ndim == 4 else a[None]
+    sums = _matmul_s8_args(lines[0], packed, y.shape[1], start, factors, columns, flip=flip)
+    args = _scale_s32_args(scales, weights, y, bias, low, high, weights_first)
+    simd.product_f32(simd, sums, args, len(lines), lines.strides[0])
     return y
 
 

@@ -83,19 +83,20 @@ def test_amx_by_emulated_tiles(tmp_path: pathlib.Path, bounds: list[str]) -> Non
     empty = [compiler, *flags_of("amx"), "-fsyntax-only", "-xc", "/dev/null"]
     if subprocess.run(empty, capture_output=True, check=False).returncode:
         pytest.skip("this compiler knows no tiles")
-    variants = ("matmul_s8, amx", "product_s8, amx", "matmul_s8, avx512", "product_s8, avx512", "requantize, avx512")
+    names = ("matmul_s8", "product_s8", "product_f32")
+    variants = [*(f"{name}, {level}" for level in ("amx", "avx512") for name in names), "requantize, avx512"]
     rows = " ".join(f"VARIANT({variant})" for variant in variants)
     (tmp_path / "levels.def").write_text(f"LEVEL(amx, avx512, avx512, avx512, {rows})\n")
-    made = [tmp_path / f"{name}.o" for name in ("matmul_s8", "product_s8")]
+    made = [tmp_path / f"{name}.o" for name in names]
     common = [compiler, *COMMON, f"-I{tmp_path}"]
     for to in made:
         run(*common, *flags_of("amx"), *bounds, "-fPIC", "-c", CORE / "simd" / "amx" / f"{to.stem}.c", "-o", to)
-    files = [CORE / "simd" / "avx512" / f"{name}.c" for name in ("matmul_s8", "product_s8", "requantize")]
+    files = [CORE / "simd" / "avx512" / f"{name}.c" for name in (*names, "requantize")]
     files += [path for path in (HERE / "walk").glob("*.c") if path.name != "main.c"]
     files += [*(HERE / "tiles").glob("*.c"), CORE / "simd" / "verify.c", CORE / "math" / "fixed_point.c", *SYSTEM]
     run(*common, *flags_of("avx512"), "-O1", f"-I{HERE}", "-shared", "-fPIC", *files, *made, "-o", library, "-lm")
     found = walked(run(sys.executable, "-c", NATIVE, library, "walk_amx"))
-    assert found["amx"] == ["matmul_s8", "product_s8"]
+    assert found["amx"] == list(names)
 
 
 def test_on_aarch64(tmp_path: pathlib.Path) -> None:

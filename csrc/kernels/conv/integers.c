@@ -133,30 +133,20 @@ static void fill(const ml_call *c, int64_t first, int64_t count, int32_t group, 
 
 /* Outputs -------------------------------------------------------------------------------------- */
 
-static void finish(const ml_call *c, const ml_requantized *r, const ml_own *own) {
-    (void)own;
-    ml_requantize_s16(c, r);
-}
-
-static void finish_wide(const ml_call *c, const ml_requantized *r, const ml_own *own) {
-    (void)own;
-    ml_requantize_wide(c, r);
-}
-
 /* Whether each output has its own scale. Then floats are quantized asymmetrically. */
 static bool scales_each(const ml_call *c) { return ml_input_quantization(c, 1)->n_scales > 1; }
 
-static void finish_hybrid(const ml_call *c, const ml_requantized *r, const ml_own *own) {
+static ml_scale_s32_args scaling(const ml_call *c, const ml_requantized *r, const float *scales) {
     const conv_params *p = c->params;
-    ml_scale_sums(c, r, own->scales, scales_each(c) ? ML_WEIGHTS_FIRST : ML_SCALES_FIRST,
-                  p->minimum, p->maximum);
+    return ml_scaling_of(c, r, scales, scales_each(c) ? ML_WEIGHTS_FIRST : ML_SCALES_FIRST,
+                         p->minimum, p->maximum);
 }
 
 /* As in TFLite, int16 is summed in 64 bits, unless the bias has 32. */
 static const ml_integer_rule *integer_rule(const ml_call *c) {
-    static const ml_integer_rule narrow = {fill, finish, .requantizes = true},
-                                 wide = {fill, finish_wide, .wide = true},
-                                 hybrid = {fill, finish_hybrid, .wide = false};
+    static const ml_integer_rule narrow = {fill, ml_requantize_s16, .requantizes = true},
+                                 wide = {fill, ml_requantize_wide, .wide = true},
+                                 hybrid = {fill, .scaling = scaling};
     const ml_tensor *bias = ml_input(c, 2);
     if (ml_input(c, 0)->type == ML_F32) return &hybrid;
     return ml_input(c, 0)->type == ML_S16 && !(bias && bias->type == ML_S32) ? &wide : &narrow;

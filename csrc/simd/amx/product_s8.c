@@ -11,5 +11,6 @@ void ml_product_s8_amx(const ml_simd *simd, const ml_matmul_s8_args *p,
         ml_product_s8_avx512(simd, p, bytes, lines, line_stride);
         return;
     }
-    multiply_all(simd, p, bytes, lines, line_stride);
+    const whole_product whole = product_of_bytes(simd, p, bytes, lines, line_stride);
+    multiply_all(&whole);
 }

@@ -1,5 +1,8 @@
-/* matmul_s8.c -- tiles of pairs, or of one row, whose sums are stored. */
+/* matmul_s8.c -- tiles of pairs, or of one row, whose sums are stored, or become floats in their
+ * registers. */
+#include "simd/avx2/floats.h"
 #include "simd/avx2/pairs.h"
+#include "simd/avx2/scale.h"
 #include "simd/variants.h"
 
 #define LOAD_SUMS(p) _mm256_loadu_si256((const __m256i *)(const void *)(p))
@@ -7,27 +10,25 @@
 #define ADD(a, b) _mm256_add_epi32(a, b)
 #define MULTIPLY(factor, b) _mm256_mullo_epi32(_mm256_set1_epi32(factor), b)
 #define IN_TURN(v) _mm256_permute4x64_epi64(v, 0xD8)
+#define REALS_OF(v) _mm256_castsi256_ps(v)
 
 #include "simd/tiles/matmul_s8_sums.h"
 
-INLINE void store_row(const ml_matmul_s8_args *p, int64_t output, const int vectors,
-                      const __m256i *sums) {
-    ML_UNROLL(4)
-    for (int v = 0; v < vectors; v++, output += SUMS) {
-        const int64_t left = p->n - output;
-        if (left <= 0) return;
-        __m256i sum = sums[v];
-        if (p->bias) sum = ADD(sum, load_sums(p->bias + output, left));
-        if (p->factors) sum = ADD(sum, MULTIPLY(*p->factors, load_sums(p->columns + output, left)));
-        store_sums(p->y + output, sum, left);
-    }
-}
-
-#define FINISH_ROW(own, output, vectors, sums) store_row(own, output, vectors, sums)
+#define FINISH_ROW(own, output, vectors, sums) \
+    store_tile(own, true, true, 0, output, 1, vectors, sums)
 #include "simd/avx2/row_s8.h"
 
-void ml_matmul_s8_avx2(const ml_matmul_s8_args *p) {
+INLINE void multiply_lines(const ml_matmul_s8_args *p, const ml_scale_s32_args *floats,
+                           int64_t lines, int64_t line_stride) {
     const int64_t groups = row_groups(p);
-    if (p->rows == 1 && groups * GROUP <= ROW_BYTES) multiply_row(p, p, groups);
-    else multiply_to_sums(p);
+    const product q = product_of(p, floats);
+    if (lines * p->rows == 1 && groups * GROUP <= ROW_BYTES) multiply_row(p, &q, groups);
+    else multiply(p, &q, lines, line_stride);
+}
+
+void ml_matmul_s8_avx2(const ml_matmul_s8_args *p) { multiply_lines(p, NULL, 1, 0); }
+
+void ml_multiply_to_floats_avx2(const ml_matmul_s8_args *p, const ml_scale_s32_args *floats,
+                                int64_t lines, int64_t line_stride) {
+    multiply_lines(p, floats, lines, line_stride);
 }

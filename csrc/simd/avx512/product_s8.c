@@ -9,6 +9,7 @@
 #define ROW_AHEAD 4096
 #define VECTOR __m512i
 #define MOST_ROWS 12
+#define MOST_SUMS 21
 #define ZERO() _mm512_setzero_si512()
 #define SET(x) _mm512_set1_epi32(x)
 #define LOAD(p) _mm512_loadu_si512(p)
@@ -22,7 +23,6 @@
 #include "simd/tiles/product_s8.h"
 
 enum {
-    MOST_SUMS = 21,
     FEW_ROWS = 4,
     HALF = LANES / 2,
     LEAST_HALVES = 7, /* rows of a tile whose halves are scaled together */
@@ -338,11 +338,12 @@ static void multiply_single(const panel_place *panel, const ml_matmul_s8_args *p
 /* Multiplies all panels. */
 static void multiply_columns(const ml_simd *simd, panel_place *panel, const ml_matmul_s8_args *p,
                              int64_t lines, int64_t line_stride) {
+    const whole_product whole = product_of_bytes(simd, p, panel->bytes, lines, line_stride);
     for (int64_t column = 0; column < p->n; column += ML_PANEL_S8) {
         const int64_t left = p->n - column, n = left < ML_PANEL_S8 ? left : ML_PANEL_S8;
         if (panel->bytes->reals || is_small(panel->bytes, column, n))
             multiply_panel(panel, p, lines, line_stride, column);
-        else multiply_panels(simd, p, panel->bytes, lines, line_stride, column, n);
+        else multiply_panels(&whole, column, n);
     }
 }
 

@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "simd/sse2/floats.h"
 #include "simd/variants.h"
 
 #define VECTOR __m128i
@@ -23,6 +24,12 @@
 #define ADD(a, b) _mm_add_epi32(a, b)
 #define MULTIPLY(factor, b) multiply_by(factor, b)
 #define IN_TURN(v) (v)
+#define REALS __m128
+#define REALS_OF(v) _mm_castsi128_ps(v)
+#define SET_REAL(x) _mm_set1_ps(x)
+#define MULTIPLY_REALS(a, b) _mm_mul_ps(a, b)
+#define REALS_OF_SUMS(v) _mm_cvtepi32_ps(v)
+#define CLAMPED(v, bias, low, high) clamped(v, bias, low, high)
 
 static inline __m128i weights_of(const int8_t *p) {
     const __m128i bytes = _mm_loadl_epi64((const __m128i *)(const void *)p);
@@ -68,6 +75,19 @@ static inline __m128i multiply_by(int32_t factor, __m128i b) {
     return _mm_unpacklo_epi32(_mm_shuffle_epi32(even, 0x08), _mm_shuffle_epi32(odd, 0x08));
 }
 
+static inline __m128i clamped(__m128 v, __m128 bias, __m128 low, __m128 high) {
+    return _mm_castps_si128(_mm_min_ps(high, _mm_max_ps(low, _mm_add_ps(bias, v))));
+}
+
 #include "simd/tiles/matmul_s8_sums.h"
 
-void ml_matmul_s8_sse2(const ml_matmul_s8_args *p) { multiply_to_sums(p); }
+void ml_matmul_s8_sse2(const ml_matmul_s8_args *p) {
+    const product q = product_of(p, NULL);
+    multiply(p, &q, 1, 0);
+}
+
+void ml_multiply_to_floats_sse2(const ml_matmul_s8_args *p, const ml_scale_s32_args *floats,
+                                int64_t lines, int64_t line_stride) {
+    const product q = product_of(p, floats);
+    multiply(p, &q, lines, line_stride);
+}

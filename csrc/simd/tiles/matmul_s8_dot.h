@@ -1,30 +1,66 @@
-/* matmul_s8_dot.h -- matmul_s8 in tiles of matmul_s8_tile.h.
+/* matmul_s8_dot.h -- matmul_s8 and product_f32 in tiles of matmul_s8_tile.h.
  *
  * In addition to what that header needs, the file that includes this one defines MULTIPLY(a, b);
- * MASK, FIRST(count), LOAD_PART(there, p), STORE(p, v), STORE_PART(p, there, v); MOST_SUMS, the
- * most sums of a tile; and TILES, the list of tiles. */
+ * MASK, FIRST(count), LOAD_PART(there, p), STORE_PART(p, there, v), and STORE(p, v) if whole
+ * vectors are stored faster; TILES, the list of tiles; what scale_column.h needs; and
+ * LOAD_REALS(there, p), which is LOAD_PART for floats. */
 #include "simd/tiles/matmul_s8_tile.h"
 
-/* Adds what does not depend on products, and writes the outputs that exist. */
-INLINE void store_tile(const ml_matmul_s8_args *p, const tile_place *at, const VECTOR *sums,
+#include "simd/tiles/scale_column.h"
+
+/* A product, and how its sums become floats, in which case y has room for them. */
+typedef struct product {
+    ml_matmul_s8_args sums; /* first: tiles are given it */
+    const ml_scale_s32_args *floats; /* or NULL: sums are stored */
+    const float *scales; /* of the line's rows */
+} product;
+
+/* Makes floats of the sums of a vector of outputs. */
+INLINE void scale_outputs(const product *q, const tile_place *at, int64_t output, MASK there,
+                          const int rows, const int vectors, VECTOR *sums) {
+    const ml_scale_s32_args *f = q->floats;
+    const float_column column = {
+        .weights = LOAD_REALS(there, f->weights + output),
+        .bias = f->bias ? LOAD_REALS(there, f->bias + output) : SET_REAL(0.0f),
+        .low = SET_REAL(f->low),
+        .high = SET_REAL(f->high),
+    };
+    scale_rows(&column, q->scales + at->row, f->weights_first, rows, vectors, sums);
+}
+
+INLINE VECTOR bias_of(const ml_matmul_s8_args *p, int64_t output) {
+    const int64_t left = p->n - output;
+    if (!p->bias || left <= 0) return ZERO();
+    return LOAD_PART(FIRST(left < LANES ? (int)left : LANES), p->bias + output);
+}
+
+/* Adds the factors, and writes the outputs that exist. */
+INLINE void store_tile(const ml_matmul_s8_args *p, const tile_place *at, VECTOR *sums,
                        const int rows, const int vectors) {
+    const product *q = (const product *)(const void *)p;
     ML_UNROLL(4)
     for (int v = 0; v < vectors; v++) {
         const int64_t output = at->output + v * LANES, left = p->n - output;
         if (left <= 0) return;
         const MASK there = FIRST(left < LANES ? (int)left : LANES);
-        const VECTOR bias = p->bias ? LOAD_PART(there, p->bias + output) : ZERO();
         const VECTOR columns = p->factors ? LOAD_PART(there, p->columns + output) : ZERO();
         int32_t *y = p->y + at->row * p->y_stride + output;
+        if (p->factors) ML_UNROLL(14)
+        for (int r = 0; r < rows; r++) {
+            VECTOR *sum = &sums[r * vectors + v];
+            *sum = ADD(*sum, MULTIPLY(SET(p->factors[at->row + r]), columns));
+        }
+        if (q->floats) scale_outputs(q, at, output, there, rows, vectors, sums + v);
         ML_UNROLL(14)
         for (int r = 0; r < rows; r++, y += p->y_stride) {
-            VECTOR sum = ADD(sums[r * vectors + v], bias);
-            if (p->factors) {
-                const VECTOR factor = SET(p->factors[at->row + r]);
-                sum = ADD(sum, MULTIPLY(factor, columns));
+            const VECTOR sum = sums[r * vectors + v];
+#ifdef STORE
+            if (left >= LANES) {
+                STORE(y, sum);
+                continue;
             }
-            if (left >= LANES) STORE(y, sum);
-            else STORE_PART(y, there, sum);
+#endif
+            STORE_PART(y, there, sum);
         }
     }
 }
@@ -33,7 +69,7 @@ INLINE void tile(const ml_matmul_s8_args *p, const tile_place *at, const int row
                  const int vectors) {
     VECTOR sums[MOST_SUMS], start[MOST_VECTORS];
     ML_UNROLL(4)
-    for (int v = 0; v < vectors; v++) start[v] = ZERO();
+    for (int v = 0; v < vectors; v++) start[v] = bias_of(p, at->output + v * LANES);
     sum_tile(p, at, rows, vectors, start, sums);
     store_tile(p, at, sums, rows, vectors);
 }
@@ -43,3 +79,20 @@ INLINE void tile(const ml_matmul_s8_args *p, const tile_place *at, const int row
     row_copy copy;              \
     begin_rows(p, at, rows, &copy);
 #include "simd/tiles/matmul_s8_meet.h"
+
+/* Multiplies lines, line_stride bytes apart; to floats, if there are any. */
+INLINE void multiply_lines(const ml_matmul_s8_args *p, const ml_scale_s32_args *floats,
+                           int64_t lines, int64_t line_stride) {
+    product q = {.sums = *p, .floats = floats, .scales = floats ? floats->scales : NULL};
+    if (floats) {
+        q.sums.y = (int32_t *)(void *)floats->y;
+        q.sums.y_stride = floats->y_stride;
+    }
+    for (int64_t line = 0; line < lines; line++) {
+        multiply(&q.sums);
+        q.sums.a += line_stride;
+        q.sums.y += p->rows * q.sums.y_stride;
+        if (p->factors) q.sums.factors += p->rows;
+        if (floats) q.scales += p->rows;
+    }
+}

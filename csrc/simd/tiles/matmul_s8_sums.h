@@ -1,57 +1,132 @@
-/* matmul_s8_sums.h -- matmul_s8 in tiles of matmul_s8_wide.h.
+/* matmul_s8_sums.h -- matmul_s8 and product_f32 in tiles of matmul_s8_wide.h.
  *
  * In addition to the vectors that that header needs, the file that includes this one defines
  * LOAD_SUMS(p), STORE_SUMS(p, v), ADD(a, b), MULTIPLY(factor, b), and IN_TURN(v), which puts joined
- * sums in the order of outputs. */
+ * sums in the order of outputs; what scale_column.h needs, and REALS_OF(v), the floats whose bits
+ * are in v. */
 #include <string.h>
 
 #include "simd/simd.h"
 
 #define INLINE __attribute__((always_inline)) static inline
+#include "simd/tiles/scale_column.h"
 
-enum { SUMS = 2 * OUTPUTS /* in a joined vector */ };
+enum {
+    SUMS = 2 * OUTPUTS, /* in a joined vector */
+    MOST_JOINED = 4 /* vectors of a single row */
+};
 
 INLINE VECTOR load_sums(const int32_t *p, int64_t count) {
-    int32_t part[SUMS] = {0};
     if (count >= SUMS) return LOAD_SUMS(p);
+    int32_t part[SUMS] = {0};
     memcpy(part, p, (size_t)count * sizeof *p);
     return LOAD_SUMS(part);
 }
 
 INLINE void store_sums(int32_t *p, VECTOR v, int64_t count) {
-    int32_t part[SUMS];
     if (count >= SUMS) {
         STORE_SUMS(p, v);
         return;
     }
+    int32_t part[SUMS];
     STORE_SUMS(part, v);
     memcpy(p, part, (size_t)count * sizeof *p);
 }
 
-/* The first stretch of k adds the bias and the factors; the others add to the sums in y. */
-INLINE void store_tile(const ml_matmul_s8_args *p, bool begin, int64_t row, int64_t output,
-                       const int rows, const int joined, const VECTOR *sums) {
-    ML_UNROLL(4)
-    for (int v = 0; v < joined; v++, output += SUMS) {
-        const int64_t left = p->n - output;
-        if (left <= 0) return;
-        const VECTOR bias = begin && p->bias ? load_sums(p->bias + output, left) : ZERO();
-        int32_t *y = p->y + row * p->y_stride + output;
+/* A product, and how its sums become floats, in which case y has room for them. */
+typedef struct product {
+    ml_matmul_s8_args sums;
+    const ml_scale_s32_args *floats; /* or NULL: sums are stored */
+} product;
+
+INLINE float_column column_of(const ml_scale_s32_args *f, int64_t output, int64_t count) {
+    const int32_t *weights = (const int32_t *)(const void *)(f->weights + output);
+    const int32_t *bias = f->bias ? (const int32_t *)(const void *)(f->bias + output) : NULL;
+    return (float_column){
+        .weights = REALS_OF(load_sums(weights, count)),
+        .bias = bias ? REALS_OF(load_sums(bias, count)) : SET_REAL(0.0f),
+        .low = SET_REAL(f->low),
+        .high = SET_REAL(f->high),
+    };
+}
+
+/* Writes the sums of some rows, `joined` vectors of each, the last of them perhaps in part. The
+ * first stretch of k adds the bias and the factors; the others add to the sums in y; after the last
+ * one they may become floats. */
+INLINE void store_outputs(const product *q, bool begin, bool end, int64_t row, int64_t output,
+                          int64_t left, const int rows, const int joined, VECTOR *sums) {
+    const ml_matmul_s8_args *p = &q->sums;
+    const ml_scale_s32_args *f = q->floats;
+    const int64_t stride = p->y_stride;
+    int32_t *const y = p->y + row * stride + output;
+    if (begin && p->bias) ML_UNROLL(4)
+    for (int v = 0; v < joined; v++) {
+        const VECTOR bias = load_sums(p->bias + output + v * SUMS, left - v * SUMS);
         ML_UNROLL(8)
-        for (int r = 0; r < rows; r++, y += p->y_stride) {
-            VECTOR sum = ADD(IN_TURN(sums[r * joined + v]), bias);
-            if (!begin) sum = ADD(sum, load_sums(y, left));
-            else if (p->factors)
-                sum = ADD(sum, MULTIPLY(p->factors[row + r], load_sums(p->columns + output, left)));
-            store_sums(y, sum, left);
+        for (int r = 0; r < rows; r++) sums[r * joined + v] = ADD(sums[r * joined + v], bias);
+    }
+    if (begin && p->factors) ML_UNROLL(4)
+    for (int v = 0; v < joined; v++) {
+        const VECTOR columns = load_sums(p->columns + output + v * SUMS, left - v * SUMS);
+        ML_UNROLL(8)
+        for (int r = 0; r < rows; r++) {
+            VECTOR *sum = &sums[r * joined + v];
+            *sum = ADD(*sum, MULTIPLY(p->factors[row + r], columns));
         }
+    }
+    if (!begin) ML_UNROLL(4)
+    for (int v = 0; v < joined; v++) ML_UNROLL(8)
+    for (int r = 0; r < rows; r++) {
+        VECTOR *sum = &sums[r * joined + v];
+        *sum = ADD(*sum, load_sums(y + r * stride + v * SUMS, left - v * SUMS));
+    }
+    if (f && end) ML_UNROLL(4)
+    for (int v = 0; v < joined; v++) {
+        const float_column column = column_of(f, output + v * SUMS, left - v * SUMS);
+        scale_rows(&column, f->scales + row, f->weights_first, rows, joined, sums + v);
+    }
+    ML_UNROLL(4)
+    for (int v = 0; v < joined; v++) ML_UNROLL(8)
+    for (int r = 0; r < rows; r++)
+        store_sums(y + r * stride + v * SUMS, sums[r * joined + v], left - v * SUMS);
+}
+
+/* The last vectors of a single row, some of them perhaps beyond its outputs. */
+__attribute__((noinline)) static void store_rest(const product *q, bool begin, bool end,
+                                                 int64_t row, int64_t output, VECTOR *sums) {
+    for (; output < q->sums.n; output += SUMS, sums++)
+        store_outputs(q, begin, end, row, output, q->sums.n - output, 1, 1, sums);
+}
+
+/* A single row has several vectors, in which outputs may end; other tiles have one for each row. */
+INLINE void store_tile(const product *q, bool begin, bool end, int64_t row, int64_t output,
+                       const int rows, const int joined, VECTOR *sums) {
+    const int64_t left = q->sums.n - output;
+    if (rows > 1) {
+        store_outputs(q, begin, end, row, output, left, rows, joined, sums);
+    } else if (left >= joined * SUMS) {
+        store_outputs(q, begin, end, row, output, joined * SUMS, rows, joined, sums);
+    } else {
+        VECTOR rest[MOST_JOINED];
+        ML_UNROLL(4)
+        for (int v = 0; v < joined; v++) rest[v] = sums[v];
+        store_rest(q, begin, end, row, output, rest);
     }
 }
 
 #define NEAR 512
 #define BEGIN(own, at, v) ZERO()
-#define FINISH_TILE(own, at, rows, joined, sums) \
-    store_tile(own, (at)->s->first == 0, (at)->row, (at)->output, rows, joined, sums)
+#define FINISH_TILE(own, at, rows, joined, sums)                                              \
+    ML_UNROLL(8)                                                                              \
+    for (int i = 0; i < rows * (joined); i++) sums[i] = IN_TURN(sums[i]);                     \
+    store_tile(own, (at)->s->first == 0, (at)->s->last, (at)->row, (at)->output, rows, joined, sums)
 #include "simd/tiles/matmul_s8_wide.h"
 
-static void multiply_to_sums(const ml_matmul_s8_args *p) { multiply(p, p, 1, 0); }
+INLINE product product_of(const ml_matmul_s8_args *p, const ml_scale_s32_args *floats) {
+    product q = {.sums = *p, .floats = floats};
+    if (floats) {
+        q.sums.y = (int32_t *)(void *)floats->y;
+        q.sums.y_stride = floats->y_stride;
+    }
+    return q;
+}

@@ -2,9 +2,9 @@
  * of weights with four bytes of a row.
  *
  * The file that includes it defines its vectors: VECTOR and LANES; ZERO(), SET(x), LOAD(p);
- * DOT(sum, bytes, weights), ADD(a, b), XOR(a, b); MOST_ROWS and MOST_VECTORS of a tile; and
- * what matmul_s8_rows.h needs, whose begin_rows finds the rows of a tile. If it defines ROW_AHEAD,
- * a tile of a single row prefetches its weights that many bytes ahead, if they are many.
+ * DOT(sum, bytes, weights), ADD(a, b), XOR(a, b); MOST_ROWS, MOST_VECTORS and MOST_SUMS of a tile;
+ * and what matmul_s8_rows.h needs, whose begin_rows finds the rows of a tile. If it defines
+ * ROW_AHEAD, a tile of a single row prefetches its weights that many bytes ahead, if they are many.
  *
  * A tile is some rows times some vectors of outputs of a panel, both constants where it is inlined,
  * so that its sums stay in registers. Rows are addressed in groups of four, so that few registers
@@ -28,15 +28,10 @@ INLINE VECTOR four(const uint8_t *a) {
     return SET(bytes);
 }
 
-/* The bytes of a piece that has fewer than four. */
-INLINE VECTOR fewer(const uint8_t *a, int64_t count) {
-    return SET(a[0] | (count > 1 ? a[1] << 8 : 0) | (count > 2 ? a[2] << 16 : 0));
-}
-
-/* sums += `groups` groups, of `count` bytes each. */
+/* sums += `groups` groups. */
 INLINE void add_groups(const uint8_t *a, int64_t a_stride, const tile_place *at, const int8_t *w,
-                       const VECTOR flip, int64_t groups, int64_t count, const int rows,
-                       const int vectors, VECTOR *sums) {
+                       const VECTOR flip, int64_t groups, const int rows, const int vectors,
+                       VECTOR *sums) {
     const uint8_t *group[(MOST_ROWS + 3) / 4];
     ML_UNROLL(4)
     for (int g = 0; g < (rows + 3) / 4; g++) {
@@ -50,7 +45,7 @@ INLINE void add_groups(const uint8_t *a, int64_t a_stride, const tile_place *at,
         ML_UNROLL(14)
         for (int r = 0; r < rows; r++) {
             const uint8_t *from = group[r / 4] + r % 4 * a_stride + j * GROUP;
-            VECTOR x = count < GROUP ? fewer(from, count) : four(from);
+            VECTOR x = four(from);
             if (rows == 1) x = XOR(flip, x);
             ML_UNROLL(4)
             for (int v = 0; v < vectors; v++) {
@@ -84,8 +79,31 @@ INLINE int64_t add_chains(const uint8_t *a, const tile_place *at, const int8_t *
     return j;
 }
 
+/* The bytes of a piece that has fewer than four. */
+INLINE VECTOR fewer(const uint8_t *a, int64_t count) {
+    return SET(a[0] | (count > 1 ? a[1] << 8 : 0) | (count > 2 ? a[2] << 16 : 0));
+}
+
+/* sums += the products of pieces of fewer bytes than a group has. It is not inlined, because such
+ * pieces are rare: those of lines that are copied have a whole group. */
+__attribute__((noinline)) static void add_fewer(const ml_matmul_s8_args *p, const tile_place *at,
+                                                int rows, int vectors, VECTOR *sums) {
+    const VECTOR flip = SET((int32_t)((uint32_t)(rows == 1 ? p->flip : 0) * UINT32_C(0x01010101)));
+    const uint8_t *a = at->a;
+    const int8_t *w = at->w;
+    for (int64_t piece = 0; piece < p->pieces; piece++, a += at->piece_stride, w += at->step)
+        for (int r = 0; r < rows; r++) {
+            const VECTOR x = XOR(flip, fewer(a + r * at->a_stride, p->k));
+            for (int v = 0; v < vectors; v++) {
+                VECTOR *sum = &sums[r * vectors + v];
+                *sum = DOT(*sum, x, LOAD(w + v * LANES * GROUP));
+            }
+        }
+}
+
 /* Computes the rows * vectors sums of a tile, in an array of MOST_SUMS. They begin with `start`,
- * which has one for each of the vectors. */
+ * which has one for each of the vectors. If bytes are left over after a piece's groups, its last
+ * four are a group, too. */
 INLINE void sum_tile(const ml_matmul_s8_args *p, const tile_place *at, const int rows,
                      const int vectors, const VECTOR *start, VECTOR *sums) {
     const int64_t groups = p->k / GROUP, rest = p->k % GROUP;
@@ -97,17 +115,30 @@ INLINE void sum_tile(const ml_matmul_s8_args *p, const tile_place *at, const int
     ML_UNROLL(28)
     for (int i = 0; i < used; i++)
         sums[i] = rows == 1 && i >= vectors ? ZERO() : start[i % vectors];
+    if (groups == 0) {
+        VECTOR some[MOST_SUMS];
+        ML_UNROLL(28)
+        for (int i = 0; i < rows * vectors; i++) some[i] = sums[i];
+        if (rest) add_fewer(p, at, rows, vectors, some);
+        ML_UNROLL(28)
+        for (int i = 0; i < rows * vectors; i++) sums[i] = some[i];
+        return;
+    }
     for (int64_t piece = 0; piece < p->pieces; piece++, a += at->piece_stride) {
-        const int64_t done =
-            rows == 1 ? add_chains(a, at, w, flip, groups, many, vectors, sums) : 0;
-        add_groups(a + done * GROUP, at->a_stride, at, w + done * at->step, flip, groups - done,
-                   GROUP, rows, vectors, sums);
-        w += groups * at->step;
-        if (rest == 0) continue;
-        if (groups)
-            add_groups(a + p->k - GROUP, at->a_stride, at, w, flip, 1, GROUP, rows, vectors, sums);
-        else add_groups(a, at->a_stride, at, w, flip, 1, rest, rows, vectors, sums);
-        w += at->step;
+        const uint8_t *from = a;
+        int64_t left = groups;
+        if (rows == 1) {
+            const int64_t done = add_chains(a, at, w, flip, groups, many, vectors, sums);
+            from += done * GROUP;
+            w += done * at->step;
+            left -= done;
+        }
+        for (int64_t part = rest ? 2 : 1; part > 0; part--) {
+            add_groups(from, at->a_stride, at, w, flip, left, rows, vectors, sums);
+            w += left * at->step;
+            from = a + p->k - GROUP;
+            left = 1;
+        }
     }
     ML_UNROLL(8)
     for (int i = vectors; i < used && rows == 1; i++)

@@ -29,6 +29,7 @@ typedef struct stretch {
     int16_t rows[ROWS][NEAR];
     int64_t first;
     int64_t groups;
+    bool last; /* of its rows */
     int64_t panel_bytes; /* of a whole panel's weights */
 } stretch;
 
@@ -240,7 +241,8 @@ INLINE void multiply_groups(const ml_matmul_s8_args *p, const void *own, int64_t
         rows = parts > 1 ? (all - row + parts - 1) / parts : all - row;
         s.first = 0;
         do {
-            s.groups = groups - s.first < NEAR / GROUP ? groups - s.first : NEAR / GROUP;
+            s.last = groups - s.first <= NEAR / GROUP;
+            s.groups = s.last ? groups - s.first : NEAR / GROUP;
             next = begin;
             widen_rows(p, &next, line_stride, rows, s.groups == groups, &s);
             meet_rows[rows](own, p, &s, row);

@@ -33,6 +33,12 @@ static void product(const ml_simd *simd, const ml_matmul_s8_args *p,
     expect_released("product_s8");
 }
 
+static void product_of_floats(const ml_simd *simd, const ml_matmul_s8_args *p,
+                              const ml_scale_s32_args *floats, int64_t lines, int64_t line_stride) {
+    ml_product_f32_amx(simd, p, floats, lines, line_stride);
+    expect_released("product_f32");
+}
+
 static void wrong_matmul(const ml_matmul_s8_args *p) {
     ml_matmul_s8_amx(p);
     p->y[(p->rows - 1) * p->y_stride + p->n - 1] ^= 1;
@@ -64,6 +70,7 @@ int walk_amx(level_fn *core) {
     levels[1].level = "amx";
     levels[1].matmul_s8 = matmul;
     levels[1].product_s8 = product;
+    levels[1].product_f32 = product_of_floats;
     for (int32_t i = 1; simd && strcmp(simd->level, "avx512") != 0; i++) simd = core(i);
     if (!simd) return NO_AVX512;
     return verifies(simd) ? walk_levels(level_at) : WRONG_SERVES;

@@ -276,6 +276,14 @@ static void requantize_scalar(walk *w, const ml_requantize_args *p) {
     w->scalar->requantize_f64(&reals);
 }
 
+/* Draws what floats are made of sums with, apart from scales and weights. */
+static void draw_scaling(walk *w, int64_t n, ml_scale_s32_args *p) {
+    p->bias = draw(w, 0, 1) ? odd_floats(w, n, -9, 9) : NULL;
+    p->low = draw(w, 0, 1) ? 0 : -INFINITY;
+    p->high = draw(w, 0, 1) ? 6 : INFINITY;
+    p->weights_first = (int32_t)draw(w, 0, 1);
+}
+
 /* Compares with the scalar variants of its two halves. */
 static void product_s8_once(walk *w, int64_t rows, int64_t n, int64_t pieces, int64_t k) {
     const int64_t lines = draw(w, 1, 3), all = lines * rows;
@@ -311,28 +319,64 @@ static void product_s8_once(walk *w, int64_t rows, int64_t n, int64_t pieces, in
     expect_bytes(w, y, expected, size);
 }
 
-void walk_product_s8(walk *w) {
+/* The same for floats. */
+static void product_f32_once(walk *w, int64_t rows, int64_t n, int64_t pieces, int64_t k) {
+    const int64_t lines = draw(w, 1, 3), all = lines * rows;
+    begin_case(w);
+    ml_matmul_s8_args p = product(w, rows, n, pieces, k);
+    const int64_t line = bytes_of_rows(&p), step = line + draw(w, 0, 3);
+    const uint8_t *a = p.a = bytes(w, (lines - 1) * step + line);
+    p.bias = draw(w, 0, 1) ? NULL : odd_ints(w, n, -99999, 99999);
+    if (draw(w, 0, 1)) {
+        p.factors = ints(w, all, -255, 0);
+        p.columns = p.sums && draw(w, 0, 1) ? p.sums : ints(w, n, -9999, 9999);
+    }
+    ml_scale_s32_args to = {.scales = floats(w, all, 0, 1), .weights = odd_floats(w, n, -1, 1)};
+    draw_scaling(w, n, &to);
+    to.y_stride = n + draw(w, 0, 3);
+    const int64_t size = (all - 1) * to.y_stride + n;
+    float *y = to.y = room(w, 4 * size);
+    w->simd->product_f32(w->simd, &p, &to, lines, step);
+    float *expected = to.y = room(w, 4 * size);
+    to.rows = rows;
+    to.n = to.sums_stride = p.y_stride = n;
+    for (int64_t i = 0; i < lines; i++, to.y += rows * to.y_stride, to.scales += rows) {
+        to.sums = p.y = room(w, 4 * rows * n);
+        p.a = a + i * step;
+        w->scalar->matmul_s8(&p);
+        w->scalar->scale_s32(&to);
+        if (p.factors) p.factors += rows;
+    }
+    expect_equal(w, y, expected, size);
+}
+
+typedef void product_once(walk *w, int64_t rows, int64_t n, int64_t pieces, int64_t k);
+
+static void walk_products(walk *w, product_once *once) {
     for (int64_t rows = 1; rows < 20; rows++)
         for (int64_t n = 1; n < 70; n += draw(w, 1, 3))
-            product_s8_once(w, rows, n, draw(w, 1, 3), draw(w, 1, 21));
+            once(w, rows, n, draw(w, 1, 3), draw(w, 1, 21));
     for (int i = 0; i < 60; i++)
-        product_s8_once(w, draw(w, 1, 40), draw(w, 60, 200), draw(w, 1, 3), draw(w, 1, 200));
+        once(w, draw(w, 1, 40), draw(w, 60, 200), draw(w, 1, 3), draw(w, 1, 200));
     for (int i = 0; i < 6; i++)
-        product_s8_once(w, draw(w, 65, 150), draw(w, 40, 130), draw(w, 1, 2), draw(w, 30, 60));
+        once(w, draw(w, 65, 150), draw(w, 40, 130), draw(w, 1, 2), draw(w, 30, 60));
     static const int64_t outputs[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 24, 65, 257};
     static const int64_t inputs[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 27};
     for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++)
         for (size_t j = 0; j < sizeof inputs / sizeof *inputs; j++)
             for (int times = 0; times < 4; times++)
-                product_s8_once(w, draw(w, 1, 14), outputs[i], draw(w, 1, 3), inputs[j]);
+                once(w, draw(w, 1, 14), outputs[i], draw(w, 1, 3), inputs[j]);
     for (int i = 0; i < 200; i++) /* one in three has a single row */
-        product_s8_once(w, 1, draw(w, 1, 200), draw(w, 1, 3), draw(w, 1, 80));
+        once(w, 1, draw(w, 1, 200), draw(w, 1, 3), draw(w, 1, 80));
     for (int i = 0; i < 16; i++) /* as long as a row that is split, and longer */
-        product_s8_once(w, 1, draw(w, 1, 12), 1 + i % 2, draw(w, 8180, 8200) / (1 + i % 2));
+        once(w, 1, draw(w, 1, 12), 1 + i % 2, draw(w, 8180, 8200) / (1 + i % 2));
     for (int64_t i = 0; i < 16; i++) /* about as long as what is widened at a time, and longer */
-        product_s8_once(w, draw(w, 1, 8), draw(w, 1, 24), 1 + i % 2,
-                        draw(w, 4600, 4900) / (1 + i % 2));
+        once(w, draw(w, 1, 8), draw(w, 1, 24), 1 + i % 2, draw(w, 4600, 4900) / (1 + i % 2));
 }
+
+void walk_product_s8(walk *w) { walk_products(w, product_s8_once); }
+
+void walk_product_f32(walk *w) { walk_products(w, product_f32_once); }
 
 void walk_requantize_f64(walk *w) {
     for (int i = 0; i < 3000; i++) {
@@ -363,10 +407,7 @@ void walk_scale_s32(walk *w) {
         p.sums = odd_ints(w, (p.rows - 1) * p.sums_stride + p.n, -99999, 99999);
         p.scales = floats(w, p.rows, 0, 1);
         p.weights = odd_floats(w, p.n, -1, 1);
-        p.bias = draw(w, 0, 1) ? odd_floats(w, p.n, -9, 9) : NULL;
-        p.low = draw(w, 0, 1) ? 0 : -INFINITY;
-        p.high = draw(w, 0, 1) ? 6 : INFINITY;
-        p.weights_first = (int32_t)draw(w, 0, 1);
+        draw_scaling(w, p.n, &p);
         const int64_t size = 4 * ((p.rows - 1) * p.y_stride + p.n);
         float *y = p.y = room(w, size);
         w->simd->scale_s32(&p);
