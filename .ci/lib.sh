@@ -10,19 +10,19 @@ trap 'end_steps; rm -rf "$work"' EXIT
 export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_QUIET=1 PIP_NO_WARN_CONFLICTS=1 MPLBACKEND=agg CMAKE_BUILD_PARALLEL_LEVEL=$jobs
 
 # Steps: each is named when it begins, and the time of each is printed when the script ends, also after a failure.
-steps=()
+step_times=()
 step() {
     end_step
     step_name=$* step_began=$SECONDS
     printf '\n== %s (%d s)\n' "$*" "$SECONDS"
 }
 end_step() {
-    [[ -z ${step_name:-} ]] || steps+=("$(printf '%5d s  %s' $((SECONDS - step_began)) "$step_name")")
+    [[ -z ${step_name:-} ]] || step_times+=("$(printf '%5d s  %s' $((SECONDS - step_began)) "$step_name")")
     step_name=
 }
 end_steps() {
     end_step
-    [[ ${#steps[@]} -eq 0 ]] || printf '\n== what took how long\n%s\n%5d s  all\n' "$(printf '%s\n' "${steps[@]}")" "$SECONDS"
+    [[ ${#step_times[@]} -eq 0 ]] || printf '\n== what took how long\n%s\n%5d s  all\n' "$(printf '%s\n' "${step_times[@]}")" "$SECONDS"
 }
 
 take_copy() {
