@@ -9,6 +9,7 @@
 #define REGISTER "x"
 #define LANES 8
 #define MASKS true
+#define WHOLES(width) true /* masks take registers, and masked stores are slow on Zen 1 to 3 */
 
 #define ZERO() _mm256_setzero_ps()
 #define LOAD(p) _mm256_loadu_ps((const float *)(const void *)(p))

@@ -4,14 +4,15 @@
  * a sum: float or int32_t), ZERO(), LOAD(p), LOAD_PART(p, count), STORE(p, v), STORE_PART(p, v,
  * count), REGISTER (an asm constraint), MULTIPLY_ADD(x, w, sum), ADD(a, b), FINISH(args, v), which
  * makes an output of a sum, and MASKS: whether LOAD_PART costs no more than LOAD; if so, it loads
- * all vectors, and the last one has no code of its own. If sums are not stored, it defines instead
- * of STORE and FINISH: OUTPUT, the type that sums become; Y_STEP(args, own), the number of outputs
- * from pixel to pixel; BEGIN(v), which makes of v what sums begin with; and FINISH_TILE(args, at,
- * pixels, part, count, sums). Then it calls run_tiles(args, own). It may define MOST_PIXELS, the
- * most pixels of a tile, as 4: that is a tenth slower, with a third of the code. If values and
- * weights are narrower than sums, it defines VALUE and ELEMENT_BYTES for them, LOAD_START(p) and
- * LOAD_START_PART(p, count) for sums, and it may define LOAD_NEXT(value, x, step), which loads a
- * value and adds the step to x.
+ * all vectors, and the last one has no code of its own. With MASKS it may define WHOLES(width):
+ * whether, for windows of that width, whole vectors have code of their own nevertheless. If sums
+ * are not stored, it defines instead of STORE and FINISH: OUTPUT, the type that sums become;
+ * Y_STEP(args, own), the number of outputs from pixel to pixel; BEGIN(v), which makes of v what
+ * sums begin with; and FINISH_TILE(args, at, pixels, part, count, sums). Then it calls
+ * run_tiles(args, own). It may define MOST_PIXELS, the most pixels of a tile, as 4: that is a tenth
+ * slower, with a third of the code. If values and weights are narrower than sums, it defines VALUE
+ * and ELEMENT_BYTES for them, LOAD_START(p) and LOAD_START_PART(p, count) for sums, and it may
+ * define LOAD_NEXT(value, x, step), which loads a value and adds the step to x.
  *
  * A tile is some neighbouring pixels times one vector of channels. The outer loop is over pixels,
  * the inner one over channels, so that elements are read side by side. If windows are 3 or 5 taps
@@ -28,6 +29,10 @@
 #define ELEMENT_BYTES 4
 #define LOAD_START(p) LOAD(p)
 #define LOAD_START_PART(p, count) LOAD_PART(p, count)
+#endif
+
+#ifndef WHOLES
+#define WHOLES(width) false
 #endif
 
 enum {
@@ -230,7 +235,8 @@ INLINE void tiles(const ml_depthwise_args *args, const tile_row *row, const int 
         for (int within = 0; left >= (MASKS ? 1 : LANES); left -= LANES, within += LANES) {
             if (within == ML_PANEL_DEPTHWISE) within = 0, panel += ELEMENT_BYTES * p.packed_panel;
             at.w = panel + ELEMENT_BYTES * within;
-            tile(&p, &at, width, stride, pixels, MASKS, left < LANES ? (int)left : LANES);
+            if (WHOLES(width) && left >= LANES) tile(&p, &at, width, stride, pixels, false, LANES);
+            else tile(&p, &at, width, stride, pixels, MASKS, left < LANES ? (int)left : LANES);
             at.offset += ELEMENT_BYTES * LANES;
             at.channel += LANES;
             at.y += LANES;
