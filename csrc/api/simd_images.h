@@ -7,10 +7,11 @@
  * channels of neighbouring pixels in `rows` rows of output, whose windows use the same taps.
  *
  * All elements have 4 bytes: floats, or in depthwise_s8 groups of small integers from lines one
- * below the other, as interleave_s8 of the same level makes them: 4 of u8, with s8 weights, or 2 of
- * s16; or 2 bytes, a single s16. Sums wrap. Weights lie in panels of ML_PANEL_DEPTHWISE channels,
- * [panel][line][tap][channel], padded with zeros. A pixel's sum starts with `start` and goes on in
- * the order of lines and taps; products of floats are summed 128 at a time, and then those sums. It
+ * below the other, as interleave_s8 of the same level makes them: 4 of u8, or of s8 where ml_simd's
+ * depthwise_s8_less is 128, with s8 weights, or 2 of s16; or 2 bytes, a single s16. Sums wrap.
+ * Weights lie in panels of ML_PANEL_DEPTHWISE channels, [panel][line][tap][channel], padded with
+ * zeros. A pixel's sum starts with `start` and goes on in the order of lines and taps; products of
+ * floats are summed 128 at a time, and then those sums. It
  * does not depend on the pixels it is computed with. */
 typedef enum ml_lines { ML_LINES_GROUPED, ML_LINES_U8, ML_LINES_S8 } ml_lines;
 typedef struct ml_depthwise_args {
@@ -38,7 +39,7 @@ typedef struct ml_depthwise_args {
  * product_s8: y_row is in bytes; rows and bias of the requantization are ignored, too.
  *
  * Where ml_simd has depthwise_s8_bytes, it also takes bytes as they lie, u8 or s8: width is 1, and
- * each of the weights' lines has depthwise_s8_group lines of bytes, 1 or 2, which may be taps.
+ * each of the weights' lines has depthwise_s8_group lines of bytes, which may be taps.
  * Steps are in bytes; zero is then within -255 and 255. That saves interleave_s8 where pixels are
  * few. */
 
@@ -48,7 +49,7 @@ typedef struct ml_interleave_s8_args {
     const uint8_t *lines[4]; /* `count` bytes each; NULL: a line of `pad` */
     int64_t count;
     int32_t flip; /* 0 or 128 */
-    int32_t pad; /* 0 to 255, not flipped */
+    int32_t pad; /* 0 to 255, or -128 to 127 of s8; not flipped */
     void *y; /* count groups */
 } ml_interleave_s8_args;
 

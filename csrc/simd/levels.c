@@ -15,6 +15,7 @@
      .matmul_s8_flipped = ML_FLIPPED_S8_##of_matmul_s8,          \
      .depthwise_s8_group = ML_GROUP_S8_##of_depthwise_s8,      \
      .depthwise_s8_bytes = ML_BYTES_S8_##of_depthwise_s8,      \
+     .depthwise_s8_less = ML_LESS_S8_##of_depthwise_s8,        \
      variants},
 
 /* The levels of this build, ascending. */

@@ -13,8 +13,8 @@ CHANNELS = [1, 3, 4, 7, 8, 15, 16, 17, 40]
 
 
 def draw(level: str, window: Window, n: int, extreme: bool = False) -> tuple[NDArray, NDArray, NDArray]:
-    """Seeded (image, weights, start) of this level's groups: 4 of u8 times s8, or 2 of bytes in s16 times 9 bits in
-    s16."""
+    """Seeded (image, weights, start) of this level's groups: 4 of u8, or of s8, times s8, or 2 of bytes in s16 times 9
+    bits in s16."""
     rng = np.random.default_rng(n)
     group = SIMD[level].depthwise_s8_group
     image_type, weight_type = (np.uint8, np.int8) if group == 4 else (np.int16, np.int16)
@@ -26,6 +26,9 @@ def draw(level: str, window: Window, n: int, extreme: bool = False) -> tuple[NDA
     else:
         image, weights = rng.integers(0, 256, shapes[0]), rng.integers(least, most, shapes[1], endpoint=True)
     start = rng.integers(-(2**31), 2**31, n) if extreme else rng.integers(-5000, 5000, n)
+    less = SIMD[level].depthwise_s8_less
+    if less:
+        image, image_type = image - less, np.int8
     return image.astype(image_type), weights.astype(weight_type), start.astype(np.int32)
 
 

@@ -2,8 +2,9 @@
  *
  * The input lines that a window sees are interleaved in groups (interleave_s8), as many columns at
  * a time as stay in the cache. Padding is added on both sides, so that all pixels of an output line
- * are computed in the same way. Bytes are unsigned, and their zero point is not subtracted from
- * them: each sum begins with minus the zero point times the sum of its weights.
+ * are computed in the same way. Bytes are unsigned (signed at levels that want them so), and their
+ * zero point is not subtracted from them: each sum begins with minus the zero point times the sum
+ * of its weights.
  *
  * If there are few channels, several neighbouring pixels are treated as one, as in floats.c.
  *
@@ -178,7 +179,7 @@ static void begin_batch(work *k, int64_t batch) {
     if (!k->slices) return;
     float *scales = (float *)(void *)(k->scratch + l->scales);
     for (int64_t i = 0; i < l->pixels; i++) scales[i] = k->slices->scales[batch];
-    k->zero = -k->slices->factors[batch];
+    k->zero = -k->slices->factors[batch] - k->flip;
     k->start = (int32_t *)(void *)(k->scratch + l->start);
     k->padded = 0;
     fill_start(k);
@@ -331,8 +332,10 @@ ml_status ml_depthwise_bytes(const ml_call *c) {
     if (blob->form == DEPTHWISE_PIXEL) return ml_depthwise_pixel(c);
     work k = {.c = c, .blob = blob, .l = ml_depthwise_lay_out(c), .x = ml_in(c, 0)};
     k.x_batch = batch_elements(blob);
-    k.flip = ml_in_tensor(c, 0)->type == ML_S8 ? 128 : 0;
-    k.zero = ((const ml_weighted *)c->derived)->x_zero + k.flip;
+    const int32_t more = ml_in_tensor(c, 0)->type == ML_S8 ? 128 : 0;
+    const int32_t less = c->env->simd->depthwise_s8_less;
+    k.flip = more ^ less;
+    k.zero = ((const ml_weighted *)c->derived)->x_zero + more - less;
     k.start = c->scratch;
     fill_start(&k);
     fill_bytes(&k);
@@ -351,6 +354,7 @@ ml_status ml_depthwise_hybrid(const ml_call *c) {
     const ml_status status = ml_quantize_slices(c, ml_in(c, 0), batches, each, true, &slices);
     work k = {
         .c = c, .blob = blob, .l = ml_depthwise_lay_out(c), .x = slices.bytes, .x_batch = each};
+    k.flip = c->env->simd->depthwise_s8_less;
     k.slices = &slices;
     return status == ML_OK ? ml_depthwise_run(c, k.l.form.shifts, lines_bytes, &k) : status;
 }

@@ -33,7 +33,7 @@ static layout lay_out(const ml_call *c, const depthwise_groups *f) {
     const depthwise_blob *blob = c->blob;
     const int64_t n = ml_round_up(blob->outputs * (int64_t)sizeof(int32_t), 64);
     const int64_t pointers =
-        f->groups * (takes_bytes(c) ? f->group * blob->window.x.size : f->parts);
+        f->groups * f->parts * (takes_bytes(c) ? f->group * blob->window.x.size : 1);
     layout l = {.start = ml_round_up(pointers * (int64_t)sizeof(void *), 64)};
     l.lines = l.bytes = l.start + n;
     if (!takes_bytes(c)) l.bytes += f->groups * blob->window.x.size * blob->outputs * f->element;
@@ -47,13 +47,20 @@ int64_t ml_depthwise_pixel_bytes(const ml_call *c) {
 
 /* Writes pointers to the window's taps, from the lines of a group in turn. Lines after the window's
  * last one have zeros as weights, so that a line of the window serves for them. */
-static void point(const ml_call *c, int64_t group, const void **taps) {
+static const void **point(const ml_call *c, int64_t group, const void **taps) {
     const ml_window *w = &((const depthwise_blob *)c->blob)->window;
     const int64_t n = w->channels, step = (int64_t)w->y.dilation * w->x.in * n;
     const char *x = ml_in(c, 0);
     for (int64_t line = w->y.size; line > 0; line -= group, x += group * step)
         for (int64_t tap = 0; tap < w->x.size; tap++)
             for (int64_t i = 0; i < group; i++) *taps++ = x + tap * n + (i < line ? i * step : 0);
+    return taps;
+}
+
+/* The same for each part of the weights. */
+static void point_parts(const ml_call *c, const depthwise_groups *f) {
+    const void **taps = c->scratch;
+    for (int64_t part = 0; part < f->parts; part++) taps = point(c, f->group, taps);
 }
 
 /* Interleaves the columns that the window sees, in groups of lines. Lines after the window's last
@@ -81,19 +88,20 @@ ml_status ml_depthwise_pixel(const ml_call *c) {
     const layout l = lay_out(c, &f);
     const int64_t n = blob->outputs, width = blob->window.x.size;
     const bool is_signed = ml_in_tensor(c, 0)->type == ML_S8, as_bytes = takes_bytes(c);
-    const int32_t flip = is_signed && !as_bytes ? 128 : 0;
+    const int32_t more = is_signed && !as_bytes ? 128 : 0;
+    const int32_t less = as_bytes ? 0 : c->env->simd->depthwise_s8_less;
     const int64_t tap = width * ML_PANEL_DEPTHWISE;
     int32_t *start = ml_scratch(c, l.start);
-    const int32_t limit = ml_depthwise_start(c, &f, w->x_zero + flip, start);
-    if (as_bytes) point(c, f.group, c->scratch);
-    else interleave(c, &f, flip, c->scratch, ml_scratch(c, l.lines));
+    const int32_t limit = ml_depthwise_start(c, &f, w->x_zero + more - less, start);
+    if (as_bytes) point_parts(c, &f);
+    else interleave(c, &f, more ^ less, c->scratch, ml_scratch(c, l.lines));
     const ml_depthwise_args a = {.lines = c->scratch,
                                  .rows = 1,
                                  .y_row = 0,
                                  .first = 0,
                                  .low = 0.0f,
                                  .high = 0.0f,
-                                 .height = as_bytes ? f.groups * width : f.groups * f.parts,
+                                 .height = f.groups * f.parts * (as_bytes ? width : 1),
                                  .width = as_bytes ? 1 : width,
                                  .tap_step = n,
                                  .pixels = 1,

@@ -1,5 +1,7 @@
-/* depthwise_bytes.h -- depthwise_product_s8 of bytes as they lie, at neon. For few pixels, whose
- * lines are not worth widening in memory. */
+/* depthwise_bytes.h -- depthwise_product_s8 of bytes as they lie, at neon and the levels above it.
+ * For few pixels, whose lines are not worth interleaving in memory. The file that includes it says
+ * how many TAP_LINES of bytes meet an element of weights, a `weight`, and has add_tap(x, w,
+ * is_signed, sums), which adds the products of sixteen channels of these lines. */
 #include "simd/neon/requantize_block.h"
 
 enum {
@@ -20,19 +22,8 @@ static uint8x16_t some_bytes(const uint8_t *x, int64_t count, bool has_before) {
     return vld1q_u8(bytes);
 }
 
-/* sums += a tap of sixteen channels. */
-INLINE void add_tap(uint8x16_t x, const int16_t *w, const bool is_signed, int32x4_t *sums) {
-    const int16x8_t low = vld1q_s16(w), high = vld1q_s16(w + 8);
-    const int8x16_t s = vreinterpretq_s8_u8(x);
-    const int16x8_t front =
-        is_signed ? vmovl_s8(vget_low_s8(s)) : vreinterpretq_s16_u16(vmovl_u8(vget_low_u8(x)));
-    const int16x8_t back = is_signed ? vmovl_high_s8(s) : vreinterpretq_s16_u16(vmovl_high_u8(x));
-    sums[0] = vmlal_s16(sums[0], vget_low_s16(front), vget_low_s16(low));
-    sums[1] = vmlal_high_s16(sums[1], front, low);
-    sums[2] = vmlal_s16(sums[2], vget_low_s16(back), vget_low_s16(high));
-    sums[3] = vmlal_high_s16(sums[3], back, high);
-    /* In the registers of the sums: the empty asm keeps the compiler from moving them. */
-    __asm__ volatile("" : "+w"(sums[0]), "+w"(sums[1]), "+w"(sums[2]), "+w"(sums[3]));
+INLINE uint8x16_t bytes_at(const uint8_t *x, int64_t left, bool has_before) {
+    return left >= SIXTEEN ? vld1q_u8(x) : some_bytes(x, left, has_before);
 }
 
 /* Channels of a pixel from `channel` on, of which `left` exist. */
@@ -40,20 +31,23 @@ INLINE void pixel_tile(const ml_depthwise_args *p, const ml_requantize_args *to,
                        const void *const *lines, int64_t at, int8_t *y, int64_t channel,
                        int64_t left, const int sixteens, const bool is_signed) {
     const int64_t step = p->packed_line, panel = p->packed_panel;
-    const int16_t *w = (const int16_t *)p->packed + channel / SIXTEEN * panel;
+    const weight *w = (const weight *)p->packed + channel / SIXTEEN * panel;
     const int32_t *start = p->start;
     int32x4_t sums[MOST_SIXTEENS * TOGETHER];
     ML_UNROLL(8)
     for (int i = 0; i < sixteens * TOGETHER; i++)
         sums[i] =
             start ? load_columns(start + channel + i * QUAD, left - i * QUAD, 0) : vdupq_n_s32(0);
-    for (int64_t tap = p->height; tap > 0; tap--, lines++, w += step) {
-        const uint8_t *x = (const uint8_t *)lines[0] + at + channel;
+    for (int64_t tap = p->height; tap > 0; tap--, lines += TAP_LINES, w += step) {
         ML_UNROLL(2)
-        for (int i = 0; i < sixteens; i++)
-            add_tap(left >= SIXTEEN ? vld1q_u8(x + i * SIXTEEN)
-                                    : some_bytes(x, left, p->n >= SIXTEEN),
-                    w + i * panel, is_signed, sums + i * TOGETHER);
+        for (int i = 0; i < sixteens; i++) {
+            uint8x16_t x[TAP_LINES];
+            ML_UNROLL(4)
+            for (int line = 0; line < TAP_LINES; line++)
+                x[line] = bytes_at((const uint8_t *)lines[line] + at + channel + i * SIXTEEN, left,
+                                   p->n >= SIXTEEN);
+            add_tap(x, w + i * panel, is_signed, sums + i * TOGETHER);
+        }
     }
     ML_UNROLL(2)
     for (int i = 0; i < sixteens; i++, channel += SIXTEEN, left -= SIXTEEN) {
@@ -89,7 +83,7 @@ static void unsigned_pixel(const ml_depthwise_args *p, const ml_requantize_args 
 static void multiply_bytes(const ml_depthwise_args *p, const ml_requantize_args *to) {
     for (int64_t row = 0; row < p->rows; row++)
         for (int64_t i = 0; i < p->pixels; i++) {
-            const void *const *lines = p->lines + row * p->height;
+            const void *const *lines = p->lines + row * p->height * TAP_LINES;
             const int64_t at = p->first + i * p->pixel_step;
             int8_t *y = to->y + row * p->y_row + i * to->y_stride;
             if (p->lines_are == ML_LINES_S8) signed_pixel(p, to, lines, at, y);

@@ -1,31 +1,15 @@
 /* depthwise_words.h -- the vectors of tiles/depthwise.h for depthwise_s8 and depthwise_product_s8
  * at neon: int16 of eight channels, whose products SMLAL adds to two vectors of sums. */
-#include <arm_neon.h>
-#include <stdbool.h>
-#include <string.h>
+#include "simd/neon/depthwise_sums.h"
 
 #define VALUE int16x8_t
 #define ELEMENT_BYTES 2
-#define VECTOR eight_sums
-#define ELEMENT int32_t
-#define REGISTER "w"
-#define MASKS false
 
-/* Not int32x4x2_t, for which the compiler needs adjacent registers. */
-typedef struct eight_sums {
-    int32x4_t front, back;
-} eight_sums;
-
-#define ZERO() ((eight_sums){vdupq_n_s32(0), vdupq_n_s32(0)})
 #define LOAD(p) vld1q_s16((const int16_t *)(const void *)(p))
 #define LOAD_PART(p, count) words_part(p, count)
-#define LOAD_START(p) ((eight_sums){vld1q_s32(p), vld1q_s32((p) + 4)})
-#define LOAD_START_PART(p, count) sums_part(p, count)
 #define LOAD_NEXT(value, x, step) \
     __asm__("ld1 {%0.8h}, [%1], %2" : "=w"(value), "+r"(x) : "r"(step), "m"(*(const int16_t (*)[8])(const void *)(x)))
 #define MULTIPLY_ADD(x, w, sum) multiply_add(x, w, sum)
-#define ADD(a, b) \
-    ((eight_sums){vaddq_s32((a).front, (b).front), vaddq_s32((a).back, (b).back)})
 
 /* In the registers of the sums: the empty asm keeps the compiler from moving them. */
 static inline eight_sums multiply_add(int16x8_t x, int16x8_t w, eight_sums sum) {
@@ -39,10 +23,4 @@ static inline int16x8_t words_part(const void *p, int count) {
     int16_t words[8] = {0};
     memcpy(words, p, (size_t)count * sizeof *words);
     return vld1q_s16(words);
-}
-
-static inline eight_sums sums_part(const int32_t *p, int count) {
-    int32_t sums[8] = {0};
-    memcpy(sums, p, (size_t)count * sizeof *sums);
-    return LOAD_START(sums);
 }

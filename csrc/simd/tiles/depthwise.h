@@ -12,7 +12,8 @@
  * run_tiles(args, own). It may define MOST_PIXELS, the most pixels of a tile, as 4: that is a tenth
  * slower, with a third of the code. If values and weights are narrower than sums, it defines VALUE
  * and ELEMENT_BYTES for them, LOAD_START(p) and LOAD_START_PART(p, count) for sums, and it may
- * define LOAD_NEXT(value, x, step), which loads a value and adds the step to x.
+ * define LOAD_NEXT(value, x, step), which loads a value and adds the step to x, and KEEP(value, x),
+ * the empty asm of add_columns, where a value is no single register.
  *
  * A tile is some neighbouring pixels times one vector of channels. The outer loop is over pixels,
  * the inner one over channels, so that elements are read side by side. If windows are 3 or 5 taps
@@ -33,6 +34,10 @@
 
 #ifndef WHOLES
 #define WHOLES(width) false
+#endif
+
+#ifndef KEEP
+#define KEEP(value, x) __asm__("" : "+" REGISTER(value), "+r"(x))
 #endif
 
 enum {
@@ -90,7 +95,7 @@ INLINE void add_columns(const ml_depthwise_args *p, const char *x, const char *w
         value = load(x, part, count);
         x += ELEMENT_BYTES * p->tap_step;
 #endif
-        __asm__("" : "+" REGISTER(value), "+r"(x));
+        KEEP(value, x);
         ML_UNROLL(8)
         for (int i = 0; i < pixels; i++) {
             const int tap = column - i * stride;

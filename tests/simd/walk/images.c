@@ -109,7 +109,7 @@ static void lay_out(walk *w, const ml_simd *simd, const int8_t *weights, const u
     }
     for (int64_t i = 0; i < p->rows * p->height; i++) { /* each row begins a line further */
         const int64_t row = i / p->height, first = i % p->height * group;
-        ml_interleave_s8_args to = {.count = count, .flip = 0, .pad = 0};
+        ml_interleave_s8_args to = {.count = count, .flip = simd->depthwise_s8_less, .pad = 0};
         to.y = room(w, element * count);
         for (int64_t k = 0; k < group && first + k < lines; k++)
             to.lines[k] = at[(first + k + row) % lines];
@@ -117,6 +117,19 @@ static void lay_out(walk *w, const ml_simd *simd, const int8_t *weights, const u
         groups[i] = to.y;
     }
     p->packed = packed;
+}
+
+/* What scalar's sums begin with, of bytes that are not depthwise_s8_less. */
+static const int32_t *start_of_scalar(walk *w, const int32_t *start, const int8_t *weights,
+                                      int64_t taps, int64_t n) {
+    const int32_t less = w->simd->depthwise_s8_less;
+    if (less == 0) return start;
+    uint32_t *sums = room(w, 4 * n);
+    for (int64_t c = 0; c < n; c++) {
+        sums[c] = start ? (uint32_t)start[c] : 0;
+        for (int64_t tap = 0; tap < taps; tap++) sums[c] -= (uint32_t)(less * weights[tap * n + c]);
+    }
+    return (const int32_t *)sums;
 }
 
 void walk_depthwise_s8(walk *w) {
@@ -133,6 +146,7 @@ void walk_depthwise_s8(walk *w) {
         lay_out(w, w->simd, weights, lines, height, count, &p, groups);
         int32_t *y = p.y = memset(room(w, size), 0, (size_t)size);
         w->simd->depthwise_s8(&p);
+        p.start = start_of_scalar(w, p.start, weights, height * p.width, p.n);
         lay_out(w, w->scalar, weights, lines, height, count, &p, groups);
         int32_t *expected = p.y = memset(room(w, size), 0, (size_t)size);
         w->scalar->depthwise_s8(&p);
@@ -169,6 +183,7 @@ static void depthwise_product_once(walk *w) {
     lay_out(w, w->simd, weights, lines, height, count, &p, groups);
     int8_t *y = p.y = to.y = room(w, size);
     w->simd->depthwise_product_s8(w->simd, &p, &to);
+    p.start = start_of_scalar(w, p.start, weights, height * p.width, p.n);
     lay_out(w, w->scalar, weights, lines, height, count, &p, groups);
     int8_t *expected = to.y = room(w, size);
     p.y_row = p.pixels * p.n;
@@ -183,7 +198,7 @@ static void depthwise_product_once(walk *w) {
 
 /* Bytes as they lie: taps of one line each, beside sums in plain C. */
 static void depthwise_bytes_once(walk *w) {
-    const void *taps[MOST_ROWS * (MOST_LINES + 1)]; /* a group of two may need one more */
+    const void *taps[MOST_ROWS * (MOST_LINES + 3)]; /* a group of four may need three more */
     const uint8_t *lines[MOST_LINES];
     const void *unused[MOST_LINES];
     int32_t sums[MOST_CHANNELS];
