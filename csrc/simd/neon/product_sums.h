@@ -1,9 +1,16 @@
-/* product_sums.h -- matmul_s8 in tiles of product_tiles.h, whose sums are
- * stored. */
+/* product_sums.h -- matmul_s8 and product_f32 in tiles of product_tiles.h, whose sums are stored,
+ * or become floats in their registers. */
 #include "simd/neon/sum_weights.h"
 
+/* A product, and how its sums become floats, in which case y has room for them. */
+typedef struct product {
+    ml_matmul_s8_args sums;
+    const ml_scale_s32_args *floats; /* or NULL: sums are stored */
+} product;
+
 /* What the weights' bytes add to a sum, taken as signed ones, and the bias. */
-INLINE int32x4_t start_of(const ml_matmul_s8_args *p, int64_t output) {
+INLINE int32x4_t start_of(const product *q, int64_t output) {
+    const ml_matmul_s8_args *p = &q->sums;
     const int64_t left = p->n - output;
     int32x4_t start = vshlq_n_s32(load_columns(p->sums + output, left, 0), 7);
     if (p->bias) start = vaddq_s32(start, load_columns(p->bias + output, left, 0));
@@ -16,22 +23,56 @@ INLINE void put_sums(int32_t *y, int32x4_t v, int64_t count) {
         for (int64_t i = 0; i < count; i++) y[i] = ((int32_t *)&v)[i];
 }
 
-INLINE void store_tile(const ml_matmul_s8_args *p, int64_t row, int64_t output, const int rows,
-                       const int vectors, const int32x4_t *sums) {
-    int32_t *y = p->y + row * p->y_stride + output;
+INLINE float32x4_t load_floats(const float *p, int64_t left) {
+    return vreinterpretq_f32_s32(load_columns((const int32_t *)(const void *)p, left, 0));
+}
+
+/* The bits of min(max(v, low), high), as scale_s32 has them. */
+INLINE int32x4_t clamped(float32x4_t v, float32x4_t low, float32x4_t high) {
+    const float32x4_t above = vbslq_f32(vcltq_f32(v, low), low, v);
+    return vreinterpretq_s32_f32(vbslq_f32(vcgtq_f32(above, high), high, above));
+}
+
+/* Makes floats of a column of sums, `step` vectors apart, bit for bit as scale_s32 does. */
+INLINE void scale_column(const ml_scale_s32_args *f, int64_t row, int64_t output, int64_t left,
+                         const int rows, const int step, int32x4_t *sums) {
+    const float32x4_t weights = load_floats(f->weights + output, left);
+    const float32x4_t bias = f->bias ? load_floats(f->bias + output, left) : vdupq_n_f32(0.0f);
+    const float32x4_t low = vdupq_n_f32(f->low), high = vdupq_n_f32(f->high);
+    const float *scales = f->scales + row;
+    if (f->weights_first) ML_UNROLL(8)
+    for (int r = 0; r < rows; r++) {
+        const float32x4_t v = vmulq_f32(vcvtq_f32_s32(sums[r * step]), weights);
+        sums[r * step] = clamped(vaddq_f32(bias, vmulq_n_f32(v, scales[r])), low, high);
+    }
+    else ML_UNROLL(8)
+    for (int r = 0; r < rows; r++) {
+        const float32x4_t weight = vmulq_n_f32(weights, scales[r]);
+        const float32x4_t v = vmulq_f32(vcvtq_f32_s32(sums[r * step]), weight);
+        sums[r * step] = clamped(vaddq_f32(bias, v), low, high);
+    }
+}
+
+INLINE void store_tile(const product *q, int64_t row, int64_t output, const int rows,
+                       const int vectors, int32x4_t *sums) {
+    const ml_matmul_s8_args *p = &q->sums;
+    const int64_t stride = p->y_stride;
+    int32_t *y = p->y + row * stride + output;
     ML_UNROLL(16)
-    for (int v = 0; v < vectors; v++, y += LANES) {
-        const int64_t left = p->n - output - v * LANES;
-        int32_t *to = y;
+    for (int v = 0; v < vectors; v++, output += LANES, y += LANES) {
+        const int64_t left = p->n - output;
         if (left <= 0) return;
-        const int32x4_t columns =
-            p->factors ? load_columns(p->columns + output + v * LANES, left, 0) : vdupq_n_s32(0);
-        ML_UNROLL(8)
-        for (int r = 0; r < rows; r++, to += p->y_stride) {
-            int32x4_t sum = sums[r * vectors + v];
-            if (p->factors) sum = vmlaq_n_s32(sum, columns, p->factors[row + r]);
-            put_sums(to, sum, left);
+        if (p->factors) {
+            const int32x4_t columns = load_columns(p->columns + output, left, 0);
+            ML_UNROLL(8)
+            for (int r = 0; r < rows; r++) {
+                int32x4_t *sum = &sums[r * vectors + v];
+                *sum = vmlaq_n_s32(*sum, columns, p->factors[row + r]);
+            }
         }
+        if (q->floats) scale_column(q->floats, row, output, left, rows, vectors, sums + v);
+        ML_UNROLL(8)
+        for (int r = 0; r < rows; r++) put_sums(y + r * stride, sums[r * vectors + v], left);
     }
 }
 
@@ -41,21 +82,33 @@ INLINE void store_tile(const ml_matmul_s8_args *p, int64_t row, int64_t output, 
 #define ONE_ROW(X) X(1)
 #include "simd/neon/product_tiles.h"
 
-static void multiply_to_sums(const ml_matmul_s8_args *p) {
+/* Multiplies lines, line_stride bytes apart; to floats, if there are any. */
+static void multiply_lines(const ml_matmul_s8_args *p, const ml_scale_s32_args *floats,
+                           int64_t lines, int64_t line_stride) {
     int32_t sums[ML_PANEL_S8];
-    ml_matmul_s8_args part = *p;
+    ml_scale_s32_args to;
+    product q = {.sums = *p, .floats = floats};
+    int32_t *const y = floats ? (int32_t *)(void *)floats->y : p->y;
+    if (floats) {
+        q.sums.y_stride = floats->y_stride;
+        to = *floats;
+    }
+    q.sums.y = y;
     if (p->sums) {
-        multiply(p, p, 1, 0);
+        multiply(&q.sums, &q, lines, line_stride);
         return;
     }
-    part.sums = sums;
-    for (int64_t output = 0; output < p->n; output += part.n) {
-        part.n = p->n - output < ML_PANEL_S8 ? p->n - output : ML_PANEL_S8;
-        part.packed = p->packed + ml_packed_s8(output, p->pieces, p->k);
-        if (p->bias) part.bias = p->bias + output;
-        if (p->columns) part.columns = p->columns + output;
-        part.y = p->y + output;
+    q.sums.sums = sums;
+    if (floats) q.floats = &to;
+    for (int64_t output = 0; output < p->n; output += q.sums.n) {
+        q.sums.n = p->n - output < ML_PANEL_S8 ? p->n - output : ML_PANEL_S8;
+        q.sums.packed = p->packed + ml_packed_s8(output, p->pieces, p->k);
+        if (p->bias) q.sums.bias = p->bias + output;
+        if (p->columns) q.sums.columns = p->columns + output;
+        q.sums.y = y + output;
+        if (floats) to.weights = floats->weights + output;
+        if (floats && floats->bias) to.bias = floats->bias + output;
         sum_weights(p, output, sums);
-        multiply(&part, &part, 1, 0);
+        multiply(&q.sums, &q, lines, line_stride);
     }
 }

@@ -40,6 +40,7 @@ static inline void multiply_part(const whole_product *w, int64_t line, product_p
     p.n = p.y_stride = part.n;
     if (p.bias) p.bias += part.column;
     if (p.factors) p.factors += part.row, p.columns += part.column;
+    if (p.sums) p.sums += part.column;
     p.y = sums;
     part.sums = sums;
     w->simd->matmul_s8(&p);

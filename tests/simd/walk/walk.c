@@ -26,8 +26,16 @@ static any_fn *function_of(const ml_simd *simd, const row *of) {
     return function;
 }
 
-/* Whether a level below has the same variant. */
+/* Whether a primitive calls others of the level that it is given. */
+static bool calls_others(const row *of) {
+    return of->offset == offsetof(ml_simd, product_s8) ||
+           of->offset == offsetof(ml_simd, product_f32) ||
+           of->offset == offsetof(ml_simd, depthwise_product_s8);
+}
+
+/* Whether a level below has the same variant, which does the same there. */
 static bool is_compared(level_fn *at, int32_t level, const row *of) {
+    if (calls_others(of)) return false;
     for (int32_t i = 0; i < level; i++)
         if (function_of(at(i), of) == function_of(at(level), of)) return true;
     return false;
