@@ -53,27 +53,37 @@ INLINE void scale_column(const ml_scale_s32_args *f, int64_t row, int64_t output
     }
 }
 
-INLINE void store_tile(const product *q, int64_t row, int64_t output, const int rows,
-                       const int vectors, int32x4_t *sums) {
+/* Writes the sums of some rows, of which `left` outputs exist. */
+INLINE void store_outputs(const product *q, int64_t row, int64_t output, int64_t left,
+                          const int rows, const int vectors, int32x4_t *sums) {
     const ml_matmul_s8_args *p = &q->sums;
     const int64_t stride = p->y_stride;
-    int32_t *y = p->y + row * stride + output;
-    ML_UNROLL(16)
-    for (int v = 0; v < vectors; v++, output += LANES, y += LANES) {
-        const int64_t left = p->n - output;
-        if (left <= 0) return;
-        if (p->factors) {
-            const int32x4_t columns = load_columns(p->columns + output, left, 0);
-            ML_UNROLL(8)
-            for (int r = 0; r < rows; r++) {
-                int32x4_t *sum = &sums[r * vectors + v];
-                *sum = vmlaq_n_s32(*sum, columns, p->factors[row + r]);
-            }
-        }
-        if (q->floats) scale_column(q->floats, row, output, left, rows, vectors, sums + v);
+    int32_t *const y = p->y + row * stride + output;
+    if (p->factors) ML_UNROLL(16)
+    for (int v = 0; v < vectors; v++) {
+        const int32x4_t columns =
+            load_columns(p->columns + output + v * LANES, left - v * LANES, 0);
         ML_UNROLL(8)
-        for (int r = 0; r < rows; r++) put_sums(y + r * stride, sums[r * vectors + v], left);
+        for (int r = 0; r < rows; r++) {
+            int32x4_t *sum = &sums[r * vectors + v];
+            *sum = vmlaq_n_s32(*sum, columns, p->factors[row + r]);
+        }
     }
+    if (q->floats) ML_UNROLL(16)
+    for (int v = 0; v < vectors; v++)
+        scale_column(q->floats, row, output + v * LANES, left - v * LANES, rows, vectors, sums + v);
+    ML_UNROLL(16)
+    for (int v = 0; v < vectors; v++) ML_UNROLL(8)
+    for (int r = 0; r < rows; r++)
+        put_sums(y + r * stride + v * LANES, sums[r * vectors + v], left - v * LANES);
+}
+
+/* All outputs of most tiles exist, which is asked once. */
+INLINE void store_tile(const product *q, int64_t row, int64_t output, const int rows,
+                       const int vectors, int32x4_t *sums) {
+    const int64_t left = q->sums.n - output, all = vectors * LANES;
+    if (__builtin_expect(left >= all, 1)) store_outputs(q, row, output, all, rows, vectors, sums);
+    else store_outputs(q, row, output, left, rows, vectors, sums);
 }
 
 #define BEGIN(own, output, v) start_of(own, (output) + (v) * LANES)
