@@ -31,6 +31,7 @@ ROUNDS, SLICE = 21, 2_000_000
 """Rounds of each, and the nanoseconds that a side's turn takes at least."""
 LEAST = {
     r"(ELU|HARD_SWISH|LEAKY_RELU|LOGISTIC|TANH|GELU|RELU6?|QUANTIZE) s8": 2.5,
+    "attention .* 1x": 1.2,
     r"(MAX_POOL_2D|AVERAGE_POOL_2D|RESIZE)|(MUL|SOFTMAX) s8|DEPTHWISE_CONV_2D.* (s8|u8)$": 2.0,
 }
 """How many times LiteRT's speed names that begin so are to have; all others once."""
@@ -109,7 +110,17 @@ def layers() -> dict[str, Callable[[], Any]]:
         add("FULLY_CONNECTED", f"{rows}x{n}->{to}", (rows, n), (to, n), {})
     for name, adj in {"12x128x64x128": False, "12x128x64x128 adj_y": True}.items():
         found[f"BATCH_MATMUL {name} f32"] = functools.partial(products, adj)
+    for kind, kv_heads in (("MHA", 8), ("GQA", 2), ("MQA", 1)):
+        for tokens, keys in ((1, 64), (1, 256), (1, 1024), (128, 128), (128, 1024)):
+            found[f"attention {kind} {tokens}x{keys}"] = functools.partial(attention, tokens, keys, kv_heads)
     return found
+
+
+def attention(tokens: int, keys: int, kv_heads: int) -> Any:
+    """odml.scaled_dot_product_attention of eight heads with a mask."""
+    from support.attention import one_attention
+
+    return one_attention(np.random.default_rng(1), tokens, keys, 8, kv_heads, 64, mask=(1, 1, tokens, keys))
 
 
 def products(adj: bool) -> Any:

@@ -37,6 +37,16 @@ def test_tails_and_places(level: str, logs: bool) -> None:
 
 
 @pytest.mark.parametrize("level", SIMD)
+def test_no_subnormal_numbers(level: str) -> None:
+    """Masked scores have no weight at all; the least weight is a normal number."""
+    x = np.concatenate([np.linspace(-105, -80, 1001), [0]]).astype(np.float32)
+    y = softmax_f32(SIMD[level], x, np.empty_like(x))
+    assert not y[x < -87.3].any()
+    assert (y[x >= -87.3] >= np.finfo(np.float32).tiny).all()
+    assert not softmax_f32(SIMD[level], np.array([0, -1e4], np.float32), np.empty(2, np.float32))[1]
+
+
+@pytest.mark.parametrize("level", SIMD)
 def test_ends(level: str) -> None:
     for n in (2, 17, 33):
         x = np.full(n, -np.inf, np.float32)

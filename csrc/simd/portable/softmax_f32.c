@@ -19,11 +19,16 @@ static inline float largest(const float *x, int64_t n) {
     return MAX_OF(MAX(most, other));
 }
 
+#define LEAST_POWER (-87.3f) /* e to this power is hardly more than the least normal number */
+
 /* Differences to the largest value are <= 0, and so are their products with beta if beta >= 0
- * (`falls`); results of e^-104 and less are 0. */
+ * (`falls`). Then results that are subnormal are 0: where a mask takes 10,000 from a score, each
+ * product with one would take a hundred times as long. */
 static inline VECTOR exp_below(VECTOR x, VECTOR top, VECTOR beta, const int falls) {
     const VECTOR v = MUL(SUB(x, top), beta);
-    return falls ? exp_falling(MAX(SPLAT(-104.0f), v)) : exp_of(v);
+    if (!falls) return exp_of(v);
+    return PICK(LESS(v, SPLAT(LEAST_POWER)), SPLAT(0.0f),
+                exp_once(MAX(SPLAT(LEAST_POWER), v), 1.0f));
 }
 
 /* Computes exponentials and returns their sum; y may be NULL, for the sum only. */

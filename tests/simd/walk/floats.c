@@ -211,9 +211,9 @@ static void softmax_once(walk *w, int64_t n, float size) {
     for (int64_t i = 0; i < n; i++) {
         const double v = (double)((x[i] - high) * args.beta);
         exact[i] = args.logs ? v - log(sum) : exp(v) / sum;
-        /* exps of 2 ULP, and lanes of the sum */
-        const double eps = 0x1p-23 * (6 + (double)n / 16);
-        bounds[i] = args.logs ? eps * (1 + fabs(v)) : eps * exact[i] + 0x1p-148;
+        /* exps of 2 ULP, and lanes of the sum; exps of subnormal numbers may be 0 */
+        const double eps = 0x1p-23 * (6 + (double)n / 16), lost = 0x1.1p-126;
+        bounds[i] = args.logs ? eps * (1 + fabs(v)) : eps * exact[i] + lost / sum;
     }
     w->simd->softmax_f32(&args);
     expect_near(w, y, exact, bounds, n);
