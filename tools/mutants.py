@@ -126,9 +126,9 @@ def interval(killed: int, count: int) -> tuple[float, float]:
 
 
 class Tree:
-    """A copy of the checkout, with an environment in which the copy is installed."""
+    """A copy of the checkout, with an environment in which the copy is installed, built with these options."""
 
-    def __init__(self, work: Path) -> None:
+    def __init__(self, work: Path, *defines: str) -> None:
         self.root, self.python = work / "minilite", work / "venv" / "bin" / "python"
         self.copy()
         if not self.python.exists():
@@ -138,7 +138,8 @@ class Tree:
             (site / "others.pth").write_text("\n".join(p for p in sys.path if p.endswith("site-packages")) + "\n")
         install = [self.python, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "-e", self.root]
         # Other levels are other files, and rooms are the same for all.
-        subprocess.run([*install, "-C", "cmake.define.ML_HAS_avx2=0"], check=True)
+        options = [f"-Ccmake.define.{define}" for define in ("ML_HAS_avx2=0", *defines)]
+        subprocess.run([*install, *options], check=True)
         self.build_folder = next(self.root.glob("build/*/CMakeCache.txt")).parent
         self.cmake = re.findall("CMAKE_COMMAND:INTERNAL=(.*)", (self.build_folder / "CMakeCache.txt").read_text())[0]
         self.library = next((work / "venv").glob("lib/python*/site-packages/minilite/_core.*so"))

@@ -90,9 +90,10 @@ ml_status ml_acquire(ml_state *s, const ml_residence *r, ml_error *error) {
 
 void ml_begin_variables(ml_state *s, const ml_residence *r) {
     const ml_graph *g = s->graph;
-    if (r->rows->persistent_bytes > 0) memset(s->persistent, 0, (size_t)r->rows->persistent_bytes);
+    const bool any = r->rows->persistent_bytes > 0;
+    if (any) memset(s->persistent, 0, (size_t)r->rows->persistent_bytes);
     if (s->node_memory) memset(s->node_memory, 0, (size_t)g->memory_bytes);
-    for (int32_t frame = 0; g->n_centered > 0 && frame < g->n_frames; frame++) {
+    for (int32_t frame = 0; any && g->n_centered > 0 && frame < g->n_frames; frame++) {
         const ml_subgraph *sub = ml_frame_subgraph(g, frame);
         uint8_t *persistent = s->persistent + r->rows->frames[frame].persistent_start;
         for (int32_t slot = 0; slot < sub->n_slots; slot++) {

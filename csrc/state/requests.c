@@ -37,7 +37,7 @@ static bool read_shape(const ml_state *s, int32_t tensor, const void *dims, int3
     const ml_subgraph *sub = ml_frame_subgraph(s->graph, 0);
     if (tensor < 0 || tensor >= sub->io.n_tensors || rank < 0 || rank > ML_MAX_RANK) return false;
     *shape = (ml_shape){.rank = rank};
-    memcpy(shape->dims, dims, (size_t)rank * sizeof *shape->dims);
+    if (rank > 0) memcpy(shape->dims, dims, (size_t)rank * sizeof *shape->dims);
     for (int32_t d = 0; d < rank; d++)
         if (shape->dims[d] < 0) return false;
     return sub->slots[tensor] >= 0 || ml_same_shape(shape, file_shape(s, tensor));

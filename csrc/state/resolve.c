@@ -37,14 +37,15 @@ static void resolve_slots(ml_state *s, ml_residence *r, int32_t frame) {
     const ml_tensor *tensors = r->rows->tensors + f->slot_base;
     void **data = ml_now_data(r, frame);
     uint8_t *region = r->frames[frame].region,
-            *persistent = s->persistent + r->rows->frames[frame].persistent_start;
+            *persistent =
+                s->persistent ? s->persistent + r->rows->frames[frame].persistent_start : NULL;
     for (int32_t slot = 0; slot < sub->n_slots; slot++) {
         const ml_tensor *tensor = &tensors[slot];
         void **at = &data[sub->numbers[slot]];
         switch ((ml_storage)tensor->storage) {
         case ML_STORAGE_FOLDED: *at = (void *)(uintptr_t)tensor->known; break;
         case ML_STORAGE_PERSISTENT:
-            *at = tensor->offset >= 0 ? persistent + tensor->offset : nothing;
+            *at = persistent && tensor->offset >= 0 ? persistent + tensor->offset : nothing;
             break;
         case ML_STORAGE_ARENA:
             *at = region && tensor->offset >= 0 ? region + tensor->offset

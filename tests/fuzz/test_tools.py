@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
+import itertools
 import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from processes import patience
@@ -67,3 +70,76 @@ def test_simulate(tmp_path: Path) -> None:
 def test_differ(tmp_path: Path) -> None:
     found = command(tmp_path, "tools.differ", "--seed", "3", "--count", "20")
     assert found.endswith("20 graphs, 0 differ, 0 refused by minilite alone\n")
+
+
+# What changes the core -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def mutants(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The module; nothing is built."""
+    monkeypatch.syspath_prepend(str(ROOT))
+    return importlib.import_module("tools.mutants")
+
+
+def test_places_of_mutants(mutants: Any) -> None:
+    """Operators, numbers and negations of code; not of comments, strings, macros and pointers."""
+    code = """#define MOST 7
+/* a < b */
+static const char *name = "1 < 2";
+int f(int a, char *b) { // !a
+    return !a && *b >= 12 ? a << 1 : x2;
+}
+"""
+    found = [(code[p.at :].split()[0], p.old, p.new) for p in mutants.places(Path("f.c"), code)]
+    assert found == [
+        ("&&", "&&", ("||",)),
+        (">=", ">=", (">", "<")),
+        ("<<", "<<", (">>",)),
+        ("12", "12", ("13", "11")),
+        ("1", "1", ("2", "0")),
+        ("!a", "!", ("",)),
+    ]
+
+
+@pytest.mark.parametrize("room", ["format", "graph", "plan", "state", "run", "memory", "control"])
+def test_mutants_of_a_room(mutants: Any, room: str, tmp_path: Path) -> None:
+    """A seed gives the same ones each time; each changes its file in one place and can be taken back."""
+    first, again, other = (list(itertools.islice(mutants.mutants(room, seed), 40)) for seed in (5, 5, 6))
+    assert len({m.text for m in first}) == 40
+    assert [m.text for m in first] == [m.text for m in again] != [m.text for m in other]
+    for mutant in first[:5]:
+        plain, target = (ROOT / mutant.place.path).read_text(), tmp_path / mutant.place.path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        mutant.write(tmp_path)
+        changed, at = target.read_text(), mutant.place.at
+        assert changed[:at] == plain[:at]
+        assert changed[at:] == mutant.new + plain[at + len(mutant.place.old) :] != plain[at:]
+        mutant.undo(tmp_path)
+        assert target.read_text() == plain
+    tests = f"{mutants.TESTS[room]} {mutants.EVERYWHERE}".split()
+    assert all((ROOT / f"tests/{name.replace('/', '/test_')}.py").exists() for name in tests)
+
+
+@pytest.mark.parametrize(
+    ("killed", "count", "low", "high"), [(36, 40, 0.769, 0.960), (40, 40, 0.912, 1.0), (0, 0, 0, 1)]
+)
+def test_interval_of_a_rate(mutants: Any, killed: int, count: int, low: float, high: float) -> None:
+    assert mutants.interval(killed, count) == pytest.approx((low, high), abs=1e-3)
+
+
+def test_each_planted_fault_has_its_place(mutants: Any, tmp_path: Path) -> None:
+    planted = importlib.import_module("tools.planted")
+    for fault in planted.FAULTS.values():
+        (tmp_path / fault.path).parent.mkdir(parents=True, exist_ok=True)
+        planted.planted(tmp_path, fault)
+        changed = (tmp_path / fault.path).read_text()
+        assert changed == (ROOT / fault.path).read_text().replace(fault.old, fault.new)
+        assert fault.tool in planted.COMMANDS
+
+
+def test_what_a_command_says_ends_it(mutants: Any, tmp_path: Path) -> None:
+    planted = importlib.import_module("tools.planted")
+    endless = [sys.executable, "-c", "print('--seed 3 --count 1', flush=True)\nwhile True: pass"]
+    assert planted.line_of(endless, r"^--seed \d+ --count 1", tmp_path, 60) == "--seed 3 --count 1"
+    assert planted.line_of(endless, "other", tmp_path, 1) == ""

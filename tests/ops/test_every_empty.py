@@ -51,6 +51,12 @@ NODES: dict[str, Callable[[], OneNode]] = {
     "L2_NORMALIZATION": lambda: nothing("L2_NORMALIZATION"),
     "L2_NORMALIZATION int8": lambda: nothing("L2_NORMALIZATION", np.int8),
     "LOCAL_RESPONSE_NORMALIZATION": lambda: nothing("LOCAL_RESPONSE_NORMALIZATION", options={"radius": 1}),
+    "DEPTHWISE_CONV_2D": lambda: nothing(
+        "DEPTHWISE_CONV_2D",
+        shape=(1 << 10, 1 << 30, 0, 1),
+        more=[Given(np.zeros((1, 1, 1, 1), np.float32), True)],
+        options=WINDOW | {"depth_multiplier": 1},
+    ),
     "TRANSPOSE_CONV": lambda: transposed(np.float32, None),
 }  # fmt: skip
 

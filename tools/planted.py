@@ -1,0 +1,162 @@
+"""Plants a fault in a copy of the core, one at a time, and looks whether the tool that should find it does.
+
+    python -m tools.planted [--minutes 10] [--work FOLDER] [NAME ...]
+
+Prints for each fault what was changed, which tool looked for it, and whether it was found, after how long. Ends with
+status 1 if one was not. Needs what the tools need: a C compiler, LiteRT, clang with libFuzzer (skipped without).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from tools.mutants import ROOT, Tree
+
+
+class Fault(NamedTuple):
+    """A change of one place, and the command that should notice."""
+
+    path: str
+    old: str
+    new: str
+    tool: str
+    """By the name of its command, below."""
+
+
+FAULTS = {
+    "index": Fault("csrc/format/index.c", "if (buffer >= x->file->n_buffers)", "if (buffer < 0)", "reader"),
+    "rollback": Fault(
+        "csrc/state/memory.c",
+        "        ml_account_give(account, more);\n        ml_os_free(persistent);\n",
+        "        ml_account_give(account, more);\n",
+        "failing",
+    ),
+    "wake-up": Fault(
+        "csrc/threads/pool.c",
+        "    if (ml_share_finish(&pool->share, blocks) && atomic_load(&pool->caller_sleeps))\n",
+        "    const bool sleeps = atomic_load(&pool->caller_sleeps);\n"
+        "    if (ml_share_finish(&pool->share, blocks) && sleeps)\n",
+        "simulate",
+    ),
+    "cancel": Fault(
+        "csrc/run/run.c",
+        "        flags->token = cancel;\n",
+        "        flags->token = cancel && atomic_load(&cancel->set) ? NULL : cancel;\n",
+        "simulate",
+    ),
+    "rounding": Fault(
+        "csrc/simd/portable/quantize_s16.c", "__builtin_copysignf(0.49999997f, v)", "0.49999997f", "differ"
+    ),
+}
+"""An unchecked index in the reader; what was taken before pages that failed and is not given back; a flag of a sleeper
+that is read before what it waits for is told; a token that was set before the run began; the rounding of negative
+values in QUANTIZE to int16."""
+
+COMMANDS: dict[str, tuple[Sequence[str], str]] = {
+    "reader": ((), r"ERROR: |runtime error:"),
+    "failing": (("-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "tests/failing"), r"^FAILED|^ERROR"),
+    "simulate": (("-m", "tools.simulate", "--seed", "0", "--count", "100000"), r"^--seed \d+ --count 1"),
+    "differ": (("-m", "tools.differ", "--seed", "0", "--count", "1000000"), r": (DIFFERS|MINILITE ENDED)"),
+}
+"""What runs in the copy, by this Python, and what it says of a failure. That of the reader is built by clang."""
+
+
+def planted(root: Path, fault: Fault) -> None:
+    """Changes the copy."""
+    text = (ROOT / fault.path).read_text()
+    if text.count(fault.old) != 1:
+        sys.exit(f"{fault.path} has not one place, but {text.count(fault.old)}, where it says: {fault.old}")
+    (root / fault.path).write_text(text.replace(fault.old, fault.new))
+
+
+def line_of(command: Sequence[str | Path], pattern: str, root: Path, seconds: float) -> str:
+    """The line in which the command says it within the time; it is ended then. Empty if it does not."""
+    paths = [str(root / "tests"), str(root / "tests" / "property"), str(root)]
+    ran = subprocess.Popen(
+        command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True, text=True,
+        errors="replace", env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+    )  # fmt: skip
+
+    def end() -> None:
+        os.killpg(ran.pid, signal.SIGKILL)
+
+    timer = threading.Timer(seconds, end)
+    timer.start()
+    assert ran.stdout is not None
+    found = next((line.strip() for line in ran.stdout if re.search(pattern, line)), "")
+    timer.cancel()
+    if ran.poll() is None:
+        end()
+    ran.communicate()
+    return found
+
+
+def fuzzer(root: Path) -> list[str | Path]:
+    """Builds the reader's harness; the command that runs it, empty without clang."""
+    if not (shutil.which("clang-14") or shutil.which("clang")):
+        return []
+    environment = {**os.environ, "ML_FUZZ_ALL": "OFF"}
+    subprocess.run([root / "fuzz" / "build.sh", root / "fuzz" / "out"], env=environment, check=True)
+    paths = {**os.environ, "PYTHONPATH": os.pathsep.join(str(root / "tests" / p) for p in ("", "property", "fuzz"))}
+    subprocess.run([sys.executable, root / "fuzz" / "seeds.py", root / "fuzz" / "corpus"], env=paths, check=True)
+    work = root / "fuzz" / "work"
+    work.mkdir(exist_ok=True)
+    return [root / "fuzz" / "out" / "fuzz_reader", "-timeout=10", work, root / "fuzz" / "corpus" / "reader"]
+
+
+def looked_for(tree: Tree, name: str, minutes: float) -> str:
+    """Plants a fault; what became of it."""
+    fault = FAULTS[name]
+    arguments, pattern = COMMANDS[fault.tool]
+    planted(tree.root, fault)
+    try:
+        if fault.tool == "reader":
+            command = fuzzer(tree.root)
+            if not command:
+                return "skipped: there is no clang"
+        else:
+            if tree.build() is None:
+                sys.exit(f"{name}: the fault does not compile")
+            command = [tree.python, *arguments]
+        began = time.monotonic()
+        line = line_of(command, pattern, tree.root, 60 * minutes)
+        took = f"{time.monotonic() - began:.0f} s"
+        return f"found by {fault.tool} in {took}: {line[:160]}" if line else f"NOT found by {fault.tool} in {took}"
+    finally:
+        shutil.copyfile(ROOT / fault.path, tree.root / fault.path)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command. Returns its exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--minutes", type=float, default=10.0, help="that a tool has for a fault")
+    parser.add_argument("--work", type=Path, help="a folder for the copy, which a second call uses again")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(FAULTS)}; all if none is given")
+    given = parser.parse_args(arguments)
+    for name in given.names:
+        if name not in FAULTS:
+            parser.error(f"there is no fault '{name}': {', '.join(FAULTS)}")
+    missed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Tree((given.work or Path(folder)).resolve(), "ML_FAILING=ON")
+        for name in given.names or FAULTS:
+            outcome = looked_for(tree, name, given.minutes)
+            missed += outcome.startswith("NOT")
+            print(f"{name} ({FAULTS[name].path}): {outcome}", flush=True)
+    return int(missed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
