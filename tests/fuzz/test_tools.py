@@ -129,7 +129,7 @@ def test_interval_of_a_rate(mutants: Any, killed: int, count: int, low: float, h
 
 
 def test_each_planted_fault_has_its_place(mutants: Any, tmp_path: Path) -> None:
-    planted = importlib.import_module("tools.planted")
+    planted = importlib.import_module("tools.plant_core_faults")
     for fault in planted.FAULTS.values():
         (tmp_path / fault.path).parent.mkdir(parents=True, exist_ok=True)
         planted.planted(tmp_path, fault)
@@ -139,7 +139,7 @@ def test_each_planted_fault_has_its_place(mutants: Any, tmp_path: Path) -> None:
 
 
 def test_what_a_command_says_ends_it(mutants: Any, tmp_path: Path) -> None:
-    planted = importlib.import_module("tools.planted")
+    planted = importlib.import_module("tools.plant_core_faults")
     endless = [sys.executable, "-c", "print('--seed 3 --count 1', flush=True)\nwhile True: pass"]
     assert planted.line_of(endless, r"^--seed \d+ --count 1", tmp_path, 60) == "--seed 3 --count 1"
     assert planted.line_of(endless, "other", tmp_path, 1) == ""

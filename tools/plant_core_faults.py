@@ -1,6 +1,6 @@
 """Plants a fault in a copy of the core, one at a time, and looks whether the tool that should find it does.
 
-    python -m tools.planted [--minutes 10] [--work FOLDER] [NAME ...]
+    python -m tools.plant_core_faults [--minutes 10] [--work FOLDER] [NAME ...]
 
 Prints for each fault what was changed, which tool looked for it, and whether it was found, after how long. Ends with
 status 1 if one was not. Needs what the tools need: a C compiler, LiteRT, clang with libFuzzer (skipped without).
