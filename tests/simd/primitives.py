@@ -292,7 +292,14 @@ def requantize_f64(
 
 
 def _scale_s32_args(
-    scales: NDArray, weights: NDArray, y: NDArray, bias: NDArray | None, low: float, high: float, weights_first: bool
+    scales: NDArray,
+    weights: NDArray,
+    y: NDArray,
+    *,
+    bias: NDArray | None = None,
+    low: float = -np.inf,
+    high: float = np.inf,
+    weights_first: bool = False,
 ) -> Any:
     return ffi.new(
         "ml_scale_s32_args *",
@@ -311,20 +318,9 @@ def _scale_s32_args(
     )
 
 
-def scale_s32(
-    simd: Any,
-    sums: NDArray,
-    scales: NDArray,
-    weights: NDArray,
-    y: NDArray,
-    *,
-    bias: NDArray | None = None,
-    low: float = -np.inf,
-    high: float = np.inf,
-    weights_first: bool = False,
-) -> NDArray:
-    """Rows of int32 sums, (rows, n), as floats in `y`."""
-    args = _scale_s32_args(scales, weights, y, bias, low, high, weights_first)
+def scale_s32(simd: Any, sums: NDArray, scales: NDArray, weights: NDArray, y: NDArray, **scaling: Any) -> NDArray:
+    """Rows of int32 sums, (rows, n), as floats in `y`; `scaling` as _scale_s32_args takes it."""
+    args = _scale_s32_args(scales, weights, y, **scaling)
     args.sums, args.sums_stride = pointer(sums, "int32_t *"), sums.strides[0] // 4
     simd.scale_s32(args)
     return y
@@ -338,20 +334,17 @@ def product_f32(
     weights: NDArray,
     y: NDArray,
     *,
-    bias: NDArray | None = None,
-    low: float = -np.inf,
-    high: float = np.inf,
-    weights_first: bool = False,
     start: NDArray | None = None,
     factors: NDArray | None = None,
     columns: NDArray | None = None,
     flip: int = 0,
+    **scaling: Any,
 ) -> NDArray:
     """matmul_s8, whose bias is `start`, followed by scale_s32, into `y`; `a` may be lines of rows, (lines, rows,
     pieces, k)."""
     lines = a if a.ndim == 4 else a[None]
     sums = _matmul_s8_args(lines[0], packed, y.shape[1], start, factors, columns, flip=flip)
-    args = _scale_s32_args(scales, weights, y, bias, low, high, weights_first)
+    args = _scale_s32_args(scales, weights, y, **scaling)
     simd.product_f32(simd, sums, args, len(lines), lines.strides[0])
     return y
 

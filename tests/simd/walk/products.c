@@ -284,19 +284,30 @@ static void draw_scaling(walk *w, int64_t n, ml_scale_s32_args *p) {
     p->weights_first = (int32_t)draw(w, 0, 1);
 }
 
+/* Draws a product of some lines, `*step` bytes apart, with or without factors; it has no bias. */
+static ml_matmul_s8_args product_of_lines(walk *w, int64_t lines, int64_t *step, int64_t rows,
+                                          int64_t n, int64_t pieces, int64_t k) {
+    begin_case(w);
+    ml_matmul_s8_args p = product(w, rows, n, pieces, k);
+    const int64_t line = bytes_of_rows(&p);
+    *step = line + draw(w, 0, 3);
+    p.a = bytes(w, (lines - 1) * *step + line);
+    p.bias = NULL;
+    if (draw(w, 0, 1)) {
+        p.factors = ints(w, lines * rows, -255, 0);
+        p.columns = p.sums && draw(w, 0, 1) ? p.sums : ints(w, n, -9999, 9999);
+    }
+    return p;
+}
+
 /* Compares with the scalar variants of its two halves. */
 static void product_s8_once(walk *w, int64_t rows, int64_t n, int64_t pieces, int64_t k) {
     const int64_t lines = draw(w, 1, 3), all = lines * rows;
-    begin_case(w);
-    ml_matmul_s8_args p = product(w, rows, n, pieces, k);
-    const int64_t line = bytes_of_rows(&p), step = line + draw(w, 0, 3);
-    const uint8_t *a = p.a = bytes(w, (lines - 1) * step + line);
+    int64_t step;
+    ml_matmul_s8_args p = product_of_lines(w, lines, &step, rows, n, pieces, k);
+    const uint8_t *a = p.a;
     ml_requantize_args to = {.rows = rows, .n = n, .limit = draw(w, 0, 1) ? ML_LIMIT : 0};
-    p.bias = draw(w, 0, 1) ? NULL : to.limit ? ints(w, n, -99999, 99999) : odd_ints(w, n, -9, 9);
-    if (draw(w, 0, 1)) {
-        p.factors = ints(w, all, -255, 0);
-        p.columns = p.sums && draw(w, 0, 1) ? p.sums : ints(w, n, -9999, 9999);
-    }
+    if (draw(w, 0, 1)) p.bias = to.limit ? ints(w, n, -99999, 99999) : odd_ints(w, n, -9, 9);
     to.mantissas = ints(w, n, 1 << 30, INT32_MAX);
     int32_t *shifts = draw(w, 0, 1) ? ints(w, n, -31, 3) : ints(w, n, -20, 0);
     if (draw(w, 0, 1)) shifts[draw(w, 0, n - 1)] = 3; /* one output's sums are not small */
@@ -322,15 +333,10 @@ static void product_s8_once(walk *w, int64_t rows, int64_t n, int64_t pieces, in
 /* The same for floats. */
 static void product_f32_once(walk *w, int64_t rows, int64_t n, int64_t pieces, int64_t k) {
     const int64_t lines = draw(w, 1, 3), all = lines * rows;
-    begin_case(w);
-    ml_matmul_s8_args p = product(w, rows, n, pieces, k);
-    const int64_t line = bytes_of_rows(&p), step = line + draw(w, 0, 3);
-    const uint8_t *a = p.a = bytes(w, (lines - 1) * step + line);
-    p.bias = draw(w, 0, 1) ? NULL : odd_ints(w, n, -99999, 99999);
-    if (draw(w, 0, 1)) {
-        p.factors = ints(w, all, -255, 0);
-        p.columns = p.sums && draw(w, 0, 1) ? p.sums : ints(w, n, -9999, 9999);
-    }
+    int64_t step;
+    ml_matmul_s8_args p = product_of_lines(w, lines, &step, rows, n, pieces, k);
+    const uint8_t *a = p.a;
+    if (draw(w, 0, 1)) p.bias = odd_ints(w, n, -99999, 99999);
     ml_scale_s32_args to = {.scales = floats(w, all, 0, 1), .weights = odd_floats(w, n, -1, 1)};
     draw_scaling(w, n, &to);
     to.y_stride = n + draw(w, 0, 3);
