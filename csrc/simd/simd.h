@@ -62,6 +62,18 @@ enum {
 /* Bytes of a group of depthwise_s8, and of its weights. */
 static inline int64_t ml_depthwise_element(int64_t group) { return group == 1 ? 2 : 4; }
 
+/* The work of `n` channels from `channel` on, which begins a panel; weights have `element` bytes. Y
+ * stays where it was. */
+static inline ml_depthwise_args ml_depthwise_channels(const ml_depthwise_args *args,
+                                                      int64_t element, int64_t channel, int64_t n) {
+    ml_depthwise_args p = *args;
+    p.packed = (const char *)p.packed + element * (channel / ML_PANEL_DEPTHWISE) * p.packed_panel;
+    if (p.start) p.start = (const int32_t *)p.start + channel;
+    p.first += channel;
+    p.n = n;
+    return p;
+}
+
 /* Floats of weights (n, k) packed for `simd`; the caller has checked that the product is small
  * enough. */
 static inline int64_t ml_packed_f32(const ml_simd *simd, int64_t n, int64_t k) {

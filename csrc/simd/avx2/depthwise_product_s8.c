@@ -37,7 +37,6 @@ void ml_depthwise_product_s8_avx2(const ml_simd *simd, const ml_depthwise_args *
     ml_requantize_args constants = *bytes;
     constants.n = args->n;
     const block_rule rule = rule_of(&constants, in_turn);
-    ml_depthwise_args p = *args;
     if (args->lines_are != ML_LINES_GROUPED) {
         multiply_bytes(args, bytes);
         return;
@@ -46,12 +45,10 @@ void ml_depthwise_product_s8_avx2(const ml_simd *simd, const ml_depthwise_args *
         ml_depthwise_product_s8_scalar(simd, args, bytes);
         return;
     }
-    for (int64_t channel = 0; channel < args->n; channel += p.n) {
-        p.n = args->n - channel < BLOCK ? args->n - channel : BLOCK;
-        load_blocks(&rule, channel, p.n, blocks);
-        p.packed = (const char *)args->packed + 4 * (channel / ML_PANEL_DEPTHWISE) * p.packed_panel;
-        if (p.start) p.start = (const int32_t *)args->start + channel;
-        p.first = args->first + channel;
+    for (int64_t channel = 0, n; channel < args->n; channel += n) {
+        n = args->n - channel < BLOCK ? args->n - channel : BLOCK;
+        ml_depthwise_args p = ml_depthwise_channels(args, 4, channel, n);
+        load_blocks(&rule, channel, n, blocks);
         p.y = bytes->y + channel;
         run_tiles(&p, &to);
     }

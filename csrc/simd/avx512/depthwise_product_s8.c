@@ -53,7 +53,7 @@ __attribute__((always_inline)) static inline void write_tile(const tile_bytes *t
 static void multiply_small(const ml_depthwise_args *args, const ml_requantize_args *bytes,
                            int64_t channel, int64_t n) {
     ml_requantize_args constants = *bytes;
-    ml_depthwise_args p = *args;
+    ml_depthwise_args p = ml_depthwise_channels(args, 4, channel, n);
     small_block blocks[BLOCK / LANES];
     tile_bytes to = {.y_stride = bytes->y_stride,
                      .blocks = blocks,
@@ -63,11 +63,7 @@ static void multiply_small(const ml_depthwise_args *args, const ml_requantize_ar
     constants.n = channel + n;
     for (int64_t i = 0; i < n; i += LANES)
         load_small(&constants, channel + i, to.one_sided, &blocks[i / LANES]);
-    p.packed = (const char *)p.packed + 4 * (channel / ML_PANEL_DEPTHWISE) * p.packed_panel;
-    if (p.start) p.start = (const int32_t *)p.start + channel;
-    p.first += channel;
     p.y = bytes->y + channel;
-    p.n = n;
     run_tiles(&p, &to);
 }
 

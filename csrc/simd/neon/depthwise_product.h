@@ -106,7 +106,6 @@ static void multiply_depthwise(const ml_simd *simd, const ml_depthwise_args *arg
                                const ml_requantize_args *bytes) {
     channel_block blocks[MOST_CHANNELS / CHANNELS];
     tile_bytes to = {.blocks = blocks, .ends = ends_of(bytes), .y_stride = bytes->y_stride};
-    ml_depthwise_args p = *args;
     if (args->lines_are != ML_LINES_GROUPED) {
         multiply_bytes(args, bytes);
         return;
@@ -115,13 +114,10 @@ static void multiply_depthwise(const ml_simd *simd, const ml_depthwise_args *arg
         ml_depthwise_product_s8_scalar(simd, args, bytes);
         return;
     }
-    for (int64_t channel = 0; channel < args->n; channel += p.n) {
-        p.n = args->n - channel < MOST_CHANNELS ? args->n - channel : MOST_CHANNELS;
-        load_blocks(bytes, channel, p.n, blocks);
-        p.packed = (const char *)args->packed +
-                   ELEMENT_BYTES * (channel / ML_PANEL_DEPTHWISE) * p.packed_panel;
-        if (p.start) p.start = (const int32_t *)args->start + channel;
-        p.first = args->first + channel;
+    for (int64_t channel = 0, n; channel < args->n; channel += n) {
+        n = args->n - channel < MOST_CHANNELS ? args->n - channel : MOST_CHANNELS;
+        ml_depthwise_args p = ml_depthwise_channels(args, ELEMENT_BYTES, channel, n);
+        load_blocks(bytes, channel, n, blocks);
         p.y = bytes->y + channel;
         run_tiles(&p, &to);
     }

@@ -10,15 +10,12 @@ static inline void multiply_row(const ml_simd *simd, const ml_depthwise_args *ar
                                 int64_t n) {
     int32_t sums[NEAR_SUMS];
     const int64_t most = NEAR_SUMS / n / TILE_PIXELS * TILE_PIXELS;
-    ml_depthwise_args p = *args;
+    ml_depthwise_args p =
+        ml_depthwise_channels(args, ml_depthwise_element(simd->depthwise_s8_group), channel, n);
     ml_requantize_args to = *bytes;
-    p.packed = (const char *)p.packed + ml_depthwise_element(simd->depthwise_s8_group) *
-                                            (channel / ML_PANEL_DEPTHWISE) * p.packed_panel;
-    if (p.start) p.start = (const int32_t *)p.start + channel;
     p.lines += row * p.height;
-    p.first += channel;
     p.y = sums;
-    p.n = to.n = to.sums_stride = n;
+    to.n = to.sums_stride = n;
     to.sums = sums;
     to.bias = NULL;
     to.mantissas += channel;
