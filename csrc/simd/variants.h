@@ -1,7 +1,7 @@
 /* variants.h -- names of the variants of primitives, for the files that define them and for the
  * table of levels.
  *
- * ml_<name>_<level> is the variant of a primitive at a level. From the folders, the build writes
+ * ml_<name>_<level> is the variant of a primitive at a level. From the files, the build writes
  * levels.def, which says which variant each level uses:
  *
  *     LEVEL(level, the level of its matmul_f32, of its matmul_s8, of its depthwise_s8,

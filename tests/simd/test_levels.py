@@ -69,9 +69,13 @@ def test_a_level_that_is_not_there_is_refused_with_those_that_are(mask: str) -> 
 
 
 def variants() -> set[str]:
-    """<primitive>_<level> for each variant that exists: a file of the level, or one of portable/ for each level that
-    has words."""
-    own = {f"{path.stem}_{path.parent.name}" for level in NAMES for path in (SOURCES / level).glob("*.c")}
+    """<primitive>_<level> for each variant that exists: what a file of the level defines, or a file of portable/ for
+    each level that has words."""
+    own = set()
+    for path in (path for level in NAMES for path in (SOURCES / level).glob("*.c")):
+        defined = set(re.findall(rf"^void ml_(\w+_{path.parent.name})\(", path.read_text(), re.MULTILINE))
+        assert f"{path.stem}_{path.parent.name}" in defined, path
+        own |= defined
     words = [path.stem for path in (SOURCES / "words").glob("*.h")]
     return own | {f"{path.stem}_{level}" for path in (SOURCES / "portable").glob("*.c") for level in words}
 

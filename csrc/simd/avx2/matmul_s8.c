@@ -1,6 +1,5 @@
-/* matmul_s8.c -- tiles of pairs, or of one row, whose sums are stored, or become floats in their
- * registers. */
-#include "simd/avx2/floats.h"
+/* matmul_s8.c -- matmul_s8 and product_f32: tiles of pairs, or of one row, whose sums are stored,
+ * or become floats in their registers. */
 #include "simd/avx2/pairs.h"
 #include "simd/avx2/scale.h"
 #include "simd/variants.h"
@@ -28,7 +27,7 @@ INLINE void multiply_lines(const ml_matmul_s8_args *p, const ml_scale_s32_args *
 
 void ml_matmul_s8_avx2(const ml_matmul_s8_args *p) { multiply_lines(p, NULL, 1, 0); }
 
-void ml_multiply_to_floats_avx2(const ml_matmul_s8_args *p, const ml_scale_s32_args *floats,
-                                int64_t lines, int64_t line_stride) {
+void ml_product_f32_avx2(const ml_simd *simd, const ml_matmul_s8_args *p,
+                         const ml_scale_s32_args *floats, int64_t lines, int64_t line_stride) {
     multiply_lines(p, floats, lines, line_stride);
 }

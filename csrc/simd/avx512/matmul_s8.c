@@ -1,8 +1,7 @@
-/* matmul_s8.c -- tiles of 14 rows times two vectors of 16 outputs, or 6 times four, whose sums are
- * stored, or become floats in their registers. */
+/* matmul_s8.c -- matmul_s8 and product_f32: tiles of 14 rows times two vectors of 16 outputs, or 6
+ * times four, whose sums are stored, or become floats in their registers. */
 #include <immintrin.h>
 
-#include "simd/avx512/floats.h"
 #include "simd/variants.h"
 
 #define ROW_AHEAD 4096
@@ -46,7 +45,7 @@ static inline __m512i clamped(__m512 v, __m512 bias, __m512 low, __m512 high) {
 
 void ml_matmul_s8_avx512(const ml_matmul_s8_args *p) { multiply_lines(p, NULL, 1, 0); }
 
-void ml_multiply_to_floats_avx512(const ml_matmul_s8_args *p, const ml_scale_s32_args *floats,
-                                  int64_t lines, int64_t line_stride) {
+void ml_product_f32_avx512(const ml_simd *simd, const ml_matmul_s8_args *p,
+                           const ml_scale_s32_args *floats, int64_t lines, int64_t line_stride) {
     multiply_lines(p, floats, lines, line_stride);
 }

@@ -1,5 +1,5 @@
-/* matmul_s8.c -- tiles whose sums are stored, or become floats in their registers. */
-#include "simd/neon/floats.h"
+/* matmul_s8.c -- matmul_s8 and product_f32: tiles whose sums are stored, or become floats in their
+ * registers. */
 #include "simd/neon/pairs.h"
 #include "simd/variants.h"
 
@@ -7,7 +7,7 @@
 
 void ml_matmul_s8_neon(const ml_matmul_s8_args *p) { multiply_lines(p, NULL, 1, 0); }
 
-void ml_multiply_to_floats_neon(const ml_matmul_s8_args *p, const ml_scale_s32_args *floats,
-                                int64_t lines, int64_t line_stride) {
+void ml_product_f32_neon(const ml_simd *simd, const ml_matmul_s8_args *p,
+                         const ml_scale_s32_args *floats, int64_t lines, int64_t line_stride) {
     multiply_lines(p, floats, lines, line_stride);
 }

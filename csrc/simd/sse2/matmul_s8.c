@@ -1,9 +1,8 @@
-/* matmul_s8.c -- pmaddwd: tiles of 6 rows times 4 outputs. */
+/* matmul_s8.c -- matmul_s8 and product_f32 by pmaddwd: tiles of 6 rows times 4 outputs. */
 #include <emmintrin.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "simd/sse2/floats.h"
 #include "simd/variants.h"
 
 #define VECTOR __m128i
@@ -86,8 +85,8 @@ void ml_matmul_s8_sse2(const ml_matmul_s8_args *p) {
     multiply(p, &q, 1, 0);
 }
 
-void ml_multiply_to_floats_sse2(const ml_matmul_s8_args *p, const ml_scale_s32_args *floats,
-                                int64_t lines, int64_t line_stride) {
+void ml_product_f32_sse2(const ml_simd *simd, const ml_matmul_s8_args *p,
+                         const ml_scale_s32_args *floats, int64_t lines, int64_t line_stride) {
     const product q = product_of(p, floats);
     multiply(p, &q, lines, line_stride);
 }
