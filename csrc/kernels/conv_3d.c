@@ -128,7 +128,7 @@ static void gather(const ml_call *c, const ml_block *block) {
 
 static ml_status conv_3d(const ml_call *c) {
     const conv_3d_params *p = c->params;
-    return ml_multiply_floats(c, &((const conv_3d_blob *)c->blob)->blocks, gather, p->minimum,
+    return ml_multiply_floats(c, &((const conv_3d_blob *)c->blob)->blocks, NULL, gather, p->minimum,
                               p->maximum);
 }
 

@@ -113,7 +113,7 @@ static bool is_empty(const ml_call *c) {
 static ml_status fully_connected_f32(const ml_call *c) {
     if (is_empty(c)) return ML_OK;
     const fc_params *p = c->params;
-    return ml_multiply_floats(c, c->blob, NULL, p->minimum, p->maximum);
+    return ml_multiply_floats(c, c->blob, ml_in(c, 0), NULL, p->minimum, p->maximum);
 }
 
 /* Integers: rows are bytes; sums of int16 have 64 bits, unless the bias is int32. They are scaled

@@ -138,6 +138,7 @@ ml_status ml_prepare_floats(const ml_call *c, ml_wish *wish, ml_blocks *b, bool 
 
 typedef struct float_args {
     const ml_blocks *blocks;
+    const float *rows;
     ml_block_fn *fill;
     int64_t columns; /* outputs of a block: whole panels, or all */
     float low;
@@ -149,7 +150,7 @@ static ml_status float_body(const ml_call *c, int64_t first, int64_t end, int32_
     const float_args *a = args;
     const ml_blocks *blocks = a->blocks;
     const ml_simd *simd = c->env->simd;
-    const float *x = ml_in(c, 0), *bias = ml_in_optional(c, 2), *packed = c->packed;
+    const float *bias = ml_in_optional(c, 2), *packed = c->packed;
     int64_t k = blocks->k, n = blocks->n, stride = n * blocks->groups;
     int64_t across = blocks_of(n, a->columns);
     for (int64_t i = first; i < end; i++) {
@@ -158,9 +159,9 @@ static ml_status float_body(const ml_call *c, int64_t first, int64_t end, int32_
         int64_t column = i % across * a->columns;
         for (b.group = 0; b.group < blocks->groups; b.group++) {
             int64_t output = b.group * n + column;
-            if (a->fill) a->fill(c, &b);
+            if (!a->rows) a->fill(c, &b);
             ml_matmul_f32_args product = {
-                .a = a->fill ? b.rows : x + b.first * k,
+                .a = a->rows ? a->rows + b.first * k : b.rows,
                 .rows = b.count,
                 .a_stride = k,
                 .pieces = 1,
@@ -180,8 +181,8 @@ static ml_status float_body(const ml_call *c, int64_t first, int64_t end, int32_
     return ML_OK;
 }
 
-/* How many columns a block has. Few rows, if they lie in the input itself, are divided by columns;
- * but never so that the last columns would be summed in another order. */
+/* How many columns a block has. Few rows, if all of them lie in memory, are divided by columns; but
+ * never so that the last columns would be summed in another order. */
 static int64_t columns_of(const ml_blocks *b, bool filled) {
     const int64_t blocks = blocks_of(b->rows, b->block), least = b->block < MANY_ROWS ? 128 : 32;
     if (filled || b->groups > 1 || blocks > 8 || b->n < 2 * least) return b->n > 0 ? b->n : 1;
@@ -192,9 +193,9 @@ static int64_t columns_of(const ml_blocks *b, bool filled) {
     return columns;
 }
 
-ml_status ml_multiply_floats(const ml_call *c, const ml_blocks *b, ml_block_fn *fill, float minimum,
-                             float maximum) {
-    float_args args = {b, fill, columns_of(b, fill != NULL), minimum, maximum};
+ml_status ml_multiply_floats(const ml_call *c, const ml_blocks *b, const float *rows,
+                             ml_block_fn *fill, float minimum, float maximum) {
+    float_args args = {b, rows, fill, columns_of(b, !rows), minimum, maximum};
     int64_t blocks = blocks_of(b->rows, b->block) * blocks_of(b->n, args.columns);
     const int64_t outputs = ml_outputs_paid(c->env->simd, ml_min_s64(args.columns, b->n));
     int64_t cost = b->block * (b->k + OUTPUT_COST) * b->groups * outputs;

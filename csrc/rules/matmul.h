@@ -43,9 +43,9 @@ static inline int64_t ml_outputs_paid(const ml_simd *simd, int64_t n) {
 
 /* Prepare: sets the size of a block, and scratch. ML_SHAPE_ERROR if a row is too long. */
 ml_status ml_prepare_floats(const ml_call *c, ml_wish *wish, ml_blocks *b, bool filled);
-/* Eval: `fill` writes the rows of a block; NULL if the input itself has them. */
-ml_status ml_multiply_floats(const ml_call *c, const ml_blocks *b, ml_block_fn *fill, float minimum,
-                             float maximum);
+/* Eval: `rows` has all rows; or it is NULL, and `fill` writes those of a block. */
+ml_status ml_multiply_floats(const ml_call *c, const ml_blocks *b, const float *rows,
+                             ml_block_fn *fill, float minimum, float maximum);
 
 /* Sums of a block to be turned into outputs by `finish`: n outputs from number `first` on, in
  * `rows` rows, which are y_stride elements apart in y. bias (for all outputs) may be NULL. */

@@ -128,6 +128,18 @@ def test_large_images_of_floats(stride: int) -> None:
         same_for_any_number_of_threads(layer)
 
 
+@pytest.mark.parametrize(
+    ("x", "outputs", "stride", "dilation"),
+    [((1, 7, 7, 160), 196, 1, 1), ((3, 4, 6, 128), 300, 1, 2), ((2, 9, 8, 128), 260, 2, 1)],
+)
+def test_few_windows_and_large_weights_of_floats(x: Any, outputs: int, stride: int, dilation: int) -> None:
+    """All windows are copied before they are multiplied, some outputs at a time; the last ones are few, or not."""
+    options = window_options("SAME", (stride, stride), (dilation, dilation))
+    layer = Layer("CONV_2D", "f32", x, (outputs, 3, 3, x[3]), options, version=5)
+    layer.check(tolerance=TOLERANCE)
+    same_for_any_number_of_threads(layer)
+
+
 @pytest.mark.parametrize("types", ["f32", "s8", "u8", "s16", "f32 s8 f32"])
 @pytest.mark.parametrize(("stride", "dilation"), [(1, 1), (2, 1), (3, 1), (1, 2)])
 def test_images_one_pixel_wide(types: str, stride: int, dilation: int) -> None:

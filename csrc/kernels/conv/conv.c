@@ -1,7 +1,7 @@
-/* conv.c -- CONV_2D: shapes, and the products of floats. The windows of a block of output pixels
- * are copied into rows, which are multiplied with the weights; or lines.c multiplies them in place.
- * integers.c has the products of integers. Filters are (outputs, height, width, depth). If depth is
- * a fraction of the input's depth, the convolution is grouped. */
+/* conv.c -- CONV_2D: shapes, and the products of floats. The windows of a block of output pixels,
+ * or of all, are copied into rows, which are multiplied with the weights; or lines.c multiplies
+ * them in place. integers.c has the products of integers. Filters are (outputs, height, width,
+ * depth). If depth is a fraction of the input's depth, the convolution is grouped. */
 #include "kernels/conv/conv.h"
 
 ML_FIELDS(conv_params, CONV_FIELDS)
@@ -13,6 +13,25 @@ static void lay_down(ml_window *w) {
     if (x.in != 1 || x.out != 1 || x.size != 1 || w->y.dilation != 1) return;
     w->x = w->y;
     w->y = x;
+}
+
+/* Whether all windows are copied before any is multiplied: if they are few, and small beside large
+ * weights, which are then read once, a few outputs at a time, and not again for each line. */
+static bool is_copied(const ml_blocks *b) {
+    const int64_t large = 256 << 10;
+    return b->groups == 1 && 4 * b->rows <= b->n && b->k * b->n > large;
+}
+
+static ml_status prepare_floats(const ml_call *c, ml_wish *wish) {
+    conv_blob *blob = c->blob;
+    ml_blocks *b = &blob->blocks;
+    wish->layout = b->groups;
+    if (blob->source == CONV_GATHERED && is_copied(b)) {
+        blob->source = CONV_COPIED;
+        ml_reserve(wish, b->rows * b->k * (int64_t)sizeof(float));
+    }
+    if (blob->source == CONV_GATHERED && ml_conv_prepare_lines(c, blob, wish)) return ML_OK;
+    return ml_prepare_floats(c, wish, b, blob->source == CONV_GATHERED);
 }
 
 static ml_status prepare_conv(const ml_call *c, ml_wish *wish) {
@@ -48,11 +67,7 @@ static ml_status prepare_conv(const ml_call *c, ml_wish *wish) {
     blob->source = direct ? CONV_DIRECT : CONV_GATHERED;
     blob->blocks = (ml_blocks){
         .rows = ml_window_pixels(window), .k = k, .n = w->dims[0] / groups, .groups = groups};
-    if (ml_input(c, 1)->type == ML_F32) {
-        wish->layout = groups;
-        if (!direct && ml_conv_prepare_lines(c, blob, wish)) return ML_OK;
-        return ml_prepare_floats(c, wish, &blob->blocks, !direct);
-    }
+    if (ml_input(c, 1)->type == ML_F32) return prepare_floats(c, wish);
     return ml_conv_prepare_integers(c, wish);
 }
 
@@ -66,12 +81,29 @@ static void gather_f32(const ml_call *c, const ml_block *b) {
                          b->first, b->count, b->rows);
 }
 
+static ml_status copy_windows(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                              void *args) {
+    const int64_t k = ((const conv_blob *)c->blob)->blocks.k;
+    const ml_block b = {
+        .first = first, .count = end - first, .rows = (float *)c->scratch + first * k};
+    (void)worker, (void)args;
+    gather_f32(c, &b);
+    return ML_OK;
+}
+
 static ml_status conv_2d_f32(const ml_call *c) {
     const conv_params *params = c->params;
     const conv_blob *blob = c->blob;
+    const ml_blocks *b = &blob->blocks;
+    const float *rows = blob->source == CONV_DIRECT ? ml_in(c, 0) : NULL;
     if (blob->source == CONV_LINES) return ml_conv_multiply_lines(c);
-    return ml_multiply_floats(c, &blob->blocks, blob->source == CONV_DIRECT ? NULL : gather_f32,
-                              params->minimum, params->maximum);
+    if (blob->source == CONV_COPIED) {
+        const ml_status status =
+            ml_parallel(c, b->rows, ml_work_grain(b->rows, b->k), copy_windows, NULL);
+        if (status != ML_OK) return status;
+        rows = c->scratch;
+    }
+    return ml_multiply_floats(c, b, rows, gather_f32, params->minimum, params->maximum);
 }
 
 #define DERIVE(type, ...)                                                                   \

@@ -11,6 +11,7 @@ ML_GROUP(conv_params, CONV_FIELDS)
 /* Where the rows to multiply are. */
 typedef enum conv_source {
     CONV_GATHERED, /* windows are copied into rows */
+    CONV_COPIED, /* floats: the same, all windows before any is multiplied */
     CONV_DIRECT, /* the input's pixels are the rows */
     CONV_LINES /* a row is a few stretches of lines: the input's, or copies with padding */
 } conv_source;
