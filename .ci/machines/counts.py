@@ -104,7 +104,9 @@ RUN = 4
 def printed(machine: pathlib.Path, runtime: str, lines: list[str], where: bool = False) -> str:
     """What the plugin and the guest print."""
     plugin = f"-plugin {machine / 'count.so'}" + (f",where={RUN}" if where else "")
-    environment = {**os.environ, "QEMU_ARGUMENTS": plugin, "PYTHONSAFEPATH": "1"}
+    # The machine's own emulator is linked statically and can load no plugin.
+    qemu = os.environ.get("QEMU", "qemu-aarch64")
+    environment = {**os.environ, "QEMU": qemu, "QEMU_ARGUMENTS": plugin, "PYTHONSAFEPATH": "1"}
     done = subprocess.run(
         [str(machine / "python"), "-c", GUEST, runtime],
         input="".join(f"{line}\n" for line in lines),

@@ -1,12 +1,12 @@
 # emulated.sh -- sourced by .ci/arm, .ci/armv7 and .ci/riscv, which say in variables what machine it is: the wheel, built here and run in an
 # emulated Python. [--seconds N] [--seed TEXT] [step...]; the steps: machine, wheel, sdist, run, pages, models, unit, ops, counts,
 # pipes; all of `steps` without arguments. The emulated machine and what passed are kept in a temporary folder (ML_MACHINES names another); what takes
-# long goes on there at the next call. --seconds: what each of the three long steps may take (900). --seed: a sample of 40 seconds each, which
-# it draws. ML_NATIVE: a Python that has this minilite, which spares building it. Needs python3 with venv, and as root it installs a cross
+# long goes on there at the next call. --seconds: what each of the three long steps may take (ML_STEP_SECONDS, or 900); tests come in a
+# drawn order, so what is reached is a sample of all. --seed: another order, and 40 seconds each. ML_NATIVE: a Python that has this minilite, which spares building it. Needs python3 with venv, and as root it installs a cross
 # compiler and qemu.
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/machine.sh"
-seconds=900
+seconds=${ML_STEP_SECONDS:-900}
 while [[ ${1:-} == --* ]]; do
     case $1 in
         --seconds) seconds=$2 ;;
@@ -30,15 +30,19 @@ wanted() {
 
 # Pure Python, of versions that have wheels for every machine.
 pure=("pytest>=8" "hypothesis<6.140" "flatbuffers>=2.0" rich typing-extensions)
-if wanted machine && [[ ! -s $machine/made ]]; then
+# Debian 13's emulator is one program that needs nothing of the system. Under that of Debian 12 every thread that ends leaves memory, and a
+# fork's child cannot start one.
+emulator=$machine/emulator/root/usr/bin/$qemu
+if wanted machine && ! [[ -x $emulator && -s $machine/made ]]; then
     if [[ $(id -u) == 0 ]] && ! { command -v "$qemu" && command -v "$target-gcc"; } >/dev/null; then
         apt-get install --yes --no-install-recommends "gcc-$target" "libc6-dev-$debian-cross" qemu-user >/dev/null
     fi
     packages=(python3 python3-venv libpython3-dev libstdc++6 libatomic1)
     [[ -n $wheels ]] || packages+=(python3-numpy python3-cffi python3-pil)
-    rm -rf "$machine/root"
+    rm -rf "$machine"/{root,emulator}
+    debian_root "$machine/emulator" "$(dpkg --print-architecture)" trixie qemu-user
     debian_root "$machine" "$debian" "$suite" "${packages[@]}"
-    emulated_python "$machine" "$qemu" "$processor"
+    emulated_python "$machine" "$emulator" "$processor"
     # Debian's pyconfig.h includes one by architecture, which a copy spares the cross compiler from finding.
     python=$(basename "$(dirname "$site")")
     rm -rf "$machine/include"
@@ -63,7 +67,7 @@ if wanted machine && [[ ! -s $machine/made ]]; then
     ln -sf "$machine"/host/bin/{cmake,ninja} "$machine/tools"
     echo "$site" >"$machine/made"
 fi
-[[ -s $machine/made ]] || { echo "there is no emulated machine; the step is called machine" >&2; exit 1; }
+[[ -x $emulator && -s $machine/made ]] || { echo "there is no emulated machine; the step is called machine" >&2; exit 1; }
 site=$(<"$machine/made")
 
 # use_wheel FOLDER: what is run from here on.
@@ -101,7 +105,7 @@ fi
 rm -rf "$machine/tree" && mkdir "$machine/tree"
 cp -r "$copy"/{tests,tools,asv_bench,docs,csrc,schema,pyproject.toml,README.md} "$machine/tree"
 mkdir "$machine/tree/minilite" && cp -r "$copy/minilite/data" "$machine/tree/minilite"
-export ML_TEST_PATIENCE=${ML_TEST_PATIENCE:-40}
+export ML_TEST_PATIENCE=${ML_TEST_PATIENCE:-15}
 
 # pytest_there NAME [arguments of pytest]
 pytest_there() {

@@ -1,7 +1,8 @@
 """A pytest plugin for machines on which tests take long (-p emulated_tests): runs go on where the last one stopped.
 
 ML_PASSED names a file: tests noted there are left out, those that pass or are skipped are added. ML_SECONDS: after so
-many, no more tests are begun. ML_SEED: the tests come in an order drawn by it.
+many, no more tests are begun. They come in a drawn order, so that those of an unfinished run are a sample of all;
+ML_SEED draws another one.
 """
 
 from __future__ import annotations
@@ -22,8 +23,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     noted = set(NOTES.read_text().splitlines()) if NOTES.exists() else set()
     config.hook.pytest_deselected(items=[item for item in items if item.nodeid in noted])
     items[:] = [item for item in items if item.nodeid not in noted]
-    if seed := os.environ.get("ML_SEED"):
-        random.Random(seed).shuffle(items)
+    random.Random(os.environ.get("ML_SEED", "")).shuffle(items)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -35,7 +35,8 @@ CONF
 }
 
 # emulated_python FOLDER QEMU CPU: FOLDER/python, a virtual environment over FOLDER/root made by hand, whose python is a script. qemu's -0
-# makes it sys.executable, so children are emulated too. QEMU_ARGUMENTS holds more of qemu's arguments, CPU another processor.
+# makes it sys.executable, so children are emulated too. QEMU_ARGUMENTS holds more of qemu's arguments, CPU another processor, QEMU another
+# emulator.
 emulated_python() {
     local to=$1 python
     python=$(basename "$(find "$to/root/usr/bin" -regex '.*/python3\.[0-9]+')")
@@ -44,7 +45,7 @@ emulated_python() {
     printf 'home = %s\ninclude-system-site-packages = %s\n' "$to/root/usr/bin" "${4:-false}" >"$to/venv/pyvenv.cfg"
     cat >"$to/venv/bin/python3" <<SCRIPT
 #!/bin/sh
-exec $2 -cpu "\${CPU:-$3}" -L "$to/root" \$QEMU_ARGUMENTS -0 "$to/venv/bin/python3" "$to/root/usr/bin/$python" "\$@"
+exec "\${QEMU:-$2}" -cpu "\${CPU:-$3}" -L "$to/root" \$QEMU_ARGUMENTS -0 "$to/venv/bin/python3" "$to/root/usr/bin/$python" "\$@"
 SCRIPT
     chmod +x "$to/venv/bin/python3"
     ln -sf python3 "$to/venv/bin/python"

@@ -36,7 +36,7 @@ def _level(row: Mapping[str, Any], parents: Array, most: int) -> tuple[Array, Ar
     if (first < 0).any() or (end < first).any() or (end > len(indices)).any():
         message = f"segments reach beyond {len(indices)} indices"
         raise ValueError(message)
-    counts = end - first
+    counts = (end - first).astype(np.intp)  # which repeat() asks for
     _check_count(int(counts.sum()), most)
     own = np.arange(int(counts.sum())) + np.repeat(end - np.cumsum(counts), counts)
     return counts, own, indices[own]
