@@ -82,3 +82,25 @@ cpython_of_debian() {
     (cd "$build" && "$work/python-source/configure" -q --prefix="$to" "$@" && make -s -j "$jobs" && make -s install) >/dev/null 2>&1
     rm -rf "$build" "$work/python-source"
 }
+
+# newer_python VERSION: prints the path of that Python, which Debian has for later systems than this one: unpacked with its own libraries in
+# ~/.cache, once, and started by their loader. A virtual environment made from it works like any other.
+newer_python() {
+    local to=$HOME/.cache/minilite-python$1 python loader libraries
+    python=$to/root/usr/bin/python$1
+    if [[ ! -s $to/made ]]; then
+        rm -rf "$to"
+        debian_root "$to" "$(dpkg --print-architecture)" sid "python$1" "python$1-venv" >&2
+        loader=$(find "$to/root/usr/lib" -name 'ld-linux-*.so.*' | head -1)
+        libraries=$(dirname "$loader")
+        mv "$python" "$python.program"
+        printf '#!/bin/sh\nexec %s --argv0 "$0" --library-path %s %s "$@"\n' "$loader" "$libraries" "$python.program" >"$python"
+        chmod +x "$python"
+        # pip's wheel, which a virtual environment begins with.
+        grep -rlF '"/usr/share/python-wheels/"' "$to/root/usr/lib/python$1" --include=_sysconfig_vars_* |
+            xargs sed -i "s|\"/usr/share/python-wheels/\"|\"$to/root/usr/share/python-wheels/\"|"
+        sed -i "s|'/usr/share/python-wheels/'|'$to/root/usr/share/python-wheels/'|" "$to/root/usr/lib/python$1"/_sysconfigdata_*.py
+        echo "$python" >"$to/made"
+    fi
+    echo "$python"
+}
