@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 from built import graph_with, ready
-from processes import TESTS, apart, in_subprocess
+from processes import TESTS, apart, in_subprocess, patience
 
 from minilite.errors import InputError, ShapeError, StateError
 from minilite.format.dtypes import TensorType
@@ -144,9 +144,9 @@ def test_every_thread_gets_its_own_error() -> None:
 
 
 def hammer(threads: int) -> None:
-    """Any mix of calls for two seconds; a fault or a crash shows in the status."""
+    """Any mix of calls for two seconds, in which each is served somewhere; a fault or a crash shows in the status."""
     tool = str(TESTS.parent / "tools" / "hammer.py")
-    arguments = [tool, "--seconds", "2", "--threads", str(threads)]
+    arguments = [tool, "--seconds", str(patience(2)), "--threads", str(threads)]
     run = f"import runpy, sys; sys.argv = {arguments}; runpy.run_path({tool!r}, run_name='__main__')"
     status, output = in_subprocess(run)
     assert status == 0, output
