@@ -293,19 +293,6 @@ static tiles_fn *const *choose(const ml_depthwise_args *p) {
     return overlapping[p->width == 5][twice];
 }
 
-/* The most pixels, a power of two, whose columns fit in the first-level cache: 12 lines of 64 bytes
- * in each of 64 sets. Columns that are a power of two apart use only a few of the sets. */
-static int64_t most_pixels(const ml_depthwise_args *p) {
-    const int64_t step = ELEMENT_BYTES * p->tap_step, spread = step & -step;
-    const int64_t lines = spread < 64 ? 12 * 64 : spread < 4096 ? 12 * (4096 / spread) : 12;
-    for (int64_t pixels = PIXELS; pixels > 1; pixels /= 2) {
-        const int64_t columns =
-            (pixels - 1) * p->pixel_step / (p->tap_step ? p->tap_step : 1) + p->width;
-        if (columns * p->height <= lines) return pixels;
-    }
-    return 1;
-}
-
 /* How every row of a call is divided into tiles: first `larger` tiles of few + 1 pixels, then tiles
  * of `few` pixels. */
 typedef struct tiling {
@@ -317,9 +304,8 @@ typedef struct tiling {
 /* Divides the pixels evenly among as few tiles as possible. */
 static tiling tiling_of(const ml_depthwise_args *p) {
     tiling t = {choose(p), p->pixels, 0};
-    const int64_t most = p->pixels == 1 ? 1 : most_pixels(p);
-    if (p->pixels <= most) return t;
-    const int64_t count = (p->pixels + most - 1) / most;
+    if (p->pixels <= PIXELS) return t;
+    const int64_t count = (p->pixels + PIXELS - 1) / PIXELS;
     t.few = p->pixels / count, t.larger = p->pixels % count;
     return t;
 }
