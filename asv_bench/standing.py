@@ -1,12 +1,10 @@
 """Where minilite stands beside LiteRT at each level of instructions, by class of models: fills docs/performance.md.
 
-usage: python -m asv_bench.standing [--seconds 0.5] [--only time|count] [--write] MODEL ...
+usage: python -m asv_bench.standing [--seconds 0.5] [--write] MODEL ...
 
-Times a steady run of each model, one thread on either side, in turns in one process, at the level of this machine, or
-that of MINILITE_ISA if it is the best that LiteRT's kernels have here too. Then, if valgrind is installed and the level
-is above avx2, counts the instructions of both sides on valgrind's processor, which has AVX2 and no AVX-512: as on a PC
-with AVX2 alone, where the rest of the machine does not matter. Runs of more than 5 ms are not counted. `--write` puts
-what was measured into the table, a column for each level; the columns of other levels, and their stamps, stay.
+Times a steady run of each model, one thread on either side, in turns in one process, at the best level of this machine.
+Levels below it are timed by `python -m asv_bench.older_processor LEVEL python -m asv_bench.standing ...`. `--write`
+puts what was measured into the table, a column for each level; the columns of other levels, and their stamps, stay.
 """
 
 from __future__ import annotations
@@ -16,15 +14,13 @@ import collections
 import datetime
 import importlib.metadata
 import math
-import os
-import shutil
 import statistics
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from asv_bench import builds, counted_models
+from asv_bench import builds
 from asv_bench.benchmarks import timing
 from asv_bench.performance import processor, put
 from asv_bench.real_models import filled
@@ -35,10 +31,6 @@ CLASSES = ("int8", "uint8", "hybrid", "float16 weights", "float32", "other")
 ALL = "all"
 LEAST_ROUNDS, SLICE = 5, 3_000_000
 """Turns of each side at least, and the nanoseconds that one takes at least."""
-LONGEST = 5_000_000
-"""Nanoseconds of a run whose instructions are counted."""
-COUNTED, ABOVE = "avx2, instructions", ("avx_vnni", "avx512", "amx")
-"""The column of counts, and the levels above its own."""
 PACKAGES = (("minilite", "minilite-runtime"), ("LiteRT", "ai-edge-litert"))
 
 
@@ -65,15 +57,23 @@ def class_of(model: Any) -> str:
     return weights[max(weights, key=lambda kind: constant[kind])]
 
 
+class Ratio(NamedTuple):
+    """LiteRT's time of a run of a model over minilite's."""
+
+    path: str
+    kind: str
+    ratio: float
+
+
 def level() -> str:
     """The level that minilite uses here."""
     from minilite._native.kernels import level_names
 
-    return os.environ.get("MINILITE_ISA") or next(name for name in reversed(level_names()) if name != "amx")
+    return next(name for name in reversed(level_names()) if name != "amx")
 
 
-def timed(path: str, seconds: float) -> tuple[str, float, float]:
-    """A model's class, LiteRT's time over minilite's, the medians', and the nanoseconds of a run of minilite's."""
+def timed(path: str, seconds: float) -> Ratio:
+    """The medians' ratio."""
     from ai_edge_litert.interpreter import Interpreter as LiteRT
 
     from minilite import Interpreter
@@ -86,21 +86,7 @@ def timed(path: str, seconds: float) -> tuple[str, float, float]:
     rounds = max(LEAST_ROUNDS, int(seconds * 1e9 / sum(max(SLICE, cost) for cost in costs)))
     turns = [[timing.sample(call, n) for call, n in zip(calls, repeats, strict=True)] for _ in range(rounds)]
     mine, other = (statistics.median(side) for side in zip(*turns, strict=True))
-    return class_of(ours.model), other / mine, mine
-
-
-def counted(path: str) -> float:
-    """LiteRT's instructions of a run over minilite's, at avx2."""
-    each = counted_models.instructions(path)
-    return each["LiteRT"] / each["minilite"]
-
-
-class Ratio(NamedTuple):
-    """LiteRT's cost of a run of a model over minilite's."""
-
-    path: str
-    kind: str
-    ratio: float
+    return Ratio(path, class_of(ours.model), other / mine)
 
 
 def column(ratios: Sequence[Ratio]) -> dict[str, str]:
@@ -144,21 +130,6 @@ def write(columns: Mapping[str, Mapping[str, str]], stamps: Mapping[str, str]) -
     return "\n".join([*lines, "", *(f"- {name}: {stamps[name]}" for name in columns)])
 
 
-def times(models: Iterable[str], seconds: float) -> Iterator[Ratio]:
-    """The ratios of times, model by model."""
-    for path in models:
-        kind, ratio, _ = timed(path, seconds)
-        yield Ratio(path, kind, ratio)
-
-
-def counts(models: Iterable[str]) -> Iterator[Ratio]:
-    """The ratios of counts, for each model whose runs are not too long."""
-    for path in models:
-        kind, _, took = timed(path, 0)
-        if took <= LONGEST:
-            yield Ratio(path, kind, counted(path))
-
-
 def shown(name: str, ratios: Iterable[Ratio]) -> list[Ratio]:
     """The ratios of a column, each printed as it comes."""
     found = []
@@ -174,14 +145,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="+", metavar="MODEL")
     parser.add_argument("--seconds", type=float, default=0.5, help="that a model's turns take, about")
-    parser.add_argument("--only", choices=["time", "count"], help="times or counts alone")
     parser.add_argument("--write", action="store_true", help="put what was measured into docs/performance.md")
     args = parser.parse_args()
-    found, timed_at = {}, f"{level()}, time"
-    if args.only != "count":
-        found[timed_at] = column(shown(timed_at, times(args.models, args.seconds)))
-    if args.only != "time" and level() in ABOVE and shutil.which("valgrind"):
-        found[COUNTED] = column(shown(COUNTED, counts(args.models)))
+    name = level()
+    found = {name: column(shown(name, (timed(path, args.seconds) for path in args.models)))}
     columns, stamps = read(DOCUMENT.read_text())
     columns |= found
     stamps |= dict.fromkeys(found, stamp())

@@ -50,7 +50,7 @@ def allocations(names: Iterable[str] = operations.ALL) -> dict[str, float]:
     """Calls of the allocator by operation. Raises: NotImplementedError, with the reason, where they cannot be
     counted."""
     with tempfile.TemporaryDirectory() as folder:
-        library = str(_library(Path(folder), ALLOCATIONS))
+        library = str(compiled(Path(folder), ALLOCATIONS))
         return _counts(apart.call("costs", "count", library, *names, environment={"LD_PRELOAD": library}))
 
 
@@ -73,7 +73,7 @@ def by_callgrind(run: Callable[[str, list[str]], object]) -> dict[str, int]:
         message = "valgrind is not installed"
         raise NotImplementedError(message)
     with tempfile.TemporaryDirectory() as folder:
-        library = str(_library(Path(folder), INSTRUCTIONS))
+        library = str(compiled(Path(folder), INSTRUCTIONS))
         run(library, ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={folder}/out"])
         found: dict[str, int] = {}
         for path in Path(folder).glob("out*"):
@@ -91,17 +91,18 @@ def _counts(found: Mapping[str, float]) -> dict[str, float]:
     return {name: (count - nothing) / REPEAT for name, count in found.items() if name != "nothing"}
 
 
-def _library(folder: Path, source: str) -> Path:
+def compiled(folder: Path, source: str) -> Path:
+    """A library that a C compiler makes of a source, in a folder. Raises: NotImplementedError, with the reason."""
     compiler = next((found for name in ("cc", "gcc", "clang") if (found := shutil.which(name))), None)
     if compiler is None or not sys.platform.startswith("linux"):
-        message = "counting needs a C compiler on Linux"
+        message = "this needs a C compiler on Linux"
         raise NotImplementedError(message)
-    (folder / "costs.c").write_text(source)
-    target = folder / "costs.so"
-    command = [compiler, "-O1", "-fPIC", "-fno-builtin", "-shared", "-o", str(target), str(folder / "costs.c")]
+    (folder / "made.c").write_text(source)
+    target = folder / "made.so"
+    command = [compiler, "-O1", "-fPIC", "-fno-builtin", "-shared", "-o", str(target), str(folder / "made.c")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        message = f"the counting library cannot be built: {(done.stderr.splitlines() or ['no reason'])[0]}"
+        message = f"the library cannot be built: {(done.stderr.splitlines() or ['no reason'])[0]}"
         raise NotImplementedError(message)
     return target
 

@@ -118,13 +118,13 @@ def test_columns_of_other_levels_stay() -> None:
     ratios = [standing.Ratio("a", "int8", 2.0), standing.Ratio("b", "int8", 0.5), standing.Ratio("c", "hybrid", 3.0)]
     neon = standing.column(ratios)
     assert neon == {"int8": "1.00, 0.50, 2", "hybrid": "3.00, 3.00, 1", "all": "1.44, 0.50, 3"}
-    table = standing.write({"neon, time": neon}, {"neon, time": "a board, minilite 0.8.0: tried"})
+    table = standing.write({"neon": neon}, {"neon": "a board, minilite 0.8.0: tried"})
     document = f"before\n<!-- begin standing -->\n{table}\n<!-- end standing -->\nafter"
     columns, stamps = standing.read(document)
-    assert (columns, stamps) == ({"neon, time": neon}, {"neon, time": "a board, minilite 0.8.0: tried"})
+    assert (columns, stamps) == ({"neon": neon}, {"neon": "a board, minilite 0.8.0: tried"})
     other = standing.column(ratios[2:])
-    again = standing.write(columns | {"avx2, time": other}, stamps | {"avx2, time": "a PC"})
-    assert standing.read(performance.put(document, "standing", again))[0] == {"neon, time": neon, "avx2, time": other}
+    again = standing.write(columns | {"avx2": other}, stamps | {"avx2": "a PC"})
+    assert standing.read(performance.put(document, "standing", again))[0] == {"neon": neon, "avx2": other}
 
 
 def test_class_of_a_model() -> None:

@@ -1,0 +1,49 @@
+"""Runs a command as on an older processor: all its libraries, LiteRT and numpy too, find no instructions above a level.
+
+usage: python -m asv_bench.older_processor avx_vnni|avx2|sse2 COMMAND [ARGUMENT ...]
+
+So both sides of a comparison are timed at a level that is not this machine's best, which MINILITE_ISA does for minilite
+alone. What is left is this machine's own: its caches, clock and pipes. Needs Linux on x86-64, a C compiler, and a
+processor that can refuse CPUID (`cpuid_fault` in /proc/cpuinfo: most of Intel's since 2012, in virtual machines too).
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from asv_bench.benchmarks import costs
+
+LEVELS = ("avx_vnni", "avx2", "sse2")
+SOURCE = Path(__file__).with_suffix(".c")
+
+
+def is_possible() -> bool:
+    """Whether this processor can refuse CPUID."""
+    facts = Path("/proc/cpuinfo")
+    return facts.exists() and "cpuid_fault" in facts.read_text().split()
+
+
+def run(level: str, command: list[str]) -> int:
+    """Runs a command; its exit status, or 128 more than the signal that ended it. Raises: NotImplementedError, with
+    the reason; OSError."""
+    with tempfile.TemporaryDirectory() as folder:
+        library = costs.compiled(Path(folder), SOURCE.read_text())
+        environment = {**os.environ, "OLDER_PROCESSOR": level, "LD_PRELOAD": str(library)}
+        status = subprocess.run(command, env=environment, check=False).returncode
+    return status if status >= 0 else 128 - status
+
+
+def main() -> int:
+    """Runs what the command line says."""
+    if len(sys.argv) < 3 or sys.argv[1] not in LEVELS:
+        print(__doc__, file=sys.stderr)
+        return 2
+    return run(sys.argv[1], sys.argv[2:])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
