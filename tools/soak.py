@@ -14,6 +14,7 @@ import argparse
 import concurrent.futures
 import faulthandler
 import gc
+import mmap
 import queue
 import random
 import sys
@@ -37,7 +38,7 @@ LEAST_BYTES = 4 << 20
 
 def resident() -> int:
     """Bytes of this process that are in memory."""
-    return int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[1]) * 4096
+    return int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[1]) * mmap.PAGESIZE
 
 
 class Used:

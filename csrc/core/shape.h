@@ -8,16 +8,18 @@
 
 #include "api/minilite.h"
 
-/* Elements of a shape, or -1 if there are more than INT64_MAX / 64. */
+/* Elements of a shape, or -1 if there are more than INT64_MAX / 64. An empty dimension counts as 1
+ * there, as in numpy: so no product of dimensions overflows, of empty shapes either. */
 static inline int64_t ml_elements(const ml_shape *shape) {
     int64_t total = 1;
-    for (int32_t i = 0; i < shape->rank; i++)
-        if (shape->dims[i] == 0) return 0;
-    for (int32_t i = 0; i < shape->rank; i++)
-        if (__builtin_mul_overflow(total, (int64_t)shape->dims[i], &total) ||
-            total > INT64_MAX / 64)
+    bool empty = false;
+    for (int32_t i = 0; i < shape->rank; i++) {
+        if (shape->dims[i] == 0) empty = true;
+        else if (__builtin_mul_overflow(total, (int64_t)shape->dims[i], &total) ||
+                 total > INT64_MAX / 64)
             return -1;
-    return total;
+    }
+    return empty ? 0 : total;
 }
 
 static inline bool ml_same_shape(const ml_shape *a, const ml_shape *b) {

@@ -8,6 +8,9 @@
 #include "graph/engine.h"
 #include "os/os.h"
 
+/* Of all nodes. Files may state shapes of weights that they do not hold. */
+enum { MOST_DERIVED_BYTES = 1 << 28 };
+
 static ml_status derive_node(ml_graph *g, int32_t subgraph, int32_t n, const ml_env *env,
                              ml_error *error) {
     ml_node *node = &g->subgraphs[subgraph].nodes[n];
@@ -18,7 +21,14 @@ static ml_status derive_node(ml_graph *g, int32_t subgraph, int32_t n, const ml_
                  .n_outputs = (uint16_t)node->io->n_outputs,
                  .node = (uint32_t)n & (ML_MOST_NODES - 1)};
     int64_t bytes = node->typed->derive(&c, NULL);
+    if (bytes > MOST_DERIVED_BYTES - g->derived_bytes) {
+        ml_error_set(error, ML_UNSUPPORTED,
+                     "%lld bytes of multipliers and tables, at most %d are supported in a model",
+                     (long long)(g->derived_bytes + bytes), MOST_DERIVED_BYTES);
+        bytes = -1;
+    }
     if (bytes >= 0) {
+        g->derived_bytes += bytes;
         node->derived = ml_os_allocate(bytes);
         if (!node->derived) return ml_error_memory(error, "a node's derived block", bytes, 0);
         memset(node->derived, 0, (size_t)bytes);

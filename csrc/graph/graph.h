@@ -96,6 +96,7 @@ struct ml_graph {
     ml_store *own; /* for packed constants that are not in the file */
     int64_t blob_bytes;
     int64_t memory_bytes;
+    int64_t derived_bytes;
     int64_t n_nodes; /* of all subgraphs */
     int32_t n_subgraphs;
     int32_t n_frames;

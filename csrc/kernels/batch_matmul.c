@@ -31,12 +31,12 @@ typedef struct product_blob {
     int64_t k;
     int64_t n;
     int64_t batches;
-    int64_t of_x; /* matrices */
+    int64_t of_x; /* matrices; 0 if they have no elements, of however many there may be */
     int64_t of_y;
     bool reads_in_place; /* y is not packed */
     ml_shape outer; /* of the output, without the dimensions of its matrices */
-    int32_t x_step[ML_MAX_RANK]; /* matrices to step per index of a dimension */
-    int32_t y_step[ML_MAX_RANK];
+    int64_t x_step[ML_MAX_RANK]; /* matrices to step per index of a dimension */
+    int64_t y_step[ML_MAX_RANK];
 } product_blob;
 
 static ml_shape outer_of(const ml_shape *shape) {
@@ -45,8 +45,8 @@ static ml_shape outer_of(const ml_shape *shape) {
     return outer;
 }
 
-static void find_steps(const ml_shape *whole, const ml_shape *from, int32_t *steps) {
-    int32_t step = 1;
+static void find_steps(const ml_shape *whole, const ml_shape *from, int64_t *steps) {
+    int64_t step = 1;
     for (int32_t d = whole->rank - 1; d >= 0; d--) {
         const int32_t at = d - whole->rank + from->rank;
         const int32_t size = at >= 0 ? from->dims[at] : 1;
@@ -98,8 +98,8 @@ static ml_status prepare_batch_matmul(const ml_call *c, ml_wish *wish) {
     find_steps(&b->outer, &x_outer, b->x_step);
     find_steps(&b->outer, &y_outer, b->y_step);
     b->batches = ml_elements(&b->outer);
-    b->of_x = ml_elements(&x_outer);
-    b->of_y = ml_elements(&y_outer);
+    b->of_x = ml_elements(x) > 0 ? ml_elements(&x_outer) : 0;
+    b->of_y = ml_elements(y) > 0 ? ml_elements(&y_outer) : 0;
     b->reads_in_place = ml_input(c, 1)->type == ML_F32 && b->m <= FEW_ROWS &&
                         ml_input(c, 1)->storage != ML_STORAGE_CONSTANT;
     ml_shape z = b->outer;
@@ -422,7 +422,7 @@ static ml_status run(const ml_call *c, ml_body body) {
             TURN(int16_t)
         }
     }
-    if (status != ML_OK) return status;
+    if (status != ML_OK || ml_makes_nothing(c)) return status;
     const int64_t blocks = b->batches * ((b->m + ROWS - 1) / ROWS);
     const int64_t cost = ml_min_s64(ROWS, b->m) * b->k * b->n;
     return ml_parallel(c, blocks, ml_work_grain(blocks, cost), body, NULL);
@@ -430,7 +430,7 @@ static ml_status run(const ml_call *c, ml_body body) {
 
 static ml_status run_floats(const ml_call *c) {
     const product_blob *b = c->blob;
-    if (b->k > 0) return run(c, floats);
+    if (b->k > 0 || ml_makes_nothing(c)) return run(c, floats);
     memset(ml_out(c, 0), 0, (size_t)(b->batches * b->m * b->n) * sizeof(float));
     return ML_OK;
 }

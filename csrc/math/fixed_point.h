@@ -36,12 +36,13 @@ static inline int32_t ml_multiply_quantized(int32_t x, int32_t mantissa, int32_t
 }
 
 /* MultiplyByQuantizedMultiplier for int64 accumulators (s16 x s8): the mantissa is rounded to 16
- * bits, one rounding, ties upwards. |x| < 2^47 and -31 < shift < 15; of more, the product wraps. */
+ * bits, one rounding, ties upwards. |x| < 2^47 and -31 < shift < 15; of more, the result wraps. */
 static inline int32_t ml_multiply_quantized_s64(int64_t x, int32_t mantissa, int32_t shift) {
     int32_t reduced = mantissa < 0x7FFF0000 ? (mantissa + (1 << 15)) >> 16 : 0x7FFF;
     int32_t total = 15 - shift;
-    const uint64_t product = (uint64_t)x * (uint64_t)reduced + ((uint64_t)1 << (total - 1));
-    return (int32_t)((int64_t)product >> total);
+    const uint64_t product = (uint64_t)x * (uint64_t)reduced;
+    if (total <= 0) return (int32_t)(product << -total);
+    return (int32_t)((int64_t)(product + ((uint64_t)1 << (total - 1))) >> total);
 }
 
 /* SaturatingRoundingMultiplyByPOT: x * 2^exponent, saturating; 0 < exponent < 31. */

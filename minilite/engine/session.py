@@ -226,6 +226,7 @@ class Session:
         """Gives back memory that the plan in use does not need. Raises: StateError while a view is held."""
         self._owners.clear()
         self.state.trim()
+        self._all_known.clear()  # sizes that come back are laid out anew, under other numbers
 
     def held(self) -> bool:
         """Whether an array over the arena is alive. Raises: StateError."""

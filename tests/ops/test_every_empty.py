@@ -16,6 +16,10 @@ import minilite
 from minilite.format.quantization import Quantization
 
 HUGE = (1, 1 << 24, 1 << 19, 0)
+MANY = (1 << 24, (1 << 24) + 1)
+QUANTIZED: dict[Any, Quantization] = {np.float32: Quantization()} | dict.fromkeys(
+    (np.int8, np.int16), Quantization((1 / 128,), (0,))
+)
 WINDOW = {"padding": "SAME", "stride_w": 1, "stride_h": 1, "fused_activation_function": "NONE"}
 POOL = WINDOW | {"filter_width": 2, "filter_height": 2}
 SECONDS = 60
@@ -23,15 +27,19 @@ SECONDS = 60
 
 
 def nothing(op: str, kind: Any = np.float32, shape: Any = HUGE, more: Any = (), options: Any = None) -> OneNode:
-    q = Quantization((1 / 128,), (0,)) if kind != np.float32 else Quantization()
+    q = QUANTIZED[kind]
     return OneNode(op, [Given(np.zeros(shape, kind), quantization=q), *more], options or {}, quantization=q)
 
 
 def transposed(kind: Any, bias: Any) -> OneNode:
-    q = Quantization((1 / 128,), (0,)) if kind != np.float32 else Quantization()
+    q = QUANTIZED[kind]
     weights = Given(np.zeros((0, 1, 1, 0), kind), True, q)
     given = [const([1, 1 << 24, 1 << 19, 0]), weights, Given(np.zeros(HUGE, kind), quantization=q), bias]
     return OneNode("TRANSPOSE_CONV", given, WINDOW, kind="f32" if kind == np.float32 else "s8", quantization=q)
+
+
+def product(x: tuple[int, ...], y: tuple[int, ...], kind: Any) -> OneNode:
+    return nothing("BATCH_MATMUL", kind, x, [Given(np.zeros(y, kind), quantization=QUANTIZED[kind])])
 
 
 NODES: dict[str, Callable[[], OneNode]] = {
@@ -58,6 +66,12 @@ NODES: dict[str, Callable[[], OneNode]] = {
         options=WINDOW | {"depth_multiplier": 1},
     ),
     "TRANSPOSE_CONV": lambda: transposed(np.float32, None),
+    # Matrices without columns: in y, in both, and of both more than 2^31.
+    **{
+        f"BATCH_MATMUL {x} {y} {kind.__name__}": lambda x=x, y=y, kind=kind: product(x, y, kind)
+        for x, y in (((4, 2), (1 << 20, 1 << 20, 2, 0)), ((1 << 20, 1 << 20, 4, 0), (1 << 20, 1 << 20, 0, 0)), ((*MANY, 4, 0), (*MANY, 0, 0)))
+        for kind in (np.float32, np.int8)
+    },
 }  # fmt: skip
 
 

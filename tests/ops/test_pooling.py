@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from built import ready, run
 from support.cases import Case
 from support.compare import EPS, check
 from support.node import Given, OneNode, scaled, values
@@ -134,6 +135,18 @@ def test_threads(op: str, kind: str) -> None:
         {"padding": "SAME", "stride_h": 1, "stride_w": 1, "filter_height": 3, "filter_width": 3},
     )
     same_for_any_number_of_threads(node)
+
+
+@pytest.mark.parametrize("kind", ["s8", "u8"])
+def test_windows_and_steps_beyond_the_image(kind: str) -> None:
+    """Their product is 2^32 - 1, one less than nothing for 32 bits: strips of lines were divided by that and one."""
+    node = pool("MAX_POOL_2D", kind, (1, 3, 3, 1), (65535, 65535), (1, 65537), "SAME")
+    interpreter = ready(node.model)
+    x = interpreter.get_input_details()[0]["index"]
+    interpreter.resize_tensor_input(x, (1, 3, 3, 1))
+    interpreter.allocate_tensors()
+    values = np.arange(9).reshape(1, 3, 3, 1).astype(kind.replace("s", "int").replace("u", "uint"))
+    assert run(interpreter, values)[0].tolist() == [[[[8]], [[8]], [[8]]]]
 
 
 def test_l2_extremes() -> None:

@@ -7,6 +7,7 @@ import mmap
 import multiprocessing
 import os
 import pathlib
+import sys
 import threading
 from typing import Any
 
@@ -110,6 +111,21 @@ def test_nothing_is_left_behind(what: str, tmp_path: pathlib.Path) -> None:
     grew, descriptors = map(int, done.output.split())
     assert descriptors == 0
     assert grew < ROOM or "ASAN_OPTIONS" in os.environ  # AddressSanitizer keeps what was freed
+
+
+def test_trims_leave_no_places_behind() -> None:
+    """Each size that comes back after a trim has a layout of its own, of which nothing is remembered after the next."""
+    interpreter, blocks = minilite.Interpreter(weights()), []
+    for number in range(600):
+        if number in (100, 599):
+            gc.collect()
+            blocks.append(sys.getallocatedblocks())
+        interpreter.resize_tensor_input("x", (1 + number % 5, 20_000))
+        interpreter.allocate_tensors()
+        interpreter.get_tensor("x")
+        interpreter.get_tensor("z")
+        interpreter.trim()
+    assert blocks[1] - blocks[0] < 500
 
 
 # Other processes ------------------------------------------------------------------------------------------------------

@@ -15,9 +15,11 @@ from test_dynamic_loops import add_sum, swell, swelling_loop
 from test_moving_memory import loop_before_a_dynamic_node
 
 import minilite
-from minilite import ArenaError, InputError, KernelError
+from minilite import ArenaError, InputError, KernelError, UnsupportedOpError
 from minilite.engine import program
 from minilite.format.builder import ModelBuilder
+from minilite.format.dtypes import TensorType
+from minilite.format.quantization import Quantization
 
 MIB = 1 << 20
 
@@ -270,3 +272,16 @@ def test_page_faults_are_those_of_runs_with_fresh_memory() -> None:
     for _ in range(3):
         interpreter.invoke()
     assert interpreter.counters["page_faults"] == first
+
+
+def test_weights_that_a_file_only_states_take_no_memory_for_their_multipliers() -> None:
+    """Weights of 2^30 rows that are no constant: the file has a kilobyte, their multipliers would have 8 GiB."""
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    scale = Quantization((0.5,), (0,))
+    x = graph.input("x", (1, 1), TensorType.INT8, quantization=scale)
+    w = graph.input("w", (1 << 30, 1), TensorType.INT8, quantization=scale)
+    y = graph.node("FULLY_CONNECTED", [x, w, -1], out=("y", (1, 1 << 30), TensorType.INT8, scale))
+    graph.output(y)
+    with pytest.raises(UnsupportedOpError, match=r"\d+ bytes of multipliers and tables, at most 268435456"):
+        ready(builder.build())
