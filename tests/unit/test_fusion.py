@@ -225,6 +225,25 @@ def test_a_sum_of_squares_is_one_pass(op: str, axes: list[int]) -> None:
     check(builder.build(), [random((1, 130, 33))], tolerance=2e-2)
 
 
+@pytest.mark.parametrize("what", ["clamped", "int32", "constant", "kept", "quotient"])
+def test_other_squares_stay_nodes(what: str) -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    kind = TensorType.INT32 if what == "int32" else TensorType.FLOAT32
+    x = graph.input("x", (3, 5), kind)
+    one = graph.constant("one", random((3, 5), 1)) if what == "constant" else x
+    options = {"fused_activation_function": "RELU6" if what == "clamped" else "NONE"}
+    t = graph.node("DIV" if what == "quotient" else "MUL", [one, one], out=("t", (3, 5), kind), options=options)
+    graph.output(graph.node("SUM", [t, graph.constant("axes", np.int32([0]))], out=("y", (5,), kind)))
+    if what == "kept":
+        graph.output(t)
+    if what == "constant":
+        graph.output(graph.node("NEG", [x], out=("n", (3, 5))))
+    assert set(wholes(builder.build())) == {None}
+    given = np.arange(15, dtype=np.int32).reshape(3, 5) if what == "int32" else random((3, 5))
+    check(builder.build(), [given], tolerance=2e-2)
+
+
 def test_a_product_of_two_is_no_square() -> None:
     builder = ModelBuilder()
     graph = builder.subgraph()
@@ -237,21 +256,31 @@ def test_a_product_of_two_is_no_square() -> None:
 # Slopes ---------------------------------------------------------------------------------------------------------------
 
 
-def sloped(slope: Any, *, turned: bool = False, clamped: str = "NONE") -> bytes:
-    """RELU(x) + NEG(RELU(NEG(x))) * slope, the operands of both in that order or `turned` round."""
+def sloped(
+    slope: Any, *, turned: bool = False, clamped: str = "NONE", others: Mapping[str, str] | None = None, of: str = "x"
+) -> bytes:
+    """RELU(x) + NEG(RELU(NEG(x))) * slope, the operands of both in that order or `turned` round.
+
+    `others` has other operators, by the tensors that they compute; "product" may also be clamped. `of` is the tensor
+    whose part below 0 is taken. Without a slope that is an input.
+    """
     builder = ModelBuilder()
     graph = builder.subgraph()
     shape = (2, 3, 5)
-    x = graph.input("x", shape, signature=(-1, -1, 5))
-    above = graph.node("RELU", [x], out=("above", shape))
-    below = graph.node("NEG", [x], out=("turned", shape))
-    below = graph.node("RELU", [below], out=("cut", shape))
-    below = graph.node("NEG", [below], out=("below", shape))
-    factors = [below, graph.constant("slope", F32(slope))]
-    product = graph.node("MUL", factors[::-1] if turned else factors, out=("product", shape))
+    x, ops = graph.input("x", shape, signature=(-1, -1, 5)), others or {}
+    above = graph.node(ops.get("above", "RELU"), [x], out=("above", shape))
+    below = {"x": x, "above": above}[of]
+    for name, op in {"turned": "NEG", "cut": "RELU", "below": "NEG"}.items():
+        below = graph.node(ops.get(name, op), [below], out=(name, shape))
+    factors = [below, graph.input("slope", (5,)) if slope is None else graph.constant("slope", F32(slope))]
+    op, _, limit = ops.get("product", "MUL").partition(" ")
+    options = {"fused_activation_function": limit or "NONE"}
+    product = graph.node(op, factors[::-1] if turned else factors, out=("product", shape), options=options)
     terms = [above, product]
     options = {"fused_activation_function": clamped}
-    graph.output(graph.node("ADD", terms[::-1] if turned else terms, out=("y", shape), options=options))
+    graph.output(graph.node(ops.get("y", "ADD"), terms[::-1] if turned else terms, out=("y", shape), options=options))
+    if "kept" in ops:
+        graph.output({"below": below, "above": above}[ops["kept"]])
     return builder.build()
 
 
@@ -269,6 +298,34 @@ def test_what_is_no_slope_stays_as_it_is() -> None:
     check(sloped(wide), [random((2, 3, 5))])
     assert set(wholes(sloped(0.5, clamped="RELU6"))) == {None}
     check(sloped(0.5, clamped="RELU6"), [random((2, 3, 5))])
+    for slope in ([[[[0.5]]]], [[0.5], [1], [2]], [[1, 2, 3, 4, 5]]):
+        seen = set(wholes(sloped(slope)))
+        assert seen == ({5, None} if np.shape(slope) == (1, 5) else {None})
+        check(sloped(slope), [random((2, 3, 5))])
+    assert set(wholes(sloped(None))) == {None}
+    check(sloped(None), [random((2, 3, 5)), F32([1, 2, 3, 4, 5])])
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize(
+    "others",
+    [
+        {"above": "RELU6"}, {"above": "ABS"}, {"turned": "ABS"}, {"cut": "RELU6"}, {"cut": "NEG"}, {"below": "SQRT"},
+        {"product": "SUB"}, {"product": "MUL RELU"}, {"product": "MUL RELU_N1_TO_1"}, {"y": "SUB"}, {"y": "MUL"},
+        {"kept": "below"}, {"kept": "above"},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_is_nearly_a_slope_stays_as_it_is(others: Mapping[str, str], turned: bool) -> None:
+    model = sloped([0.5, -1, 0, 3, 0.25], others=others, turned=turned)
+    assert wholes(model)[0] is None  # the RELU, which a slope takes
+    check(model, [random((2, 3, 5))], tolerance=1e-6)
+
+
+def test_the_part_below_of_another_tensor_is_no_slope() -> None:
+    model = sloped(0.5, of="above")
+    assert set(wholes(model)) == {None}
+    check(model, [random((2, 3, 5))])
 
 
 # What a user sees -----------------------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from built import (
 
 import minilite
 from minilite import InputError, ShapeError, StateError
+from minilite._core import ffi, lib
 from minilite._native.state import debug_build
 from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType
@@ -394,3 +395,23 @@ def test_questions_about_what_is_not_there(ask: Callable[[Any], Any], text: str)
     with pytest.raises(InputError) as caught:
         ask(ready(relu_chain()).plan)
     assert str(caught.value) == text
+
+
+@pytest.mark.parametrize(("frame", "number"), [(-1, 0), (1, 0), (2**31 - 1, 0), (0, -1), (0, 4), (0, 2**31 - 1)])
+def test_numbers_out_of_range_that_reach_c(frame: int, number: int) -> None:
+    """Python refuses them before; the functions of csrc/plan/look.c answer that there is nothing."""
+    plan = ready(relu_chain()).plan
+    assert plan is not None
+    pointer, index, other = plan._pointer, ffi.new("int32_t *"), ffi.new("int32_t *")
+    types = ffi.new("char const **")
+    assert lib.ml_plan_tensor(pointer, frame, number) == ffi.NULL
+    assert (lib.ml_plan_node(pointer, frame, number, index), index[0]) == (-1, -1)
+    assert lib.ml_plan_part_of(pointer, frame, number) == -1
+    assert lib.ml_plan_kernel(pointer, frame, number, types) == ffi.NULL
+    if frame != 0:
+        assert lib.ml_plan_frame_subgraph(pointer, frame, index, other) == -1
+        assert lib.ml_plan_records(pointer, frame, ffi.NULL, 0) == 0
+    else:
+        outlook, numbers = ffi.new("ml_outlook *"), ffi.new("int32_t[]", [number])
+        assert lib.ml_plan_without(pointer, numbers, 1, outlook, ffi.NULL) == lib.ML_OK
+        assert outlook.arena_bytes == plan.arena_bytes
