@@ -79,7 +79,7 @@ add_lanes(const float *a, int64_t a_stride, const float *w, int64_t panel_floats
         const float *panel = w;
         ML_UNROLL(4)
         for (int v = 0; v < vectors; v += 2, panel += panel_floats) {
-            if (vectors == 1) { /* half a panel */
+            if (v + 1 == vectors) { /* half a panel */
                 ADD_STEPS(panel, 1)
             } else {
                 ADD_STEPS(panel, 2)

@@ -233,27 +233,35 @@ static void meet(const ml_matmul_f32_args *p, int64_t first, int64_t end, int64_
 }
 
 #ifdef FEW
-static void last_half(const ml_matmul_f32_args *p) { FEW(p); }
+static void only_half(const ml_matmul_f32_args *p) { FEW(p); }
 #else
-/* Tiles for outputs that the first half of a panel holds: half as wide, and up to twice as high. */
-#define HALVES(X) \
-    X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12)
+/* Tiles for outputs that the first half of a panel holds: half as wide, and up to twice as high;
+ * and for those of a panel and a half. */
+#define HALVES(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12)
+#define WIDES(X) X(1) X(2) X(3) X(4)
 #define DEFINE_HALF(rows) \
     static void half_##rows(const ml_matmul_f32_args *p, const tile_place *at) { tile(p, at, rows, VECTORS / 2, false); }
+#define DEFINE_WIDE(rows) \
+    static void wide_##rows(const ml_matmul_f32_args *p, const tile_place *at) { tile(p, at, rows, VECTORS + VECTORS / 2, false); }
 #define HALF_ENTRY(rows) [rows] = half_##rows,
+#define WIDE_ENTRY(rows) [rows] = wide_##rows,
 HALVES(DEFINE_HALF)
+WIDES(DEFINE_WIDE)
+static tile_fn *const halves[] = {HALVES(HALF_ENTRY)}, *const wides[] = {WIDES(WIDE_ENTRY)};
+enum { WIDE_ROWS = 4 };
 _Static_assert(VECTORS == 2 && MOST_ROWS <= 12, "two vectors of a row are one of two rows");
 
-static void last_half(const ml_matmul_f32_args *p) {
-    static tile_fn *const by_rows[] = {HALVES(HALF_ENTRY)};
-    const int64_t parts = (p->rows + MOST_ROWS - 1) / MOST_ROWS;
+/* The rows are divided evenly among as few tiles as possible. */
+static void in_tiles(const ml_matmul_f32_args *p, tile_fn *const *by_rows, int most) {
+    const int64_t parts = (p->rows + most - 1) / most;
     for (int64_t part = 0, row = 0, next; part < parts; part++, row = next) {
         next = row + (p->rows - row + parts - part - 1) / (parts - part);
         const tile_place at = {row, 0, p->pieces * p->k * PANEL};
         by_rows[next - row](p, &at);
     }
 }
-#endif
+
+static void only_half(const ml_matmul_f32_args *p) { in_tiles(p, halves, MOST_ROWS); }
 
 /* The arguments for the outputs from a panel on. */
 INLINE ml_matmul_f32_args from_panel(const ml_matmul_f32_args *p, int64_t panel,
@@ -265,30 +273,32 @@ INLINE ml_matmul_f32_args from_panel(const ml_matmul_f32_args *p, int64_t panel,
     if (p->bias) rest.bias += panel * PANEL;
     return rest;
 }
-
-/* If half a panel holds the last outputs, they have tiles of their own, because whole ones would
- * compute as many outputs again that nobody reads. FEW sums in another order, so it is used only if
- * it computes all outputs. */
-INLINE void multiply(const ml_matmul_f32_args *p) {
-    const int64_t over = p->n % PANEL, panel_floats = p->pieces * p->k * PANEL;
-#ifdef FEW
-    const bool halved = p->n > 0 && p->n <= PANEL / 2;
-#else
-    const bool halved = over > 0 && over <= PANEL / 2;
 #endif
-    if (halved && p->n < PANEL) { /* a copy would wait until the arguments are written */
-        last_half(p);
+
+/* If half a panel holds the last outputs, they are computed with those of the panel before, because
+ * a whole panel would compute as many outputs again that nobody reads. FEW sums in another order,
+ * so it is used only if it computes all outputs. */
+INLINE void multiply(const ml_matmul_f32_args *p) {
+    const int64_t panel_floats = p->pieces * p->k * PANEL;
+    if (p->n > 0 && p->n <= PANEL / 2) { /* a copy would wait until the arguments are written */
+        only_half(p);
         return;
     }
-    const int64_t panels = p->n / PANEL + (over > 0 && !halved);
+    int64_t panels = (p->n + PANEL - 1) / PANEL;
+#ifndef FEW
+    const bool is_wide = p->n % PANEL > 0 && p->n % PANEL <= PANEL / 2;
+    if (is_wide) panels -= 2;
+#endif
     int64_t near = panels;
     if (panels > MOST_PANELS && panel_floats > 0)
         near = NEAR_FLOATS / panel_floats / MOST_PANELS * MOST_PANELS;
     if (near < MOST_PANELS) near = MOST_PANELS;
     for (int64_t first = 0; first < panels; first += near)
         meet(p, first, panels - first < near ? panels : first + near, panel_floats);
-    if (halved) {
+#ifndef FEW
+    if (is_wide) {
         const ml_matmul_f32_args last = from_panel(p, panels, panel_floats);
-        last_half(&last);
+        in_tiles(&last, wides, WIDE_ROWS);
     }
+#endif
 }
