@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _PATIENCE = 10
 """Seconds until a scheduler has answered and has a worker."""
+_LOOK_UP = 1.0
+"""Seconds that waiting for processes takes before it looks whether there is more to do."""
 _GO_ON = "the parts that are written stay, and the same command goes on with the others"
 _JOB_OF_WORKER: list[Job] = []
 """In a worker process: its job, which stays open from part to part. In all others it is empty."""
@@ -45,7 +47,7 @@ def run_in_processes(job: Job, parts: Sequence[Part], workers: int) -> Iterator[
 
 def _found(pool: concurrent.futures.Executor, futures: Sequence[concurrent.futures.Future[Done]]) -> Iterator[Done]:
     try:
-        for future in concurrent.futures.as_completed(futures):
+        for future in _as_they_end(futures):
             yield future.result()
     except concurrent.futures.BrokenExecutor:
         message = f"a worker process was killed, because memory was short or by somebody: {_GO_ON}"
@@ -56,6 +58,16 @@ def _found(pool: concurrent.futures.Executor, futures: Sequence[concurrent.futur
         raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _as_they_end(futures: Sequence[concurrent.futures.Future[Done]]) -> Iterator[concurrent.futures.Future[Done]]:
+    """Looks up now and then: without a global lock, Python 3.13 may wait on although Ctrl-C has come."""
+    waiting = set(futures)
+    while waiting:
+        with contextlib.suppress(concurrent.futures.TimeoutError):
+            for future in concurrent.futures.as_completed(waiting, _LOOK_UP):
+                waiting.remove(future)
+                yield future
 
 
 def _begin_worker(job: Job) -> None:

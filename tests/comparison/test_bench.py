@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support import peer
 
 from minilite.cli import main
 from minilite.comparison import bench as module
@@ -47,6 +48,7 @@ def fixed(tmp_path: Path) -> str:
 X = {0: np.ones((2, 3), np.float32)}
 
 
+@peer.needed
 def test_every_step_is_measured_in_turns(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_peak", lambda runtime: 7)
     found = bench(model, arrays=X, litert=True, runs=4)
@@ -94,6 +96,7 @@ def test_without_litert_and_with_a_broken_child_it_says_so(model: str, monkeypat
         bench(model, arrays=X, litert=True)
 
 
+@peer.needed
 def test_the_command(model: str, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_peak", lambda runtime: 3 << 20)
     monkeypatch.setenv("COLUMNS", "60")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from built import custom_chain, floats, relu_chain
+from support import peer
 
 import minilite
 from minilite._native.kernels import level_names
@@ -138,6 +139,7 @@ def test_levels_agree(level: str) -> None:
     assert found.agrees
 
 
+@peer.needed
 def test_tensors_between_fused_nodes_are_not_compared() -> None:
     builder = ModelBuilder()
     graph = builder.subgraph()
@@ -158,6 +160,7 @@ def test_tensors_between_fused_nodes_are_not_compared() -> None:
     assert beside.agrees
 
 
+@peer.needed
 def test_litert_is_loaded_without_delegates_and_keeps_all_tensors() -> None:
     found = minilite.compare(layers(S8), against="litert", tolerance=0.02)  # it may round to the next integer
     assert found.labels[1].endswith(", without default delegates, all tensors kept")
@@ -170,6 +173,7 @@ def test_litert_is_loaded_without_delegates_and_keeps_all_tensors() -> None:
     assert exact.first is None
 
 
+@peer.needed
 def test_strings_go_to_litert_and_back() -> None:
     builder = ModelBuilder()
     graph = builder.subgraph()
@@ -183,6 +187,7 @@ def test_strings_go_to_litert_and_back() -> None:
     assert found.rows[1].difference.elements == 2
 
 
+@peer.needed
 def test_a_crash_of_litert_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """If it crashes with all tensors kept, outputs alone are tried; a second crash is an error. This process goes
     on."""
@@ -208,6 +213,7 @@ def test_a_crash_of_litert_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
         minilite.compare(layers(S8), against="litert")
 
 
+@peer.needed
 def test_an_error_of_litert_is_reported() -> None:
     with pytest.raises(InputError, match=r"^LiteRT \(.*\) refuses allocating tensors: .*Mystery"):
         minilite.compare(custom_chain("Mystery"), against="litert", custom_ops={"Mystery": lambda node, x: x})

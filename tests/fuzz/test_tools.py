@@ -66,7 +66,7 @@ def test_simulate(tmp_path: Path) -> None:
     assert found.endswith("5 programs of 12 steps, 0 failed\n")
 
 
-@pytest.mark.skipif(not peer.HERE, reason="LiteRT is not installed")
+@peer.needed
 def test_differ(tmp_path: Path) -> None:
     found = command(tmp_path, "tools.differ", "--seed", "3", "--count", "20")
     assert found.endswith("20 graphs, 0 differ, 0 refused by minilite alone\n")
