@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from built import accumulator, floats, one_signature, relu_chain, run, signed
+from support import peer
 from support.first_models import classifier, memory, product, where
 from support.peer import interpreter as oracle
 from test_breakage_answers import counters
@@ -378,6 +379,7 @@ def test_runs_go_on_under_a_view() -> None:
         assert interpreter.get_tensor(3).tolist() == [5] * 4
 
 
+@peer.needed
 def test_what_is_shown_is_more() -> None:
     interpreter = ready(ours, relu_chain())
     assert "output       3  y2" in repr(interpreter)
