@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import json
 import os
 import signal
 import subprocess
@@ -143,3 +144,32 @@ def test_what_a_command_says_ends_it(mutants: Any, tmp_path: Path) -> None:
     endless = [sys.executable, "-c", "print('--seed 3 --count 1', flush=True)\nwhile True: pass"]
     assert planted.line_of(endless, r"^--seed \d+ --count 1", tmp_path, 60) == "--seed 3 --count 1"
     assert planted.line_of(endless, "other", tmp_path, 1) == ""
+
+
+# What tests reach ----------------------------------------------------------------------------------------------------
+
+
+def test_coverage_of_rooms(mutants: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A table of rooms, what is left of a file, and a status that says whether enough branches are reached."""
+    table = importlib.import_module("tools.coverage_table")
+    source = tmp_path / "csrc" / "graph" / "a.c"
+    source.parent.mkdir(parents=True)
+    source.write_text("int f(int a, int b) {\n    return a && b;\n}\n")
+    counts = {"lines": (3, 3), "branches": (1, 4), "mcdc": (0, 1)}
+    summary = {kind: {"covered": covered, "count": count} for kind, (covered, count) in counts.items()}
+    branches = [[2, 12, 2, 13, 0, 7, 0, 0, 4], [2, 17, 2, 18, 0, 0, 0, 0, 4]]
+    decisions = [[2, 12, 2, 18, 0, 5, [True, False]]]
+    file = {"filename": str(source), "summary": summary, "branches": branches, "mcdc_records": decisions}
+    other = {"filename": "/x/csrc/run/b.h", "summary": summary, "branches": [], "mcdc_records": []}
+    export = tmp_path / "export.json"
+    export.write_text(json.dumps({"data": [{"files": [file, other]}]}))
+    assert table.main([str(export), "--least", "25", "--missing", "graph/"]) == 0
+    assert capsys.readouterr().out.splitlines()[2:] == [
+        "| graph | 3 of 3, 100.0% | 1 of 4, 25.0% | 0 of 1, 0.0% |",
+        "| run | 3 of 3, 100.0% | 1 of 4, 25.0% | 0 of 1, 0.0% |",
+        "| all | 6 of 6, 100.0% | 2 of 8, 25.0% | 0 of 2, 0.0% |",
+        "graph/a.c:2: never true: a",
+        "graph/a.c:2: never reached: b",
+        "graph/a.c:2: conditions [2] of 2 never decided",
+    ]
+    assert table.main([str(export), "--least", "26"]) == 1
