@@ -19,6 +19,7 @@ from support.weighted import window_options
 
 import minilite
 from minilite import KernelError, StateError
+from minilite._native.status import LOCKED
 from minilite.engine.session import Session
 from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType
@@ -180,6 +181,10 @@ def test_an_interpreter_that_runs_shows_as_running() -> None:
     )
 
 
+needs_lock = pytest.mark.skipif(not LOCKED, reason="without the global lock every copy takes a turn")
+
+
+@needs_lock
 @pytest.mark.skipif(np.__version__ < "2", reason="all copies are made in C: numpy lets go of the GIL")
 @pytest.mark.parametrize("kind", ["get", "set"])
 def test_a_small_copy_that_a_call_overtakes_is_made_again(kind: str) -> None:
@@ -199,6 +204,7 @@ def test_a_small_copy_that_a_call_overtakes_is_made_again(kind: str) -> None:
 
 
 @needs_system
+@needs_lock
 @pytest.mark.parametrize("elements", [4, 1000, 1 << 14, 1 << 18, 1 << 19])
 def test_an_output_that_a_call_overtakes_is_copied_again(elements: int) -> None:
     """By numpy, through a bytearray, by numpy without the lock, and in C: whatever its size, it is whole and its
