@@ -4,7 +4,8 @@
 
 MACHINE is a folder that .ci/arm made. Counted are: a steady run; going back to a size that was used, with its run; a
 new size, with its run; reading the model and its first run. Emulated is a Cortex-A76, whose dot products both use, or
-what CPU in the environment names. The table is printed; with --write it also takes the place of the one in that file.
+with CPU=cortex-a72 in the environment a Cortex-A72, which has none. The table is printed; with --write it also takes
+the place of the one of that processor in that file.
 With --where, a steady run is printed by function, the largest first: instructions, how many of them compute vectors,
 multiply-adds, and vector instructions per multiply-add. That needs a core with symbols (pip: -C install.strip=false).
 """
@@ -30,7 +31,14 @@ MODELS = (
     "mlperftiny_kws_ref_model_float32", "dtln_model_quant_1",
 )  # fmt: skip
 PHASES = ("a run", "a size that was used", "a new size", "load")
-BEGIN, END = "<!-- begin aarch64 -->\n", "<!-- end aarch64 -->"
+PROCESSORS = {
+    "cortex-a76": (
+        "0xd0b",
+        "fp asimd evtstrm aes pmull sha1 sha2 crc32 atomics fphp asimdhp cpuid asimdrdm lrcpc dcpop asimddp",
+    ),
+    "cortex-a72": ("0xd08", "fp asimd evtstrm aes pmull sha1 sha2 crc32 cpuid"),
+}
+"""By name: what its /proc/cpuinfo says, from which LiteRT chooses its kernels: the part's number, and the features."""
 
 # What runs there. A mark is a system call that the plugin sees.
 GUEST = """
@@ -97,16 +105,30 @@ for number, line in enumerate(sys.stdin):
 """
 
 
+PROCESSOR = os.environ.get("CPU", "cortex-a76")
 RUN = 4
 """The mark at which a steady run ends."""
 
 
+def root_of(machine: pathlib.Path, processor: str) -> pathlib.Path:
+    """A folder that stands for the machine's root, and has that processor's /proc/cpuinfo."""
+    part, features = PROCESSORS[processor]
+    root = machine / f"root-{processor}"
+    (root / "proc").mkdir(parents=True, exist_ok=True)
+    for path in (machine / "root").iterdir():
+        if path.name != "proc" and not (root / path.name).is_symlink():
+            (root / path.name).symlink_to(pathlib.Path("..", "root", path.name))
+    of_one = f"Features\t: {features}\nCPU implementer\t: 0x41\nCPU architecture: 8\nCPU variant\t: 0x0\n"
+    (root / "proc" / "cpuinfo").write_text(f"processor\t: 0\n{of_one}CPU part\t: {part}\nCPU revision\t: 1\n\n")
+    return root
+
+
 def printed(machine: pathlib.Path, runtime: str, lines: list[str], where: bool = False) -> str:
     """What the plugin and the guest print."""
-    plugin = f"-plugin {machine / 'count.so'}" + (f",where={RUN}" if where else "")
+    plugin = f"-L {root_of(machine, PROCESSOR)} -plugin {machine / 'count.so'}" + (f",where={RUN}" if where else "")
     # The machine's own emulator is linked statically and can load no plugin.
-    qemu = os.environ.get("QEMU", "qemu-aarch64")
-    environment = {**os.environ, "QEMU": qemu, "QEMU_ARGUMENTS": plugin, "PYTHONSAFEPATH": "1"}
+    emulator = {"QEMU": os.environ.get("QEMU", "qemu-aarch64"), "QEMU_ARGUMENTS": plugin, "CPU": PROCESSOR}
+    environment = {**os.environ, **emulator, "PYTHONSAFEPATH": "1"}
     done = subprocess.run(
         [str(machine / "python"), "-c", GUEST, runtime],
         input="".join(f"{line}\n" for line in lines),
@@ -225,8 +247,9 @@ def main() -> int:
     print(made)
     if given.write:
         text = given.write.read_text()
-        before, rest = text.split(BEGIN)
-        given.write.write_text(before + BEGIN + made + END + rest.split(END)[1])
+        begin, end = f"<!-- begin {PROCESSOR} -->\n", f"<!-- end {PROCESSOR} -->"
+        before, rest = text.split(begin)
+        given.write.write_text(before + begin + made + end + rest.split(end)[1])
     return 0 if ours and len(ours) == len(lines) else 1
 
 

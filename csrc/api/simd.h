@@ -77,6 +77,7 @@ typedef struct ml_matmul_s8_args {
     int64_t k; /* bytes of a piece */
     int64_t n; /* outputs */
     int32_t flip; /* 128 turns s8 into x + 128; 0 = none */
+    int32_t narrow; /* no weight is -128; 0: one may be */
     const int8_t *packed;
     const int32_t *bias; /* n, or NULL */
     const int32_t *factors; /* one per row, or NULL */

@@ -7,19 +7,21 @@
 
 int64_t ml_weights_s8_bytes(int64_t n, int64_t pieces, int64_t k) {
     return ml_round_up(ml_packed_s8(n, pieces, k), 64) +
-           ml_round_up(n * (int64_t)sizeof(int32_t), 64);
+           ml_round_up((n + 1) * (int64_t)sizeof(int32_t), 64);
 }
 
 ml_weights_s8 ml_weights_s8_at(const void *place, int64_t n, int64_t pieces, int64_t k) {
-    const char *sums = (const char *)place + ml_round_up(ml_packed_s8(n, pieces, k), 64);
-    return (ml_weights_s8){place, (const int32_t *)(const void *)sums, n, pieces, k};
+    const void *after = (const char *)place + ml_round_up(ml_packed_s8(n, pieces, k), 64);
+    const int32_t *sums = after;
+    return (ml_weights_s8){place, sums, n, pieces, k, sums[n]};
 }
 
 void ml_pack_s8(const ml_simd *simd, ml_pack_s8_args args, void *place) {
+    const int64_t bytes = ml_packed_s8(args.n, args.pieces, args.k);
     args.packed = place;
-    args.sums = (int32_t *)(void *)((char *)place +
-                                    ml_round_up(ml_packed_s8(args.n, args.pieces, args.k), 64));
+    args.sums = (int32_t *)(void *)((char *)place + ml_round_up(bytes, 64));
     simd->pack_s8(&args);
+    args.sums[args.n] = !memchr(place, INT8_MIN, (size_t)bytes);
 }
 
 int8_t ml_weight_s8(const ml_weights_s8 *w, int64_t output, int64_t input) {
@@ -46,6 +48,7 @@ void ml_multiply_bytes(const ml_simd *simd, const uint8_t *x, int64_t count,
         .y = y,
         .y_stride = weights->n,
         .sums = weights->sums,
+        .narrow = weights->narrow,
     };
     simd->matmul_s8(&product);
 }

@@ -12,13 +12,15 @@
 
 /* Weights -------------------------------------------------------------------------------------- */
 
-/* Packed weights (n, pieces * k), and for each output the sum of its weights. */
+/* Packed weights (n, pieces * k), and for each output the sum of its weights. After the sums lies
+ * `narrow`. */
 typedef struct ml_weights_s8 {
     const int8_t *packed;
     const int32_t *sums;
     int64_t n;
     int64_t pieces;
     int64_t k; /* of a piece */
+    int32_t narrow; /* no weight is -128 */
 } ml_weights_s8;
 
 /* The bytes that they take; and packing, by args without packed and sums. */

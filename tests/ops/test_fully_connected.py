@@ -208,6 +208,15 @@ def test_wide_sums_do_not_overflow(depth: int, value: int) -> None:
         assert ((y > 0) == (value < 0)).all()
 
 
+@pytest.mark.parametrize("rows", [1, 5])
+@pytest.mark.parametrize("lowest", [-128, -127])
+def test_lowest_weights(rows: int, lowest: int) -> None:
+    """Two products of -128 and -128 are more than 16 bits hold; two of -128 and -127 are not."""
+    layer = Layer(OP, "s8", (rows, 40), (17, 40), {}, weights=np.full((17, 40), lowest, np.int8), y_scale=(10, 20))
+    layer.x[...] = -128
+    assert np.ptp(layer.check()) == 0
+
+
 @pytest.mark.parametrize("types", ["f32", "s8", "u8", "s16", "s8 s4 s32", "f32 s8 f32"])
 def test_weights_that_change_are_packed_anew(types: str) -> None:
     """LiteRT's hybrids keep the weights they saw first: not compared."""

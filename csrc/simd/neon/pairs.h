@@ -1,5 +1,6 @@
-/* pairs.h -- the sums of product_tiles.h at neon: SMULL and SADALP, tiles of 3 rows times 16
- * outputs, of which each has two sums. */
+/* pairs.h -- the sums of product_tiles.h at neon: tiles of 2 rows times 16 outputs, of which each
+ * has two sums. SMULL and SMLAL add up two products in 16 bits, where no weight is -128, and
+ * SADALP pairs of such numbers in 32. */
 #include <arm_neon.h>
 #include <string.h>
 
@@ -7,8 +8,8 @@
 
 #define LANES QUAD
 
-#define MOST_ROWS 3
-#define SOME_ROWS(X) X(2) X(3)
+#define MOST_ROWS 2
+#define SOME_ROWS(X) X(2)
 
 enum { GROUP = 4 /* bytes of a row that meet at a time */, ALONE_VECTORS = 8 };
 
@@ -21,13 +22,14 @@ typedef struct pairs {
 #define SUMS_OF(start) ((pairs){vdupq_n_s32(0), vdupq_n_s32(0)})
 #define TOTAL(sums, start) vaddq_s32(vpaddq_s32((sums).front, (sums).back), start)
 
-/* sums += the products of four bytes of each row, that every lane of x has. */
+/* sums += the products of one group of each row, which every lane of x has. The empty asm keeps
+ * the compiler from moving sums to other registers. */
 INLINE void add_group(const int8x16_t *x, const int8_t *w, const int rows, const int vectors,
                       pairs *sums) {
-    ML_UNROLL(16)
+    ML_UNROLL(8)
     for (int v = 0; v < vectors; v++) {
         const int8x16_t weights = vld1q_s8(w + v * LANES * GROUP);
-        ML_UNROLL(4)
+        ML_UNROLL(2)
         for (int r = 0; r < rows; r++) {
             pairs *sum = &sums[r * vectors + v];
             const int16x8_t front = vmull_s8(vget_low_s8(weights), vget_low_s8(x[r]));
@@ -38,27 +40,102 @@ INLINE void add_group(const int8x16_t *x, const int8_t *w, const int rows, const
     }
 }
 
-INLINE int8x16_t group_at(const uint8_t *a, int64_t count, const bool flips) {
-    uint32_t group = 0;
-    if (count == GROUP) memcpy(&group, a, GROUP);
-    else
-        for (int64_t i = 0; i < count; i++) group |= (uint32_t)a[i] << 8 * i;
-    const uint8x16_t x = vreinterpretq_u8_u32(vdupq_n_u32(group));
+/* Two sums += the products of two groups. Written as instructions, for the compiler moves sums
+ * about; each waits for none of the three before it. */
+INLINE void add_products(const int8x16_t *x_a, const int8x16_t *w_a, const int8x16_t *x_b,
+                         const int8x16_t *w_b, pairs *a, pairs *b) {
+    int16x8_t t, u, v, w;
+    __asm__("smull %4.8h, %8.8b, %10.8b\n\t"
+            "smull2 %5.8h, %8.16b, %10.16b\n\t"
+            "smull %6.8h, %12.8b, %14.8b\n\t"
+            "smull2 %7.8h, %12.16b, %14.16b\n\t"
+            "smlal %4.8h, %9.8b, %11.8b\n\t"
+            "smlal2 %5.8h, %9.16b, %11.16b\n\t"
+            "smlal %6.8h, %13.8b, %15.8b\n\t"
+            "smlal2 %7.8h, %13.16b, %15.16b\n\t"
+            "sadalp %0.4s, %4.8h\n\t"
+            "sadalp %1.4s, %5.8h\n\t"
+            "sadalp %2.4s, %6.8h\n\t"
+            "sadalp %3.4s, %7.8h"
+            : "+w"(a->front), "+w"(a->back), "+w"(b->front), "+w"(b->back), "=&w"(t), "=&w"(u),
+              "=&w"(v), "=&w"(w)
+            : "w"(w_a[0]), "w"(w_a[1]), "w"(x_a[0]), "w"(x_a[1]), "w"(w_b[0]), "w"(w_b[1]),
+              "w"(x_b[0]), "w"(x_b[1]));
+}
+
+/* The same for two groups, whose weights lie `step` apart. */
+INLINE void add_two_groups(int8x16_t x[MOST_ROWS][2], const int8_t *w, int64_t step, const int rows,
+                           const int vectors, bool narrow, pairs *sums) {
+    if (__builtin_expect(!narrow, 0)) {
+        int8x16_t first[MOST_ROWS], second[MOST_ROWS];
+        ML_UNROLL(2)
+        for (int r = 0; r < rows; r++) first[r] = x[r][0], second[r] = x[r][1];
+        add_group(first, w, rows, vectors, sums);
+        add_group(second, w + step, rows, vectors, sums);
+        return;
+    }
+    ML_UNROLL(4)
+    for (int v = 0; v < vectors; v += 2) {
+        const int8x16x2_t first = vld1q_s8_x2(w + v * LANES * GROUP);
+        const int8x16x2_t second = vld1q_s8_x2(w + step + v * LANES * GROUP);
+        const int8x16_t one[2] = {first.val[0], second.val[0]};
+        const int8x16_t other[2] = {first.val[1], second.val[1]};
+        if (rows == 1) {
+            add_products(x[0], one, x[0], other, &sums[v], &sums[v + 1]);
+        } else {
+            add_products(x[0], one, x[1], one, &sums[v], &sums[vectors + v]);
+            add_products(x[0], other, x[1], other, &sums[v + 1], &sums[vectors + v + 1]);
+        }
+    }
+}
+
+INLINE int8x16_t flipped(uint8x16_t x, const bool flips) {
     return vreinterpretq_s8_u8(flips ? veorq_u8(x, vdupq_n_u8(128)) : x);
 }
 
-INLINE const int8_t *add_piece(const uint8_t *const *a, int64_t k, const int8_t *w, int64_t step,
-                               const int rows, const int vectors, const bool flips, pairs *sums) {
-    int8x16_t x[MOST_ROWS];
-    for (int64_t j = 0; j + GROUP <= k; j += GROUP, w += step) {
-        ML_UNROLL(4)
-        for (int r = 0; r < rows; r++) x[r] = group_at(a[r] + j, GROUP, flips);
-        add_group(x, w, rows, vectors, sums);
+/* Four bytes of a row, in every lane, which it goes on after. */
+INLINE int8x16_t next_group(const uint8_t **row, const bool flips) {
+    const uint8_t *a = *row;
+    uint8x16_t x;
+    __asm__("ld1r {%0.4s}, [%1], #4" : "=w"(x), "+r"(*row) : "m"(*(const uint8_t (*)[GROUP])a));
+    return flipped(x, flips);
+}
+
+/* The same of a row that has fewer left. Of weights only the last ones are not zero, so that they
+ * meet bytes before them, if the piece has them. */
+INLINE int8x16_t last_group(const uint8_t *a, int64_t k, int64_t left, const bool flips) {
+    uint32_t group = 0;
+    if (k >= GROUP) memcpy(&group, a + left - GROUP, GROUP);
+    else
+        for (int64_t i = 0; i < left; i++) group |= (uint32_t)a[i] << 8 * i;
+    return flipped(vreinterpretq_u8_u32(vdupq_n_u32(group)), flips);
+}
+
+INLINE const int8_t *add_piece(const ml_matmul_s8_args *p, const uint8_t *const *rows_of,
+                               const int8_t *w, int64_t step, const int rows, const int vectors,
+                               const bool flips, pairs *sums) {
+    const uint8_t *a[MOST_ROWS];
+    int8x16_t x[MOST_ROWS], two[MOST_ROWS][2];
+    int64_t left = p->k;
+    ML_UNROLL(2)
+    for (int r = 0; r < rows; r++) a[r] = rows_of[r];
+    for (; left >= 2 * GROUP; left -= 2 * GROUP, w += 2 * step) {
+        ML_UNROLL(2)
+        for (int r = 0; r < rows; r++) {
+            two[r][0] = next_group(&a[r], flips);
+            two[r][1] = next_group(&a[r], flips);
+        }
+        add_two_groups(two, w, step, rows, vectors, p->narrow, sums);
     }
-    if (k % GROUP == 0) return w;
-    const int64_t count = k < GROUP ? k : GROUP, from = k - count;
-    ML_UNROLL(4)
-    for (int r = 0; r < rows; r++) x[r] = group_at(a[r] + from, count, flips);
+    if (left >= GROUP) {
+        ML_UNROLL(2)
+        for (int r = 0; r < rows; r++) x[r] = next_group(&a[r], flips);
+        add_group(x, w, rows, vectors, sums);
+        left -= GROUP, w += step;
+    }
+    if (left == 0) return w;
+    ML_UNROLL(2)
+    for (int r = 0; r < rows; r++) x[r] = last_group(a[r], p->k, left, flips);
     add_group(x, w, rows, vectors, sums);
     return w + step;
 }

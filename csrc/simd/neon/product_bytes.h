@@ -127,10 +127,24 @@ INLINE void write_rows(const bytes_place *to, int64_t row, int64_t output, const
     }
 }
 
+/* The same for any number of vectors. */
+INLINE void write_tile(const bytes_place *to, int64_t row, int64_t output, const int rows,
+                       const int vectors, int32x4_t *v) {
+    ML_UNROLL(4)
+    for (int i = 0; i < vectors; i += TOGETHER)
+        write_rows(to, row, output + i * LANES, rows, v + i);
+}
+
 #define BEGIN(own, output, v) begin_of(own, output, v)
 #define FINISH_TILE(own, row, output, rows, vectors, sums)                     \
-  write_rows(own, row, output, rows, sums)
-#define ONE_ROW(X) /* it is multiplied by product_row.h */
+  write_tile(own, row, output, rows, vectors, sums)
+/* A product of one row is multiplied by product_row.h. Rows of more are shared
+ * by tiles evenly: of three, there are two and one. */
+#if MOST_ROWS == 2
+#define ONE_ROW(X) X(1)
+#else
+#define ONE_ROW(X)
+#endif
 
 INLINE int32x4_t begin_of(const bytes_place *to, int64_t output, const int v) {
     const output_block *b = &to->blocks[(uint64_t)output / ML_PART_S8];

@@ -43,14 +43,14 @@ INLINE void row_tile(const row_call *c, const int8_t *w, const int64_t step, int
                      int64_t left, const int32_t *sums_of_weights, const int vectors,
                      const bool flips) {
     const uint8_t *a[MOST_ROWS] = {c->p.a};
-    const int64_t k = c->p.k, piece_stride = c->p.piece_stride;
+    const int64_t piece_stride = c->p.piece_stride;
     SUMS sums[ALONE_VECTORS];
     int32x4_t totals[ALONE_VECTORS], start[ALONE_VECTORS];
     load_starts(c, sums_of_weights, output, left, vectors, start);
     ML_UNROLL(16)
     for (int v = 0; v < vectors; v++) sums[v] = SUMS_OF(start[v]);
     for (int64_t piece = c->p.pieces; piece > 0; piece--, a[0] += piece_stride)
-        w = add_piece(a, k, w, step, 1, vectors, flips, sums);
+        w = add_piece(&c->p, a, w, step, 1, vectors, flips, sums);
     load_starts(c, sums_of_weights, output, left, vectors, start); /* where TOTAL takes them */
     ML_UNROLL(16)
     for (int v = 0; v < vectors; v++) totals[v] = TOTAL(sums[v], start[v]);

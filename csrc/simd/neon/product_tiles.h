@@ -54,7 +54,7 @@ INLINE void place_rows(const ml_matmul_s8_args *p, rows_left *at, const int rows
 INLINE void tile(const ml_matmul_s8_args *p, const void *own, const row_places *places,
                  const int8_t *w, int64_t step, int64_t output, const int rows, const int vectors,
                  const bool flips) {
-    const int64_t k = p->k, piece_stride = p->piece_stride;
+    const int64_t piece_stride = p->piece_stride;
     const uint8_t *a[MOST_ROWS];
     SUMS sums[MOST_SUMS];
     int32x4_t totals[MOST_SUMS], start[ALONE_VECTORS];
@@ -65,7 +65,7 @@ INLINE void tile(const ml_matmul_s8_args *p, const void *own, const row_places *
     ML_UNROLL(8)
     for (int r = 0; r < rows; r++) a[r] = places->of[r];
     for (int64_t piece = p->pieces; piece > 0; piece--) {
-        w = add_piece(a, k, w, step, rows, vectors, flips, sums);
+        w = add_piece(p, a, w, step, rows, vectors, flips, sums);
         ML_UNROLL(8)
         for (int r = 0; r < rows; r++) a[r] += piece_stride;
     }

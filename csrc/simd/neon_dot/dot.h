@@ -79,9 +79,10 @@ INLINE const int8_t *add_alone(const uint8_t *a, int64_t k, const int8_t *w, con
     return w;
 }
 
-INLINE const int8_t *add_piece(const uint8_t *const *a, int64_t k, const int8_t *w, int64_t step,
-                               const int rows, const int vectors, const bool flips,
+INLINE const int8_t *add_piece(const ml_matmul_s8_args *p, const uint8_t *const *a, const int8_t *w,
+                               int64_t step, const int rows, const int vectors, const bool flips,
                                int32x4_t *sums) {
+    const int64_t k = p->k;
     int8x16_t x[MOST_ROWS];
     int64_t j = 0;
     if (rows == 1 && vectors == ALONE_VECTORS) return add_alone(a[0], k, w, flips, sums);

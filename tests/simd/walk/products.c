@@ -163,13 +163,32 @@ void walk_pack_s8(walk *w) {
     }
 }
 
+/* Makes s8 the largest numbers there are, or u8. */
+static void make_extreme(walk *w, uint8_t *bytes, int64_t n) {
+    static const uint8_t extremes[] = {0, 127, 128, 255};
+    for (int64_t i = 0; i < n; i++) bytes[i] = extremes[draw(w, 0, 3)];
+}
+
+/* Packed weights may have -128, or not. */
+static bool make_narrow(walk *w, const ml_pack_s8_args *p) {
+    uint8_t *bytes = (uint8_t *)(uintptr_t)p->w;
+    const uint8_t lowest = p->type == ML_U8 ? 0 : 128;
+    const int64_t count = p->n * p->pieces * p->k;
+    if (draw(w, 0, 2) == 0) make_extreme(w, bytes, count);
+    if (draw(w, 0, 1)) return p->type == ML_S4 || p->type == ML_S2;
+    for (int64_t i = 0; i < count; i++)
+        if (bytes[i] == lowest) bytes[i]++;
+    return true;
+}
+
 /* A product with packed weights; its rows and what is added to it are the caller's. */
 static ml_matmul_s8_args product(walk *w, int64_t rows, int64_t n, int64_t pieces, int64_t k) {
     ml_pack_s8_args of_weights = weights(w, n, pieces, k);
+    const bool narrow = make_narrow(w, &of_weights);
     of_weights.packed = room(w, ml_packed_s8(n, pieces, k));
     of_weights.sums = room(w, 4 * n);
     w->simd->pack_s8(&of_weights);
-    ml_matmul_s8_args p = {.rows = rows, .pieces = pieces, .k = k, .n = n};
+    ml_matmul_s8_args p = {.rows = rows, .pieces = pieces, .k = k, .n = n, .narrow = narrow};
     p.flip = draw(w, 0, 1) ? 128 : 0;
     p.packed = of_weights.packed;
     if (draw(w, 0, 1)) p.sums = of_weights.sums;
@@ -183,11 +202,18 @@ static int64_t bytes_of_rows(const ml_matmul_s8_args *p) {
     return (p->rows - 1) * p->a_stride + (p->pieces - 1) * p->piece_stride + p->k;
 }
 
+/* Bytes of rows: any, or the largest. */
+static const uint8_t *some_rows(walk *w, int64_t n) {
+    uint8_t *a = bytes(w, n);
+    if (draw(w, 0, 2) == 0) make_extreme(w, a, n);
+    return a;
+}
+
 static void matmul_s8_once(walk *w, int64_t rows, int64_t n, int64_t pieces, int64_t k) {
     begin_case(w);
     ml_matmul_s8_args p = product(w, rows, n, pieces, k);
     p.y_stride = n + draw(w, 0, 3);
-    p.a = bytes(w, bytes_of_rows(&p));
+    p.a = some_rows(w, bytes_of_rows(&p));
     p.bias = draw(w, 0, 1) ? odd_ints(w, n, -99999, 99999) : NULL;
     if (draw(w, 0, 1)) {
         p.factors = odd_ints(w, rows, -99999, 99999);
@@ -291,7 +317,7 @@ static ml_matmul_s8_args product_of_lines(walk *w, int64_t lines, int64_t *step,
     ml_matmul_s8_args p = product(w, rows, n, pieces, k);
     const int64_t line = bytes_of_rows(&p);
     *step = line + draw(w, 0, 3);
-    p.a = bytes(w, (lines - 1) * *step + line);
+    p.a = some_rows(w, (lines - 1) * *step + line);
     p.bias = NULL;
     if (draw(w, 0, 1)) {
         p.factors = ints(w, lines * rows, -255, 0);
