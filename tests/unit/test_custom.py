@@ -14,6 +14,8 @@ from built import Array, custom_chain, floats, ready, relu_chain, run
 
 import minilite
 from minilite import InputError, KernelError
+from minilite._core import ffi, lib
+from minilite._native.call import Call
 from minilite.format.builder import ModelBuilder
 
 HEAD = r"^subgraph 0, node 0 \(Foo 'y'\): "
@@ -340,3 +342,21 @@ def test_damaged_options(seed: int) -> None:
             for value in scalars(bytes(data)).values():
                 parts = value if isinstance(value, tuple) else (value,)
                 assert all(isinstance(part, (bool, int, float, str)) for part in parts)
+
+
+def test_operands_that_a_node_does_not_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    """C gives none: not those of the node's other side or of the next node, which lie beside its own."""
+    seen, close = list[list[bool]](), Call.close
+
+    def look(call: Call) -> None:
+        pointer = call._call
+        given = [lib.ml_call_operand(pointer, number) for number in (-1, 1, 2**31 - 1)]
+        given += [lib.ml_call_output(pointer, number) for number in (-1, 1, 2**31 - 1)]
+        seen.append([(one.tensor, one.data, one.bytes) == (ffi.NULL, ffi.NULL, 0) for one in given])
+        close(call)
+
+    monkeypatch.setattr(Call, "close", look)
+    interpreter = ready(custom_chain("Foo"), custom_ops={"Foo": with_shape(lambda _, x: x, lambda _, x: x)})
+    run(interpreter, floats(1, 2, 3, 4))
+    assert len(seen) == 2  # in the shape function, and in the run
+    assert all(map(all, seen))
