@@ -1,12 +1,13 @@
-"""Measures how many runs N threads give together, each with a clone of one interpreter, as multiples of one thread's.
+"""Measures how many runs N threads do together, each with a clone of one interpreter, as multiples of one thread's.
 
 usage: python -m asv_bench.clones [--threads 2,4] [--rounds 9] [MODEL ...]
 
-A table in Markdown. Each run has one thread. For every number of threads: runs a second by the clock; the same by
-processor time, which other work on the machine changes little, for as many cores as can be busy; and how often a
-thread waited in 1,000 runs, for a lock or for others. Numbers are medians of rounds in which all settings take turns.
-On a Python without its global lock the first should be at least 0.9 times the smaller one of threads and cores.
-Without models networks of the benchmarks, seeded.
+Prints a table in Markdown. Each run has one thread. First come the microseconds of processor time that a run takes on
+one thread. Then, for every number of threads: runs per second by the clock; the same by processor time, which other
+work on the machine changes little, for as many cores as can be busy; and how often a thread waited in 1,000 runs, for a
+lock or for others. Numbers are medians of rounds in which all settings take turns. On a Python without its global lock,
+runs by the clock should be at least 0.9 times the number of threads or of cores, whichever is smaller. Without a MODEL
+it measures networks of the benchmarks, whose weights are seeded.
 """
 
 from __future__ import annotations
@@ -27,20 +28,20 @@ from minilite.cli.feeding import set_inputs
 from minilite.interpreter import Interpreter
 
 SECONDS = 0.25
-"""A setting's turn."""
+"""The length of a setting's turn."""
 LEAST = 0.9
-"""Of what the cores can give."""
+"""The aim, as a share of what the cores can give."""
 
 
 class Turn(NamedTuple):
     """What some threads did together."""
 
     by_clock: float
-    """Runs a second."""
+    """Runs per second."""
     by_processor: float
-    """Runs a second of processor time."""
+    """Runs per second of processor time."""
     waits: float
-    """Times that a thread gave its core away, per run."""
+    """How often a thread gave its core away to wait, per run."""
 
 
 def turn(clones: Sequence[Interpreter], seconds: float) -> Turn:

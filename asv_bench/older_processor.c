@@ -3,8 +3,8 @@
  * they have for an older one. OLDER_PROCESSOR names the best level that is left.
  *
  * Linux lets a process have CPUID refused (arch_prctl, ARCH_SET_CPUID). The instruction then raises
- * SIGSEGV; the handler executes it, hides bits of what it says, and goes on behind it. Threads and
- * children inherit this; a program that is started begins without it, and loads this library.
+ * SIGSEGV; the handler executes it, hides bits of what it says, and goes on after it. Threads and
+ * children inherit this; a program that is started begins without it, and loads this library anew.
  * Source: Intel's manual, volume 2, CPUID; the manual page arch_prctl(2). */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -38,7 +38,7 @@ static const hidden above_sse[] = {
     {.leaf = 7, .b = 0x00000020, .c = 0x00000600},
 };
 
-static int level; /* how many of the tables hold, in this order */
+static int level; /* how many of these tables apply, in this order */
 
 static void hide(const hidden *table, size_t rows, uint32_t leaf, uint32_t subleaf,
                  uint32_t *words) {

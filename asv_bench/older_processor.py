@@ -24,7 +24,7 @@ SOURCE = Path(__file__).with_suffix(".c")
 
 
 def is_possible() -> bool:
-    """Whether this processor and this system can refuse CPUID: asked by having it executed, as it is anyway."""
+    """Whether this processor and this system can refuse CPUID. Asks the system to execute CPUID, as it does anyway."""
     if not sys.platform.startswith("linux") or platform.machine() != "x86_64":
         return False
     arch_prctl, set_cpuid, executed = 158, 0x1012, 1
@@ -32,8 +32,8 @@ def is_possible() -> bool:
 
 
 def run(level: str, command: list[str]) -> int:
-    """Runs a command; its exit status, or 128 more than the signal that ended it. Raises: NotImplementedError, with
-    the reason; OSError."""
+    """Runs a command. Returns its exit status, or 128 plus the number of the signal that ended it. Raises:
+    NotImplementedError, with the reason; OSError."""
     with tempfile.TemporaryDirectory() as folder:
         library = costs.compiled(Path(folder), SOURCE.read_text())
         environment = {**os.environ, "OLDER_PROCESSOR": level, "LD_PRELOAD": str(library)}

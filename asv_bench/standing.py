@@ -58,7 +58,7 @@ def class_of(model: Any) -> str:
 
 
 class Ratio(NamedTuple):
-    """LiteRT's time of a run of a model over minilite's."""
+    """LiteRT's time for a run of a model, divided by minilite's."""
 
     path: str
     kind: str
@@ -73,7 +73,7 @@ def level() -> str:
 
 
 def timed(path: str, seconds: float) -> Ratio:
-    """The medians' ratio."""
+    """The ratio of the medians."""
     from ai_edge_litert.interpreter import Interpreter as LiteRT
 
     from minilite import Interpreter

@@ -3,8 +3,8 @@
     python -m tools.coverage_table EXPORT [--missing FILE ...] [--least 0]
 
 A table of rooms: lines, branches (each condition once true and once false), and decisions (MC/DC: each condition of
-one with && or || has decided it by itself). --missing lists what is left of files whose path begins so. Status 1 if
-fewer than `least` per cent of all branches are reached.
+one with && or || has decided it by itself). --missing lists what is not reached in the files whose path begins with
+one of FILE. Status 1 if less than `least` per cent of all branches is reached.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
     counts.py MACHINE --shared ../shared [--write docs/performance.md] [--where 12] [MODEL...]
 
 MACHINE is a folder that .ci/arm made. Counted are: a steady run; going back to a size that was used, with its run; a
-new size, with its run; reading the model and its first run. Emulated is a Cortex-A76, whose dot products both use, or
-with CPU=cortex-a72 in the environment a Cortex-A72, which has none. The table is printed; with --write it also takes
-the place of the one of that processor in that file.
+new size, with its run; reading the model and its first run. The emulated processor is a Cortex-A76, whose dot products
+both use; or, with CPU=cortex-a72 in the environment, a Cortex-A72, which has none. The table is printed; with --write
+it also replaces this processor's table in that file.
 With --where, a steady run is printed by function, the largest first: instructions, how many of them compute vectors,
 multiply-adds, and vector instructions per multiply-add. That needs a core with symbols (pip: -C install.strip=false).
 """
@@ -38,7 +38,7 @@ PROCESSORS = {
     ),
     "cortex-a72": ("0xd08", "fp asimd evtstrm aes pmull sha1 sha2 crc32 cpuid"),
 }
-"""By name: what its /proc/cpuinfo says, from which LiteRT chooses its kernels: the part's number, and the features."""
+"""By name, the part number and the features in its /proc/cpuinfo, by which LiteRT chooses its kernels."""
 
 # What runs there. A mark is a system call that the plugin sees.
 GUEST = """

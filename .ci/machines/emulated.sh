@@ -1,9 +1,9 @@
 # emulated.sh -- sourced by .ci/arm, .ci/armv7 and .ci/riscv, which say in variables what machine it is: the wheel, built here and run in an
 # emulated Python. [--seconds N] [--seed TEXT] [step...]; the steps: machine, wheel, sdist, run, pages, models, unit, ops, counts,
 # pipes; all of `steps` without arguments. The emulated machine and what passed are kept in a temporary folder (ML_MACHINES names another); what takes
-# long goes on there at the next call. --seconds: what each of the three long steps may take (ML_STEP_SECONDS, or 900); tests come in a
-# drawn order, so what is reached is a sample of all. --seed: another order, and 40 seconds each. ML_NATIVE: a Python that has this minilite, which spares building it. Needs python3 with venv, and as root it installs a cross
-# compiler and qemu.
+# long goes on there at the next call. --seconds: what each of the three long steps may take (by default ML_STEP_SECONDS, or 900); tests come
+# in a random order, so those reached are a sample of all. --seed: another order, and 40 seconds for each of these steps. ML_NATIVE: a Python
+# that has this minilite, which spares building it. Needs python3 with venv, and as root it installs a cross compiler and qemu.
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/machine.sh"
 seconds=${ML_STEP_SECONDS:-900}
@@ -30,8 +30,8 @@ wanted() {
 
 # Pure Python, of versions that have wheels for every machine.
 pure=("pytest>=8" "hypothesis<6.140" "flatbuffers>=2.0" rich typing-extensions)
-# Debian 13's emulator is one program that needs nothing of the system. Under that of Debian 12 every thread that ends leaves memory, and a
-# fork's child cannot start one.
+# Debian 13's emulator is one program that needs nothing of the system. Under that of Debian 12 every thread that ends leaks memory, and a
+# child that was made by fork cannot start a thread.
 emulator=$machine/emulator/root/usr/bin/$qemu
 if wanted machine && ! [[ -x $emulator && -s $machine/made ]]; then
     if [[ $(id -u) == 0 ]] && ! { command -v "$qemu" && command -v "$target-gcc"; } >/dev/null; then
@@ -155,7 +155,7 @@ fi
 # Left out: what starts compilers or browsers, reads git, or measures the machine.
 left_out=(--ignore tests/unit/test_documents.py --ignore tests/unit/test_gallery.py --ignore tests/unit/test_packaging.py)
 ! wanted unit || pytest_there unit tests/unit "${left_out[@]}"
-# One of these runs nodes of all operators that are large enough to be interrupted, within a single test: hours.
+# test_every_block.py runs a large node of every operator, by which a single test can take hours here.
 ! wanted ops || pytest_there ops tests/ops --ignore tests/ops/test_every_block.py
 
 if wanted counts; then

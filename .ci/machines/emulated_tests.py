@@ -1,8 +1,8 @@
 """A pytest plugin for machines on which tests take long (-p emulated_tests): runs go on where the last one stopped.
 
 ML_PASSED names a file: tests noted there are left out, those that pass or are skipped are added. ML_SECONDS: after so
-many, no more tests are begun. They come in a drawn order, so that those of an unfinished run are a sample of all;
-ML_SEED draws another one.
+many, no more tests are begun. Tests come in a random order, so that those of an unfinished run are a sample of all;
+ML_SEED draws another order.
 """
 
 from __future__ import annotations

@@ -35,8 +35,8 @@ CONF
 }
 
 # emulated_python FOLDER QEMU CPU: FOLDER/python, a virtual environment over FOLDER/root made by hand, whose python is a script. qemu's -0
-# makes it sys.executable, so children are emulated too. QEMU_ARGUMENTS holds more of qemu's arguments, CPU another processor, QEMU another
-# emulator.
+# makes it sys.executable, so children are emulated too. QEMU_ARGUMENTS holds more of qemu's arguments; CPU names another processor, QEMU
+# another emulator.
 emulated_python() {
     local to=$1 python
     python=$(basename "$(find "$to/root/usr/bin" -regex '.*/python3\.[0-9]+')")
@@ -83,8 +83,8 @@ cpython_of_debian() {
     rm -rf "$build" "$work/python-source"
 }
 
-# newer_python VERSION: prints the path of that Python, which Debian has for later systems than this one: unpacked with its own libraries in
-# ~/.cache, once, and started by their loader. A virtual environment made from it works like any other.
+# newer_python VERSION: prints the path of a Python that only a later Debian than this one has. It is unpacked once, in ~/.cache, together
+# with its libraries, and their loader starts it. A virtual environment made from it works like any other.
 newer_python() {
     local to=$HOME/.cache/minilite-python$1 python loader libraries
     python=$to/root/usr/bin/python$1
@@ -96,7 +96,7 @@ newer_python() {
         mv "$python" "$python.program"
         printf '#!/bin/sh\nexec %s --argv0 "$0" --library-path %s %s "$@"\n' "$loader" "$libraries" "$python.program" >"$python"
         chmod +x "$python"
-        # pip's wheel, which a virtual environment begins with.
+        # Where it finds the wheel of pip that is installed in a new virtual environment.
         grep -rlF '"/usr/share/python-wheels/"' "$to/root/usr/lib/python$1" --include=_sysconfig_vars_* |
             xargs sed -i "s|\"/usr/share/python-wheels/\"|\"$to/root/usr/share/python-wheels/\"|"
         sed -i "s|'/usr/share/python-wheels/'|'$to/root/usr/share/python-wheels/'|" "$to/root/usr/lib/python$1"/_sysconfigdata_*.py

@@ -1,4 +1,4 @@
-"""A pytest plugin: of the folders with most tests a sample is run (-p sampled_tests), of all others every test.
+"""A pytest plugin (-p sampled_tests): runs a sample of the tests in the largest folders, and all tests of the others.
 
 ML_SEED draws another sample. Which tests are in it depends on their names alone, so all processes of a run agree.
 """
@@ -11,7 +11,7 @@ import zlib
 import pytest
 
 FOLDERS, SHARE = ("ops", "simd", "conformance"), 20
-"""One of so many tests of these."""
+"""The folders of which a sample is run: one test in so many."""
 SEED = os.environ.get("ML_SEED", "")
 
 

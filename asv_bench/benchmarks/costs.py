@@ -92,7 +92,7 @@ def _counts(found: Mapping[str, float]) -> dict[str, float]:
 
 
 def compiled(folder: Path, source: str) -> Path:
-    """A library that a C compiler makes of a source, in a folder. Raises: NotImplementedError, with the reason."""
+    """A shared library that a C compiler makes of a source. Raises: NotImplementedError, with the reason."""
     compiler = next((found for name in ("cc", "gcc", "clang") if (found := shutil.which(name))), None)
     if compiler is None or not sys.platform.startswith("linux"):
         message = "this needs a C compiler on Linux"

@@ -31,7 +31,7 @@ typedef struct product_blob {
     int64_t k;
     int64_t n;
     int64_t batches;
-    int64_t of_x; /* matrices; 0 if they have no elements, of however many there may be */
+    int64_t of_x; /* matrices; 0 if they have no elements, however many they are */
     int64_t of_y;
     bool reads_in_place; /* y is not packed */
     ml_shape outer; /* of the output, without the dimensions of its matrices */

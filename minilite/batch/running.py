@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _PATIENCE = 10
 """Seconds until a scheduler has answered and has a worker."""
 _LOOK_UP = 1.0
-"""Seconds that waiting for processes takes before it looks whether there is more to do."""
+"""Seconds of waiting for processes after which it looks whether there is something else to do, as after Ctrl-C."""
 _GO_ON = "the parts that are written stay, and the same command goes on with the others"
 _JOB_OF_WORKER: list[Job] = []
 """In a worker process: its job, which stays open from part to part. In all others it is empty."""
@@ -61,7 +61,7 @@ def _found(pool: concurrent.futures.Executor, futures: Sequence[concurrent.futur
 
 
 def _as_they_end(futures: Sequence[concurrent.futures.Future[Done]]) -> Iterator[concurrent.futures.Future[Done]]:
-    """Looks up now and then: without a global lock, Python 3.13 may wait on although Ctrl-C has come."""
+    """Wakes up now and then: without a global lock, Python 3.13 may go on waiting after Ctrl-C."""
     waiting = set(futures)
     while waiting:
         with contextlib.suppress(concurrent.futures.TimeoutError):

@@ -133,7 +133,7 @@ def test_large_images_of_floats(stride: int) -> None:
     [((1, 7, 7, 160), 196, 1, 1), ((3, 4, 6, 128), 300, 1, 2), ((2, 9, 8, 128), 260, 2, 1)],
 )
 def test_few_windows_and_large_weights_of_floats(x: Any, outputs: int, stride: int, dilation: int) -> None:
-    """All windows are copied before they are multiplied, some outputs at a time; the last ones are few, or not."""
+    """All windows are copied before they are multiplied, some outputs at a time; the last ones may be fewer."""
     options = window_options("SAME", (stride, stride), (dilation, dilation))
     layer = Layer("CONV_2D", "f32", x, (outputs, 3, 3, x[3]), options, version=5)
     layer.check(tolerance=TOLERANCE)

@@ -33,4 +33,4 @@ except ImportError:
 HERE = not isinstance(interpreter, types.SimpleNamespace)
 """Whether LiteRT is installed."""
 needed = pytest.mark.skipif(not HERE, reason="LiteRT is not installed")
-"""Of tests that start it in a process of its own."""
+"""Marks tests that start LiteRT in a process of its own."""

@@ -144,7 +144,7 @@ def test_every_thread_gets_its_own_error() -> None:
 
 
 def hammer(threads: int) -> None:
-    """Any mix of calls for two seconds, in which each is served somewhere; a fault or a crash shows in the status."""
+    """Any mix of calls, long enough for each to be served once; a fault or a crash shows in the status."""
     tool = str(TESTS.parent / "tools" / "hammer.py")
     arguments = [tool, "--seconds", str(patience(2)), "--threads", str(threads)]
     run = f"import runpy, sys; sys.argv = {arguments}; runpy.run_path({tool!r}, run_name='__main__')"

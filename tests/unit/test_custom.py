@@ -345,7 +345,7 @@ def test_damaged_options(seed: int) -> None:
 
 
 def test_operands_that_a_node_does_not_have(monkeypatch: pytest.MonkeyPatch) -> None:
-    """C gives none: not those of the node's other side or of the next node, which lie beside its own."""
+    """C gives none, although the node's other operands and those of the next node lie beside them."""
     seen, close = list[list[bool]](), Call.close
 
     def look(call: Call) -> None:

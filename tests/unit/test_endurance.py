@@ -114,7 +114,7 @@ def test_nothing_is_left_behind(what: str, tmp_path: pathlib.Path) -> None:
 
 
 def test_trims_leave_no_places_behind() -> None:
-    """Each size that comes back after a trim has a layout of its own, of which nothing is remembered after the next."""
+    """A size that comes back after a trim is laid out anew; the next trim leaves nothing of that layout."""
     interpreter, blocks = minilite.Interpreter(weights()), []
     for number in range(600):
         if number in (100, 599):

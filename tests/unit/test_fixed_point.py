@@ -1,6 +1,6 @@
 """Multipliers of integers, where sums and shifts are as large as files can make them: csrc/math/fixed_point.h.
 
-A program that ends where C does not say what happens prints what the functions give, and Python says what they should.
+A C program prints what the functions give, and ends at undefined behaviour. Python computes what they should give.
 """
 
 from __future__ import annotations

@@ -262,7 +262,7 @@ def sloped(
     """RELU(x) + NEG(RELU(NEG(x))) * slope, the operands of both in that order or `turned` round.
 
     `others` has other operators, by the tensors that they compute; "product" may also be clamped. `of` is the tensor
-    whose part below 0 is taken. Without a slope that is an input.
+    whose part below 0 is taken. If `slope` is None, it is an input.
     """
     builder = ModelBuilder()
     graph = builder.subgraph()

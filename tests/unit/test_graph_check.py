@@ -167,7 +167,7 @@ def result(interpreter: minilite.Interpreter) -> Array:
 
 
 def test_what_is_no_fault_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same way, without a change, and with rows of dimensions that only variables and constants may not have."""
+    """No change, a negative dimension of neither a variable nor a constant, a node without flags."""
     for change in (lambda _: None, dims(SUM, -1), put("nodes[0].flags", 0)):
         monkeypatch.setattr(graph, "lib", Broken(change))
         assert result(ready(model())).tolist() == [-1, 0, 3, 5]

@@ -1,7 +1,7 @@
 /* conv.c -- CONV_2D: shapes, and the products of floats. The windows of a block of output pixels,
- * or of all, are copied into rows, which are multiplied with the weights; or lines.c multiplies
- * them in place. integers.c has the products of integers. Filters are (outputs, height, width,
- * depth). If depth is a fraction of the input's depth, the convolution is grouped. */
+ * or of all pixels, are copied into rows, which are multiplied with the weights; or lines.c
+ * multiplies them in place. integers.c has the products of integers. Filters are (outputs, height,
+ * width, depth). If depth is a fraction of the input's depth, the convolution is grouped. */
 #include "kernels/conv/conv.h"
 
 ML_FIELDS(conv_params, CONV_FIELDS)
@@ -15,8 +15,8 @@ static void lay_down(ml_window *w) {
     w->y = x;
 }
 
-/* Whether all windows are copied before any is multiplied: if they are few, and small beside large
- * weights, which are then read once, a few outputs at a time, and not again for each line. */
+/* Whether all windows are copied before any is multiplied. They are if they are few, and the
+ * weights are large: these are then read once, a few outputs at a time, not again for each line. */
 static bool is_copied(const ml_blocks *b) {
     const int64_t large = 256 << 10;
     return b->groups == 1 && 4 * b->rows <= b->n && b->k * b->n > large;

@@ -1,9 +1,10 @@
 /* requantize.c -- sums that are known to be small, four columns and four rows at a time; others in
- * plain C that the compiler turns into vector code, for sse2 has no signed product of 32 bits.
+ * plain C that the compiler turns into vector code, because sse2 has no signed product of 32 bits.
  *
- * Small sums: as avx512/requantize_small.h says. What is left to shift to the right differs from
- * column to column, which sse2 cannot do either: with 2^31 added, so that it has no sign, it is
- * multiplied by 2^(32 - shift), and the high half is taken.
+ * Small sums are scaled as avx512/requantize_small.h says, but for the last step: a shift to the
+ * right by another number of bits in each column, which sse2 does not have. In its place, 2^31 is
+ * added, so that the number has no sign; it is multiplied by 2^(32 - shift), of which the high half
+ * is taken; and 2^31, shifted, is subtracted again.
  *
  * Others: SaturatingRoundingDoublingHighMul(a, m), floor((a m + 2^30) / 2^31), is computed
  * unsigned: with a + 2^31 in place of a it is m larger. RoundingDivideByPOT(h, e) is h * 2^-e

@@ -163,13 +163,13 @@ void walk_pack_s8(walk *w) {
     }
 }
 
-/* Makes s8 the largest numbers there are, or u8. */
+/* Fills bytes with the extreme values of s8 and u8. */
 static void make_extreme(walk *w, uint8_t *bytes, int64_t n) {
     static const uint8_t extremes[] = {0, 127, 128, 255};
     for (int64_t i = 0; i < n; i++) bytes[i] = extremes[draw(w, 0, 3)];
 }
 
-/* Packed weights may have -128, or not. */
+/* Changes weights at random; returns whether no packed weight is -128. */
 static bool make_narrow(walk *w, const ml_pack_s8_args *p) {
     uint8_t *bytes = (uint8_t *)(uintptr_t)p->w;
     const uint8_t lowest = p->type == ML_U8 ? 0 : 128;
@@ -202,7 +202,7 @@ static int64_t bytes_of_rows(const ml_matmul_s8_args *p) {
     return (p->rows - 1) * p->a_stride + (p->pieces - 1) * p->piece_stride + p->k;
 }
 
-/* Bytes of rows: any, or the largest. */
+/* Bytes of rows: any, or extreme ones. */
 static const uint8_t *some_rows(walk *w, int64_t n) {
     uint8_t *a = bytes(w, n);
     if (draw(w, 0, 2) == 0) make_extreme(w, a, n);
