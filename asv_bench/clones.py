@@ -110,7 +110,7 @@ def main() -> None:
     args = parser.parse_args()
     cores = len(os.sched_getaffinity(0))
     counts = list(map(int, args.threads.split(",")))
-    print(f"| model | us a run | {' | '.join(f'{count} threads' for count in counts)} |")
+    print(f"| model | us per run | {' | '.join(f'{count} threads' for count in counts)} |")
     print(f"|---|{'---:|' * (1 + len(counts))}")
     print(f"| at least | | {' | '.join(f'{LEAST * min(count, cores):.2f}' for count in counts)} |", flush=True)
     models = [(Path(path).stem, path) for path in args.models] or [(name, common.model(name)) for name in NETWORKS]

@@ -78,9 +78,11 @@ __attribute__((constructor)) static void begin(void) {
     struct sigaction action = {.sa_sigaction = answer, .sa_flags = SA_SIGINFO | SA_NODEFER};
     for (int i = 1; wanted && i < 4; i++)
         if (!strcmp(wanted, names[i])) level = i;
-    if (!level || sigaction(SIGSEGV, &action, NULL) ||
-        syscall(SYS_arch_prctl, ARCH_SET_CPUID, REFUSED)) {
-        fprintf(stderr, "older_processor: this processor or system does not refuse CPUID\n");
-        _exit(1);
-    }
+    const char *wrong = NULL;
+    if (!level) wrong = "OLDER_PROCESSOR names no level";
+    else if (sigaction(SIGSEGV, &action, NULL) || syscall(SYS_arch_prctl, ARCH_SET_CPUID, REFUSED))
+        wrong = "this processor or system does not refuse CPUID";
+    if (!wrong) return;
+    fprintf(stderr, "older_processor: %s\n", wrong);
+    _exit(1);
 }
