@@ -148,10 +148,9 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="put what was measured into docs/performance.md")
     args = parser.parse_args()
     name = level()
-    found = {name: column(shown(name, (timed(path, args.seconds) for path in args.models)))}
+    found = column(shown(name, (timed(path, args.seconds) for path in args.models)))
     columns, stamps = read(DOCUMENT.read_text())
-    columns |= found
-    stamps |= dict.fromkeys(found, stamp())
+    columns[name], stamps[name] = found, stamp()
     body = write(columns, stamps)
     print(body)
     if args.write:

@@ -107,6 +107,18 @@ static inline int32_t ml_most_mantissa(int32_t limit) {
                              : (int32_t)(((INT64_C(1) << 61) - (INT64_C(1) << 32)) / limit);
 }
 
+/* Whether low, high and zero are those of s8 or u8. */
+static inline bool ml_has_byte_ends(const ml_requantize_args *p) {
+    return p->low >= -128 && p->zero >= -255 && p->zero <= 255 &&
+           p->high <= (p->low < 0 ? 127 : 255);
+}
+
+/* Whether sums are known to be so small that shifts and mantissas alone decide whether the faster
+ * code serves them. */
+static inline bool ml_may_be_small(const ml_requantize_args *p) {
+    return p->limit > 0 && p->limit <= ML_LIMIT_WIDE && ml_has_byte_ends(p);
+}
+
 /* Bits by which add_s16 shifts its operands. */
 enum { ML_LEFT_S16 = 15 };
 

@@ -14,9 +14,9 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def output(level: str, *command: str) -> subprocess.CompletedProcess[str]:
-    arguments = [sys.executable, "-m", "asv_bench.older_processor", level, sys.executable, *command]
-    return subprocess.run(arguments, cwd=builds.ROOT, capture_output=True, text=True, check=False)
+def output(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "asv_bench.older_processor", *arguments]
+    return subprocess.run(command, cwd=builds.ROOT, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_later_instructions_are_not_found(level: str, gone: set[str]) -> None:
         "import subprocess, sys; from minilite._native.kernels import level_names; print(*level_names(), flush=True)\n"
         "if len(sys.argv) == 1: subprocess.run([sys.executable, '-c', sys.orig_argv[2], 'child'])"
     )
-    done = output(level, "-c", program)
+    done = output(level, sys.executable, "-c", program)
     own, child = (set(line.split()) for line in done.stdout.splitlines())
     assert own == child
     assert "sse2" in own
@@ -37,18 +37,12 @@ def test_later_instructions_are_not_found(level: str, gone: set[str]) -> None:
 
 
 def test_other_faults_end_the_process() -> None:
-    done = output("avx2", "-c", "import ctypes; ctypes.string_at(1)")
+    done = output("avx2", sys.executable, "-c", "import ctypes; ctypes.string_at(1)")
     assert done.returncode == 128 + signal.SIGSEGV
 
 
 def test_the_command_line_is_checked() -> None:
     for wrong in (["avx3", "true"], ["avx2"]):
-        done = subprocess.run(
-            [sys.executable, "-m", "asv_bench.older_processor", *wrong],
-            cwd=builds.ROOT,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = output(*wrong)
         assert done.returncode == 2
         assert "usage" in done.stderr

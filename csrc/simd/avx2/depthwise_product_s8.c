@@ -41,7 +41,7 @@ void ml_depthwise_product_s8_avx2(const ml_simd *simd, const ml_depthwise_args *
         multiply_bytes(args, bytes);
         return;
     }
-    if (!has_byte_ends(bytes)) {
+    if (!ml_has_byte_ends(bytes)) {
         ml_depthwise_product_s8_scalar(simd, args, bytes);
         return;
     }

@@ -44,9 +44,9 @@ static void multiply_tiles(const ml_matmul_s8_args *part, const bytes_place *to,
 void ml_product_s8_avx2(const ml_simd *simd, const ml_matmul_s8_args *p,
                         const ml_requantize_args *bytes, int64_t lines, int64_t line_stride) {
     const int64_t groups = row_groups(p);
-    if (lines * p->rows == 1 && groups * GROUP <= ROW_BYTES && has_byte_ends(bytes))
+    if (lines * p->rows == 1 && groups * GROUP <= ROW_BYTES && ml_has_byte_ends(bytes))
         multiply_row_to_bytes(p, bytes, groups);
-    else if (groups * GROUP <= NEAR && has_byte_ends(bytes))
+    else if (groups * GROUP <= NEAR && ml_has_byte_ends(bytes))
         multiply_blocks(p, bytes, lines, line_stride, multiply_tiles);
     else ml_product_s8_scalar(simd, p, bytes, lines, line_stride);
 }

@@ -55,12 +55,6 @@ INLINE __m256i load_columns(const int32_t *p, int64_t column, int64_t n, __m256i
     return _mm256_permutevar8x32_epi32(v, order);
 }
 
-/* Whether low, high and zero are those of s8 or u8. */
-static inline bool has_byte_ends(const ml_requantize_args *p) {
-    return p->low >= -128 && p->zero >= -255 && p->zero <= 255 &&
-           p->high <= (p->low < 0 ? 127 : 255);
-}
-
 static inline ends ends_of(const ml_requantize_args *p) {
     const int32_t less = p->low < 0 ? 0 : 128;
     return (ends){.zero = _mm256_set1_epi16((int16_t)(p->zero - less)),
@@ -88,7 +82,7 @@ INLINE block_rule rule_of(const ml_requantize_args *p, __m256i order) {
                        .shifts = p->shifts,
                        .n = p->n,
                        .one_sided = p->low >= p->zero};
-    rule.may_be_small = p->limit > 0 && p->limit <= ML_LIMIT_WIDE && has_byte_ends(p);
+    rule.may_be_small = ml_may_be_small(p);
     if (rule.may_be_small) rule.most = _mm256_set1_epi32(ml_most_mantissa(p->limit));
     return rule;
 }

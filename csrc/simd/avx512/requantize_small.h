@@ -108,9 +108,7 @@ __attribute__((always_inline)) static inline void store_rows(int8_t *y, int64_t 
 /* Whether these columns' sums are small: nothing is shifted to the left, and rounding cannot
  * overflow. */
 static inline bool is_small(const ml_requantize_args *p, int64_t column, int64_t count) {
-    if (p->limit <= 0 || p->limit > ML_LIMIT_WIDE || p->low < -128 || p->zero < -255 ||
-        p->zero > 255 || p->high > (p->low < 0 ? 127 : 255))
-        return false;
+    if (!ml_may_be_small(p)) return false;
     const __m512i most = _mm512_set1_epi32(ml_most_mantissa(p->limit));
     const __m512i last = _mm512_set1_epi32(31);
     __mmask16 beyond = 0;

@@ -74,7 +74,7 @@ static void multiply_single(const ml_matmul_s8_args *p, const ml_requantize_args
 
 void ml_product_s8_avx_vnni(const ml_simd *simd, const ml_matmul_s8_args *p,
                             const ml_requantize_args *bytes, int64_t lines, int64_t line_stride) {
-    if (!has_byte_ends(bytes)) ml_product_s8_scalar(simd, p, bytes, lines, line_stride);
+    if (!ml_has_byte_ends(bytes)) ml_product_s8_scalar(simd, p, bytes, lines, line_stride);
     else if (lines * p->rows == 1) multiply_single(p, bytes);
     else multiply_blocks(p, bytes, lines, line_stride, multiply_tiles);
 }

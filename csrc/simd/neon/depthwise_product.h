@@ -110,7 +110,7 @@ static void multiply_depthwise(const ml_simd *simd, const ml_depthwise_args *arg
         multiply_bytes(args, bytes);
         return;
     }
-    if (!has_byte_ends(bytes)) {
+    if (!ml_has_byte_ends(bytes)) {
         ml_depthwise_product_s8_scalar(simd, args, bytes);
         return;
     }

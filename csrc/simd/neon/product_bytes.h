@@ -177,7 +177,7 @@ static void multiply_by_blocks(const ml_matmul_s8_args *p, const ml_requantize_a
 
 static void multiply_to_bytes(const ml_simd *simd, const ml_matmul_s8_args *p,
                               const ml_requantize_args *bytes, int64_t lines, int64_t line_stride) {
-    if (!has_byte_ends(bytes)) ml_product_s8_scalar(simd, p, bytes, lines, line_stride);
+    if (!ml_has_byte_ends(bytes)) ml_product_s8_scalar(simd, p, bytes, lines, line_stride);
     else if (lines * p->rows == 1) multiply_row(p, bytes);
     else multiply_by_blocks(p, bytes, lines, line_stride);
 }

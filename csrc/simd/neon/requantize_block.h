@@ -32,12 +32,6 @@ typedef struct ends {
     bool one_sided; /* what is negative is clamped to the zero point or above */
 } ends;
 
-/* Whether low, high and zero are those of s8 or u8. */
-static inline bool has_byte_ends(const ml_requantize_args *p) {
-    return p->low >= -128 && p->zero >= -255 && p->zero <= 255 &&
-           p->high <= (p->low < 0 ? 127 : 255);
-}
-
 static inline ends ends_of(const ml_requantize_args *p) {
     const int32_t less = p->low < 0 ? 0 : 128;
     return (ends){.zero = vdupq_n_s16((int16_t)(p->zero - less)),

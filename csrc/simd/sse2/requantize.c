@@ -70,9 +70,7 @@ typedef struct small_block {
 
 /* Whether the columns from `column` on are a block of small sums, all of which are shifted. */
 static bool are_small(const ml_requantize_args *p, int64_t column) {
-    if (p->limit <= 0 || p->limit > ML_LIMIT_WIDE || p->n - column < LANES) return false;
-    if (p->low < -128 || p->zero < -255 || p->zero > 255) return false;
-    if (p->high > (p->low < 0 ? 127 : 255)) return false;
+    if (!ml_may_be_small(p) || p->n - column < LANES) return false;
     const int32_t most = ml_most_mantissa(p->limit);
     for (int64_t i = column; i < column + LANES; i++) {
         const int32_t shift = p->shifts[i];

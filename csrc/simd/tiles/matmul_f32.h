@@ -248,7 +248,7 @@ static void only_half(const ml_matmul_f32_args *p) { FEW(p); }
 HALVES(DEFINE_HALF)
 WIDES(DEFINE_WIDE)
 static tile_fn *const halves[] = {HALVES(HALF_ENTRY)}, *const wides[] = {WIDES(WIDE_ENTRY)};
-enum { WIDE_ROWS = 4 };
+enum { WIDE_ROWS = sizeof wides / sizeof *wides - 1 };
 _Static_assert(VECTORS == 2 && MOST_ROWS <= 12, "two vectors of a row are one of two rows");
 
 /* The rows are divided evenly among as few tiles as possible. */
