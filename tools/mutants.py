@@ -1,18 +1,24 @@
 """Changes the C code of a room in one place at a time, and looks whether the room's tests notice.
 
-    python -m tools.mutants [--seed 0] [--count 40] [--first 0] [--work FOLDER] [ROOM ...]
+    python -m tools.mutants [--seed 0] [--count 40] [--again] [--work FOLDER] [ROOM ...]
 
-A mutant is a comparison, an operator or a number of csrc/ROOM that is another one; seed and number say which. The copy
-of the checkout in FOLDER is built again with it, and the tests that matter to the room run until one fails. Prints for
-each mutant what became of it, and for each room how many were killed, with the interval in which the rate of all its
-mutants lies (Wilson, 95 %). A mutant that does not compile, or compiles to the same bytes, is replaced by the next one.
-Needs what the tests need in this Python, cmake, and a C compiler; with ccache a mutant is built in seconds.
+A mutant is a comparison, an operator or a number of csrc/ROOM that is another one; the seed says which. The copy of the
+checkout in FOLDER is built again with it, and the tests that matter to the room run until one fails. A mutant that does
+not compile, or compiles to the same bytes, is replaced by the next one. Prints for each mutant what became of it, and a
+table of the rooms: how many were killed, how many survive for a reason that tools/mutants_explained.txt gives, and the
+rate of those killed, of all and of all that are not explained, with the interval in which the rate of all mutants of
+the room lies (Wilson, 95 %).
+
+What became of each is kept in FOLDER, by the text of its line: a second call goes on where the first one stopped.
+`--again` tries those again that survived without a reason. Needs what the tests need in this Python, cmake, and a C
+compiler; with ccache a mutant is built in a second.
 """
 
 from __future__ import annotations
 
 import argparse
 import hashlib
+import json
 import math
 import os
 import random
@@ -23,32 +29,35 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
+EXPLAINED = Path(__file__).with_name("mutants_explained.txt")
 GENERATED = ("schema_tables.c", "schema_tables.h")
 MOST_BYTES = 6 << 30
 """Of a test process: a mutant may ask for any amount."""
-EVERYWHERE = "unit/breakage property/random_graphs property/any_sequence"
+EVERYWHERE = "property/random_graphs property/any_sequence"
 TESTS = {
-    "format": "unit/reader unit/reader_refuses unit/file_rows unit/flexbuffer unit/schema unit/sparse unit/strings unit/rows "
-    "fuzz/reader_fuzz fuzz/public_crashers unit/limits unit/lowering_record",
-    "graph": "unit/lowering_record unit/bad_input unit/folding unit/fusion unit/store unit/errors unit/dynamic_in_place "
-    "unit/branches unit/dynamic_loops unit/origin",
-    "plan": "unit/plans unit/sizes unit/requests unit/folding unit/dynamic unit/nest unit/dynamic_in_place memory/offline "
-    "memory/sharing memory/planner unit/errors",
-    "state": "unit/state unit/states unit/bind_tensor unit/rebinding unit/bind_memory unit/moving_memory unit/capacities "
-    "unit/limits unit/dynamic unit/lifetime unit/packed unit/strings unit/page_size unit/no_allocation",
-    "run": "unit/runs_alone unit/cancel unit/profile unit/dynamic unit/dynamic_in_place unit/custom unit/nest unit/errors "
-    "unit/dynamic_loops unit/capacities",
-    "memory": "memory/exact memory/known_problems memory/offline memory/order memory/planner memory/sharing memory/strategies "
-    "unit/limits unit/capacities unit/state",
-    "control": "unit/branches unit/dynamic_loops unit/nest unit/string_carries ops/variable ops/hashtable ops/control_flow "
-    "unit/dynamic unit/errors",
+    "format": "unit/reader unit/reader_refuses fuzz/public_crashers unit/file_rows unit/schema unit/strings unit/sparse "
+    "unit/limits unit/rows unit/bad_input unit/metadata unit/flexbuffer fuzz/reader_fuzz unit/breakage",
+    "graph": "unit/folding unit/origin unit/bad_input unit/graph_check unit/store unit/branches unit/dynamic_loops "
+    "unit/fusion unit/custom unit/dynamic_in_place unit/rows unit/errors unit/breakage unit/lowering_record",
+    "plan": "unit/sizes unit/requests unit/folding memory/sharing memory/offline memory/planner unit/dynamic unit/plans "
+    "unit/dynamic_in_place unit/capacities unit/nest unit/errors",
+    "state": "unit/state unit/rebinding unit/packed unit/limits unit/strings unit/bind_tensor unit/bind_memory "
+    "unit/dynamic unit/sizes unit/no_allocation unit/states unit/lifetime unit/capacities unit/moving_memory",
+    "run": "unit/runs_alone unit/dynamic_loops unit/profile unit/dynamic unit/cancel unit/dynamic_in_place unit/custom "
+    "unit/string_carries unit/nest unit/errors unit/capacities unit/moving_memory",
+    "memory": "memory/sharing memory/planner memory/same_plans memory/offline unit/state unit/limits "
+    "memory/known_problems memory/order memory/exact memory/strategies unit/moving_memory unit/capacities",
+    "control": "unit/dynamic_loops ops/hashtable ops/variable unit/branches unit/string_carries ops/control_flow "
+    "unit/dynamic unit/nest unit/custom unit/errors unit/breakage",
 }
-"""The rooms, and the tests that matter to them, tests/FOLDER/test_NAME.py; those that fail soonest first."""
+"""The rooms, and the tests that matter to them, tests/FOLDER/test_NAME.py; the quick ones first. All of a
+room take 20 to 60 s of processor time."""
 OTHERS = {
     "<": ("<=", ">="), "<=": ("<", ">"), ">": (">=", "<="), ">=": (">", "<"), "==": ("!=",), "!=": ("==",),
     "&&": ("||",), "||": ("&&",), "+": ("-",), "-": ("+",), "*": ("+",), "/": ("*",), "%": ("*",),
@@ -77,22 +86,19 @@ class Mutant(NamedTuple):
 
     place: Place
     new: str
-
-    @property
-    def text(self) -> str:
-        """Where it is, and what it changes."""
-        line = (ROOT / self.place.path).read_text()[: self.place.at].count("\n") + 1
-        return f"{self.place.path}:{line}: {self.place.old} -> {self.new or 'nothing'}"
+    text: str
+    """Of its file, without the change."""
+    name: str
+    """The line, with the change in brackets. Other lines may change without giving it another name."""
 
     def write(self, tree: Path) -> None:
         """Changes the file in the tree."""
-        text = (ROOT / self.place.path).read_text()
         at, end = self.place.at, self.place.at + len(self.place.old)
-        (tree / self.place.path).write_text(text[:at] + self.new + text[end:])
+        (tree / self.place.path).write_text(self.text[:at] + self.new + self.text[end:])
 
     def undo(self, tree: Path) -> None:
         """Gives the file in the tree its text back."""
-        shutil.copyfile(ROOT / self.place.path, tree / self.place.path)
+        (tree / self.place.path).write_text(self.text)
 
 
 def places(path: Path, text: str) -> Iterator[Place]:
@@ -107,13 +113,42 @@ def places(path: Path, text: str) -> Iterator[Place]:
         yield Place(path, found.start(), "!", ("",))
 
 
-def mutants(room: str, seed: int) -> Iterator[Mutant]:
-    """All places of a room in an order that the seed decides, each changed in one of its ways."""
-    files = sorted(path for path in (ROOT / "csrc" / room).rglob("*.[ch]") if path.name not in GENERATED)
-    found = [place for path in files for place in places(path.relative_to(ROOT), path.read_text())]
-    chance = random.Random(f"{seed} {room}")
-    chance.shuffle(found)
-    return (Mutant(place, chance.choice(place.new)) for place in found)
+def ways(room: str) -> Iterator[tuple[str, list[Mutant]]]:
+    """Each place of a room, with a name, and each of its changes."""
+    for path in sorted((ROOT / "csrc" / room).rglob("*.[ch]")):
+        if path.name in GENERATED:
+            continue
+        text, seen = path.read_text(), Counter[str]()
+        short = path.relative_to(ROOT / "csrc").as_posix()
+        for place in places(path.relative_to(ROOT), text):
+            start, end = text.rfind("\n", 0, place.at) + 1, text.index("\n", place.at)
+            before, after = text[start : place.at].lstrip(), text[place.at + len(place.old) : end]
+            where = f"{short}: {before}[{place.old}]{after}"
+            seen[where] += 1
+            which = "" if seen[where] == 1 else f" #{seen[where]}"
+            names = [f"{short}: {before}[{place.old} -> {new or 'nothing'}]{after}{which}" for new in place.new]
+            yield where + which, [Mutant(place, new, text, name) for new, name in zip(place.new, names, strict=True)]
+
+
+def mutants(room: str, seed: int) -> list[Mutant]:
+    """One change of each place of a room, in an order that the seed decides; a change of the code leaves the rest."""
+    found = []
+    for where, changes in ways(room):
+        chance = random.Random(f"{seed} {where}")
+        found.append((chance.random(), where, chance.choice(changes)))
+    return [mutant for *_, mutant in sorted(found)]
+
+
+def explained() -> dict[str, str]:
+    """The mutants that survive for a reason, by name: a line for the name, and lines that are indented below it."""
+    found, name = dict[str, str](), ""
+    for line in EXPLAINED.read_text().splitlines():
+        if line.startswith(" "):
+            found[name] = f"{found[name]} {line.strip()}".strip()
+        elif line:
+            name = line
+            found[name] = ""
+    return found
 
 
 def interval(killed: int, count: int) -> tuple[float, float]:
@@ -145,14 +180,17 @@ class Tree:
         self.library = next((work / "venv").glob("lib/python*/site-packages/minilite/_core.*so"))
 
     def copy(self) -> None:
-        """Copies what git knows, as it is now. Times stay, so that a second call builds nothing."""
+        """Copies what git knows, as it is now. A second call builds nothing that is the same."""
         listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
         for name in filter(None, listed.split("\0")):
             source, target = ROOT / name, self.root / name
             if not source.exists() or (target.exists() and target.read_bytes() == source.read_bytes()):
                 continue
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(source, target)
+            if target.exists():
+                shutil.copy(source, target)  # now, and so it is built again
+            else:
+                shutil.copy2(source, target)
 
     def build(self) -> bytes | None:
         """Builds and installs the core; its hash, or None if it does not compile."""
@@ -184,38 +222,81 @@ def _limit() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def judge(tree: Tree, room: str, given: argparse.Namespace) -> tuple[int, int]:
-    """Tries mutants of a room. How many were killed, of how many."""
-    files = [f"tests/{name.replace('/', '/test_')}.py" for name in f"{TESTS[room]} {EVERYWHERE}".split()]
-    began, plain = time.monotonic(), tree.build()
-    if wrong := tree.test(files, 3600):
-        sys.exit(f"{room}: without a change: {wrong}")
-    seconds = 60 + 3 * (time.monotonic() - began)
-    killed = count = skipped = 0
+class Rate(NamedTuple):
+    """What became of the mutants of a room."""
+
+    tried: int = 0
+    killed: int = 0
+    explained: int = 0
+
+    def row(self, room: str) -> str:
+        """The row of the table."""
+        rates = (self.tried, self.tried - self.explained)
+        shown = []
+        for count in rates:
+            low, high = interval(self.killed, count)
+            shown.append(f"{self.killed / max(count, 1):.0%} ({low:.0%} to {high:.0%})")
+        survived = self.tried - self.killed - self.explained
+        return f"| {room} | {self.tried} | {self.killed} | {self.explained} | {survived} | {' | '.join(shown)} |"
+
+
+class Judge:
+    """Tries mutants of a room, and keeps in a file what became of them."""
+
+    NONE = "no mutant"
+    SURVIVED = "SURVIVED"
+
+    def __init__(self, work: Path, room: str) -> None:
+        self.work, self.kept, self.limit = work, work / "outcomes.jsonl", 0.0
+        self.tree: Tree | None = None
+        work.mkdir(exist_ok=True)
+        self.files = [f"tests/{name.replace('/', '/test_')}.py" for name in f"{TESTS[room]} {EVERYWHERE}".split()]
+        lines = self.kept.read_text().splitlines() if self.kept.exists() else []
+        self.outcomes: dict[str, str] = dict(json.loads(line) for line in lines)
+
+    def _begin(self) -> None:
+        """Builds the copy, and runs the tests without a change."""
+        self.tree = Tree(self.work)
+        began, self.plain = time.monotonic(), self.tree.build()
+        if wrong := self.tree.test(self.files, 3600):
+            sys.exit(f"without a change: {wrong}")
+        self.limit = 60 + 3 * (time.monotonic() - began)
+
+    def _try(self, mutant: Mutant) -> str:
+        """What becomes of a mutant."""
+        if self.tree is None:
+            self._begin()
+        mutant.write(self.tree.root)
+        made = self.tree.build()
+        by = self.NONE if made is None or made == self.plain else self.tree.test(self.files, self.limit)
+        mutant.undo(self.tree.root)
+        return by or self.SURVIVED
+
+    def outcome(self, mutant: Mutant, again: bool) -> str:
+        """What became of a mutant: it is tried if it was not, or if it survived and is to be tried again."""
+        outcome = self.outcomes.get(mutant.name, "")
+        if not outcome or (again and outcome == self.SURVIVED):
+            began = time.monotonic()
+            self.outcomes[mutant.name] = outcome = self._try(mutant)
+            with self.kept.open("a") as file:
+                file.write(json.dumps([mutant.name, outcome]) + "\n")
+            print(f"{mutant.name}\n    {outcome} ({time.monotonic() - began:.0f} s)", flush=True)
+        return outcome
+
+
+def judge(work: Path, room: str, given: argparse.Namespace) -> Rate:
+    """Tries mutants of a room that have not been tried before."""
+    judge, reasons, rate = Judge(work, room), explained(), Rate()
     for mutant in mutants(room, given.seed):
-        if count == given.count:
+        if rate.tried == given.count:
             break
-        mutant.write(tree.root)
-        made = tree.build()
-        if made is None or made == plain:
-            skipped += 1
-        else:
-            count += 1
-            if count > given.first:
-                began = time.monotonic()
-                by = tree.test(files, seconds)
-                killed += bool(by)
-                took = f"{time.monotonic() - began:.0f} s"
-                print(f"{mutant.text}: {f'killed by {by}' if by else 'SURVIVED'} ({took})", flush=True)
-        mutant.undo(tree.root)
-    tree.build()
-    count = max(0, count - given.first)
-    low, high = interval(killed, count)
-    rate = f"{killed / max(count, 1):.0%} (95 % interval {low:.0%} to {high:.0%})"
-    print(
-        f"{room}, seed {given.seed}: {killed} of {count} killed, {rate}; {skipped} others were no mutants", flush=True
-    )
-    return killed, count
+        outcome = judge.outcome(mutant, given.again and mutant.name not in reasons)
+        if outcome != judge.NONE:
+            survived = outcome == judge.SURVIVED
+            rate = Rate(
+                rate.tried + 1, rate.killed + (not survived), rate.explained + (survived and mutant.name in reasons)
+            )
+    return rate
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -223,19 +304,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=40, help="mutants of a room")
-    parser.add_argument("--first", type=int, default=0, help="so many are only built: they were tried before")
-    parser.add_argument("--work", type=Path, help="a folder for the copy, which a second call uses again")
+    parser.add_argument("--again", action="store_true", help="try those again that survived without a reason")
+    parser.add_argument(
+        "--work", type=Path, help="a folder for the copy and the outcomes, which a second call uses again"
+    )
     parser.add_argument("rooms", nargs="*", metavar="ROOM", help=f"of {', '.join(TESTS)}; all if none is given")
     given = parser.parse_args(arguments)
     for room in given.rooms:
         if room not in TESTS:
             parser.error(f"there is no room '{room}': {', '.join(TESTS)}")
+    rows = [
+        "| room | tried | killed | explained | survived | killed of all | of those not explained |",
+        "|---" * 7 + "|",
+    ]
     with tempfile.TemporaryDirectory() as folder:
-        tree = Tree((given.work or Path(folder)).resolve())
-        found = [judge(tree, room, given) for room in given.rooms or TESTS]
-    killed, count = (sum(numbers) for numbers in zip(*found, strict=True))
-    low, high = interval(killed, count)
-    print(f"{killed} of {count} killed, {killed / max(count, 1):.0%} (95 % interval {low:.0%} to {high:.0%})")
+        found = {room: judge((given.work or Path(folder)).resolve(), room, given) for room in given.rooms or TESTS}
+    rows += [rate.row(room) for room, rate in found.items()]
+    rows += [Rate(*map(sum, zip(*found.values(), strict=True))).row("all")]
+    print("\n".join(rows))
     return 0
 
 

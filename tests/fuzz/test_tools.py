@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib
-import itertools
 import json
 import os
 import signal
@@ -106,9 +106,9 @@ int f(int a, char *b) { // !a
 @pytest.mark.parametrize("room", ["format", "graph", "plan", "state", "run", "memory", "control"])
 def test_mutants_of_a_room(mutants: Any, room: str, tmp_path: Path) -> None:
     """A seed gives the same ones each time; each changes its file in one place and can be taken back."""
-    first, again, other = (list(itertools.islice(mutants.mutants(room, seed), 40)) for seed in (5, 5, 6))
-    assert len({m.text for m in first}) == 40
-    assert [m.text for m in first] == [m.text for m in again] != [m.text for m in other]
+    first, again, other = (mutants.mutants(room, seed)[:40] for seed in (5, 5, 6))
+    assert len({m.name for m in first}) == 40
+    assert [m.name for m in first] == [m.name for m in again] != [m.name for m in other]
     for mutant in first[:5]:
         plain, target = (ROOT / mutant.place.path).read_text(), tmp_path / mutant.place.path
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -120,6 +120,31 @@ def test_mutants_of_a_room(mutants: Any, room: str, tmp_path: Path) -> None:
         assert target.read_text() == plain
     tests = f"{mutants.TESTS[room]} {mutants.EVERYWHERE}".split()
     assert all((ROOT / f"tests/{name.replace('/', '/test_')}.py").exists() for name in tests)
+
+
+def test_survivors_that_are_explained_are_mutants(mutants: Any) -> None:
+    """Each has a reason, and a name that the code of today still gives."""
+    names = {m.name for room in mutants.TESTS for _, changes in mutants.ways(room) for m in changes}
+    assert all(mutants.explained().values())
+    assert set(mutants.explained()) <= names
+
+
+def test_outcomes_are_kept(mutants: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second call tries none again, and `--again` those that survived without a reason."""
+    tried: list[str] = []
+    sample = mutants.mutants("run", 0)[:4]
+    became = dict(zip((m.name for m in sample), ("tests/a.py::b", "no mutant", "SURVIVED", "SURVIVED"), strict=True))
+    monkeypatch.setattr(mutants.Judge, "_try", lambda self, mutant: tried.append(mutant.name) or became[mutant.name])
+    monkeypatch.setattr(mutants, "explained", lambda: {sample[3].name: "a reason"})
+
+    def judge(again: bool) -> Any:
+        return mutants.judge(tmp_path, "run", argparse.Namespace(seed=0, count=3, again=again))
+
+    assert judge(again=False) == judge(again=False) == (3, 1, 1)
+    assert tried == list(became)
+    became[sample[2].name] = "tests/a.py::c"
+    assert judge(again=True) == judge(again=False) == (3, 2, 1)
+    assert tried[4:] == [sample[2].name]
 
 
 @pytest.mark.parametrize(
