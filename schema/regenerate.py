@@ -227,6 +227,8 @@ def _c_slot(schema: Schema, tables: list[str], enums: list[str], unions: list[st
         form, code = "STRING", "B"
     else:
         form, of = "TABLE" + vector, tables.index(inner)
+    if code in "hd":
+        raise ValueError(f"{name}: csrc/format/flatbuffer.c reads no scalar of type {inner} yet")
     return f"{{\"{name.strip('-')}\", ML_FORM_{form}, '{code}', {of}, {default or 0}}}"
 
 

@@ -110,7 +110,7 @@ static ml_status ends_beyond(ml_reader *r, int32_t number, int64_t at, int64_t e
 }
 
 ml_status ml_open_table(ml_reader *r, int32_t number, int64_t at, ml_table *table) {
-    if (at < 0 || at + 4 > r->bytes) return ends_beyond(r, number, at, at + 4);
+    if (at + 4 > r->bytes) return ends_beyond(r, number, at, at + 4);
     int64_t vtable = at - (int32_t)ml_u32_at(r, at);
     uint64_t key = ((uint64_t)vtable * ML_TABLES + (uint64_t)number) + 1;
     ml_layout *layout = &r->layouts[key / 2 % ML_LAYOUTS];
@@ -126,7 +126,8 @@ ml_status ml_open_table(ml_reader *r, int32_t number, int64_t at, ml_table *tabl
     return ML_OK;
 }
 
-/* The scalar at offset `at`, which is within the file. */
+/* The scalar at offset `at`, which is within the file. The schema has no scalar of the codes h, H
+ * and d; schema/regenerate.py refuses them. */
 static int64_t integer_at(const ml_reader *r, char code, int64_t at) {
     const uint8_t *p = r->data + at;
     uint64_t raw = 0;
@@ -134,21 +135,15 @@ static int64_t integer_at(const ml_reader *r, char code, int64_t at) {
     switch (code) {
     case '?': return raw != 0;
     case 'b': return (int8_t)raw;
-    case 'h': return (int16_t)raw;
     case 'i': return (int32_t)raw;
     default: return (int64_t)raw;
     }
 }
 
-static double real_at(const ml_reader *r, char code, int64_t at) {
-    double wide;
-    float narrow;
-    if (code == 'd') memcpy(&wide, r->data + at, sizeof wide);
-    else {
-        memcpy(&narrow, r->data + at, sizeof narrow);
-        wide = narrow;
-    }
-    return wide;
+static double real_at(const ml_reader *r, int64_t at) {
+    float value;
+    memcpy(&value, r->data + at, sizeof value);
+    return value;
 }
 
 int64_t ml_slot_integer(const ml_reader *r, const ml_table *t, int32_t slot) {
@@ -211,7 +206,7 @@ ml_status ml_check_code(ml_reader *r, const ml_table *t, int32_t slot, int64_t c
     char list[240];
     size_t used = 0;
     int32_t words = 1;
-    for (const char *c = names; *c && used + 8 < sizeof list; c++) {
+    for (const char *c = names; *c; c++) { /* eight names of the schema have at most 208 bytes */
         if (*c == ' ') {
             list[used++] = ',';
             if (++words > 8) break;
@@ -258,9 +253,8 @@ static ml_status read_tables(ml_reader *r, const ml_table *t, int32_t slot, int6
 static ml_status read_scalar(ml_reader *r, const ml_table *t, int32_t slot, ml_slot_value *value) {
     const ml_schema_slot *schema = ml_schema_slot_at(t->number, slot);
     int32_t place = t->places[slot];
-    if (schema->code == 'f' || schema->code == 'd') {
-        *value = (ml_slot_value){.real = place ? real_at(r, schema->code, t->at + place)
-                                               : schema->preset};
+    if (schema->code == 'f') {
+        *value = (ml_slot_value){.real = place ? real_at(r, t->at + place) : schema->preset};
         return ML_OK;
     }
     *value = (ml_slot_value){.integer = ml_slot_integer(r, t, slot)};
@@ -291,15 +285,13 @@ ml_status ml_read_values(ml_reader *r, const ml_table *t, ml_slot_value *values,
             values[slot] = (ml_slot_value){.integer = 0};
             continue;
         }
-        switch ((ml_form)schema->form) {
+        switch (schema->form) {
         case ML_FORM_SCALAR:
         case ML_FORM_ENUM: status = read_scalar(r, t, slot, &values[slot]); break;
         case ML_FORM_STRING:
         case ML_FORM_SCALARS:
         case ML_FORM_ENUMS: status = read_vector(r, t, slot, &values[slot]); break;
-        case ML_FORM_TABLE:
-        case ML_FORM_TABLES:
-        case ML_FORM_UNION:
+        default: /* a table, tables or a union */
             status =
                 read_tables(r, t, slot, slot ? values[slot - 1].integer : 0, &values[slot], deep);
             break;

@@ -19,8 +19,8 @@ typedef enum {
 typedef struct ml_schema_slot {
     const char *name; /* "" when deprecated */
     uint8_t form; /* ml_form */
-    /* type of the scalar or of a vector's elements, as in Python's struct module: ? b B h H i I q Q
-     * f d */
+    /* type of the scalar or of a vector's elements, as in Python's struct module: ? b B H i I q Q
+     * f */
     char code;
     int16_t of; /* number of the slot's enum, union or table */
     double preset; /* default of an absent scalar */
@@ -66,11 +66,9 @@ static inline int32_t ml_code_bytes(char code) {
     case '?':
     case 'b':
     case 'B': return 1;
-    case 'h':
     case 'H': return 2;
     case 'q':
-    case 'Q':
-    case 'd': return 8;
+    case 'Q': return 8;
     default: return 4;
     }
 }

@@ -54,17 +54,14 @@ static void look(const borrowing *b) {
             const int32_t t = node->io->inputs[i];
             if (t >= 0 && b->last[t] != LASTING) b->last[t] = reads ? n : LASTING;
         }
-        if (node->kernel == b->handle && node->io->outputs[0] >= 0)
-            b->variables[node->io->outputs[0]] = resource_of(node);
+        if (node->kernel == b->handle) b->variables[node->io->outputs[0]] = resource_of(node);
     }
-    for (int32_t i = 0; i < io->n_outputs; i++)
-        if (io->outputs[i] >= 0) b->last[io->outputs[i]] = LASTING;
+    for (int32_t i = 0; i < io->n_outputs; i++) b->last[io->outputs[i]] = LASTING;
 }
 
+/* Of a node that reads or assigns; its handle is there. */
 static int32_t variable_of(const borrowing *b, const ml_node *node) {
-    const int32_t handle = node->io->n_inputs > 0 ? node->io->inputs[0] : -1;
-    const int32_t variable = handle < 0 ? ANY : b->variables[handle];
-    return variable < b->graph->n_resources ? variable : ANY;
+    return b->variables[node->io->inputs[0]];
 }
 
 /* The first node after this one that may assign the variable. */
@@ -74,11 +71,9 @@ static int32_t next_assigned(const borrowing *b, int32_t variable) {
 }
 
 static void borrow(const borrowing *b, const ml_node *node) {
-    const int32_t value = node->io->n_outputs == 1 ? node->io->outputs[0] : -1;
-    if (value < 0) return;
+    const int32_t value = node->io->outputs[0];
     const ml_tensor_def *t = &b->sub->tensors[value];
-    if (ml_type_is_heap(t->type) || t->flags & ML_TENSOR_VARIABLE ||
-        b->last[value] >= next_assigned(b, variable_of(b, node)))
+    if (ml_type_is_heap(t->type) || b->last[value] >= next_assigned(b, variable_of(b, node)))
         return;
     b->graph->node_io[node->io - b->graph->node_io].flags |= ML_NODE_BORROWS;
     b->graph->tensor_defs[t - b->graph->tensor_defs].flags |= ML_TENSOR_HIDDEN;
@@ -90,7 +85,7 @@ static void borrow_in_subgraph(borrowing *b) {
     b->any = b->one = LASTING;
     for (int32_t n = b->sub->io.n_nodes - 1; n >= 0; n--) {
         ml_node *node = &b->sub->nodes[n];
-        if (node->kernel == b->read && node->typed) borrow(b, node);
+        if (node->kernel == b->read) borrow(b, node);
         if (node->kernel != b->assign) {
             const bool effects = node->kernel->flags & ML_KERNEL_HAS_EFFECTS;
             if (effects && node->kernel != b->read) b->any = b->one = n;

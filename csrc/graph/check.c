@@ -148,7 +148,7 @@ static ml_status check_nodes(const ml_graph_def *def, const ml_subgraph_def *sub
                                                           : UNSEEN;
     for (int32_t i = 0; i < sub->n_inputs; i++) {
         int32_t t = def->io[sub->inputs_start + i];
-        if (t >= 0 && seen[t] == UNSEEN) seen[t] = INPUT;
+        if (seen[t] == UNSEEN) seen[t] = INPUT;
     }
     for (int32_t k = 0; k < sub->n_nodes; k++) {
         const ml_node_def *n = &nodes[k];
@@ -173,7 +173,7 @@ static ml_status check_nodes(const ml_graph_def *def, const ml_subgraph_def *sub
     }
     for (int32_t i = 0; i < sub->n_outputs; i++) {
         int32_t t = def->io[sub->outputs_start + i];
-        if (t < 0 || seen[t] != UNSEEN) continue;
+        if (seen[t] != UNSEEN) continue;
         ml_error_set(error, ML_GRAPH_ERROR,
                      ML_FIRST ", output %d of subgraph %d, is computed by no node", i, s);
         return refuse_tensor(error, s, -1, t, NULL);
@@ -184,10 +184,10 @@ static ml_status check_nodes(const ml_graph_def *def, const ml_subgraph_def *sub
 static ml_status check_subgraph(const ml_graph_def *def, int32_t s, const ml_tensor_def *tensors,
                                 const ml_node_def *nodes, ml_error *error) {
     const ml_subgraph_def *sub = &def->subgraphs[s];
-    ml_status status = check_range(def, sub->inputs_start, sub->n_inputs, sub->n_tensors, true,
+    ml_status status = check_range(def, sub->inputs_start, sub->n_inputs, sub->n_tensors, false,
                                    "the inputs", s, -1, error);
     if (status == ML_OK)
-        status = check_range(def, sub->outputs_start, sub->n_outputs, sub->n_tensors, true,
+        status = check_range(def, sub->outputs_start, sub->n_outputs, sub->n_tensors, false,
                              "the outputs", s, -1, error);
     for (int32_t t = 0; t < sub->n_tensors && status == ML_OK; t++)
         status = check_tensor(def, &tensors[t], s, t, error);

@@ -37,13 +37,11 @@ static ml_status derive_node(ml_graph *g, int32_t subgraph, int32_t n, const ml_
     if (bytes >= 0) return ML_OK;
     if (error->status == ML_OK)
         ml_error_set(error, ML_UNSUPPORTED, "its quantization is not supported");
-    if (error->node < 0) {
-        const bool named = error->n_tensors > 0;
-        error->subgraph = subgraph;
-        error->node = node->index;
-        for (int32_t i = 0; i < node->io->n_inputs && !named; i++)
-            if (node->io->inputs[i] >= 0) ml_error_about(error, node->io->inputs[i], NULL);
-    }
+    const bool named = error->n_tensors > 0;
+    error->subgraph = subgraph;
+    error->node = node->index;
+    for (int32_t i = 0; i < node->io->n_inputs && !named; i++)
+        if (node->io->inputs[i] >= 0) ml_error_about(error, node->io->inputs[i], NULL);
     return error->status;
 }
 

@@ -67,29 +67,26 @@ static float limit_of(const ml_node *node, const char *name) {
     return limit;
 }
 
-/* Whether both tensors have the same type and, unless they are floats, the same quantization. */
+/* Whether both tensors, of the same type, are floats or have the same quantization. */
 static bool alike(const fusing *f, int32_t a, int32_t b) {
     const ml_tensor_def *x = &f->sub->tensors[a], *y = &f->sub->tensors[b];
-    if (x->type != y->type) return false;
     if (x->type == ML_F32) return true;
-    if ((x->type != ML_S8 && x->type != ML_U8) || x->quantization < 0 || y->quantization < 0)
-        return false;
-    const ml_quantization *p = &f->graph->quantizations[x->quantization],
-                          *q = &f->graph->quantizations[y->quantization];
-    return p->n_scales == 1 && q->n_scales == 1 && p->n_zero_points == 1 && q->n_zero_points == 1 &&
-           memcmp(p->scales, q->scales, sizeof *p->scales) == 0 &&
+    if ((x->type != ML_S8 && x->type != ML_U8) || x->quantization < 0) return false;
+    const ml_quantization *p = &f->graph->quantizations[x->quantization];
+    if (p->n_scales != 1) return false;
+    /* b is an output of a clamp, or the image of a window: beside an a with a scale it has one. */
+    const ml_quantization *q = &f->graph->quantizations[y->quantization];
+    return memcmp(p->scales, q->scales, sizeof *p->scales) == 0 &&
            p->zero_points[0] == q->zero_points[0];
 }
 
-/* The node that computes input `i` of `node`, if `node` is its only reader; else NULL. */
+/* The node that computes input `i` of `node`, which is there, if `node` is its only reader; else
+ * NULL. That node is no part of another: nobody else reads what a part computes. */
 static ml_node *sole_producer_of(const fusing *f, const ml_node *node, int i) {
-    int32_t between = i < node->io->n_inputs ? node->io->inputs[i] : -1;
-    if (between < 0 || f->producers[between] < 0 || f->readers[between] != 1) return NULL;
-    if (f->sub->tensors[between].flags & ML_TENSOR_VARIABLE) return NULL;
+    const int32_t between = node->io->inputs[i];
+    if (f->producers[between] < 0 || f->readers[between] != 1) return NULL;
     ml_node *producer = &f->sub->nodes[f->producers[between]];
-    bool whole =
-        producer->typed && producer->io->n_outputs == 1 && !(producer->io->flags & ML_NODE_FUSED);
-    return whole ? producer : NULL;
+    return producer->typed && producer->io->n_outputs == 1 ? producer : NULL;
 }
 
 static ml_node *sole_producer(const fusing *f, const ml_node *node) {
@@ -104,13 +101,12 @@ static void join(fusing *f, ml_node *node, const ml_node *whole, int32_t tensor)
         ML_TENSOR_HIDDEN;
 }
 
-/* Clamps that were merged into the producer before now read its new output. */
+/* Clamps that were merged into the producer before now read its new output: the parts that come
+ * after it. */
 static void read_latest(fusing *f, const ml_node *producer, int32_t n, int32_t y) {
     const int32_t whole = (int32_t)(producer - f->sub->nodes);
     for (int32_t k = whole + 1; k < n; k++)
-        if (f->sub->nodes[k].part_of == whole &&
-            f->sub->nodes[k].io->inputs[0] == producer->io->outputs[0])
-            operands_of(f, &f->sub->nodes[k])[0] = y;
+        if (f->sub->nodes[k].part_of == whole) operands_of(f, &f->sub->nodes[k])[0] = y;
 }
 
 /* Swaps the outputs of producer and clamp: the producer now writes the clamp's output, and the
@@ -146,12 +142,11 @@ static void read_through(fusing *f, ml_node *node, ml_node *producer) {
 
 /* Reads constant paddings: (before, after) for dimensions 0 to 3. */
 static bool read_paddings(const ml_tensor_def *t, int64_t pads[8]) {
-    bool shaped = t->data && t->shape.rank == 2 && t->shape.dims[0] == 4 && t->shape.dims[1] == 2;
-    int64_t element = t->type == ML_S32 ? 4 : t->type == ML_S64 ? 8 : 0;
-    if (!shaped || element == 0 || t->bytes < 8 * element) return false;
+    const ml_shape pairs = {.rank = 2, .dims = {4, 2}};
+    if (!t->data || !ml_same_shape(&t->shape, &pairs) || ml_type_bytes(t->type) < 4) return false;
     for (int i = 0; i < 8; i++) {
         int32_t narrow;
-        if (element == 8) memcpy(&pads[i], (const char *)t->data + i * 8, 8);
+        if (t->type == ML_S64) memcpy(&pads[i], (const char *)t->data + i * 8, 8);
         else {
             memcpy(&narrow, (const char *)t->data + i * 4, 4);
             pads[i] = narrow;
@@ -168,9 +163,8 @@ static void fuse_padding(fusing *f, ml_node *node) {
     if (!producer || !(producer->kernel->flags & ML_KERNEL_PADS) || producer->io->n_inputs != 2)
         return;
     int32_t x = producer->io->inputs[0], paddings = producer->io->inputs[1];
-    int32_t filter = node->io->n_inputs > 1 ? node->io->inputs[1] : -1, same;
-    if (x < 0 || paddings < 0 || filter < 0 || f->sub->tensors[x].flags & ML_TENSOR_VARIABLE)
-        return;
+    int32_t filter = node->io->inputs[1], same;
+    if (f->sub->tensors[x].flags & ML_TENSOR_VARIABLE) return;
     memcpy(&same, (const uint8_t *)node->params + field_of(node->kernel, "same")->offset, 4);
     const ml_tensor_def *w = &f->sub->tensors[filter];
     int64_t pads[8];
@@ -190,12 +184,10 @@ static void fuse_square(fusing *f, ml_node *node) {
     ml_node *producer = sole_producer(f, node);
     if (!producer || !(producer->kernel->flags & ML_KERNEL_MULTIPLIES)) return;
     int32_t x = producer->io->inputs[0];
-    if (x < 0 || x != producer->io->inputs[1] || f->sub->tensors[x].type != ML_F32 ||
+    if (x != producer->io->inputs[1] || f->sub->tensors[x].type != ML_F32 ||
         f->sub->tensors[x].flags & ML_TENSOR_VARIABLE || f->sub->tensors[x].data)
         return;
-    if (!(limit_of(producer, "minimum") == -HUGE_VALF &&
-          limit_of(producer, "maximum") == HUGE_VALF))
-        return;
+    if (limit_of(producer, "minimum") > -HUGE_VALF) return;
     if (!own_params(f, node)) return;
     set_number(f, node, "squares", 1);
     read_through(f, node, producer);
@@ -207,22 +199,21 @@ static bool is_named(const ml_node *node, const char *name) {
     return node && strcmp(node->kernel->name, name) == 0;
 }
 
+/* No activation has a maximum without a minimum. */
 static bool is_unclamped(const ml_node *node, const char *name) {
-    return is_named(node, name) && limit_of(node, "minimum") == -HUGE_VALF &&
-           limit_of(node, "maximum") == HUGE_VALF;
+    return is_named(node, name) && limit_of(node, "minimum") == -HUGE_VALF;
 }
 
+/* Of the nodes named "relu" only RELU has no maximum. */
 static bool is_relu(const ml_node *node) {
-    return is_named(node, "relu") && limit_of(node, "minimum") == 0.0f &&
-           limit_of(node, "maximum") == HUGE_VALF;
+    return is_named(node, "relu") && limit_of(node, "maximum") == HUGE_VALF;
 }
 
 /* Whether the tensor is a constant with one value, or one per channel of x. */
 static bool is_slope(const fusing *f, int32_t tensor, int32_t x) {
-    if (tensor < 0) return false;
     const ml_tensor_def *slope = &f->sub->tensors[tensor], *of = &f->sub->tensors[x];
     const int64_t count = ml_elements(&slope->shape);
-    return slope->data && slope->type == ML_F32 && of->type == ML_F32 && of->shape.rank > 0 &&
+    return slope->data && slope->type == ML_F32 && of->shape.rank > 0 &&
            slope->shape.rank <= of->shape.rank &&
            (count == 1 || (count == slope->shape.dims[slope->shape.rank - 1] &&
                            count == of->shape.dims[of->shape.rank - 1]));
@@ -245,13 +236,14 @@ static void fuse_slope(fusing *f, ml_node *node) {
     parts[1] = sole_producer_of(f, node, 1 - above);
     if (!parts[0] || !parts[1] || !(parts[1]->kernel->flags & ML_KERNEL_MULTIPLIES)) return;
     const ml_kernel *prelu = ml_kernel_find("prelu");
+    /* The built-in sum has room for the blob of PRELU; one of the caller's may not. */
     if (!is_relu(parts[0]) || !is_unclamped(parts[1], "mul") || !is_unclamped(node, "add") ||
         prelu->blob_bytes > node->kernel->blob_bytes)
         return;
     while (product < 2 && !find_below(f, parts[1], product, parts + 2)) product++;
-    int32_t x = parts[0]->io->inputs[0];
-    int32_t slope = product < 2 ? parts[1]->io->inputs[1 - product] : -1;
-    if (product == 2 || x < 0 || parts[4]->io->inputs[0] != x || !is_slope(f, slope, x)) return;
+    if (product == 2) return;
+    const int32_t x = parts[0]->io->inputs[0], slope = parts[1]->io->inputs[1 - product];
+    if (parts[4]->io->inputs[0] != x || !is_slope(f, slope, x)) return;
     for (int i = 0; i < 5; i++) join(f, parts[i], node, parts[i]->io->outputs[0]);
     operands_of(f, node)[0] = x;
     operands_of(f, node)[1] = slope;
@@ -266,14 +258,12 @@ static void count_readers(fusing *f) {
         f->producers[t] = -1;
         f->readers[t] = 0;
     }
-    for (int32_t i = 0; i < io->n_outputs; i++)
-        if (io->outputs[i] >= 0) f->readers[io->outputs[i]] = OUTPUT;
+    for (int32_t i = 0; i < io->n_outputs; i++) f->readers[io->outputs[i]] = OUTPUT;
     for (int32_t n = 0; n < io->n_nodes; n++) {
         const ml_node_io *node = f->sub->nodes[n].io;
         for (int32_t i = 0; i < node->n_inputs; i++)
             if (node->inputs[i] >= 0) f->readers[node->inputs[i]]++;
-        for (int32_t i = 0; i < node->n_outputs; i++)
-            if (node->outputs[i] >= 0) f->producers[node->outputs[i]] = n;
+        for (int32_t i = 0; i < node->n_outputs; i++) f->producers[node->outputs[i]] = n;
     }
 }
 

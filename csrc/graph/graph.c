@@ -18,7 +18,7 @@ static void copy_node(ml_graph *g, const ml_graph_def *def, int64_t number, ml_s
     const int32_t *io = g->io + d->io_start;
     ml_node_io *node_io = &g->node_io[number];
     *node_io = (ml_node_io){io, io + d->n_inputs, d->n_inputs, d->n_outputs, d->flags, 0};
-    bool in_c = d->typed >= 0 && d->kernel->typed[d->typed].eval && !(d->flags & ML_NODE_PYTHON);
+    bool in_c = d->typed >= 0 && !(d->flags & ML_NODE_PYTHON);
     to->nodes[position] = (ml_node){.kernel = d->kernel,
                                     .typed = in_c ? &d->kernel->typed[d->typed] : NULL,
                                     .params = g->params + d->params_start,

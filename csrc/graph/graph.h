@@ -126,7 +126,7 @@ ml_graph *ml_graph_hold(const ml_graph *graph);
 static inline int8_t ml_first_byte(const ml_graph *g, const ml_tensor_def *def) {
     if (!(def->flags & ML_TENSOR_VARIABLE) || def->type != ML_S8 || def->quantization < 0) return 0;
     const ml_quantization *q = &g->quantizations[def->quantization];
-    return q->n_scales == 1 && q->n_zero_points == 1 ? (int8_t)q->zero_points[0] : 0;
+    return q->n_scales == 1 ? (int8_t)q->zero_points[0] : 0;
 }
 static inline const ml_subgraph *ml_frame_subgraph(const ml_graph *g, int32_t frame) {
     return &g->subgraphs[g->frames[frame].subgraph];

@@ -22,7 +22,7 @@ static const char *const family_names[] = {
 #undef X
 
 const ml_kernel *ml_kernel_at(int32_t index) {
-    for (size_t f = 0; f < sizeof tables / sizeof tables[0] && index >= 0; f++)
+    for (size_t f = 0; f < sizeof tables / sizeof tables[0]; f++)
         for (const ml_kernel *k = tables[f]; k->name; k++)
             if (index-- == 0) return k;
     return NULL;
@@ -207,8 +207,7 @@ bool ml_types_match(const char *signature, const int32_t *types, int32_t n_input
     for (const char *from = list + 1, *end; *from; from = end) {
         from += strspn(from, " ");
         end = from + strcspn(from, " ");
-        if (end > from && match_sides(signature, (word){from, end}, types, n_inputs, n_outputs))
-            return true;
+        if (match_sides(signature, (word){from, end}, types, n_inputs, n_outputs)) return true;
     }
     return false;
 }

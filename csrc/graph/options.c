@@ -30,7 +30,7 @@ void *ml_lowering_keep(lowering *l, int64_t bytes, ml_error *error) {
 /* The name of an enum's value, as the schema spells it. */
 static const char *value_name(int32_t of, int64_t code, int *length) {
     const char *name = ml_schema_enums[of].values;
-    for (int64_t i = 0; i < code && strchr(name, ' '); i++) name = strchr(name, ' ') + 1;
+    for (int64_t i = 0; i < code; i++) name = strchr(name, ' ') + 1;
     *length = (int)strcspn(name, " ");
     return name;
 }
@@ -153,25 +153,21 @@ static ml_node_option read_slot(const ml_file *file, int32_t table, int32_t slot
     const ml_schema_slot *form = ml_schema_slot_at(table, slot);
     switch ((ml_form)form->form) {
     case ML_FORM_SCALAR:
-        if (form->code == 'f' || form->code == 'd')
-            return (ml_node_option){.kind = 'f', .real = value->real};
+        if (form->code == 'f') return (ml_node_option){.kind = 'f', .real = value->real};
         return (ml_node_option){.kind = 'i', .integer = value->integer};
     case ML_FORM_ENUM: return (ml_node_option){.kind = 'i', .integer = value->integer};
-    case ML_FORM_STRING:
-    case ML_FORM_SCALARS:
-    case ML_FORM_ENUMS:
+    default: /* a string or scalars: no kernel asks for tables or vectors of enums */
         return (ml_node_option){.kind = form->form == ML_FORM_STRING ? 's' : 'v',
                                 .code = form->code,
                                 .data = value->at ? file->data + value->at : NULL,
                                 .count = value->at ? value->count : 0};
-    default: return (ml_node_option){0};
     }
 }
 
 /* An option of a builtin node; of kind 0 where it is missing. */
 static ml_node_option builtin_option(const lowering *l, const ml_node_row *row, const char *name) {
     const int32_t slot = slot_named(row->options_table, name);
-    if (slot < 0 || slot >= row->n_options) return (ml_node_option){0};
+    if (slot < 0) return (ml_node_option){0};
     return read_slot(l->shown.file, row->options_table, slot, &row->options[slot]);
 }
 
@@ -260,7 +256,7 @@ static int32_t resource(const ml_call *c, const char *kind, const ml_node_option
                         int n_names) {
     lowering *l = lowering_of(c);
     ml_resource_name wanted = {.kind = kind};
-    for (int i = 0; i < n_names && i < 2; i++) wanted.names[i] = names[i];
+    for (int i = 0; i < n_names; i++) wanted.names[i] = names[i];
     const int32_t count = l->shown.description.n_resources;
     for (int32_t i = 0; i < count; i++)
         if (strcmp(l->resources[i].kind, kind) == 0 &&
@@ -345,7 +341,7 @@ static ml_status put_vector(const ml_call *c, const ml_field *f, uint8_t *to, ml
 static ml_status put_limit(const ml_call *c, const ml_field *f, uint8_t *to, ml_node_option o) {
     static const float limits[][2] = {
         {-INFINITY, INFINITY}, {0.0f, INFINITY}, {-1.0f, 1.0f}, {0.0f, 6.0f}};
-    if (o.integer >= 0 && o.integer < (int64_t)(sizeof limits / sizeof limits[0]))
+    if (o.integer < (int64_t)(sizeof limits / sizeof limits[0]))
         return put_real(c, f, to, (double)limits[o.integer][f->rule == ML_FIELD_MOST]);
     int length;
     const char *name = value_name(ML_ENUM_ActivationFunctionType, o.integer, &length);
@@ -392,15 +388,12 @@ static ml_status put_field(const ml_call *c, const ml_field *f, int32_t slot, ui
     switch ((ml_field_rule)f->rule) {
     case ML_FIELD_POSITIVE:
         if (!o.kind) o.integer = 1;
-        if (o.integer <= 0 || o.integer > INT32_MAX)
+        if (o.integer <= 0)
             return ml_fail(c, ML_UNSUPPORTED, "%s must be positive, it is %lld", option_of(f),
                            (long long)o.integer);
         return put_integer(c, f, to, o.integer);
     case ML_FIELD_SAME_PADDING:
-        if (o.integer != 0 && o.integer != 1)
-            return ml_fail(c, ML_UNSUPPORTED, "padding must be SAME or VALID, it is %lld",
-                           (long long)o.integer);
-        return put_integer(c, f, to, o.integer == 0);
+        return put_integer(c, f, to, o.integer == 0); /* the enum has no third value */
     case ML_FIELD_LEAST:
     case ML_FIELD_MOST: return put_limit(c, f, to, o);
     default: break;
@@ -412,7 +405,7 @@ static ml_status put_field(const ml_call *c, const ml_field *f, int32_t slot, ui
 /* Checks --------------------------------------------------------------------------------------- */
 
 static ml_status check_written(const ml_call *c, uint64_t writes) {
-    for (int i = 0; i < c->n_inputs && i < 64; i++)
+    for (int i = 0; i < c->n_inputs; i++) /* rows that write take fewer than 64 */
         if (writes >> i & 1 && c->inputs[i] >= 0 &&
             !(tensor_row(c, c->inputs[i])->flags & ML_ROW_VARIABLE))
             return ml_fail(c, ML_UNSUPPORTED,
@@ -434,7 +427,7 @@ static ml_status read_calls(const ml_call *c, const char *calls, const int32_t *
         if (!grown) return c->env->error->status;
         if (before) memcpy(grown, *subgraphs, (size_t)before * sizeof *grown);
         if (o.kind == 'v' && count) memcpy(grown + before, o.data, (size_t)count * sizeof *grown);
-        else if (o.kind == 'i') grown[before] = (int32_t)o.integer;
+        else if (o.kind != 'v') grown[before] = (int32_t)o.integer;
         *subgraphs = grown;
         *n_subgraphs = (int32_t)(before + count);
     }

@@ -105,8 +105,7 @@ static void put_in_bucket(block **buckets, uint32_t n_buckets, block *b) {
 /* Keeps as many buckets as blocks, so that look-ups take constant time. If memory is missing the
  * buckets stay, and their lists grow. */
 static void add_buckets(ml_store *s) {
-    block **more =
-        s->n_buckets > UINT32_MAX / 4 ? NULL : calloc(2 * (size_t)s->n_buckets, sizeof *more);
+    block **more = calloc(2 * (size_t)s->n_buckets, sizeof *more);
     if (!more) return;
     for (uint32_t i = 0; i < s->n_buckets; i++)
         for (block *b = s->buckets[i], *next; b; b = next) {

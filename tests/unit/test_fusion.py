@@ -11,10 +11,10 @@ from built import ready
 from support.compare import check
 
 import minilite
-from minilite import InputError, StateError
+from minilite import InputError, ShapeError, StateError
 from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType
-from minilite.format.quantization import Quantization
+from minilite.format.quantization import NOT_QUANTIZED, Quantization
 
 F32 = np.float32
 BYTES = Quantization((0.05,), (-7,))
@@ -108,9 +108,11 @@ def test_clamps_behind_clamps_leave_what_both_do() -> None:
     check(builder.build(), [random((40,), 1)])
 
 
-@pytest.mark.parametrize(("scale", "fuses"), [(0.05, True), (0.03, False)])
+@pytest.mark.parametrize(("scale", "zero", "fuses"), [(0.05, -7, True), (0.03, -7, False), (0.05, -6, False)])
 @pytest.mark.parametrize("clamp", ["RELU", "RELU6"])
-def test_integers_clamp_at_once_where_they_stand_for_the_same_reals(clamp: str, scale: float, fuses: bool) -> None:
+def test_integers_clamp_at_once_where_they_stand_for_the_same_reals(
+    clamp: str, scale: float, zero: int, fuses: bool
+) -> None:
     builder = ModelBuilder()
     graph = builder.subgraph()
     x = graph.input("x", (1, 6, 5, 4), TensorType.INT8, quantization=BYTES)
@@ -119,10 +121,32 @@ def test_integers_clamp_at_once_where_they_stand_for_the_same_reals(clamp: str, 
     t = graph.node(
         "CONV_2D", [x, w, bytes_bias(graph)], out=("t", (1, 6, 5, 4), TensorType.INT8, BYTES), options=settings
     )
-    after = Quantization((scale,), (-7,))
+    after = Quantization((scale,), (zero,))
     graph.output(graph.node(clamp, [t], out=("y", (1, 6, 5, 4), TensorType.INT8, after)))
     assert wholes(builder.build()) == [None, 0 if fuses else None]
     check(builder.build(), [random_bytes((1, 6, 5, 4))])
+
+
+@pytest.mark.parametrize(("kind", "zero", "fuses"), [("UINT8", 120, True), ("INT16", 0, False)])
+def test_bytes_without_sign_clamp_at_once_and_wide_integers_do_not(kind: str, zero: int, fuses: bool) -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    like = (TensorType[kind], Quantization((0.05,), (zero,)))
+    x = graph.input("x", (40,), like[0], quantization=like[1])
+    t = graph.node("ADD", [x, x], out=("t", (40,), *like), options={"pot_scale_int16": False})
+    graph.output(graph.node("RELU6", [t], out=("y", (40,), *like)))
+    assert wholes(builder.build()) == [None, 0 if fuses else None]
+    check(builder.build(), [np.arange(zero - 20, zero + 20).astype(np.uint8 if fuses else np.int16)])
+
+
+def test_bytes_without_a_scale_are_clamped_where_they_stand() -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x = graph.input("x", (1, 4, 4, 2), TensorType.INT8)
+    options = {"padding": "VALID", "stride_h": 2, "stride_w": 2, "filter_height": 2, "filter_width": 2}
+    t = graph.node("MAX_POOL_2D", [x], out=("t", (1, 2, 2, 2), TensorType.INT8), options=options)
+    graph.output(graph.node("RELU", [t], out=("y", (1, 2, 2, 2), TensorType.INT8)))
+    assert wholes(builder.build()) == [None, None]
 
 
 def test_a_tensor_that_others_have_to_do_with_is_not_hidden() -> None:
@@ -189,11 +213,73 @@ def test_padding_that_a_window_cannot_take_stays_a_node(op: str) -> None:
     check(model, inputs, tolerance=2e-4)
 
 
-@pytest.mark.parametrize("op", ["CONV_2D", "DEPTHWISE_CONV_2D"])
-def test_padding_of_bytes_is_their_zero_point(op: str) -> None:
+PADS = ((0, 0), (1, 1), (0, 2), (0, 0))
+
+
+def window(
+    pads: Any, kind: TensorType = TensorType.INT32, *, filter_shape: Sequence[int] = (4, 3, 3, 4), **what: Any
+) -> bytes:
+    """PAD and CONV_2D; `pads` may have any shape or type, the filter too, and be an input."""
     builder = ModelBuilder()
     graph = builder.subgraph()
-    x = graph.input("x", (1, 6, 5, 4), TensorType.INT8, quantization=BYTES)
+    x = (graph.variable if what.get("variable") else graph.input)("x", (1, 6, 5, 4))
+    amounts = graph.constant("pads", np.asarray(pads).astype(kind.name.lower()), kind)
+    wide = [amounts, *([graph.constant("value", F32(0.0))] if what.get("value") else [])]
+    t = graph.node("PADV2" if what.get("value") else "PAD", [x, *wide], out=("t", (1, 8, 7, 4)))
+    w = random(filter_shape, 1)
+    w = graph.input("w", filter_shape) if what.get("filter_is_input") else graph.constant("w", w)
+    bias = graph.constant("bias", random((4,), 2))
+    options = {"padding": "VALID", "stride_h": 1, "stride_w": 1}
+    graph.output(graph.node("CONV_2D", [t, w, bias], out=("y", (1, 6, 5, 4)), options=options))
+    return builder.build()
+
+
+@pytest.mark.parametrize("kind", ["INT64", "INT32", "INT16", "INT8"])
+def test_paddings_of_four_bytes_and_more_become_part_of_a_window(kind: str) -> None:
+    model = window(PADS, TensorType[kind])
+    assert wholes(model) == ([1, None] if kind in ("INT64", "INT32") else [None, None])
+    check(model, [random((1, 6, 5, 4))], tolerance=2e-4, oracle=None)  # LiteRT has no paddings of two bytes
+
+
+def test_padding_with_a_value_or_for_an_input_as_filter_stays_a_node() -> None:
+    assert wholes(window(PADS, value=True)) == [None, None]
+    check(window(PADS, value=True), [random((1, 6, 5, 4))], tolerance=2e-4)
+    assert wholes(window(PADS, filter_is_input=True)) == [None, None]
+    check(window(PADS, filter_is_input=True), [random((1, 6, 5, 4)), random((4, 3, 3, 4), 1)], tolerance=2e-4)
+
+
+@pytest.mark.parametrize(
+    ("pads", "shape"),
+    [
+        (((0, 0), (-1, 1), (1, 1), (0, 0)), (4, 3, 3, 4)), (((1, 1), (1, 1)), (4, 3, 3, 4)), ((1, 1), (4, 3, 3, 4)),
+        (((1,),) * 4, (4, 3, 3, 4)), (PADS, (4, 36)), (PADS, (4,)),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_paddings_and_filters_of_other_shapes_are_refused_where_they_are(pads: Any, shape: Sequence[int]) -> None:
+    with pytest.raises(ShapeError, match=r"node 0 \(PAD" if pads != PADS else r"node 1 \(CONV_2D"):
+        ready(window(pads, filter_shape=shape))
+
+
+def test_a_variable_is_padded_and_squared_where_that_stands() -> None:
+    """A node in between might write it."""
+    assert wholes(window(PADS, variable=True)) == [None, None]
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x = graph.variable("x", (3, 5))
+    t = graph.node("MUL", [x, x], out=("t", (3, 5)))
+    graph.output(graph.node("SUM", [t, graph.constant("axes", np.int32([0]))], out=("y", (5,))))
+    assert wholes(builder.build()) == [None, None]
+
+
+@pytest.mark.parametrize(
+    "of_x", [BYTES, NOT_QUANTIZED, Quantization((0.05,) * 4, (-7,) * 4, 3), Quantization((0.04,), (-7,))]
+)
+@pytest.mark.parametrize("op", ["CONV_2D", "DEPTHWISE_CONV_2D"])
+def test_padding_of_bytes_is_their_zero_point(op: str, of_x: Quantization) -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x = graph.input("x", (1, 6, 5, 4), TensorType.INT8, quantization=of_x)
     pads = graph.constant("pads", np.int32([(0, 0), (1, 1), (0, 2), (0, 0)]))
     t = graph.node("PAD", [x, pads], out=("t", (1, 8, 7, 4), TensorType.INT8, BYTES))
     shape, axis = ((4, 3, 3, 4), 0) if op == "CONV_2D" else ((1, 3, 3, 4), 3)
@@ -204,8 +290,9 @@ def test_padding_of_bytes_is_their_zero_point(op: str) -> None:
     graph.output(
         graph.node(op, [t, w, bytes_bias(graph)], out=("y", (1, 6, 5, 4), TensorType.INT8, out), options=settings)
     )
-    assert wholes(builder.build()) == [1, None]
-    check(builder.build(), [random_bytes((1, 6, 5, 4))])
+    assert wholes(builder.build()) == [1 if of_x == BYTES else None, None]
+    if of_x == BYTES:
+        check(builder.build(), [random_bytes((1, 6, 5, 4))])
 
 
 # Squares --------------------------------------------------------------------------------------------------------------
@@ -269,7 +356,7 @@ def sloped(
     shape = (2, 3, 5)
     x, ops = graph.input("x", shape, signature=(-1, -1, 5)), others or {}
     above = graph.node(ops.get("above", "RELU"), [x], out=("above", shape))
-    below = {"x": x, "above": above}[of]
+    below = {"x": x, "above": above}[of] if of != "z" else graph.input("z", shape)
     for name, op in {"turned": "NEG", "cut": "RELU", "below": "NEG"}.items():
         below = graph.node(ops.get(name, op), [below], out=(name, shape))
     factors = [below, graph.input("slope", (5,)) if slope is None else graph.constant("slope", F32(slope))]
@@ -322,10 +409,40 @@ def test_what_is_nearly_a_slope_stays_as_it_is(others: Mapping[str, str], turned
     check(model, [random((2, 3, 5))], tolerance=1e-6)
 
 
-def test_the_part_below_of_another_tensor_is_no_slope() -> None:
-    model = sloped(0.5, of="above")
+@pytest.mark.parametrize("of", ["above", "z"])
+def test_the_part_below_of_another_tensor_is_no_slope(of: str) -> None:
+    model = sloped(0.5, of=of)
     assert set(wholes(model)) == {None}
-    check(model, [random((2, 3, 5))])
+    check(model, [random((2, 3, 5)), *([random((2, 3, 5), 1)] if of == "z" else [])])
+
+
+@pytest.mark.parametrize(("shape", "slope"), [((), 0.5), ((2, 3, 1), [0.5, 2, -1])])
+def test_a_scalar_or_one_channel_with_more_slopes_is_no_slope(shape: Sequence[int], slope: Any) -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x, wide = graph.input("x", shape), tuple(np.broadcast_shapes(shape, np.shape(slope)))
+    above, below = graph.node("RELU", [x], out=("above", shape)), x
+    for name, op in {"turned": "NEG", "cut": "RELU", "below": "NEG"}.items():
+        below = graph.node(op, [below], out=(name, shape))
+    product = graph.node("MUL", [below, graph.constant("slope", F32(slope))], out=("product", wide))
+    graph.output(graph.node("ADD", [above, product], out=("y", wide)))
+    assert wholes(builder.build()) == [None] * 6
+    check(builder.build(), [np.array(random(shape))])
+
+
+def test_a_slope_of_bytes_stays_as_it_is() -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    like = ((2, 3, 5), TensorType.INT8, Quantization((0.05,), (0,)))
+    x = graph.input("x", *like[:2], quantization=like[2])
+    above, below = graph.node("RELU", [x], out=("above", *like)), x
+    for name, op in {"turned": "NEG", "cut": "RELU", "below": "NEG"}.items():
+        below = graph.node(op, [below], out=(name, *like))
+    slope = graph.constant("slope", np.int8([50]), quantization=like[2])
+    product = graph.node("MUL", [below, slope], out=("product", *like))
+    graph.output(graph.node("ADD", [above, product], out=("y", *like)))
+    assert set(wholes(builder.build())) == {None}
+    check(builder.build(), [random_bytes((2, 3, 5))])
 
 
 # What a user sees -----------------------------------------------------------------------------------------------------

@@ -117,6 +117,12 @@ BROKEN: dict[str, tuple[Change, str]] = {
     "inputs start": (put("subgraph.inputs_start", -1), "the inputs -1 to 0 are out of range"),
     "inputs": (put("subgraph.n_inputs", -1), "the inputs .* are out of range"),
     "inputs begin after the end": (put("subgraph.inputs_start", MOST), "the inputs .* are out of range"),
+    "an input without a number": (
+        lambda d: d.io.__setitem__(d.subgraph.inputs_start, -1), "the inputs refers to number -1",
+    ),
+    "an output without a number": (
+        lambda d: d.io.__setitem__(d.subgraph.outputs_start, -1), "the outputs refers to number -1",
+    ),
     "more outputs than there are": (put("subgraph.n_outputs", 1000), "the outputs .* are out of range"),
     "rank": (put("tensors[1].shape.rank", -1), "has rank -1, at most"),
     "ranks": (put("tensors[1].shape.rank", 100), "has rank 100, at most"),
@@ -148,6 +154,7 @@ BROKEN: dict[str, tuple[Change, str]] = {
     "parameters": (put("nodes[1].params_start", -8), "bytes of parameters are out of range"),
     "parameters after the end": (put("nodes[1].params_start", MOST), "bytes of parameters are out of range"),
     "few parameters": (put("of.params_bytes", 1), "bytes of parameters are out of range"),
+    "no kernel": (put("nodes[0].kernel", ffi.NULL), "there is no kernel at address 0"),
     "a row": (put("nodes[0].typed", 1000), "it takes row 1000 of its kernel's table of"),
 }  # fmt: skip
 

@@ -313,6 +313,16 @@ def test_values_that_do_not_fit(address: Address, field: str, value: Any, messag
         ("without_table", "^kernel 'without_table' lacks a name, prepare or its table of types$"),
         ("of_no_memory", "^kernel 'of_no_memory' has impossible counts: .*memory of -1 bytes"),
         ("of_misplaced_fields", "^kernel 'of_misplaced_fields' has the field 'a' at byte 4 of its 8 of parameters"),
+        ("without_prepare", "^kernel 'without_prepare' lacks a name, prepare or its table of types$"),
+        ("without_name", "^kernel '' lacks a name, prepare or its table of types$"),
+        ("of_no_params", "has impossible counts: 0 fields in -1 bytes of parameters"),
+        ("of_no_blob", "has impossible counts: .* a blob of -1"),
+        ("of_no_packs", "has impossible counts: .* packs input -1"),
+        ("of_less_fields", "has impossible counts: -1 fields in"),
+        ("without_fields", "has impossible counts: 1 fields in"),
+        ("of_unnamed_fields", "has the field '' at byte 0 of its 8 of parameters"),
+        ("of_fields_of_no_kind", "has the field 'a' at byte 0 of its 16 of parameters"),
+        ("of_wide_fields", "has the field 'a' at byte 0 of its 7 of parameters"),
     ],
 )
 def test_rows_that_are_refused(address: Address, row: str, message: str) -> None:
@@ -340,6 +350,54 @@ def test_types_that_its_table_lacks(address: Address) -> None:
         mine(one([((4,), S32)], [((4,), F32)]), address("my_relu"), {"minimum": 0})
     with pytest.raises(UnsupportedOpError, match="types f32 f32 -> f32 are not"):
         mine(one([VECTOR, VECTOR], [((4,), F32)]), address("my_relu"), {"minimum": 0})
+
+
+@pytest.mark.parametrize(
+    ("inputs", "output", "taken"),
+    [
+        ("FLOAT32", "FLOAT64", True), ("UINT32", "INT32", True), ("INT32 COMPLEX128", "FLOAT32", True),
+        ("INT16", "STRING", True), ("BFLOAT16", "FLOAT64", True), ("INT8 INT8", "INT8", True), ("BOOL BOOL", "BOOL", True),
+        ("FLOAT64", "FLOAT32", False), ("FLOAT32", "INT64", False), ("FLOAT32 COMPLEX64", "FLOAT32", False),
+        ("INT8 INT8", "BOOL", False), ("INT8 BOOL", "INT8", False), ("INT8", "INT8", False), ("STRING", "STRING", False),
+    ],
+)  # fmt: skip
+def test_types_by_size_and_by_list(address: Address, inputs: str, output: str, taken: bool) -> None:
+    model = one([((4,), TensorType[kind]) for kind in inputs.split()], [((4,), TensorType[output])])
+    assert ready(model, custom_ops={"Mine": minilite.kernel(address("my_any"))})
+    if taken:
+        assert mine(model, address("my_groups"))
+    else:
+        with pytest.raises(UnsupportedOpError, match="are not what its kernel takes, f99 -> f32"):
+            mine(model, address("my_groups"))
+
+
+MOST = 2**31 - 1
+
+
+@pytest.mark.parametrize(
+    ("output", "rank", "dims", "message"),
+    [
+        (1, 0, (), "there is no output 1"),
+        (-1, 0, (), "there is no output -1"),
+        (0, -1, (), "output 0 would have rank -1, at most 8 is supported"),
+        (0, 9, (), "output 0 would have rank 9, at most 8 is supported"),
+        (0, 2, (3, -4), r"output 0 would have the shape \(3, -4\), with a negative dimension"),
+        (0, 3, (MOST, MOST, MOST), r"output 0 would have the shape .*, more elements than an int64 counts"),
+    ],
+)
+def test_shapes_that_no_output_has(address: Address, output: int, rank: int, dims: Any, message: str) -> None:
+    params = {"output": output, "rank": rank, "dims": np.int32(dims)}
+    with pytest.raises((ShapeError, KernelError), match=message):
+        mine(one([VECTOR], [((4,), F32)]), address("my_shape"), params)
+
+
+def test_a_kernel_that_fails_without_a_word(address: Address) -> None:
+    def build(g: Any) -> list[int]:
+        return [g.node("Mine", [g.input("x", (4,)), -1], out=("y", (4,)), custom=True)]
+
+    for model in (one([VECTOR], [((4,), F32)]), graph_with(build)):
+        with pytest.raises(UnsupportedOpError, match=r"node 0 \(Mine .*its quantization is not supported"):
+            mine(model, address("my_silence"))
 
 
 def test_it_says_what_it_is(address: Address) -> None:

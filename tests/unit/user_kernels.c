@@ -321,3 +321,60 @@ const ml_kernel of_misplaced_fields = {.abi = ML_KERNEL_ABI,
                                        .params_bytes = 8,
                                        .prepare = prepare_same,
                                        ML_TYPED({"f32 -> f32", NULL, NULL, relu})};
+
+/* A refused row that is complete but for the words. */
+#define REFUSED(symbol, ...)                                                        \
+    const ml_kernel symbol = {.abi = ML_KERNEL_ABI, .name = #symbol, .prepare = prepare_same, \
+                              ML_TYPED({"f32 -> f32", NULL, NULL, relu}), __VA_ARGS__}
+static const ml_field unnamed[] = {{.kind = ML_LETTER_i32}};
+static const ml_field of_no_kind[] = {{.name = "a", .kind = 'z'}};
+static const ml_field wide[] = {{.name = "a", .kind = 'q'}};
+const ml_kernel without_prepare = {
+    .abi = ML_KERNEL_ABI, .name = "without_prepare", ML_TYPED({"f32 -> f32", NULL, NULL, relu})};
+const ml_kernel without_name = {
+    .abi = ML_KERNEL_ABI, .prepare = prepare_same, ML_TYPED({"f32 -> f32", NULL, NULL, relu})};
+REFUSED(of_no_params, .params_bytes = -1);
+REFUSED(of_no_blob, .blob_bytes = -1);
+REFUSED(of_no_packs, .packs = -1);
+REFUSED(of_less_fields, .n_fields = -1);
+REFUSED(without_fields, .n_fields = 1);
+REFUSED(of_unnamed_fields, .n_fields = 1, .fields = unnamed, .params_bytes = 8);
+REFUSED(of_fields_of_no_kind, .n_fields = 1, .fields = of_no_kind, .params_bytes = 16);
+REFUSED(of_wide_fields, .n_fields = 1, .fields = wide, .params_bytes = 7);
+
+/* Types by their number of bytes, a type that there is none of, a list, no word on outputs. ---- */
+static ml_status leave(const ml_call *c) { return ML_OK; }
+const ml_kernel my_groups = {.abi = ML_KERNEL_ABI,
+                             .name = "my_groups",
+                             .prepare = prepare_same,
+                             ML_TYPED({"f99 -> f32", NULL, NULL, leave},
+                                      {"x4 x16? -> x4|f64", NULL, NULL, leave},
+                                      {"x2", NULL, NULL, leave},
+                                      {"T T -> T:  s8  b8 ", NULL, NULL, leave})};
+const ml_kernel my_any = {.abi = ML_KERNEL_ABI,
+                          .name = "my_any",
+                          .prepare = prepare_same,
+                          ML_TYPED({"*", NULL, NULL, leave})};
+
+/* Gives output `output` a shape of `rank` and the dimensions in `dims`. */
+#define SHAPE_FIELDS(X, S) X(S, i32, output) X(S, i32, rank) X(S, array, dims)
+ML_PARAMS(shape_params, SHAPE_FIELDS)
+static ml_status give_shape(const ml_call *c) {
+    const shape_params *p = c->params;
+    ml_shape shape = {.rank = p->rank};
+    memcpy(shape.dims, p->dims.data, (size_t)p->dims.bytes);
+    return ml_set_output(c, p->output, &shape);
+}
+static ml_status prepare_shape(const ml_call *c, ml_wish *wish) { return give_shape(c); }
+const ml_kernel my_shape = {.abi = ML_KERNEL_ABI,
+                            .name = "my_shape",
+                            ML_PARAMS_OF(shape_params),
+                            .prepare = prepare_shape,
+                            ML_TYPED({"f32 -> f32", NULL, NULL, leave})};
+
+/* Fails without a word in derive. */
+static int64_t derive_nothing(const ml_call *c, void *to) { return -1; }
+const ml_kernel my_silence = {.abi = ML_KERNEL_ABI,
+                              .name = "my_silence",
+                              .prepare = prepare_same,
+                              ML_TYPED({"f32 f32? -> f32", derive_nothing, NULL, leave})};
