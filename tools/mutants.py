@@ -39,14 +39,14 @@ EXPLAINED = Path(__file__).with_name("mutants_explained.txt")
 GENERATED = ("schema_tables.c", "schema_tables.h")
 MOST_BYTES = 6 << 30
 """Of a test process: a mutant may ask for any amount."""
-EVERYWHERE = "property/random_graphs property/any_sequence"
+EVERYWHERE = "property/same_counts property/random_graphs property/any_sequence"
 TESTS = {
     "format": "unit/reader unit/reader_refuses fuzz/public_crashers unit/file_rows unit/schema unit/strings unit/sparse "
     "unit/limits unit/rows unit/bad_input unit/metadata unit/flexbuffer fuzz/reader_fuzz unit/breakage",
     "graph": "unit/folding unit/origin unit/bad_input unit/graph_check unit/store unit/branches unit/dynamic_loops "
     "unit/fusion unit/custom unit/dynamic_in_place unit/rows unit/errors unit/breakage unit/lowering_record",
     "plan": "unit/sizes unit/requests unit/folding memory/sharing memory/offline memory/planner unit/dynamic unit/plans "
-    "unit/dynamic_in_place unit/capacities unit/nest unit/errors",
+    "unit/dynamic_in_place unit/packed unit/bind_tensor unit/state unit/capacities unit/nest unit/errors",
     "state": "unit/state unit/rebinding unit/packed unit/limits unit/strings unit/bind_tensor unit/bind_memory "
     "unit/dynamic unit/sizes unit/no_allocation unit/states unit/lifetime unit/capacities unit/moving_memory",
     "run": "unit/runs_alone unit/dynamic_loops unit/profile unit/dynamic unit/cancel unit/dynamic_in_place unit/custom "
