@@ -13,30 +13,22 @@ ml_child ml_child_of(const ml_call *c, int32_t k) {
     return (ml_child){frame, &sub->io, sub, fe->engine->rows, r ? ml_now_data(r, frame) : NULL};
 }
 
-ml_status ml_child_check(const ml_call *c, const ml_child *child, int32_t n_outputs,
+ml_status ml_child_check(const ml_call *c, const ml_child *child, int32_t first, int32_t n_outputs,
                          const char *what) {
-    int32_t first =
-        c->n_inputs - child->io->n_inputs; /* the operands before them are for the node itself */
-    if (first < 0 || first > 1)
+    if (child->io->n_inputs != c->n_inputs - first)
         return ml_fail(c, ML_SHAPE_ERROR, "the %s takes %d inputs, the node gives %d", what,
-                       child->io->n_inputs, c->n_inputs);
+                       child->io->n_inputs, c->n_inputs - first);
     if (child->io->n_outputs != n_outputs)
         return ml_fail(c, ML_SHAPE_ERROR, "the %s has %d outputs, must have %d", what,
                        child->io->n_outputs, n_outputs);
     for (int32_t i = 0; i < child->io->n_inputs; i++) {
-        const ml_tensor *operand = ml_input(c, first + i);
-        if (!operand || child->io->inputs[i] < 0)
-            return ml_fail(c, ML_SHAPE_ERROR, "operand %d of the %s is absent", i, what);
-        const ml_tensor *input = ml_child_input(c, child, i);
+        const ml_tensor *operand = ml_input(c, first + i), *input = ml_child_input(c, child, i);
         if (child->subgraph->slots[child->io->inputs[i]] < 0)
             return ml_fail(c, ML_SHAPE_ERROR, "input %d of the %s is a constant", i, what);
         if (input->type != operand->type)
             return ml_fail(c, ML_SHAPE_ERROR, "input %d of the %s has type %s, the node gives %s",
                            i, what, ml_type_name(input->type), ml_type_name(operand->type));
     }
-    for (int32_t i = 0; i < n_outputs; i++)
-        if (child->io->outputs[i] < 0)
-            return ml_fail(c, ML_SHAPE_ERROR, "output %d of the %s is absent", i, what);
     return ML_OK;
 }
 

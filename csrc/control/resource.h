@@ -11,8 +11,8 @@ ml_block *ml_resource_refused(const ml_call *call, int32_t input);
  * set. */
 static inline ml_block *ml_resource_of(const ml_call *c, int32_t input) {
     const ml_interpreter *interpreter = c->env->engine->engine->state->interpreter;
-    const int32_t *handle = c->inputs[input] < 0 ? NULL : ml_in(c, input);
-    if (!handle || ml_in_tensor(c, input)->bytes != (int64_t)sizeof *handle || handle[0] < 0 ||
+    const int32_t *handle = ml_in(c, input);
+    if (ml_in_tensor(c, input)->bytes != (int64_t)sizeof *handle || handle[0] < 0 ||
         handle[0] >= interpreter->n_resources)
         return ml_resource_refused(c, input);
     return &interpreter->resources[handle[0]];

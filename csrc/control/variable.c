@@ -57,8 +57,8 @@ static ml_status read_variable(const ml_call *c) {
 }
 
 static ml_status prepare_assign(const ml_call *c, ml_wish *wish) {
-    if (!ml_input(c, 0) || !ml_input(c, 1))
-        return ml_fail(c, ML_SHAPE_ERROR, "it takes a handle and a value, one of them is absent");
+    (void)c;
+    (void)wish;
     return ML_OK;
 }
 

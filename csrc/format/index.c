@@ -17,7 +17,6 @@ static ml_status take_rows(ml_index *x, const ml_table *t, int32_t slot, size_t 
                            void **rows, int32_t *count) {
     ml_status status = ml_slot_tables(&x->reader, t, slot, v);
     if (status != ML_OK) return status;
-    if (v->count > INT32_MAX) return ml_index_no_room(x);
     *rows = ml_index_take(x, v->count, each);
     if (!*rows) return ml_index_no_room(x);
     *count = (int32_t)v->count;
@@ -31,7 +30,6 @@ static ml_status index_numbers(ml_index *x, const ml_table *t, int32_t slot, int
     *count = 0;
     ml_status status = ml_slot_scalars(&x->reader, t, slot, &v);
     if (status != ML_OK || !v.count) return status;
-    if (v.count > INT32_MAX) return ml_index_no_room(x);
     int32_t *copy = ml_index_take(x, v.count, sizeof *copy);
     if (!copy) return ml_index_no_room(x);
     memcpy(copy, x->reader.data + v.at, (size_t)v.count * sizeof *copy);

@@ -20,6 +20,7 @@ void *ml_index_take(ml_index *x, int64_t count, size_t each) {
     size_t bytes = ((size_t)count * each + 15) & ~(size_t)15;
     x->taken += (int64_t)bytes;
     if (x->taken > ML_ROWS_PER_BYTE * x->reader.bytes + ML_ROWS_ANYWAY) return NULL;
+    if (count > INT32_MAX && each > 1) return NULL; /* rows have 31 bits; such a file has 8 GiB */
     if (!b || bytes > b->bytes - b->used) {
         size_t room = !b ? FIRST_BLOCK : b->bytes < LARGEST_BLOCK ? 2 * b->bytes : LARGEST_BLOCK;
         if (room < bytes) room = bytes;

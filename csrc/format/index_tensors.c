@@ -55,7 +55,7 @@ static ml_status copy_integers(ml_index *x, const ml_table *t, int32_t slot, con
     ml_vector v;
     ml_status status = ml_slot_scalars(&x->reader, t, slot, &v);
     if (status != ML_OK || !v.at) return status;
-    int32_t *taken = v.count > INT32_MAX ? NULL : ml_index_take(x, v.count, sizeof *taken);
+    int32_t *taken = ml_index_take(x, v.count, sizeof *taken);
     if (!taken) return ml_index_no_room(x);
     memcpy(taken, x->reader.data + v.at, (size_t)v.count * sizeof *taken);
     *copy = taken;
@@ -243,6 +243,7 @@ static ml_status index_quantization(ml_index *x, int64_t at, ml_tensor_row *row)
     if (status != ML_OK || !scales.count) return status;
     status = ml_slot_scalars(r, &t, ML_SLOT_QuantizationParameters_zero_point, &zeros);
     if (status != ML_OK) return status;
+    /* so many scales take 8 GiB */
     if (zeros.count != scales.count || scales.count > INT32_MAX)
         return ml_refuse(r,
                          "QuantizationParameters: %" PRId64 " scales and %" PRId64

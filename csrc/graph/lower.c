@@ -8,7 +8,6 @@
 #include "os/os.h"
 
 void ml_lowering_free(ml_lowering *shown) {
-    if (!shown) return;
     lowering *l = (lowering *)shown;
     for (kept *k = l->kept; k;) {
         kept *next = k->next;
@@ -137,12 +136,17 @@ static const ml_node_row *standing_at(const lowering *l) {
     return &l->shown.file->subgraphs[l->shown.subgraph].nodes[l->shown.node];
 }
 
-/* Where `count` numbers were copied to in io; -1 without memory. */
+/* Makes room for so many numbers in io. False without memory, or beyond 31 bits: such files have
+ * 8 GiB. */
+static bool room_for_numbers(lowering *l, int64_t count) {
+    int64_t start = l->shown.description.n_io;
+    return start + count <= INT32_MAX &&
+           make_room((void **)&l->io, &l->io_room, start, count, sizeof *l->io);
+}
+
+/* Where `count` numbers, for which there is room, were copied to in io. */
 static int32_t add_numbers(lowering *l, const int32_t *numbers, int32_t count) {
     int64_t start = l->shown.description.n_io;
-    if (start + count > INT32_MAX ||
-        !make_room((void **)&l->io, &l->io_room, start, count, sizeof *l->io))
-        return -1;
     if (count) memcpy(l->io + start, numbers, (size_t)count * sizeof *numbers);
     l->shown.description.n_io += count;
     return (int32_t)start;
@@ -162,11 +166,12 @@ ml_status ml_lowering_put(ml_lowering *shown, const ml_kernel *kernel, int32_t t
     lowering *l = (lowering *)shown;
     const ml_node_row *row = standing_at(l);
     int64_t place = add_params(l, params, kernel->params_bytes);
-    int32_t start = add_numbers(l, row->inputs, row->n_inputs);
-    if (place < 0 || start < 0 || add_numbers(l, row->outputs, row->n_outputs) < 0 ||
-        add_numbers(l, subgraphs, n_subgraphs) < 0)
+    if (place < 0 || !room_for_numbers(l, (int64_t)row->n_inputs + row->n_outputs + n_subgraphs))
         return ml_error_memory(error, "the nodes' operands and parameters", shown->description.n_io,
                                0);
+    int32_t start = add_numbers(l, row->inputs, row->n_inputs);
+    add_numbers(l, row->outputs, row->n_outputs);
+    add_numbers(l, subgraphs, n_subgraphs);
     l->nodes[l->n_nodes++] = (ml_node_def){.kernel = kernel,
                                            .typed = typed,
                                            .flags = flags,
@@ -198,12 +203,9 @@ static ml_status collect_refusal(lowering *l, const ml_error *error, ml_error *o
     return ML_OK;
 }
 
+/* The reader has checked that the halves have as many bytes as their shape takes. */
 static ml_status widen(lowering *l, const ml_tensor_def *x, ml_tensor_def *y, ml_error *error) {
     int64_t count = ml_elements(&x->shape);
-    if (!x->data || count < 0 || x->bytes < 2 * count)
-        return ml_error_set(error, ML_GRAPH_ERROR,
-                            "a float16 constant of %lld elements has %lld bytes", (long long)count,
-                            (long long)x->bytes);
     float *values = ml_lowering_keep(l, 4 * count, error);
     if (!values) return error->status;
     const uint16_t *halves = x->data;
@@ -215,13 +217,12 @@ static ml_status widen(lowering *l, const ml_tensor_def *x, ml_tensor_def *y, ml
     return ML_OK;
 }
 
-/* A node of constants. Halves become floats here, the rare other ones by the numpy reference. */
+/* A node of constants; a sparse one computes halves. Halves become floats here, the rare other ones
+ * by the numpy reference. */
 static ml_status fold(lowering *l, const ml_node_row *row, ml_error *error) {
     ml_tensor_def *x = &l->tensors[row->inputs[0]], *y = &l->tensors[row->outputs[0]];
     const int32_t rank = l->shown.file->subgraphs[l->shown.subgraph].tensors[row->inputs[0]].rank;
-    if (x->type == ML_F16 && y->type == ML_F32 && !(x->flags & ML_TENSOR_SPARSE) &&
-        rank <= ML_MAX_RANK)
-        return widen(l, x, y, error);
+    if (x->type == ML_F16 && y->type == ML_F32 && rank <= ML_MAX_RANK) return widen(l, x, y, error);
     l->shown.need = ML_NEEDS_VALUES;
     return ML_OK;
 }
@@ -267,7 +268,7 @@ static ml_status lower_composite(lowering *l, const ml_node_row *row, bool *done
         return ML_OK;
     if (status != ML_OK) {
         *error = refusal;
-        return no_memory ? ML_ARENA_ERROR : status;
+        return (ml_status)refusal.status;
     }
     *done = true;
     return ml_lowering_put(&l->shown, code.kernel, typed, flags_of(code.kernel, false),
@@ -313,10 +314,9 @@ static ml_status lower_node(lowering *l, ml_error *error) {
     if (status == ML_UNSUPPORTED && !no_memory) return collect_refusal(l, &refusal, error);
     if (status != ML_OK) {
         *error = refusal;
-        return no_memory ? ML_ARENA_ERROR : status;
+        return (ml_status)refusal.status;
     }
-    if (k->flags & ML_KERNEL_FOLDS && row->inputs[0] >= 0 && l->tensors[row->inputs[0]].data)
-        return fold(l, row, error);
+    if (k->flags & ML_KERNEL_FOLDS && l->tensors[row->inputs[0]].data) return fold(l, row, error);
     const bool in_c = k->typed[typed].eval != NULL;
     const bool python = !(k->flags & ML_KERNEL_NO_REFERENCE) && (l->reference || !in_c);
     return ml_lowering_put(&l->shown, k, in_c ? typed : -1, flags_of(k, python), l->node_params,
@@ -332,15 +332,17 @@ static bool step(lowering *l, ml_status *status) {
         if (shown->node < 0) { /* it begins */
             ml_subgraph_def *head = &l->subgraphs[shown->subgraph];
             l->tensors = shown->tensors + l->first_tensor;
+            if (!room_for_numbers(l, (int64_t)rows->n_inputs + rows->n_outputs)) {
+                *status = ML_ARENA_ERROR;
+                return false;
+            }
             *head =
                 (ml_subgraph_def){.n_tensors = rows->n_tensors,
                                   .inputs_start = add_numbers(l, rows->inputs, rows->n_inputs),
                                   .n_inputs = rows->n_inputs,
                                   .outputs_start = add_numbers(l, rows->outputs, rows->n_outputs),
                                   .n_outputs = rows->n_outputs};
-            if (head->inputs_start < 0 || head->outputs_start < 0) *status = ML_ARENA_ERROR;
         } else l->number++;
-        if (*status != ML_OK) return false;
         if (++shown->node < rows->n_nodes) return true;
         l->first_tensor += rows->n_tensors;
         shown->subgraph++;

@@ -23,12 +23,11 @@ void ml_blocks_free(ml_account *account, ml_block *blocks, int64_t count) {
 ml_status ml_block_reserve(ml_account *account, ml_block *b, int64_t bytes, ml_error *error) {
     if (bytes <= b->capacity && b->data) return ML_OK;
     /* One and a half times the room, so that values that grow step by step are moved seldom. */
-    int64_t wanted =
-        bytes < INT64_MAX / 2 - 128 ? ml_round_up(bytes + (b->data ? bytes / 2 : 0) + 1, 64) : -1;
-    int64_t more = wanted < 0 ? 0 : wanted - b->capacity;
+    const int64_t wanted = ml_round_up(bytes + (b->data ? bytes / 2 : 0) + 1, 64),
+                  more = wanted - b->capacity;
     ml_status status = ml_account_take(account, "a value beside the arena", more, error);
     if (status != ML_OK) return status;
-    void *data = wanted < 0 ? NULL : ml_os_allocate(wanted);
+    void *data = ml_os_allocate(wanted);
     if (!data) {
         ml_account_give(account, more);
         return ml_error_memory(error, "a value beside the arena", bytes, b->capacity);

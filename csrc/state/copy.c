@@ -193,8 +193,9 @@ ml_status ml_state_overwriter(ml_state *s, int32_t tensor, int32_t *node, ml_err
             if (records[i].tensor == t->root) last = records[i].last;
         int32_t found = find_overwriter(records, count, t->offset, t->offset + t->bytes, last);
         int32_t position = heir >= 0 ? heir : found >= 0 ? records[found].first : -1;
-        if (position < 0 && ml_debug_build())
-            position = last; /* debug builds overwrite dead tensors at once */
+#ifdef ML_DEBUG
+        if (position < 0) position = last; /* dead tensors are overwritten at once */
+#endif
         if (position >= 0 && position < sub->io.n_nodes) *node = sub->nodes[position].index;
         free(records);
     }

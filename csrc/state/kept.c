@@ -113,7 +113,7 @@ static ml_block *block_of(const unpacking *u, const ml_kept_row *row) {
 }
 
 static bool is_short(const ml_block *b, const ml_kept_row *row) {
-    return row->bytes > b->capacity || !b->data;
+    return row->bytes > b->capacity || !b->data; /* also of no bytes: a value has an address */
 }
 
 static bool shape_is_whole(const ml_shape *shape) {

@@ -17,6 +17,9 @@ from support.drawn_all import DRAWN
 
 import minilite
 from minilite.errors import MiniliteError
+from minilite.format.builder import ModelBuilder
+from minilite.format.dtypes import TensorType
+from minilite.format.quantization import Quantization
 from minilite.memory import UsageRecord, check, plan, strategies
 
 if TYPE_CHECKING:
@@ -123,6 +126,69 @@ def convolved() -> bytes:
     return graph_with(build)
 
 
+def merged() -> bytes:
+    """A PAD that becomes part of its CONV_2D."""
+
+    def build(g: Any) -> list[int]:
+        x = g.input("x", (1, 4, 4, 1))
+        t = g.node("PAD", [x, g.constant("pads", np.int32([[0, 0], [1, 1], [1, 1], [0, 0]]))], out=("t", (1, 6, 6, 1)))
+        w, bias = g.constant("w", np.ones((1, 3, 3, 1), np.float32)), g.constant("b", np.zeros(1, np.float32))
+        options = {"stride_w": 1, "stride_h": 1, "padding": "VALID"}
+        return [g.node("CONV_2D", [t, w, bias], out=("y", (1, 4, 4, 1)), options=options)]
+
+    return graph_with(build)
+
+
+def squared() -> bytes:
+    def build(g: Any) -> list[int]:
+        x = g.input("x", (1, 4, 4, 1))
+        t = g.node("MUL", [x, x], out=("t", (1, 4, 4, 1)))
+        return [g.node("SUM", [t, g.constant("axes", np.int32([1]))], out=("y", (1, 4, 1)))]
+
+    return graph_with(build)
+
+
+def clamped() -> bytes:
+    def build(g: Any) -> list[int]:
+        x = g.input("x", (1, 4, 4, 1))
+        return [g.node("RELU6", [g.node("ADD", [x, x], out=("t", (1, 4, 4, 1)))], out=("y", (1, 4, 4, 1)))]
+
+    return graph_with(build)
+
+
+def large_parts() -> bytes:
+    """Each part of the file takes a block of rows for itself."""
+    builder = ModelBuilder()
+    g = builder.subgraph()
+    many = Quantization((1.0,) * 2500, tuple(range(2500)))
+    g.tensor("signed", (1,), signature=(1,) * 3000)
+    g.constant("scaled", np.zeros(2500, np.int8), quantization=many)
+    g.constant("moved", np.arange(4000, dtype=np.float32))
+    g.tensor("shaped", (1,) * 32)
+    g.node("Mine", [0] * 3000, [], custom=True)
+    for _ in range(40):
+        g.node("RESHAPE", [0, 0], [], options={"new_shape": (1,) * 300})
+        g.node("UNIDIRECTIONAL_SEQUENCE_LSTM", [], [])
+    return builder.build()
+
+
+def worded() -> bytes:
+    """A table from numbers to strings, and a variable of strings that is read as it was."""
+    builder = ModelBuilder()
+    g = builder.subgraph()
+    kinds = {"table_id": 1, "key_dtype": "INT64", "value_dtype": "STRING"}
+    resource, text = TensorType.RESOURCE, TensorType.STRING
+    keys = g.input("keys", (3,), TensorType.INT64)
+    words = g.constant("words", np.array([b"one", b"two", b"t" * 200]), text)
+    table = g.node("HASHTABLE", [], out=("table", (1,), resource), options=kinds)
+    g.node("HASHTABLE_IMPORT", [table, g.constant("known", np.array([1, 2, 3])), words])
+    found = g.node("HASHTABLE_FIND", [table, keys, g.constant("none", np.array([b"?"]), text)], out=("f", (3,), text))
+    handle = g.node("VAR_HANDLE", [], out=("h", (), resource), options={"container": "", "shared_name": "v"})
+    g.node("ASSIGN_VARIABLE", [handle, found])
+    g.output(found, g.node("READ_VARIABLE", [handle], out=("r", (3,), text)))
+    return builder.build()
+
+
 def growing() -> bytes:
     """A loop that doubles its carry in each of six turns."""
 
@@ -149,6 +215,34 @@ def test_growing_through_all_kinds_of_memory(requests: Core | Seam) -> None:
     steps = [made_of(dense(2)), allocated, ran(rows(2))]
     for size in sizes:
         steps += [resized((size, 64)), ran(rows(size))]
+    assert each_fails(steps, requests) > 0
+
+
+@pytest.mark.parametrize("model", [merged, squared, clamped])
+def test_nodes_that_become_one(model: Callable[[], bytes], requests: Core | Seam) -> None:
+    x = np.arange(16, dtype=np.float32).reshape(1, 4, 4, 1) - 8
+    assert each_fails([made_of(model()), allocated, ran(x)], requests) > 0
+
+
+@pytest.mark.parametrize("offset", [0, 1])
+def test_parts_of_a_file_that_are_large(offset: int, requests: Core | Seam) -> None:
+    """Values that are not aligned are copied."""
+    given = memoryview(bytes(offset) + large_parts())[offset:]
+    steps = [made_of({"model_content": given}), called(lambda i: len(i.model.subgraphs[0].nodes))]
+    assert each_fails(steps, requests) > 0
+
+
+def test_tables_and_variables_of_strings(requests: Core | Seam) -> None:
+    def kept(o: Objects) -> None:
+        made_of(worded())(o)
+        allocated(o)
+        o["i"].set_state(o["kept"])
+
+    def keep(o: Objects) -> None:
+        o["kept"] = o["i"].get_state()
+
+    steps = [made_of(worded()), allocated, ran(np.array([1, 3, 7])), ran(np.array([3, 3, 3])), keep, kept]
+    steps += [ran(np.array([2, 1, 1]))]
     assert each_fails(steps, requests) > 0
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import ctypes
 import math
+import os
 import pathlib
+import shlex
 import shutil
 import struct
 import subprocess
@@ -18,7 +20,7 @@ from flatbuffers import flexbuffers
 from simd.guarded import at_end, at_start, shifted
 
 CORE = pathlib.Path(__file__).parents[2] / "csrc"
-COMPILER = shutil.which("cc")
+COMPILER = shutil.which(os.environ.get("CC", "cc"))
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
 
 OTHER, INTEGER, UNSIGNED, REAL, BOOL, STRING, NUMBERS = range(7)
@@ -81,6 +83,7 @@ class Reader:
 def reader(tmp_path_factory: pytest.TempPathFactory) -> Reader:
     library = tmp_path_factory.mktemp("flexbuffer") / "flexbuffer.so"
     flags = ["-std=c11", "-O1", "-shared", "-fPIC", f"-I{CORE}", "-o", str(library)]
+    flags += [flag for name in ("CFLAGS", "LDFLAGS") for flag in shlex.split(os.environ.get(name, ""))]
     subprocess.run([str(COMPILER), *flags, str(CORE / "format" / "flexbuffer.c")], check=True)
     return Reader(ctypes.CDLL(str(library)))
 

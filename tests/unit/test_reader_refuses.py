@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from test_reader import Tree, changed, node, raw_table, small, tensor
 
+from minilite._core import ffi, lib
 from minilite.errors import ModelFormatError
 from minilite.format.builder import ModelBuilder
 from minilite.format.quantization import Quantization
@@ -212,6 +213,37 @@ def test_enum_out_of_range_is_refused() -> None:
         refusals(b.build(), 1, 77).count("MirrorPadOptions.mode is 77, must be one of the 2 values REFLECT, SYMMETRIC")
         == 1
     )
+
+
+def test_a_long_list_of_names_is_cut() -> None:
+    b = ModelBuilder()
+    b.subgraph().node("CAST", [], [], options={"in_data_type": "FLOAT8_E5M2", "out_data_type": "FLOAT32"})
+    names = "FLOAT32, FLOAT16, INT32, UINT8, INT64, STRING, BOOL, INT16, ..."
+    assert f"CastOptions.in_data_type is 77, must be one of the 23 values {names}" in refusals(b.build(), 22, 77)
+
+
+def test_every_enum_of_a_vector_is_checked() -> None:
+    b = ModelBuilder()
+    options = dict.fromkeys(("lhs_batching_dimensions", "rhs_batching_dimensions"), ())
+    options |= dict.fromkeys(("lhs_contracting_dimensions", "rhs_contracting_dimensions"), ())
+    b.subgraph().node("STABLEHLO_DOT_GENERAL", [], [], options={**options, "precision_config": ("DEFAULT", "HIGHEST")})
+    found = refusals(b.build(), 2, 77)
+    assert (
+        "StablehloDotGeneralOptions.precision_config is 77, must be one of the 3 values DEFAULT, HIGH, HIGHEST" in found
+    )
+
+
+@pytest.mark.parametrize("count", [0, 1, 7])
+def test_the_core_reads_no_file_of_seven_bytes(count: int) -> None:
+    """Python refuses such a file before."""
+    data, error = ffi.from_buffer(b"\x08\0\0\0TFL"[:count]), ffi.new("ml_file_error *")
+    assert lib.ml_file_new(data, count, ffi.new("ml_file **"), error) == lib.ML_GRAPH_ERROR
+    assert ffi.string(error.text).decode() == f"the model has {count} bytes, too few for a .tflite file"
+
+
+def test_metadata_is_found_by_its_whole_name() -> None:
+    file = read_model(changed(lambda t: None)).file
+    assert [lib.ml_file_has_metadata(file.rows, name) for name in (b"note", b"nose", b"not", b"notes")] == [1, 0, 0, 0]
 
 
 def test_tables_within_tables_are_checked_at_once() -> None:

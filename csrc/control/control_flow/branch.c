@@ -29,11 +29,8 @@ static const char *name_of(int32_t k, char text[32]) {
 static ml_status check_branch(const ml_call *c, int32_t k) {
     const ml_child branch = ml_child_of(c, k);
     char name[32];
-    ml_status status = ml_child_check(c, &branch, c->n_outputs, name_of(k, name));
+    ml_status status = ml_child_check(c, &branch, conditions(c), c->n_outputs, name_of(k, name));
     if (status != ML_OK) return status;
-    if (branch.io->n_inputs != c->n_inputs - conditions(c))
-        return ml_fail(c, ML_SHAPE_ERROR, "the %s takes %d inputs, the node gives %d", name,
-                       branch.io->n_inputs, c->n_inputs - conditions(c));
     for (int32_t i = 0; i < c->n_outputs; i++)
         if (ml_child_output(c, &branch, i)->type != ml_output(c, i)->type)
             return ml_fail(c, ML_SHAPE_ERROR, "output %d of the %s has type %s, the node's has %s",

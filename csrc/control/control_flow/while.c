@@ -20,16 +20,9 @@ enum { CONDITION = 0, BODY = 1 };
 static int64_t slot_bytes(const ml_tensor *carry) { return ml_round_up(carry->bytes, 64); }
 
 static ml_status check_types(const ml_call *c, const ml_child *condition, const ml_child *body) {
-    if (c->n_inputs != c->n_outputs)
-        return ml_fail(c, ML_SHAPE_ERROR, "%d inputs and %d outputs: the counts must be equal",
-                       c->n_inputs, c->n_outputs);
-    ml_status status = ml_child_check(c, condition, 1, "condition");
-    if (status == ML_OK) status = ml_child_check(c, body, c->n_outputs, "body");
+    ml_status status = ml_child_check(c, condition, 0, 1, "condition");
+    if (status == ML_OK) status = ml_child_check(c, body, 0, c->n_outputs, "body");
     if (status != ML_OK) return status;
-    if (condition->io->n_inputs != c->n_inputs || body->io->n_inputs != c->n_inputs)
-        return ml_fail(c, ML_SHAPE_ERROR,
-                       "condition and body take %d and %d inputs, the node carries %d",
-                       condition->io->n_inputs, body->io->n_inputs, c->n_inputs);
     for (int32_t i = 0; i < c->n_inputs; i++) {
         int32_t carry = ml_input(c, i)->type, back = ml_child_output(c, body, i)->type,
                 out = ml_output(c, i)->type;

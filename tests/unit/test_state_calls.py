@@ -1,0 +1,195 @@
+"""What Python's own classes never ask of a state, and csrc/state refuses by itself: calls before tensors are allocated,
+of tensors that do not exist, with the number of another moment, and of a state that runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from built import Array, custom_chain, floats, graph_with, ready, run, texts
+
+import minilite
+from minilite._core import ffi, lib
+from minilite._native.state import Place, State
+from minilite.errors import MiniliteError, ShapeError, StateError
+from minilite.format.dtypes import TensorType
+
+X, W, Y = range(3)
+OUTSIDE = (-1, 3, 2**31 - 1)
+"""Numbers of no tensor of `model`."""
+
+
+def model() -> bytes:
+    """x + w -> y."""
+
+    def build(g: Any) -> list[int]:
+        return [g.node("ADD", [g.input("x", (4,)), g.constant("w", floats(1, 2, 3, 4))], out=("y", (4,)))]
+
+    return graph_with(build)
+
+
+def state_of(interpreter: minilite.Interpreter) -> State:
+    return interpreter._session().state
+
+
+def test_before_tensors_are_allocated() -> None:
+    state = state_of(minilite.Interpreter(model_content=model()))
+    assert state.plan is None
+    assert state.memory is None
+    assert state.overwriter(X) == -1
+    assert (state.usage().arena_bytes, state.usage().bound_bytes) == (0, 0)
+    with pytest.raises(StateError, match="no tensors are allocated"):
+        state.place(X)
+    for call in (state.reset_variables, state.trim, state.release_memory):
+        call()
+    assert state.plan is None
+
+
+def test_tensors_that_do_not_exist() -> None:
+    interpreter = ready(model())
+    state, place = state_of(interpreter), state_of(interpreter).place(X)
+    for tensor in OUTSIDE:
+        with pytest.raises(StateError, match=f"there is no tensor {tensor}"):
+            state.place(tensor)
+        assert not state.read(tensor, place, np.zeros(4, np.float32))
+        assert not state.write(tensor, place, np.zeros(4, np.float32))
+        assert not state.write_heap(tensor, place, np.zeros(4, np.uint8))
+        assert lib.ml_state_request(state.pointer, tensor, np.int32([4]).tobytes(), 1) == lib.ML_REQUEST_WRONG
+        assert state.requested(tensor) is None
+
+
+class Moment:
+    """A place of another moment."""
+
+    def __init__(self, place: Place) -> None:
+        self.generation = place.generation + 1
+
+
+def test_copies_of_another_moment_or_size_are_refused() -> None:
+    interpreter = ready(model())
+    state, place = state_of(interpreter), state_of(interpreter).place(X)
+    run(interpreter, floats(5, 6, 7, 8))
+    late: Any = Moment(place)
+    for array in (np.full(4, 9, np.float32), np.zeros(3, np.float32), np.zeros(5, np.float32), np.zeros(0, np.float32)):
+        for at in (place, late):
+            fits = at is place and len(array) == 4
+            assert state.read(X, at, array.copy()) == fits
+            assert state.write(X, at, array) == fits
+    assert interpreter.get_tensor(X).tolist() == [9, 9, 9, 9]
+    for tensor in (W, Y):
+        there = np.zeros(4, np.float32)
+        assert state.read(tensor, state.place(tensor), there)
+        assert state.write(tensor, state.place(tensor), floats(0, 0, 0, 0)) == (tensor == Y)
+    assert interpreter.get_tensor(W).tolist() == [1, 2, 3, 4]
+
+
+def test_folded_values_are_not_written() -> None:
+    def build(g: Any) -> list[int]:
+        x = g.input("x", (4,))
+        shape = g.node("SHAPE", [x], out=("shape", (1,), TensorType.INT32), options={"out_type": "INT32"})
+        return [shape, g.node("NEG", [x], out=("y", (4,)))]
+
+    interpreter = ready(graph_with(build))
+    state = state_of(interpreter)
+    assert not state.write(1, state.place(1), np.int32([7]))
+    assert run(interpreter, floats(1, 2, 3, 4))[0].tolist() == [4]
+
+
+def test_nothing_is_copied_where_there_is_nothing() -> None:
+    interpreter = ready(model())
+    interpreter.resize_tensor_input(X, (0,))
+    with pytest.raises(ShapeError):
+        interpreter.allocate_tensors()
+    empty = ready(graph_with(lambda g: [g.node("NEG", [g.input("x", (0,))], out=("y", (0,)))]))
+    state, nothing = state_of(empty), np.zeros(0, np.float32)
+    assert state.write(0, state.place(0), nothing)
+    assert state.read(0, state.place(0), nothing)
+    assert not state.read(0, state.place(0), np.zeros(1, np.float32))
+
+
+def test_strings_of_another_moment_are_refused() -> None:
+    def build(g: Any) -> list[int]:
+        return [g.node("RESHAPE", [g.input("x", (2,), TensorType.STRING), g.constant("s", np.int32([2]))],
+                       out=("y", (2,), TensorType.STRING))]  # fmt: skip
+
+    interpreter = ready(graph_with(build))
+    run(interpreter, texts("a", "bc"))
+    state = state_of(interpreter)
+    place, bytes_of = state.place(0), np.frombuffer(b"\0" * 8, np.uint8)
+    assert not state.write_heap(0, Moment(place), bytes_of)  # type: ignore[arg-type]
+    assert not state.write_heap(1, place, bytes_of)  # a constant
+    assert interpreter.get_tensor(0).tolist() == [b"a", b"bc"]
+
+
+@pytest.mark.parametrize("rank", [-1, 9, 2**31 - 1])
+def test_requests_of_no_rank(rank: int) -> None:
+    state = state_of(ready(model()))
+    assert lib.ml_state_request(state.pointer, X, np.zeros(16, np.int32).tobytes(), rank) == lib.ML_REQUEST_WRONG
+    assert lib.ml_state_request(state.pointer, X, np.int32([-4]).tobytes(), 1) == lib.ML_REQUEST_WRONG
+
+
+@pytest.mark.parametrize(
+    "rows", [[X], [-1, 0], [3, 1, 4], [X, -1], [X, 9, *[1] * 9], [X, 2, 4], [X, 1, 4, X], [X, 1, -4], [W, 1, 5]]
+)
+def test_rows_of_shapes_that_are_none(rows: list[int]) -> None:
+    interpreter = ready(model())
+    with pytest.raises(MiniliteError):
+        state_of(interpreter).plan_for(rows)
+    assert run(interpreter, floats(0, 0, 0, 0))[0].tolist() == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("threads", [0, -1])
+def test_threads_are_one_or_more(threads: int) -> None:
+    interpreter = ready(model())
+    assert interpreter._shared is not None
+    interpreter._shared.set_threads(threads)
+    assert run(interpreter, floats(0, 0, 0, 0))[0].tolist() == [1, 2, 3, 4]
+
+
+CALLS: dict[str, Callable[[State], object]] = {
+    "plan": lambda s: s.plan,
+    "memory": lambda s: s.memory,
+    "plan_for": lambda s: s.plan_for([0, 1, 5]),
+    "overwriter": lambda s: s.overwriter(X),
+    "usage": State.usage,
+    "counters": State.counters,
+    "place": lambda s: s.place(X),
+    "trim": State.trim,
+    "release_memory": State.release_memory,
+    "acquire_memory": State.acquire_memory,
+    "reset_variables": State.reset_variables,
+    "read": lambda s: s.read(X, PLACES[0], np.zeros(4, np.float32)),
+    "write": lambda s: s.write(X, PLACES[0], np.zeros(4, np.float32)),
+    "write_heap": lambda s: s.write_heap(X, PLACES[0], np.zeros(4, np.uint8)),
+    "run": lambda s: s.run()(),
+}
+PLACES: list[Place] = []
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_state_that_runs_is_left_alone(name: str) -> None:
+    """An operator of the caller calls back in the run of its own interpreter."""
+    seen: list[str] = []
+
+    def calls(_: Any, x: Array) -> Array:
+        try:
+            CALLS[name](state)
+        except StateError as error:
+            seen.append(str(error))
+        return x
+
+    interpreter = minilite.Interpreter(model_content=custom_chain("Calls"), custom_ops={"Calls": calls})
+    interpreter.allocate_tensors()
+    state = state_of(interpreter)
+    PLACES[:] = [state.place(X)]
+    assert run(interpreter, floats(-1, 2, 3, 4))[0].tolist() == [0, 2, 3, 4]
+    assert len(seen) == 1
+    assert "running" in seen[0]
+
+
+def test_the_core_has_no_kernel_of_other_names() -> None:
+    assert lib.ml_kernel_find(b"nothing") == ffi.NULL
+    assert lib.ml_kernel_at(2**31 - 1) == ffi.NULL
+    assert lib.ml_kernel_family(ffi.NULL) == ffi.NULL
