@@ -41,7 +41,7 @@ static ml_status set_bytes(const ml_call *c, int i, int64_t bytes) {
     ml_block *block = heap_of(c, tensor);
     if (!block)
         return ml_fail(c, ML_KERNEL_ERROR, "output %d does not hold values of variable size", i);
-    if (bytes < 0)
+    if (bytes < 0 || bytes > INT64_MAX / 4)
         return ml_fail(c, ML_KERNEL_ERROR, "output %d was given %lld bytes", i, (long long)bytes);
     ml_status status = ml_block_reserve(&c->env->engine->engine->state->interpreter->account, block,
                                         bytes, c->env->error);

@@ -132,12 +132,12 @@ def test_branches_with_shapes_of_values_that_fail_midway() -> None:
 def test_a_condition_whose_shape_is_known_in_the_run() -> None:
     """It has one element as long as the first value says so."""
 
-    def asked(g: Any, inputs: list[int]) -> int:
+    def repeats(g: Any, inputs: list[int]) -> int:
         row = g.node("TILE", [g.constant("no", np.array([False])), g.node("RESHAPE", [inputs[0], g.constant("one", np.int32([1]))],
                      out=("r", (1,), S32))], out=("tiled", (1,), BOOL))  # fmt: skip
         return int(row)
 
-    model = calling("WHILE", [COUNT, V], [COUNT, V], takes(COUNT, V, gives=asked), both)
+    model = calling("WHILE", [COUNT, V], [COUNT, V], takes(COUNT, V, gives=repeats), both)
     interpreter, x = ready(model), floats(1, 2, 3)
     assert run(interpreter, integer(1), x)[1].tolist() == [1, 2, 3]
     with pytest.raises(MiniliteError, match="the condition's output has 2 elements, must have 1"):

@@ -374,21 +374,79 @@ def test_types_by_size_and_by_list(address: Address, inputs: str, output: str, t
 MOST = 2**31 - 1
 
 
-@pytest.mark.parametrize(
-    ("output", "rank", "dims", "message"),
-    [
-        (1, 0, (), "there is no output 1"),
-        (-1, 0, (), "there is no output -1"),
-        (0, -1, (), "output 0 would have rank -1, at most 8 is supported"),
-        (0, 9, (), "output 0 would have rank 9, at most 8 is supported"),
-        (0, 2, (3, -4), r"output 0 would have the shape \(3, -4\), with a negative dimension"),
-        (0, 3, (MOST, MOST, MOST), r"output 0 would have the shape .*, more elements than an int64 counts"),
-    ],
-)
+NO_SHAPES: list[tuple[int, int, Any, str]] = [
+    (1, 0, (), "there is no output 1"),
+    (-1, 0, (), "there is no output -1"),
+    (0, -1, (), "output 0 would have rank -1, at most 8 is supported"),
+    (0, 9, (), "output 0 would have rank 9, at most 8 is supported"),
+    (0, 2, (3, -4), r"output 0 would have the shape \(3, -4\), with a negative dimension"),
+    (0, 3, (MOST, MOST, MOST), r"output 0 would have the shape .*, more elements than an int64 counts"),
+]
+
+
+@pytest.mark.parametrize(("output", "rank", "dims", "message"), NO_SHAPES)
 def test_shapes_that_no_output_has(address: Address, output: int, rank: int, dims: Any, message: str) -> None:
     params = {"output": output, "rank": rank, "dims": np.int32(dims)}
     with pytest.raises((ShapeError, KernelError), match=message):
         mine(one([VECTOR], [((4,), F32)]), address("my_shape"), params)
+
+
+@pytest.mark.parametrize(("output", "rank", "dims", "message"), NO_SHAPES)
+def test_shapes_that_no_output_takes_in_a_run(
+    address: Address, output: int, rank: int, dims: Any, message: str
+) -> None:
+    """The interpreter goes on with another size after each."""
+    params = {"output": output, "rank": rank, "dims": np.int32(dims)}
+    interpreter = mine(one([VECTOR], [(None, F32)]), address("my_late_shape"), params)
+    for _ in range(2):
+        with pytest.raises((ShapeError, KernelError), match=message):
+            run(interpreter, floats(1, 2, 3, 4))
+
+
+def test_a_shape_that_is_settled_in_the_run_or_was_before(address: Address) -> None:
+    params = {"output": 0, "rank": 2, "dims": np.int32([2, 3])}
+    assert run(mine(one([VECTOR], [(None, F32)]), address("my_late_shape"), params), floats(1, 2, 3, 4))[0].shape == (
+        2,
+        3,
+    )
+    interpreter = mine(one([VECTOR], [((4,), F32)]), address("my_other_shape"), params)
+    with pytest.raises(KernelError, match=r"output 0 was given shape \(2, 3\), but prepare has set \(4\)"):
+        run(interpreter, floats(1, 2, 3, 4))
+    params = {"output": 0, "rank": 1, "dims": np.int32([4])}
+    assert run(mine(one([VECTOR], [((4,), F32)]), address("my_other_shape"), params), floats(1, 2, 3, 4))[0].shape == (
+        4,
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "output", "size", "message"),
+    [
+        (F32, 0, 4, "output 0 does not hold values of variable size"),
+        (TensorType.STRING, 1, 4, "output 1 does not hold values of variable size"),
+        (TensorType.STRING, -1, 4, "output -1 does not hold values of variable size"),
+        (TensorType.STRING, 0, -1, "output 0 was given -1 bytes"),
+        (TensorType.STRING, 0, 2**62, f"output 0 was given {2**62} bytes"),
+        (TensorType.STRING, 0, 2**63 - 1, f"output 0 was given {2**63 - 1} bytes"),
+    ],
+)
+def test_sizes_of_values_that_are_refused(address: Address, kind: Any, output: int, size: int, message: str) -> None:
+    interpreter = mine(one([((1,), kind)], [((1,), kind)]), address("my_bytes"), {"bytes": size, "output": output})
+    for _ in range(2):
+        with pytest.raises(KernelError, match=message):
+            interpreter.invoke()
+
+
+@pytest.mark.parametrize("constant", [False, True])
+@pytest.mark.parametrize("grain", [-(2**63), -1, 0, 1, 3, 4, 2**62])
+def test_blocks_of_any_length(address: Address, grain: int, constant: bool) -> None:
+    """A constant is folded, while the plan is made."""
+    x = floats(1, 2, 3, 4)
+    model, arrays = one([x if constant else VECTOR], [((4,), F32)]), [] if constant else [x]
+    interpreter = mine(model, address("my_grain"), {"grain": grain, "fails": 0})
+    assert run(interpreter, *arrays)[0].tolist() == [2, 3, 4, 5]
+    if grain < 4:
+        with pytest.raises(KernelError, match=f"block at {max(grain, 1)}"):
+            run(mine(model, address("my_grain"), {"grain": grain, "fails": 1}), *arrays)
 
 
 def test_a_kernel_that_fails_without_a_word(address: Address) -> None:

@@ -378,3 +378,53 @@ const ml_kernel my_silence = {.abi = ML_KERNEL_ABI,
                               .name = "my_silence",
                               .prepare = prepare_same,
                               ML_TYPED({"f32 f32? -> f32", derive_nothing, NULL, leave})};
+
+/* The same in eval: of open outputs, or of one that prepare has given the shape of input 0. */
+static ml_status give_late(const ml_call *c) {
+    const ml_status status = give_shape(c);
+    return status == ML_OK ? ml_settle(c) : status;
+}
+const ml_kernel my_late_shape = {.abi = ML_KERNEL_ABI,
+                                 .flags = ML_KERNEL_SETS_SHAPES,
+                                 .name = "my_late_shape",
+                                 ML_PARAMS_OF(shape_params),
+                                 .prepare = prepare_split,
+                                 ML_TYPED({"f32 -> f32", NULL, NULL, give_late})};
+const ml_kernel my_other_shape = {.abi = ML_KERNEL_ABI,
+                                  .name = "my_other_shape",
+                                  ML_PARAMS_OF(shape_params),
+                                  .prepare = prepare_same,
+                                  ML_TYPED({"f32 -> f32", NULL, NULL, give_late})};
+
+/* Gives output `output` a number of bytes. */
+#define BYTES_FIELDS(X, S) X(S, i64, bytes) X(S, i32, output)
+ML_PARAMS(bytes_params, BYTES_FIELDS)
+static ml_status give_bytes(const ml_call *c) {
+    const bytes_params *p = c->params;
+    return ml_set_bytes(c, p->output, p->bytes);
+}
+const ml_kernel my_bytes = {.abi = ML_KERNEL_ABI,
+                            .name = "my_bytes",
+                            ML_PARAMS_OF(bytes_params),
+                            .prepare = prepare_same,
+                            ML_TYPED({"any -> any", NULL, NULL, give_bytes})};
+
+/* Adds 1 in blocks of so many elements, also of a constant that is folded. */
+#define GRAIN_FIELDS(X, S) X(S, i64, grain) X(S, i32, fails)
+ML_PARAMS(grain_params, GRAIN_FIELDS)
+static ml_status add_one(const ml_call *c, int64_t first, int64_t end, int32_t worker, void *args) {
+    const float *x = ml_in(c, 0);
+    for (int64_t i = first; i < end; i++) ((float *)ml_out(c, 0))[i] = x[i] + 1;
+    return ((const grain_params *)c->params)->fails && first > 0
+               ? ml_fail(c, ML_KERNEL_ERROR, "block at %lld", (long long)first)
+               : ML_OK;
+}
+static ml_status add_ones(const ml_call *c) {
+    return ml_parallel(c, ml_elements(&ml_in_tensor(c, 0)->shape),
+                       ((const grain_params *)c->params)->grain, add_one, NULL);
+}
+const ml_kernel my_grain = {.abi = ML_KERNEL_ABI,
+                            .name = "my_grain",
+                            ML_PARAMS_OF(grain_params),
+                            .prepare = prepare_same,
+                            ML_TYPED({"f32 -> f32", NULL, NULL, add_ones})};
