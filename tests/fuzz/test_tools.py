@@ -118,7 +118,7 @@ def test_mutants_of_a_room(mutants: Any, room: str, tmp_path: Path) -> None:
         assert changed[at:] == mutant.new + plain[at + len(mutant.place.old) :] != plain[at:]
         mutant.undo(tmp_path)
         assert target.read_text() == plain
-    tests = f"{mutants.TESTS[room]} {mutants.EVERYWHERE}".split()
+    tests = f"{mutants.FIRST} {mutants.TESTS[room]} {mutants.LAST}".split()
     assert all((ROOT / f"tests/{name.replace('/', '/test_')}.py").exists() for name in tests)
 
 

@@ -490,6 +490,9 @@ def test_shapes_that_runs_find_go_through_what_is_fused() -> None:
     fused, apart = interpreters(builder.build())
     for interpreter in (fused, apart):
         interpreter.allocate_tensors()
+    last = len(statuses(fused)) - 1
+    assert statuses(fused)[-1] == "waits"
+    assert fused.plan.part_of(last) == last - 1
     for trues in (3, 1, 5, 5, 2):
         results = []
         for interpreter in (fused, apart):
@@ -499,4 +502,4 @@ def test_shapes_that_runs_find_go_through_what_is_fused() -> None:
             results.append(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]))
         assert results[0].shape == (trues, 6, 5, 4)
         np.testing.assert_array_equal(*results)
-    assert fused.memory.part_of(len(statuses(fused)) - 1) is not None
+    assert fused.memory.part_of(last) == last - 1

@@ -293,6 +293,10 @@ def test_variable_tensor_of_impossible_size() -> None:
     interpreter.set_tensor(state, floats(1, 2, 3, 4))
     interpreter.invoke()
     assert interpreter.get_tensor(2).tolist() == [1, 2, 3, 4]
+    interpreter.resize_tensor_input(state, (0, 3))
+    interpreter.allocate_tensors()
+    interpreter.invoke()
+    assert interpreter.get_tensor(2).shape == (0, 3)
     assert interpreter.model.subgraphs[0].tensors[state].type == TensorType.FLOAT32
 
 
