@@ -24,7 +24,8 @@ typedef void on_call(uint64_t id, unsigned cpu, int64_t number, uint64_t, uint64
                      uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
 extern void qemu_plugin_register_vcpu_syscall_cb(uint64_t id, on_call *);
 
-enum { GETPRIORITY_OF_AARCH64 = 141, MARK = 77770000, TAGS = 10000 };
+/* getpriority by its number on aarch64, and on 32-bit Arm. */
+enum { OF_AARCH64 = 141, OF_ARM = 96, MARK = 77770000, TAGS = 10000 };
 
 __attribute__((visibility("default"))) int qemu_plugin_version = 1;
 
@@ -89,7 +90,8 @@ static void print_blocks(int print) {
 static void called(uint64_t id, unsigned cpu, int64_t number, uint64_t a, uint64_t second,
                    uint64_t c, uint64_t d, uint64_t e, uint64_t f, uint64_t g, uint64_t h) {
     (void)id, (void)cpu, (void)a, (void)c, (void)d, (void)e, (void)f, (void)g, (void)h;
-    if (number != GETPRIORITY_OF_AARCH64 || second < MARK || second >= MARK + TAGS) return;
+    if ((number != OF_AARCH64 && number != OF_ARM) || second < MARK || second >= MARK + TAGS)
+        return;
     fprintf(stderr, "\n@count %" PRIu64 " %" PRIu64 "\n", second - MARK, instructions);
     print_blocks((int64_t)(second - MARK) == where);
 }

@@ -1,11 +1,12 @@
-"""Counted instructions of minilite and of LiteRT with XNNPACK on an emulated aarch64, one thread each.
+"""Counted instructions of minilite and of LiteRT with XNNPACK on an emulated Arm processor, one thread each.
 
     counts.py MACHINE --shared ../shared [--write docs/performance.md] [--where 12] [MODEL...]
 
-MACHINE is a folder that .ci/arm made. Counted are: a steady run; going back to a size that was used, with its run; a
+MACHINE is a folder that .ci/arm or .ci/armv7 made. Counted are: a steady run; going back to a size that was used, with its run; a
 new size, with its run; reading the model and its first run. The emulated processor is a Cortex-A76, whose dot products
-both use; or, with CPU=cortex-a72 in the environment, a Cortex-A72, which has none. The table is printed; with --write
-it also replaces this processor's table in that file.
+both use; or, with CPU=cortex-a72 in the environment, a Cortex-A72, which has none; or, with CPU=cortex-a7, a Cortex-A7,
+which has 32 bits. There LiteRT is tflite_runtime 2.14, the last one for it. The table is printed; with --write it also
+replaces this processor's table in that file.
 With --where, a steady run is printed by function, the largest first: instructions, how many of them compute vectors,
 multiply-adds, and vector instructions per multiply-add. That needs a core with symbols (pip: -C install.strip=false).
 """
@@ -33,12 +34,21 @@ MODELS = (
 PHASES = ("a run", "a size that was used", "a new size", "load")
 PROCESSORS = {
     "cortex-a76": (
+        "qemu-aarch64",
+        "8",
         "0xd0b",
         "fp asimd evtstrm aes pmull sha1 sha2 crc32 atomics fphp asimdhp cpuid asimdrdm lrcpc dcpop asimddp",
     ),
-    "cortex-a72": ("0xd08", "fp asimd evtstrm aes pmull sha1 sha2 crc32 cpuid"),
+    "cortex-a72": ("qemu-aarch64", "8", "0xd08", "fp asimd evtstrm aes pmull sha1 sha2 crc32 cpuid"),
+    "cortex-a7": (
+        "qemu-arm",
+        "7",
+        "0xc07",
+        "half thumb fastmult vfp edsp neon vfpv3 tls vfpv4 idiva idivt vfpd32 lpae evtstrm",
+    ),
 }
-"""By name, the part number and the features in its /proc/cpuinfo, by which LiteRT chooses its kernels."""
+"""By name, the emulator, and the architecture, part number and features in its /proc/cpuinfo, by which LiteRT chooses
+its kernels."""
 
 # What runs there. A mark is a system call that the plugin sees.
 GUEST = """
@@ -46,7 +56,10 @@ import os, sys, numpy as np
 if sys.argv[1] == "minilite":
     from minilite import Interpreter
 else:
-    from ai_edge_litert.interpreter import Interpreter
+    try:
+        from ai_edge_litert.interpreter import Interpreter
+    except ImportError:
+        from tflite_runtime.interpreter import Interpreter
 if sys.argv[1] == "minilite":
     for line in open("/proc/self/maps"):
         if "/_core." in line:
@@ -112,13 +125,13 @@ RUN = 4
 
 def root_of(machine: pathlib.Path, processor: str) -> pathlib.Path:
     """A folder that stands for the machine's root, and has that processor's /proc/cpuinfo."""
-    part, features = PROCESSORS[processor]
+    _, architecture, part, features = PROCESSORS[processor]
     root = machine / f"root-{processor}"
     (root / "proc").mkdir(parents=True, exist_ok=True)
     for path in (machine / "root").iterdir():
         if path.name != "proc" and not (root / path.name).is_symlink():
             (root / path.name).symlink_to(pathlib.Path("..", "root", path.name))
-    of_one = f"Features\t: {features}\nCPU implementer\t: 0x41\nCPU architecture: 8\nCPU variant\t: 0x0\n"
+    of_one = f"Features\t: {features}\nCPU implementer\t: 0x41\nCPU architecture: {architecture}\nCPU variant\t: 0x0\n"
     (root / "proc" / "cpuinfo").write_text(f"processor\t: 0\n{of_one}CPU part\t: {part}\nCPU revision\t: 1\n\n")
     return root
 
@@ -127,7 +140,7 @@ def printed(machine: pathlib.Path, runtime: str, lines: list[str], where: bool =
     """What the plugin and the guest print."""
     plugin = f"-L {root_of(machine, PROCESSOR)} -plugin {machine / 'count.so'}" + (f",where={RUN}" if where else "")
     # The machine's own emulator is linked statically and can load no plugin.
-    emulator = {"QEMU": os.environ.get("QEMU", "qemu-aarch64"), "QEMU_ARGUMENTS": plugin, "CPU": PROCESSOR}
+    emulator = {"QEMU": os.environ.get("QEMU", PROCESSORS[PROCESSOR][0]), "QEMU_ARGUMENTS": plugin, "CPU": PROCESSOR}
     environment = {**os.environ, **emulator, "PYTHONSAFEPATH": "1"}
     done = subprocess.run(
         [str(machine / "python"), "-c", GUEST, runtime],
@@ -138,6 +151,16 @@ def printed(machine: pathlib.Path, runtime: str, lines: list[str], where: bool =
         env=environment,
     )
     return done.stderr
+
+
+def printed_of_all(machine: pathlib.Path, runtime: str, lines: list[str]) -> str:
+    """The same for all lines, also if a model ends the process."""
+    text = ""
+    while lines:
+        some = printed(machine, runtime, lines)
+        text += some
+        lines = lines[max(1, some.count("@model ")) :]
+    return text
 
 
 def counted(runtime: str, text_of_all: str) -> dict[str, dict[str, int]]:
@@ -242,7 +265,7 @@ def main() -> int:
     if given.where:
         print(by_function(printed(given.machine, "minilite", lines, where=True), given.where))
         return 0
-    ours, theirs = (counted(runtime, printed(given.machine, runtime, lines)) for runtime in ("minilite", "litert"))
+    ours, theirs = (counted(runtime, printed_of_all(given.machine, runtime, lines)) for runtime in ("minilite", "litert"))
     made = table(ours, theirs)
     print(made)
     if given.write:

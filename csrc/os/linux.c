@@ -85,8 +85,8 @@ bool ml_os_has(ml_os_feature feature) {
     if (feature == ML_OS_INT8_MATRIX) return (getauxval(AT_HWCAP2) & I8MM) != 0;
     return false;
 #else
-    enum { NEON = 1 << 12 };
-    return feature == ML_OS_NEON && (getauxval(AT_HWCAP) & NEON) != 0;
+    enum { NEON = 1 << 12, FUSED = 1 << 16 }; /* VFPv4 */
+    return feature == ML_OS_NEON && (~getauxval(AT_HWCAP) & (NEON | FUSED)) == 0;
 #endif
 }
 

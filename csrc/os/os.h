@@ -105,7 +105,7 @@ typedef enum ml_os_feature {
     ML_OS_TILES, /* x86-64: AMX; asks for permission to use tiles, which may be refused */
     ML_OS_DOT_PRODUCTS, /* aarch64: SDOT and UDOT */
     ML_OS_INT8_MATRIX, /* aarch64: SMMLA */
-    ML_OS_NEON, /* 32-bit Arm */
+    ML_OS_NEON, /* 32-bit Arm: with fused multiply-adds */
 } ml_os_feature;
 
 /* Whether this process may use the feature. May be asked again. */

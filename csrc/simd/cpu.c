@@ -1,5 +1,5 @@
 /* cpu.c -- finds out the features of the processor by CPUID, and which registers the system saves
- * when it switches threads by XGETBV; on aarch64 it asks the system. */
+ * when it switches threads by XGETBV; on Arm it asks the system. */
 #include "cpu.h"
 #include "os/os.h"
 
@@ -43,6 +43,10 @@ ml_cpu ml_cpu_probe(void) {
 ml_cpu ml_cpu_probe(void) {
     return (ml_cpu){.scalar = true, .neon = true, .neon_dot = ml_os_has(ML_OS_DOT_PRODUCTS)};
 }
+
+#elif defined(__arm__)
+
+ml_cpu ml_cpu_probe(void) { return (ml_cpu){.scalar = true, .neon = ml_os_has(ML_OS_NEON)}; }
 
 #else
 

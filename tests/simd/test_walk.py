@@ -99,16 +99,33 @@ def test_amx_by_emulated_tiles(tmp_path: pathlib.Path, bounds: list[str]) -> Non
     assert found["amx"] == [*names, "depthwise_product_s8"], "the last is scalar's, compared because it calls others"
 
 
+def made_for(folder: pathlib.Path, processor: str, compiler: str) -> pathlib.Path:
+    """The walk as a program for another processor."""
+    cmake = tool("cmake")
+    cross = ["-DCMAKE_SYSTEM_NAME=Linux", f"-DCMAKE_SYSTEM_PROCESSOR={processor}", f"-DCMAKE_C_COMPILER={compiler}"]
+    run(cmake, "-S", HERE / "walk", "-B", folder, *cross, "-DML_WERROR=ON")
+    run(cmake, "--build", folder, "--target", "walk", "--parallel", 2)
+    return folder / "walk"
+
+
 def test_on_aarch64(tmp_path: pathlib.Path) -> None:
     """A processor without dot products does not have the level that needs them."""
-    compiler, emulator, cmake = tool("aarch64-linux-gnu-gcc"), tool("qemu-aarch64"), tool("cmake")
-    cross = ["-DCMAKE_SYSTEM_NAME=Linux", "-DCMAKE_SYSTEM_PROCESSOR=aarch64", f"-DCMAKE_C_COMPILER={compiler}"]
-    run(cmake, "-S", HERE / "walk", "-B", tmp_path, *cross, "-DML_WERROR=ON")
-    run(cmake, "--build", tmp_path, "--target", "walk", "--parallel", 2)
-    every = walked(run(emulator, "-cpu", "max", tmp_path / "walk"))
+    compiler, emulator = tool("aarch64-linux-gnu-gcc"), tool("qemu-aarch64")
+    program = made_for(tmp_path, "aarch64", compiler)
+    every = walked(run(emulator, "-cpu", "max", program))
     assert list(every) == ["scalar", *LEVELS]
     assert all(every.values()), every
-    assert run(emulator, "-cpu", "cortex-a72", tmp_path / "walk", "levels").split() == ["scalar", "neon"]
+    assert run(emulator, "-cpu", "cortex-a72", program, "levels").split() == ["scalar", "neon"]
+
+
+def test_on_armv7(tmp_path: pathlib.Path) -> None:
+    """A processor without fused multiply-adds does not have the level that needs them."""
+    compiler, emulator = tool("arm-linux-gnueabihf-gcc"), tool("qemu-arm")
+    program = made_for(tmp_path, "armv7", compiler)
+    every = walked(run(emulator, "-cpu", "cortex-a7", program))
+    assert list(every) == ["scalar", "neon"]
+    assert all(every.values()), every
+    assert run(emulator, "-cpu", "cortex-a9", program, "levels").split() == ["scalar"]
 
 
 def test_the_core_compiles_for_aarch64(tmp_path: pathlib.Path) -> None:

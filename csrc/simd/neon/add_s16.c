@@ -1,6 +1,6 @@
 /* add_s16.c -- eight sums at a time, each operand and then the sum scaled as in
  * neon/requantize.c. */
-#include <arm_neon.h>
+#include "simd/neon/intrinsics.h"
 #include <string.h>
 
 #include "simd/variants.h"

@@ -1,5 +1,5 @@
 /* depthwise_f32.c -- tiles of 8 pixels times 4 channels. */
-#include <arm_neon.h>
+#include "simd/neon/intrinsics.h"
 #include <stdbool.h>
 #include <string.h>
 
@@ -17,10 +17,12 @@
 #define STORE(p, v) vst1q_f32(p, v)
 #define STORE_PART(p, v, count) store_part(p, v, count)
 #define MULTIPLY_ADD(x, w, sum) multiply_add(x, w, sum)
+#ifdef __aarch64__
 #define LOAD_NEXT(value, x, step)               \
     __asm__("ld1 {%0.4s}, [%1], %2"             \
             : "=w"(value), "+r"(x)              \
             : "r"(step), "m"(*(const float (*)[LANES])(const void *)(x)))
+#endif
 #define ADD(a, b) vaddq_f32(a, b)
 #define FINISH(p, v) finish(v, vdupq_n_f32((p)->low), vdupq_n_f32((p)->high))
 

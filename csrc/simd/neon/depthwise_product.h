@@ -46,8 +46,7 @@ INLINE void put_pixels(int8_t *y, int64_t stride, uint8x16_t bytes, const int pi
         return;
     }
     vst1_u8((uint8_t *)y, vget_low_u8(bytes));
-    if (pixels > 1)
-        vst1q_lane_u64((uint64_t *)(void *)(y + stride), vreinterpretq_u64_u8(bytes), 1);
+    if (pixels > 1) STORE_HIGH_U8((uint8_t *)(y + stride), bytes);
 }
 
 INLINE void write_tile(const tile_bytes *to, int64_t channel, int8_t *y, const int pixels,

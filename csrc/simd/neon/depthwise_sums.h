@@ -1,6 +1,6 @@
 /* depthwise_sums.h -- the sums of tiles/depthwise.h at neon and the levels above it: two vectors of
  * int32, for eight channels. */
-#include <arm_neon.h>
+#include "simd/neon/intrinsics.h"
 #include <stdbool.h>
 #include <string.h>
 

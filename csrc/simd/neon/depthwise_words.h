@@ -7,8 +7,10 @@
 
 #define LOAD(p) vld1q_s16((const int16_t *)(const void *)(p))
 #define LOAD_PART(p, count) words_part(p, count)
+#ifdef __aarch64__
 #define LOAD_NEXT(value, x, step) \
     __asm__("ld1 {%0.8h}, [%1], %2" : "=w"(value), "+r"(x) : "r"(step), "m"(*(const int16_t (*)[8])(const void *)(x)))
+#endif
 #define MULTIPLY_ADD(x, w, sum) multiply_add(x, w, sum)
 
 /* In the registers of the sums: the empty asm keeps the compiler from moving them. */

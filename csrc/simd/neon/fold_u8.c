@@ -1,6 +1,6 @@
 /* fold_u8.c -- extremes of bytes, 16 at a time; the rest of a row is covered by its last 16 bytes,
  * some of which are read twice. */
-#include <arm_neon.h>
+#include "simd/neon/intrinsics.h"
 
 #include "simd/variants.h"
 

@@ -1,6 +1,6 @@
 /* interleave_s8.c -- bytes of a line as int16, 32 at a time; what is left
  * is covered by the last eight, some of which are written twice. */
-#include <arm_neon.h>
+#include "simd/neon/intrinsics.h"
 
 #include "simd/variants.h"
 

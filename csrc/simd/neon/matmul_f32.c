@@ -1,6 +1,7 @@
 /* matmul_f32.c -- tiles of 5 rows times two panels of two vectors: 20 sums, 4 vectors of weights
- * and four values of each row, which FMLA takes by lanes. */
-#include <arm_neon.h>
+ * and four values of each row, which FMLA takes by lanes. On 32-bit Arm, whose VFMA takes no lanes,
+ * and with half the registers, 5 rows times one panel. */
+#include "simd/neon/intrinsics.h"
 #include <stdbool.h>
 
 #include "simd/variants.h"
@@ -9,9 +10,13 @@
 #define LANES 4
 #define ROWS ML_ROWS_F32_neon
 #define PANEL ML_PANEL_F32_neon
+#ifdef __aarch64__
 #define TILES(X)                                                                          \
     X(1, 4) X(1, 2) X(1, 1) X(2, 4) X(2, 2) X(2, 1) X(3, 2) X(3, 1) X(4, 2) X(4, 1)       \
     X(5, 2) X(5, 1)
+#else
+#define TILES(X) X(1, 4) X(1, 2) X(1, 1) X(2, 2) X(2, 1) X(3, 1) X(4, 1) X(5, 1)
+#endif
 
 #define ZERO() vdupq_n_f32(0.0f)
 #define BROADCAST(x) vdupq_n_f32(x)
@@ -35,6 +40,7 @@ static inline void store_part(float *p, float32x4_t v, int count) {
     if (count > 2) vst1q_lane_f32(p + 2, v, 2);
 }
 
+#ifdef __aarch64__
 enum { MOST_LANED = 12 /* rows of half a panel */ };
 
 #define ADD_LANES(a, a_stride, w, panel_floats, count, rows, vectors, sums) \
@@ -88,6 +94,7 @@ add_lanes(const float *a, int64_t a_stride, const float *w, int64_t panel_floats
     }
     return j;
 }
+#endif
 
 #include "simd/tiles/matmul_f32.h"
 

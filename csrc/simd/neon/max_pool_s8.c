@@ -1,6 +1,6 @@
 /* max_pool_s8.c -- sixteen channels a vector; signed bytes are compared as unsigned ones,
  * their sign flipped. */
-#include <arm_neon.h>
+#include "simd/neon/intrinsics.h"
 #include <stdbool.h>
 #include <string.h>
 

@@ -1,17 +1,24 @@
 /* pairs.h -- the sums of product_tiles.h at neon: tiles of 2 rows times 16 outputs, of which each
  * has two sums. SMULL and SMLAL add up two products in 16 bits, where no weight is -128, and
  * SADALP pairs of such numbers in 32. */
-#include <arm_neon.h>
+#include "simd/neon/intrinsics.h"
 #include <string.h>
 
 #include "simd/neon/requantize_block.h"
 
 #define LANES QUAD
 
+enum { GROUP = 4 /* bytes of a row that meet at a time */ };
+
+#ifdef __aarch64__
 #define MOST_ROWS 2
 #define SOME_ROWS(X) X(2)
-
-enum { GROUP = 4 /* bytes of a row that meet at a time */, ALONE_VECTORS = 8 };
+enum { ALONE_VECTORS = 8 };
+#else /* with half the registers, tiles of a row */
+#define MOST_ROWS 1
+#define SOME_ROWS(X)
+enum { ALONE_VECTORS = 4 };
+#endif
 
 /* Not int32x4x2_t, for which the compiler needs adjacent registers. */
 typedef struct pairs {
@@ -40,6 +47,7 @@ INLINE void add_group(const int8x16_t *x, const int8_t *w, const int rows, const
     }
 }
 
+#ifdef __aarch64__
 /* Two sums += the products of two groups. Written as instructions, for the compiler moves sums
  * about; each waits for none of the three before it. */
 INLINE void add_products(const int8x16_t *x_a, const int8x16_t *w_a, const int8x16_t *x_b,
@@ -62,6 +70,17 @@ INLINE void add_products(const int8x16_t *x_a, const int8x16_t *w_a, const int8x
             : "w"(w_a[0]), "w"(w_a[1]), "w"(x_a[0]), "w"(x_a[1]), "w"(w_b[0]), "w"(w_b[1]),
               "w"(x_b[0]), "w"(x_b[1]));
 }
+#else
+/* A sum += the products of two groups. */
+INLINE void add_pair(const int8x16_t *x, int8x16_t first, int8x16_t second, pairs *sum) {
+    const int8x8_t a = vget_low_s8(x[0]), b = vget_low_s8(x[1]);
+    const int16x8_t front = vmlal_s8(vmull_s8(vget_low_s8(first), a), vget_low_s8(second), b);
+    sum->front = vpadalq_s16(sum->front, front);
+    const int16x8_t back = vmlal_s8(vmull_s8(vget_high_s8(first), a), vget_high_s8(second), b);
+    sum->back = vpadalq_s16(sum->back, back);
+    __asm__ volatile("" : "+w"(sum->front), "+w"(sum->back));
+}
+#endif
 
 /* The same for two groups, whose weights lie `step` apart. */
 INLINE void add_two_groups(int8x16_t x[MOST_ROWS][2], const int8_t *w, int64_t step, const int rows,
@@ -74,6 +93,11 @@ INLINE void add_two_groups(int8x16_t x[MOST_ROWS][2], const int8_t *w, int64_t s
         add_group(second, w + step, rows, vectors, sums);
         return;
     }
+#ifndef __aarch64__
+    ML_UNROLL(4)
+    for (int v = 0; v < vectors; v++, w += LANES * GROUP)
+        add_pair(x[0], vld1q_s8(w), vld1q_s8(w + step), &sums[v]);
+#else
     ML_UNROLL(4)
     for (int v = 0; v < vectors; v += 2) {
         const int8x16x2_t first = vld1q_s8_x2(w + v * LANES * GROUP);
@@ -87,6 +111,7 @@ INLINE void add_two_groups(int8x16_t x[MOST_ROWS][2], const int8_t *w, int64_t s
             add_products(x[0], other, x[1], other, &sums[v + 1], &sums[vectors + v + 1]);
         }
     }
+#endif
 }
 
 INLINE int8x16_t flipped(uint8x16_t x, const bool flips) {
@@ -97,7 +122,14 @@ INLINE int8x16_t flipped(uint8x16_t x, const bool flips) {
 INLINE int8x16_t next_group(const uint8_t **row, const bool flips) {
     const uint8_t *a = *row;
     uint8x16_t x;
+#ifdef __aarch64__
     __asm__("ld1r {%0.4s}, [%1], #4" : "=w"(x), "+r"(*row) : "m"(*(const uint8_t (*)[GROUP])a));
+#else
+    uint32_t group;
+    memcpy(&group, a, GROUP);
+    x = vreinterpretq_u8_u32(vdupq_n_u32(group));
+    *row = a + GROUP;
+#endif
     return flipped(x, flips);
 }
 

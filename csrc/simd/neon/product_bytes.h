@@ -140,7 +140,7 @@ INLINE void write_tile(const bytes_place *to, int64_t row, int64_t output, const
   write_tile(own, row, output, rows, vectors, sums)
 /* A product of one row is multiplied by product_row.h. Rows of more are shared
  * by tiles evenly: of three, there are two and one. */
-#if MOST_ROWS == 2
+#if MOST_ROWS <= 2
 #define ONE_ROW(X) X(1)
 #else
 #define ONE_ROW(X)

@@ -4,7 +4,7 @@
  * SQRDMULH is exactly SaturatingRoundingDoublingHighMul, because mantissas are 0 or above. Its
  * result is above INT32_MIN. The rounding shift rounds half up; if 1 is subtracted, negative
  * numbers are rounded half away from zero. */
-#include <arm_neon.h>
+#include "simd/neon/intrinsics.h"
 #include <string.h>
 
 #include "simd/variants.h"

@@ -8,7 +8,7 @@
 #ifndef ML_SIMD_NEON_REQUANTIZE_BLOCK_H
 #define ML_SIMD_NEON_REQUANTIZE_BLOCK_H
 
-#include <arm_neon.h>
+#include "simd/neon/intrinsics.h"
 #include <stdbool.h>
 #include <string.h>
 

@@ -1,19 +1,10 @@
 /* requantize_f64.c -- four columns at a time, as two pairs of doubles. */
-#include <arm_neon.h>
 #include <string.h>
 
+#include "simd/neon/requantize_block.h"
 #include "simd/variants.h"
 
 enum { LANES = 4 };
-
-static inline int32x2_t scale(int32x2_t sums, float64x2_t reals) {
-    const float64x2_t most = vdupq_n_f64(1e9), least = vdupq_n_f64(-1e9);
-    const float64x2_t half = vdupq_n_f64(0.49999999999999994);
-    float64x2_t v = vmulq_f64(vcvtq_f64_s64(vmovl_s32(sums)), reals);
-    v = vminq_f64(most, vmaxq_f64(least, v));
-    v = vaddq_f64(v, vbslq_f64(vdupq_n_u64(UINT64_C(1) << 63), v, half));
-    return vmovn_s64(vcvtq_s64_f64(v));
-}
 
 void ml_requantize_f64_neon(const ml_requantize_f64_args *p) {
     const int32x4_t zero = vdupq_n_s32(p->zero);
@@ -29,9 +20,8 @@ void ml_requantize_f64_neon(const ml_requantize_f64_args *p) {
         for (int64_t row = 0; row < p->rows; row++, sums += p->sums_stride, y += p->y_stride) {
             if (count < LANES) memcpy(part, sums, (size_t)count * sizeof *sums);
             const int32x4_t x = vld1q_s32(count < LANES ? part : sums);
-            int32x4_t v =
-                vcombine_s32(scale(vget_low_s32(x), front), scale(vget_high_s32(x), back));
-            v = vminq_s32(high, vmaxq_s32(low, vaddq_s32(v, zero)));
+            const int32x4_t scaled = vqaddq_s32(scale_real(x, front, back), zero);
+            const int32x4_t v = vminq_s32(high, vmaxq_s32(low, scaled));
             const int16x4_t words = vmovn_s32(v);
             const int8x8_t bytes = vmovn_s16(vcombine_s16(words, words));
             memcpy(y, &bytes, (size_t)count);

@@ -1,6 +1,6 @@
 /* softmax_s8.c -- exponentials are looked up one by one, some at a time; everything else is in
  * vectors. */
-#include <arm_neon.h>
+#include "simd/neon/intrinsics.h"
 
 #include "simd/variants.h"
 

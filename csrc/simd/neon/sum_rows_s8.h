@@ -2,7 +2,7 @@
  * flipped, and 128 of each taken away again.
  *
  * The file that includes it says ADD_BYTES(sum, x), four sums and groups of four bytes each. */
-#include <arm_neon.h>
+#include "simd/neon/intrinsics.h"
 
 #include "simd/variants.h"
 

@@ -4,15 +4,15 @@
 
 #include <stdint.h>
 
-#if defined(__aarch64__)
-#include <arm_neon.h>
+#if defined(__ARM_NEON)
+#include "simd/neon/intrinsics.h"
 #else
 #include <emmintrin.h>
 #endif
 
 /* Lines of `from` are `line` elements apart, those of `to` are `column`. */
 static inline void transpose_square(const float *from, int64_t line, float *to, int64_t column) {
-#if defined(__aarch64__)
+#if defined(__ARM_NEON)
     const float32x4_t a = vld1q_f32(from), b = vld1q_f32(from + line),
                       c = vld1q_f32(from + 2 * line), d = vld1q_f32(from + 3 * line);
     const float32x4_t ac = vzip1q_f32(a, c), bd = vzip1q_f32(b, d);

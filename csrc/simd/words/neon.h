@@ -3,7 +3,7 @@
 #ifndef ML_SIMD_WORDS_NEON_H
 #define ML_SIMD_WORDS_NEON_H
 
-#include <arm_neon.h>
+#include "simd/neon/intrinsics.h"
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
