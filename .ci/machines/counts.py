@@ -1,12 +1,12 @@
-"""Counted instructions of minilite and of LiteRT with XNNPACK on an emulated Arm processor, one thread each.
+"""Counted instructions of minilite and of LiteRT with XNNPACK on an emulated Arm, one thread each.
 
     counts.py MACHINE --shared ../shared [--write docs/performance.md] [--where 12] [MODEL...]
 
-MACHINE is a folder that .ci/arm or .ci/armv7 made. Counted are: a steady run; going back to a size that was used, with its run; a
-new size, with its run; reading the model and its first run. The emulated processor is a Cortex-A76, whose dot products
-both use; or, with CPU=cortex-a72 in the environment, a Cortex-A72, which has none; or, with CPU=cortex-a7, a Cortex-A7,
-which has 32 bits. There LiteRT is tflite_runtime 2.14, the last one for it. The table is printed; with --write it also
-replaces this processor's table in that file.
+MACHINE is a folder that .ci/arm or .ci/armv7 made. Counted are: a steady run; going back to a size that was used, with
+its run; a new size, with its run; reading the model and its first run. CPU in the environment names the processor:
+cortex-a76, whose dot products both use, which is the default; cortex-a72, which has none; or cortex-a7, of 32 bits.
+There LiteRT is tflite_runtime 2.14, the last one for it. The table is printed; with --write it also replaces this
+processor's table in that file.
 With --where, a steady run is printed by function, the largest first: instructions, how many of them compute vectors,
 multiply-adds, and vector instructions per multiply-add. That needs a core with symbols (pip: -C install.strip=false).
 """
@@ -265,7 +265,9 @@ def main() -> int:
     if given.where:
         print(by_function(printed(given.machine, "minilite", lines, where=True), given.where))
         return 0
-    ours, theirs = (counted(runtime, printed_of_all(given.machine, runtime, lines)) for runtime in ("minilite", "litert"))
+    ours, theirs = (
+        counted(runtime, printed_of_all(given.machine, runtime, lines)) for runtime in ("minilite", "litert")
+    )
     made = table(ours, theirs)
     print(made)
     if given.write:
