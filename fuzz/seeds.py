@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from flatbuffers import flexbuffers  # type: ignore[import-untyped]
+from fuzz.test_found import empty_variables, scalar
 from fuzz.test_reader_fuzz import SEEDS, seed
 from property.sequence_models import MODELS
 from support.drawn import made
@@ -20,7 +21,9 @@ MOST_BYTES = 4096
 
 
 def models() -> Iterator[tuple[str, bytes]]:
-    """Small models: a node of each operator, and a few that have loops, strings, variables, signatures."""
+    """Small models: a node of each operator, and a few that have loops, strings, variables, signatures, and shapes
+    without an address."""
+    yield from (("scalar", scalar()), ("empty_variables", empty_variables(2, 5)))
     for name in SEEDS:
         yield name, seed(name, external=False)
     for name, make in MODELS.items():

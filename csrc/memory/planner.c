@@ -163,21 +163,11 @@ ml_status ml_planner_place_persistent(ml_planner *p, int32_t t, ml_error *error)
 }
 
 static ml_status fail_plan(const ml_planner *p, ml_strategy_status status, ml_error *error) {
-    switch (status) {
-    case ML_STRATEGY_NO_MEMORY:
+    if (status == ML_STRATEGY_NO_MEMORY)
         return ml_error_set(error, ML_ARENA_ERROR,
                             "planning %d tensors: the system refused working memory", p->count);
-    case ML_STRATEGY_OVERFLOW:
-        return ml_error_set(error, ML_ARENA_ERROR,
-                            "the tensors' sizes add up to more bytes than an int64 counts");
-    case ML_STRATEGY_UNSUPPORTED:
-        return ml_error_set(error, ML_ARENA_ERROR,
-                            "strategy '%s' cannot plan around tensors that are already placed",
-                            p->strategy);
-    default:
-        return ml_error_set(error, ML_ARENA_ERROR, "strategy '%s' failed with status %d",
-                            p->strategy, (int)status);
-    }
+    return ml_error_set(error, ML_ARENA_ERROR,
+                        "the tensors' sizes add up to more bytes than an int64 counts");
 }
 
 /* Fixed candidates, records[from .. count), must not overlap records that are already placed. */
@@ -267,7 +257,7 @@ static ml_status place_records(ml_planner *p, int32_t count, int32_t fixed, ml_e
     bool graph = p->order && fixed == 0;
     ml_strategy_status status =
         graph ? place_graph(p, &problem) : ml_memory_plan(p->strategy, &problem);
-    if (status == ML_STRATEGY_UNSUPPORTED && (fixed > 0 || p->n_fixed > 0))
+    if (status == ML_STRATEGY_UNSUPPORTED) /* some place nothing around what is placed already */
         status = ml_memory_plan("greedy_by_size", &problem);
     if (status != ML_STRATEGY_OK) return fail_plan(p, status, error);
     for (int32_t i = fixed; i < count; i++) {

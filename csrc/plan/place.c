@@ -55,9 +55,7 @@ static bool follows_file(const ml_placing *x, int32_t frame) {
 static void level_views(const ml_subgraph *sub, const ml_tensor *tensors, int64_t *bytes) {
     for (int32_t n = 0; n < sub->io.n_nodes; n++) {
         const ml_node_io *io = sub->nodes[n].io;
-        if (!(io->flags & ML_NODE_VIEW) || io->n_inputs < 1 || io->n_outputs < 1 ||
-            io->inputs[0] < 0)
-            continue;
+        if (!(io->flags & ML_NODE_VIEW)) continue;
         int32_t from = io->inputs[0], to = io->outputs[0];
         if (sub->slots[from] < 0 || !tensors[sub->slots[to]].dynamic) continue;
         if (tensors[sub->slots[from]].dynamic && bytes[to] > bytes[from]) bytes[from] = bytes[to];
@@ -291,7 +289,7 @@ static ml_status take_offsets(const ml_placing *x, int32_t frame, ml_planner *pl
         if (!(io->flags & ML_NODE_VIEW) ||
             (row->status != ML_NODE_RUNS && row->status != ML_NODE_IS_VIEW))
             continue;
-        bool shares = io->inputs[0] >= 0 && roots[io->outputs[0]] == roots[io->inputs[0]];
+        bool shares = roots[io->outputs[0]] == roots[io->inputs[0]];
         row->status = shares ? ML_NODE_IS_VIEW : ML_NODE_RUNS;
     }
     x->rows->frames[frame].region_bytes = ml_planner_high_water(planner, ML_PLACE_ARENA);

@@ -155,7 +155,7 @@ static ml_status shape_inputs(ml_plan *p, ml_error *error) {
     char text[96];
     for (int32_t i = 0; i < sub->io.n_inputs; i++) {
         int32_t number = sub->io.inputs[i];
-        if (number < 0 || sub->slots[number] < 0) continue;
+        if (sub->slots[number] < 0) continue;
         ml_tensor *t = &p->rows.tensors[sub->slots[number]];
         int64_t elements = ml_elements(&t->shape);
         bool negative = false;

@@ -42,7 +42,7 @@ void ml_sweep_reset(ml_engine *engine, int32_t frame) {
     memcpy(tensors, sub->fresh, (size_t)sub->n_slots * sizeof *tensors);
     /* Operands of a subgraph lie in slots, which the calling node places. */
     for (int32_t i = 0; frame > 0 && i < sub->io.n_inputs; i++) {
-        int32_t slot = sub->io.inputs[i] < 0 ? -1 : sub->slots[sub->io.inputs[i]];
+        int32_t slot = sub->slots[sub->io.inputs[i]];
         if (slot < 0) continue;
         tensors[slot].storage = ML_STORAGE_SLOT;
         tensors[slot].known = NULL;

@@ -66,7 +66,7 @@ void ml_mark_readers(ml_residence *r, const ml_subgraph *sub, const ml_frame *pl
 static int32_t shares_with(const reached *at, const ml_call *c, int32_t i) {
     const ml_tensor *t = output_row(c, i);
     if (i > 0 || t->root == c->inputs[c->n_inputs]) return -1;
-    if (at->node->io->flags & ML_NODE_VIEW) return c->inputs[0] >= 0 ? 0 : -1;
+    if (at->node->io->flags & ML_NODE_VIEW) return 0;
     for (int32_t k = 0; k < c->n_inputs && k < 8; k++) {
         const ml_tensor *input = ml_input(c, k);
         if (at->node->io->flags & (ML_NODE_IN_PLACE << k) && input &&
@@ -214,7 +214,7 @@ static ml_status prepare_again(const reached *at, const ml_call *c, ml_wish *wis
 
 /* A view that shares its input's memory has nothing to compute. */
 static bool is_view(const reached *at, const ml_call *c) {
-    if (!(at->node->io->flags & ML_NODE_VIEW) || c->inputs[0] < 0) return false;
+    if (!(at->node->io->flags & ML_NODE_VIEW)) return false;
     return output_row(c, 0)->root == ml_input(c, 0)->root &&
            output_row(c, 0)->storage == ML_STORAGE_ARENA;
 }
@@ -243,5 +243,5 @@ ml_status ml_run_unsettled(const ml_call *call) {
 /* In a plan without dynamic tensors all outputs have their places already. */
 ml_status ml_settle_outputs(const ml_call *call) {
     reached at = where(call);
-    return at.residence && at.residence->learnt ? place_outputs(&at, call) : ML_OK;
+    return at.residence->learnt ? place_outputs(&at, call) : ML_OK;
 }

@@ -23,8 +23,8 @@ static int64_t move_inputs(const ml_state *s, const ml_residence *r, uint8_t *sa
     int64_t at = 0;
     for (int32_t i = 0; i < sub->io.n_inputs; i++) {
         int32_t t = sub->io.inputs[i];
-        const ml_tensor *row = t < 0 ? NULL : ml_row_of(s->graph, r->rows, 0, t);
-        if (!row || row->storage != ML_STORAGE_ARENA || row->bytes == 0) continue;
+        const ml_tensor *row = ml_row_of(s->graph, r->rows, 0, t);
+        if (row->storage != ML_STORAGE_ARENA || row->bytes == 0) continue;
         void *data = ml_now_data(r, 0)[t];
         if (!data) continue;
         if (saved && out) memcpy(saved + at, data, (size_t)row->bytes);

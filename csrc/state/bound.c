@@ -32,11 +32,9 @@ static ml_status check_bytes(const ml_plan *plan, const ml_tensor *t, const ml_b
 
 ml_status ml_bound_check_bytes(const ml_state *s, const ml_residence *r, int32_t tensor,
                                ml_error *error) {
-    for (int32_t i = 0; i < s->n_bound; i++)
-        if (s->bound[i].tensor == tensor)
-            return check_bytes(r->plan, ml_row_of(s->graph, r->rows, 0, tensor), &s->bound[i],
-                               error);
-    return ML_OK;
+    int32_t i = 0;
+    while (s->bound[i].tensor != tensor) i++; /* it is bound, its row says */
+    return check_bytes(r->plan, ml_row_of(s->graph, r->rows, 0, tensor), &s->bound[i], error);
 }
 
 /* Bytes that a tensor may take in its buffer: the whole buffer, if runs may change its shape. */

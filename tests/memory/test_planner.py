@@ -310,6 +310,14 @@ def test_more_memory_than_there_is() -> None:
     check(planner)
 
 
+@pytest.mark.parametrize("sizes", [[2**62, 2**62], [2**62 + 1, 1], [2**63 - 1, 2**63 - 1]])
+def test_more_variables_than_an_int64_counts(sizes: list[int]) -> None:
+    planner = ArenaPlanner(PlannerGraph([*sizes, 1], [Node([0, 1], [2])], [], [2], variables=[0, 1]))
+    planner.plan_allocations()
+    with pytest.raises(ArenaError, match="persistent tensors add up to more bytes than an int64 counts"):
+        planner.execute_allocations(0, 0)
+
+
 @pytest.mark.parametrize(
     "graph",
     [

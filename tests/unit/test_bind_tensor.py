@@ -397,3 +397,47 @@ def test_what_is_given_to_c_lives_until_it_was_read(monkeypatch: pytest.MonkeyPa
     interpreter.bind_tensor(0, np.zeros_like(interpreter.get_tensor(0)))
     interpreter.allocate_tensors()
     assert alive == [True]
+
+
+# Which buffers may meet -----------------------------------------------------------------------------------------------
+
+
+def placed(order: str, *, op: str = "RELU", sizes: tuple[int, int] = (4, 4)) -> bytes:
+    """x -> ABS -> a -> op -> b -> NEG -> c, the tensors numbered in that order of letters."""
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    tensors = {name: graph.tensor(name, (sizes[name != "x"],)) for name in order}
+    graph._inputs.append(tensors["x"])
+    graph.node("ABS", [tensors["x"]], [tensors["a"]])
+    graph.node(op, [tensors["a"]], [tensors["b"]], custom=op == "Own")
+    graph.node("NEG", [tensors["b"]], [tensors["c"]])
+    graph.output(tensors["c"])
+    return builder.build()
+
+
+OWN = {"Own": lambda _, x: np.maximum(x, 0)}
+
+
+@pytest.mark.parametrize("order", ["xabc", "cbax", "bxca"])
+def test_buffers_that_are_used_one_after_the_other(order: str) -> None:
+    """a and c are never live at once, a and b meet at one node that may overwrite its input, x and b do not meet."""
+    array = zeros(4)
+    for pair in ("ac", "xb", "ab", "ba"):
+        interpreter = bound(placed(order), {order.index(name): array for name in pair}, preserve_inputs=False)
+        assert run(interpreter, floats(-1, 2, -3, 4))[0].tolist() == [-1, -2, -3, -4]
+
+
+@pytest.mark.parametrize("order", ["xabc", "cbax"])
+def test_buffers_that_meet_at_a_node_that_must_not_overwrite(order: str) -> None:
+    array = zeros(5)
+    for binds in ({"a": array[:4], "b": array[1:]}, {"b": array[:4], "a": array[1:]}):
+        with pytest.raises(InputError, match=r"are live at once at node 1, their buffers must not overlap"):
+            bound(placed(order), {order.index(name): part for name, part in binds.items()})
+    with pytest.raises(InputError, match="are live at once at node 1"):
+        bound(placed(order, op="Own"), {order.index(name): array[:4] for name in "ab"}, custom_ops=OWN)
+
+
+def test_buffers_of_no_bytes_meet_nowhere() -> None:
+    array = zeros(4)
+    interpreter = bound(placed("xabc", sizes=(0, 0)), dict.fromkeys((1, 2), array[2:2]))
+    assert run(interpreter, zeros(0))[0].tolist() == []

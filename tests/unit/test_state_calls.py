@@ -12,7 +12,7 @@ from built import Array, custom_chain, floats, graph_with, ready, run, texts
 
 import minilite
 from minilite._core import ffi, lib
-from minilite._native.state import Place, State
+from minilite._native.state import Place, State, binding_rows
 from minilite.errors import MiniliteError, ShapeError, StateError
 from minilite.format.dtypes import TensorType
 
@@ -40,8 +40,9 @@ def test_before_tensors_are_allocated() -> None:
     assert state.memory is None
     assert state.overwriter(X) == -1
     assert (state.usage().arena_bytes, state.usage().bound_bytes) == (0, 0)
-    with pytest.raises(StateError, match="no tensors are allocated"):
-        state.place(X)
+    for ask in (lambda: state.place(X), state.run()):
+        with pytest.raises(StateError, match="no tensors are allocated"):
+            ask()
     for call in (state.reset_variables, state.trim, state.release_memory):
         call()
     assert state.plan is None
@@ -58,6 +59,57 @@ def test_tensors_that_do_not_exist() -> None:
         assert not state.write_heap(tensor, place, np.zeros(4, np.uint8))
         assert lib.ml_state_request(state.pointer, tensor, np.int32([4]).tobytes(), 1) == lib.ML_REQUEST_WRONG
         assert state.requested(tensor) is None
+
+
+def kinds() -> bytes:
+    """x + w -> y -> RELU -> z, a variable that is read, and strings."""
+
+    def build(g: Any) -> list[int]:
+        x, w = g.input("x", (4,)), g.constant("w", floats(1, 2, 3, 4))
+        y = g.node("ADD", [x, w], out=("y", (4,)))
+        kept, words = g.variable("kept", (4,)), g.input("words", (2,), TensorType.STRING)
+        z = g.node("RELU", [y], out=("z", (4,)))
+        return [z, g.node("NEG", [kept], out=("k", (4,))), words]
+
+    return graph_with(build)
+
+
+@pytest.mark.parametrize(
+    ("tensor", "message"),
+    [
+        (-1, "there is no tensor -1 to bind, or no buffer"),
+        (7, "there is no tensor 7 to bind, or no buffer"),
+        (W, "cannot be bound: it is constant"),
+        (Y, "cannot be bound: it is hidden between nodes"),
+        (3, "cannot be bound: it is a variable"),
+        (4, "cannot be bound: it is of no fixed size"),
+    ],
+)
+def test_tensors_that_cannot_be_bound(tensor: int, message: str) -> None:
+    interpreter, array = ready(kinds()), np.zeros(4, np.float32)
+    rows = binding_rows([(array.ctypes.data, array.nbytes, tensor)])
+    prepare, preparation = state_of(interpreter).preparing(rows)
+    failed = prepare(preparation)
+    with pytest.raises(MiniliteError, match=message):
+        state_of(interpreter).check(failed)
+    assert interpreter.get_tensor(0).tolist() == [0, 0, 0, 0]
+
+
+def test_no_buffer_is_bound() -> None:
+    interpreter = ready(kinds())
+    rows = binding_rows([(0, 16, X)])
+    prepare, preparation = state_of(interpreter).preparing(rows)
+    with pytest.raises(MiniliteError, match="there is no tensor 0 to bind, or no buffer"):
+        state_of(interpreter).check(prepare(preparation))
+
+
+def test_a_variable_has_no_negative_dimension() -> None:
+    interpreter = ready(kinds())
+    for dims in ([-1], [2**31 - 1] * 3):
+        with pytest.raises(ShapeError, match=r"variable .*cannot take the shape"):
+            state_of(interpreter).plan_for([3, len(dims), *dims])
+    with pytest.raises(ShapeError, match="is constant: it keeps its shape"):
+        state_of(interpreter).plan_for([W, 1, 5])
 
 
 class Moment:
