@@ -120,8 +120,7 @@ static ml_status place_output(const reached *at, const ml_call *c, int32_t i) {
                  (t->offset == ml_input(c, with)->offset ||
                   !ml_has_place(&r->learnt->alone[at->frame], number, t->offset));
     if (taken || t->bytes > r->learnt->capacities[slot]) {
-        int64_t room =
-            t->bytes > INT64_MAX / 4 ? t->bytes : ml_need_room(&at->state->needs[slot], t->bytes);
+        int64_t room = ml_need_room(&at->state->needs[slot], t->bytes);
         ml_status status = ml_grow(at->state, r, at->frame, number, room, &t->offset);
         if (status != ML_OK) return status;
         r->learnt->capacities[slot] = ml_round_up(room, ML_ALIGNMENT); /* as in its record */
