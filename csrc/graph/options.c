@@ -213,10 +213,10 @@ static ml_node_option option_of_value(const lowering *l, const ml_flex_value *v)
     }
 }
 
+/* The caller has seen that there is such a vector. */
 static ml_node_option option_element(const ml_call *c, const char *name, int64_t i) {
-    ml_flex_value vector, element;
-    if (!find_custom(c, name, &vector) || vector.kind != ML_FLEX_NUMBERS || i >= vector.count)
-        return (ml_node_option){0};
+    ml_flex_value vector = {0}, element;
+    find_custom(c, name, &vector);
     ml_flex_number(&lowering_of(c)->flex, &vector, i, &element);
     return option_of_value(lowering_of(c), &element);
 }

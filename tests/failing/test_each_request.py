@@ -189,6 +189,16 @@ def worded() -> bytes:
     return builder.build()
 
 
+def halved() -> bytes:
+    """A constant of half floats, which becomes one of floats when the model is lowered."""
+
+    def build(g: Any) -> list[int]:
+        x, halves = g.input("x", (1, 4, 4, 1)), g.constant("h", np.arange(16, dtype=np.float16).reshape(1, 4, 4, 1))
+        return [g.node("ADD", [x, g.node("DEQUANTIZE", [halves], out=("w", (1, 4, 4, 1)))], out=("y", (1, 4, 4, 1)))]
+
+    return graph_with(build)
+
+
 def growing() -> bytes:
     """A loop that doubles its carry in each of six turns."""
 
@@ -218,7 +228,7 @@ def test_growing_through_all_kinds_of_memory(requests: Core | Seam) -> None:
     assert each_fails(steps, requests) > 0
 
 
-@pytest.mark.parametrize("model", [merged, squared, clamped])
+@pytest.mark.parametrize("model", [merged, squared, clamped, halved])
 def test_nodes_that_become_one(model: Callable[[], bytes], requests: Core | Seam) -> None:
     x = np.arange(16, dtype=np.float32).reshape(1, 4, 4, 1) - 8
     assert each_fails([made_of(model()), allocated, ran(x)], requests) > 0

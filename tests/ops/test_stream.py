@@ -104,6 +104,28 @@ def test_delay(length: int) -> None:
         np.testing.assert_array_equal(np.concatenate([y for [y] in found], -1), stream[..., : 6 * shape[-1]])
 
 
+def unsigned(name: str, number: int) -> bytes:
+    """A map of one number without a sign, of eight bytes."""
+    builder = flexbuffers.Builder()
+    with builder.Map():
+        builder.Key(name)
+        builder.UInt(2**62, 8)
+    return bytes(builder.Finish()).replace((2**62).to_bytes(8, "little"), number.to_bytes(8, "little"))
+
+
+def test_options_that_are_numbers_without_a_sign_or_none() -> None:
+    x, outs = np.zeros((2, 3), np.int16), [Out("s16", shape=(2, 3))]
+    found = agree(OneNode("SignalDelay", [x], outs=outs, custom=unsigned("delay_length", 1)), drawn((2, 3)))
+    for one, other in zip(found, agree(delay((2, 3), 1), drawn((2, 3))), strict=True):
+        np.testing.assert_array_equal(one[0], other[0])
+    for number, text in ((2**64 - 2, r"1\.84467e\+19"), (2**31, "2147483648")):
+        node = OneNode("SignalDelay", [x], outs=outs, custom=unsigned("delay_length", number))
+        node.refused(UnsupportedOpError, f"option delay_length is {text}, expected 0 to 2147483647", by_litert=False)
+    for value, text in (("3", "text"), ([3], "a vector"), ([3, "a"], "missing"), (None, "missing")):
+        node = OneNode("SignalDelay", [x], outs=outs, custom=custom(delay_length=value))
+        node.refused(UnsupportedOpError, f"option delay_length is {text}, must be a number", by_litert=False)
+
+
 @pytest.mark.parametrize(("left", "right", "step"), [(0, 0, 1), (1, 1, 1), (2, 1, 2), (3, 0, 4), (0, 3, 2)])
 def test_stacker(left: int, right: int, step: int) -> None:
     steps = drawn((5,), count=9)

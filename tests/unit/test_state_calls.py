@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from built import Array, custom_chain, floats, graph_with, ready, run, texts
+from built import Array, accumulator, custom_chain, floats, graph_with, ready, run, texts
 
 import minilite
 from minilite._core import ffi, lib
-from minilite._native.state import Place, State, binding_rows
+from minilite._native.state import Place, Shared, State, binding_rows
+from minilite.engine.program import new_state
 from minilite.errors import MiniliteError, ShapeError, StateError
 from minilite.format.dtypes import TensorType
 
@@ -190,6 +191,40 @@ def test_rows_of_shapes_that_are_none(rows: list[int]) -> None:
     with pytest.raises(MiniliteError):
         state_of(interpreter).plan_for(rows)
     assert run(interpreter, floats(0, 0, 0, 0))[0].tolist() == [1, 2, 3, 4]
+
+
+def test_interpreters_of_negative_counts_or_for_another_graph() -> None:
+    assert lib.ml_interpreter_new(-1, 1, 0, 0) == ffi.NULL
+    assert lib.ml_interpreter_new(1, -1, 0, 0) == ffi.NULL
+    program = minilite.Interpreter(model_content=accumulator())._lowered()  # two subgraphs, one resource
+    for resources, subgraphs in ((0, 2), (1, 1), (0, 0)):
+        with pytest.raises(MiniliteError, match=f"the graph numbers 1 resources, the interpreter has {resources}"):
+            new_state(program, Shared(resources, subgraphs), 0, "default", 0, 0)
+    with pytest.raises(MiniliteError, match="there is no planning strategy 'nope'"):
+        new_state(program, Shared(1, 2), 0, "nope", 0, 0)
+    assert new_state(program, Shared(2, 3), 0, "default", 0, 0).plan is None
+
+
+def test_a_snapshot_in_a_run_is_refused() -> None:
+    """Also of a model two of whose signatures were never allocated: they have nothing to keep."""
+    seen: list[str] = []
+
+    def calls(_: Any, x: Array) -> Array:
+        for call in (interpreter.get_state, lambda: interpreter.set_state(before)):
+            try:
+                call()
+            except StateError as error:
+                seen.append(str(error))
+        return x
+
+    interpreter = minilite.Interpreter(model_content=custom_chain("Calls"), custom_ops={"Calls": calls})
+    interpreter._session()
+    before = interpreter.get_state()
+    interpreter.set_state(before)
+    interpreter.allocate_tensors()
+    before = interpreter.get_state()
+    run(interpreter, floats(1, 2, 3, 4))
+    assert len(seen) == 2
 
 
 @pytest.mark.parametrize("threads", [0, -1])

@@ -1,0 +1,43 @@
+"""csrc/graph/lower.c and options.c: names in messages, constants that become others, what is left to Python."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from built import floats, graph_with, ready, run
+
+from minilite import UnsupportedOpError
+from minilite.format.builder import ModelBuilder
+from minilite.format.dtypes import TensorType
+from minilite.format.quantization import Quantization
+
+TWO = Quantization((0.5, 0.25), (0, 0), 0)
+
+
+@pytest.mark.parametrize("name", ["", "n" * 300])
+def test_names_in_messages(name: str) -> None:
+    """Long ones are cut."""
+    builder = ModelBuilder()
+    g = builder.subgraph()
+    x = g.input(name, (2,), TensorType.INT8, quantization=TWO)
+    g.output(g.node("RELU", [x], out=("y", (2,), TensorType.INT8, TWO)))
+    with pytest.raises(UnsupportedOpError, match=f"'{name[:60]}") as caught:
+        ready(builder.build())
+    assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize("shape", [(4,), (1,) * 7 + (4,), (1,) * 8 + (4,)], ids=len)
+def test_half_floats_of_any_rank_become_floats(shape: tuple[int, ...]) -> None:
+    """Of more dimensions than the core has by the numpy reference: their values are right, their shape is refused."""
+
+    def build(g: ModelBuilder) -> list[int]:
+        halves = g.constant("h", np.arange(4, dtype=np.float16).reshape(shape))  # type: ignore[attr-defined]
+        wide = g.node("DEQUANTIZE", [halves], out=("w", shape))  # type: ignore[attr-defined]
+        return [g.node("RESHAPE", [wide, g.constant("s", np.int32([4]))], out=("y", (4,)))]  # type: ignore[attr-defined]
+
+    model = graph_with(build)
+    if len(shape) > 8:
+        with pytest.raises(UnsupportedOpError, match="dimensions"):
+            ready(model)
+    else:
+        assert run(ready(model))[0].tolist() == floats(0, 1, 2, 3).tolist()
