@@ -49,9 +49,8 @@ ml_strategy_status ml_check_sizes(const ml_problem *problem) {
         int64_t size = problem->records[i].size,
                 fixed = problem->records[i].offset > 0 ? problem->records[i].offset : 0;
         if (size < 0 || size > INT64_MAX / 4 || fixed > INT64_MAX / 4) return ML_STRATEGY_OVERFLOW;
-        if (__builtin_add_overflow(total, ml_round_up(size, problem->alignment), &total) ||
-            total > INT64_MAX / 2 - fixed)
-            return ML_STRATEGY_OVERFLOW;
+        total += ml_round_up(size, problem->alignment); /* at most INT64_MAX * 3 / 4 + 2^31 */
+        if (total > INT64_MAX / 2 - fixed) return ML_STRATEGY_OVERFLOW;
     }
     return ML_STRATEGY_OK;
 }

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from asv_bench.benchmarks.paper import SHARED_OBJECTS
 from minilite import memory
-from minilite._native.memory import Refused
+from minilite._core import ffi, lib
+from minilite._native.memory import Placement, Refused, plan_memory
 from minilite.errors import ArenaError, InputError
 from minilite.memory import FOREVER, UsageRecord, check, plan
 from minilite.memory.lower_bound import rounded
@@ -217,3 +218,45 @@ def test_csv_columns_in_any_order(tmp_path: Path) -> None:
     path = tmp_path / "problem.csv"
     path.write_text("size, offset, id, lower, upper\n8,,5,0,2\n8,64,6,0,2\n")
     assert memory.read_csv(path) == [UsageRecord(5, 8, 0, 1), UsageRecord(6, 8, 0, 1, 64)]
+
+
+# What no strategy takes -----------------------------------------------------------------------------------------------
+
+FREE, QUARTER = -1, 2**61
+"""Not placed yet; just beyond a quarter of an int64."""
+IMPOSSIBLE = {
+    "a negative size": [(-1, FREE, 0, 1, 0)],
+    "a size beyond a quarter": [(QUARTER, FREE, 0, 1, 0)],
+    "sizes beyond a half": [(QUARTER - 1, FREE, k, k, k) for k in range(3)],
+    "the largest sizes": [(QUARTER - 1, FREE, k, k, k) for k in range(40)],
+}
+FIXED = {
+    "an offset beyond a quarter": [(1, QUARTER, 0, 1, 0)],
+    "an offset and sizes beyond a half": [(1, QUARTER - 1, 0, 1, 0), *((QUARTER - 1, FREE, 0, 1, k) for k in (1, 2))],
+}
+
+
+@pytest.mark.parametrize("strategy", memory.strategies())
+@pytest.mark.parametrize("name", [*IMPOSSIBLE, *FIXED])
+def test_sums_beyond_an_int64_are_refused(strategy: str, name: str) -> None:
+    found = plan_memory(strategy, (IMPOSSIBLE | FIXED)[name], 64)
+    assert found == Refused("unsupported" if name in FIXED and strategy == "exact" else "overflow")
+
+
+def test_strategies_that_there_are_not() -> None:
+    assert plan_memory("nope", [(1, FREE, 0, 1, 0)], 64) == Refused("unknown_strategy")
+    assert [lib.ml_memory_strategy_name(k) for k in (-1, len(memory.strategies()), 2**31 - 1)] == [ffi.NULL] * 3
+
+
+def test_an_exact_search_ends_with_its_time_or_capacity() -> None:
+    """At a capacity below the bound there is nothing to search."""
+    chance = random.Random(5)
+    rows = [(chance.randrange(1, 4000), FREE, k % 13, k % 13 + chance.randrange(9), k) for k in range(60)]
+    made = plan_memory("exact", rows, 64, max_seconds=1e-9)
+    assert isinstance(made, Placement)
+    bound = memory.lower_bound([UsageRecord(k, size, first, last) for size, _, first, last, k in rows])
+    assert made.arena_bytes >= bound
+    assert plan_memory("exact", rows, 64, capacity=bound - 64) == Refused("over_capacity")
+    wide = plan_memory("exact", rows, 64, capacity=2 * made.arena_bytes, max_seconds=60.0)
+    assert isinstance(wide, Placement)
+    assert wide.arena_bytes <= 2 * made.arena_bytes
