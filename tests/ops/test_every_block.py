@@ -4,20 +4,14 @@ threads."""
 from __future__ import annotations
 
 import json
-import os
-import pathlib
-import shutil
-import subprocess
-import sys
 from typing import Any
 
 import pytest
 from support.large import LARGE, MODELS, SHORT
+from support.own_clock import output_under_it
 
 from minilite.ops import operators
 
-TESTS = pathlib.Path(__file__).parents[1]
-COMPILER = shutil.which("cc")
 LEAST = 1
 """The least number of polls in a node of a million elements, or of as much work. Before such a node there is none,
 because the run has done little work until then."""
@@ -32,19 +26,8 @@ def test_every_operator_is_large_or_short() -> None:
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     """For each operator and its types: the polls of a run, whether one can end it, and whether the number of threads
     changes nothing; or the error."""
-    if COMPILER is None or sys.platform != "linux":
-        pytest.skip("needs a C compiler, and a loader that puts a library in front of others")
-    clock = tmp_path_factory.mktemp("clock") / "clock.so"
-    source = TESTS / "support" / "clock.c"
-    subprocess.run([str(COMPILER), "-O2", "-shared", "-fPIC", "-o", str(clock), str(source)], check=True)
-    before = os.environ.get("LD_PRELOAD")
-    paths = os.pathsep.join([str(TESTS), str(TESTS / "ops")])
-    environment = {**os.environ, "LD_PRELOAD": f"{before}:{clock}" if before else str(clock), "PYTHONPATH": paths}
-    ran = subprocess.run(
-        [sys.executable, "-m", "support.polls"], env=environment, capture_output=True, text=True, check=False
-    )
-    assert ran.returncode == 0, ran.stderr
-    result: dict[str, dict[str, Any]] = json.loads(ran.stdout)
+    printed = output_under_it(tmp_path_factory.mktemp("clock"), "support.polls", "ops")
+    result: dict[str, dict[str, Any]] = json.loads(printed)
     return result
 
 

@@ -3,6 +3,7 @@ oracle."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -69,6 +70,13 @@ def model(op: str, *bodies: Body, signature: Any = None) -> bytes:
         inputs = [part.input(name, (3,), F32, signature=signature) for name in "ab"]
         part.output(body(part, *inputs))
     return builder.build()
+
+
+def sum_of_positive(g: Any, a: int, b: int) -> int:
+    """A number, whatever the positive values have taken."""
+    axis = g.constant("axis", integer(0))
+    result: int = g.node("SUM", [positive(g, a, b), axis], out=("total", ()), options={"keep_dims": False})
+    return result
 
 
 @pytest.mark.parametrize("body", [add, twice, first, fixed, joined, positive])
@@ -148,3 +156,18 @@ def test_composite_of_itself() -> None:
     graph.output(graph.node("STABLEHLO_COMPOSITE", [x], out=("y", (3,)), options=options))
     with pytest.raises(ModelFormatError, match="subgraph 0 calls itself"):
         ready(builder.build())
+
+
+@pytest.mark.parametrize("chosen", [True, False])
+def test_a_branch_that_has_outgrown_its_room_gets_more_in_the_next_run(chosen: bool) -> None:
+    interpreter = ready(model("IF", sum_of_positive, sum_of_positive, signature=(-1,)))
+    for tensor in (1, 2):
+        interpreter.resize_tensor_input(tensor, (5000,))
+    interpreter.allocate_tensors()
+
+    def take(count: int) -> None:
+        values = np.where(np.arange(5000) < count, 2, -1).astype(np.float32)
+        assert run(interpreter, np.array(chosen), values, np.zeros(5000, np.float32))[0] == 2 * count
+
+    for count, replans in ((1, 0), (1, 1), (5000, 0), (5000, 1), (5000, 0)):
+        assert count_since(interpreter, functools.partial(take, count))["replans"] == replans
