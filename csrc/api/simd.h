@@ -367,6 +367,7 @@ typedef struct ml_simd {
     int32_t depthwise_s8_group; /* lines in a group of interleave_s8 */
     int32_t depthwise_s8_bytes; /* depthwise_product_s8 takes lines of bytes too */
     int32_t depthwise_s8_less; /* 0; or 128, and bytes of groups are s8: u8 less 128 */
+    int32_t depthwise_s8_narrow; /* depthwise_narrow_s8 is faster than depthwise_product_s8 */
 #define PRIMITIVE(name, returns, parameters) returns(*name) parameters;
 #include "simd/primitives.def"
 #undef PRIMITIVE

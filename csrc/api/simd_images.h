@@ -41,7 +41,10 @@ typedef struct ml_depthwise_args {
  * Where ml_simd has depthwise_s8_bytes, it also takes bytes as they lie, u8 or s8: width is 1, and
  * each of the weights' lines has depthwise_s8_group lines of bytes, which may be taps.
  * Steps are in bytes; zero is then within -255 and 255. That saves interleave_s8 where pixels are
- * few. */
+ * few.
+ *
+ * depthwise_narrow_s8 is the same for elements of one byte: lines of s8 as they lie, and weights of
+ * s8, none of which is -128; zero, low and high are those of s8. */
 
 /* y[i] = byte i of each line, ^ flip, side by side: for ml_simd's depthwise_s8_group lines, either
  * 4 bytes, or 1 or 2 values of 16 bits. */

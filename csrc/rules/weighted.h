@@ -34,6 +34,7 @@ typedef struct ml_weighted {
     int32_t low;
     int32_t high;
     int32_t limit; /* ml_limit_of the sums, with bias; 0: unknown */
+    int32_t narrow; /* DEPTHWISE_CONV_2D: the level's depthwise_narrow_s8 takes it */
     const int32_t *mantissas; /* FIXED, SINGLE */
     const int32_t *shifts;
     const double *reals; /* DOUBLE */

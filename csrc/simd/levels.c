@@ -16,6 +16,7 @@
      .depthwise_s8_group = ML_GROUP_S8_##of_depthwise_s8,      \
      .depthwise_s8_bytes = ML_BYTES_S8_##of_depthwise_s8,      \
      .depthwise_s8_less = ML_LESS_S8_##of_depthwise_s8,        \
+     .depthwise_s8_narrow = ML_NARROW_S8_##of_depthwise_s8,    \
      variants},
 
 /* The levels of this build, ascending. */

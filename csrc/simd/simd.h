@@ -16,7 +16,8 @@
 
 /* Columns in a panel and rows in a tile of each matmul_f32; whether each matmul_s8 is faster if
  * copies are flipped; lines in a group of each depthwise_s8, and whether its depthwise_product_s8
- * takes bytes, and what is subtracted from those of its groups. A level has those of the variant
+ * takes bytes, what is subtracted from those of its groups, and
+ * whether it is faster with narrow weights. A level has those of the variant
  * that it uses. */
 enum {
     ML_PANEL_F32_scalar = 1,
@@ -55,6 +56,12 @@ enum {
     ML_LESS_S8_avx512 = 0,
     ML_LESS_S8_neon = 0,
     ML_LESS_S8_neon_dot = 128,
+    ML_NARROW_S8_scalar = 0,
+    ML_NARROW_S8_sse2 = 0,
+    ML_NARROW_S8_avx2 = 0,
+    ML_NARROW_S8_avx512 = 0,
+    ML_NARROW_S8_neon = 1,
+    ML_NARROW_S8_neon_dot = 0,
     ML_CHUNK_F32 = 128,     /* products summed at a time */
     ML_PANEL_DEPTHWISE = 16 /* channels in a panel of depthwise weights */
 };

@@ -32,10 +32,17 @@ typedef struct work {
     const ml_slices *slices; /* the quantized batches of a hybrid, else NULL */
 } work;
 
+/* Interleaves lines; those of bytes as they lie are copied. */
+static void interleave(const work *k, const ml_interleave_s8_args *a) {
+    if (k->l.form.element > 1) k->c->env->simd->interleave_s8(a);
+    else if (a->lines[0]) memcpy(a->y, a->lines[0], (size_t)a->count);
+    else memset(a->y, a->pad, (size_t)a->count);
+}
+
 static void fill_columns(const work *k, char *to, int64_t columns) {
     const ml_interleave_s8_args outside = {
         .count = columns * k->blob->outputs, .pad = k->zero, .y = to};
-    if (columns > 0) k->c->env->simd->interleave_s8(&outside);
+    if (columns > 0) interleave(k, &outside);
 }
 
 /* The columns that some pixels see: `left` of padding, `inside` of the input from column `first`
@@ -82,7 +89,7 @@ static void interleave_lines(work *k, int64_t batch, int64_t top, int64_t ox, in
         }
         const bool is_padded = first + g < k->padded;
         if (!is_padded) fill_columns(k, to, seen.left);
-        k->c->env->simd->interleave_s8(&a);
+        interleave(k, &a);
         if (multiplier > 1)
             ml_depthwise_repeat(narrow, a.count, k->l.form.element, multiplier, inside);
         if (!is_padded) fill_columns(k, inside + seen.inside * column, seen.right);
@@ -134,7 +141,7 @@ static void interleave_upright(const work *k, int64_t batch, int64_t first, int6
     ml_interleave_s8_args a = {
         .count = starts * n, .flip = k->flip, .pad = k->zero, .y = k->scratch + k->l.lines};
     for (int64_t i = 0; i < group; i++) a.lines[i] = x + i * n;
-    k->c->env->simd->interleave_s8(&a);
+    interleave(k, &a);
 }
 
 /* Copies the columns that pixel `ox` sees, padding included, so that they lie side by side. */
@@ -210,7 +217,8 @@ static void multiply_pixels(const work *k, ml_depthwise_args a, ml_requantize_ar
         a.pixel_step = step * side;
         if (to) {
             to->n = to->y_stride = a.n;
-            simd->depthwise_product_s8(simd, &a, to);
+            if (k->l.form.element == 1) simd->depthwise_narrow_s8(&a, to);
+            else simd->depthwise_product_s8(simd, &a, to);
             to->y += a.pixels * a.n;
         } else {
             simd->depthwise_s8(&a);
@@ -332,8 +340,9 @@ ml_status ml_depthwise_bytes(const ml_call *c) {
     if (blob->form == DEPTHWISE_PIXEL) return ml_depthwise_pixel(c);
     work k = {.c = c, .blob = blob, .l = ml_depthwise_lay_out(c), .x = ml_in(c, 0)};
     k.x_batch = batch_elements(blob);
-    const int32_t more = ml_in_tensor(c, 0)->type == ML_S8 ? 128 : 0;
-    const int32_t less = c->env->simd->depthwise_s8_less;
+    const bool as_bytes = k.l.form.element == 1;
+    const int32_t more = ml_in_tensor(c, 0)->type == ML_S8 && !as_bytes ? 128 : 0;
+    const int32_t less = as_bytes ? 0 : c->env->simd->depthwise_s8_less;
     k.flip = more ^ less;
     k.zero = ((const ml_weighted *)c->derived)->x_zero + more - less;
     k.start = c->scratch;

@@ -55,8 +55,9 @@ static ml_status prepare_depthwise(const ml_call *c, ml_wish *wish) {
     ml_shape y = {4, {x->dims[0], window->y.out, window->x.out, w->dims[3]}};
     status = ml_check_weighted(c, c->derived, w->dims[3]);
     if (status == ML_OK) status = ml_set_output(c, 0, &y);
-    /* The packed weights depend on their zero point, which is subtracted from them. */
-    if (c->derived) wish->layout = ((const ml_weighted *)c->derived)->w_zero;
+    /* The packed weights depend on their zero point, which is subtracted from them; 256 is none. */
+    if (c->derived)
+        wish->layout = ml_depthwise_is_narrow(c) ? 256 : ((const ml_weighted *)c->derived)->w_zero;
     return status == ML_OK ? prepare_scratch(c, wish) : status;
 }
 
@@ -84,6 +85,10 @@ repeat(const uint32_t *x, int64_t count, const int64_t multiplier, uint32_t *res
         for (int64_t j = 0; j < multiplier; j++) *y++ = x[i];
 }
 
+static void repeat_bytes(const uint8_t *x, int64_t count, int64_t multiplier, uint8_t *y) {
+    for (int64_t i = 0; i < count; i++, y += multiplier) memset(y, x[i], (size_t)multiplier);
+}
+
 static void repeat_words(const uint16_t *x, int64_t count, int64_t multiplier, uint16_t *y) {
     for (int64_t i = 0; i < count; i++)
         for (int64_t j = 0; j < multiplier; j++) *y++ = x[i];
@@ -91,7 +96,8 @@ static void repeat_words(const uint16_t *x, int64_t count, int64_t multiplier, u
 
 void ml_depthwise_repeat(const void *x, int64_t count, int64_t element, int64_t multiplier,
                          void *y) {
-    if (element == 2) repeat_words(x, count, multiplier, y);
+    if (element == 1) repeat_bytes(x, count, multiplier, y);
+    else if (element == 2) repeat_words(x, count, multiplier, y);
     else if (multiplier == 2) repeat(x, count, 2, y);
     else if (multiplier == 4) repeat(x, count, 4, y);
     else if (multiplier == 8) repeat(x, count, 8, y);
@@ -119,10 +125,29 @@ ml_status ml_depthwise_run(const ml_call *c, int64_t unit, ml_body body, void *a
         const depthwise_params *p = c->params;                           \
         return ml_derive_weighted(c, to, &rule, p->minimum, p->maximum); \
     }
-DERIVE(s8, .multiplier = ML_MULTIPLIER_FIXED, .symmetric_weights = true, .sums = 2)
+DERIVE(of_s8, .multiplier = ML_MULTIPLIER_FIXED, .symmetric_weights = true, .sums = 2)
 DERIVE(u8, .multiplier = ML_MULTIPLIER_SINGLE, .sums = 2)
 DERIVE(s16, .multiplier = ML_MULTIPLIER_FIXED, .symmetric = true)
 DERIVE(hybrid, .multiplier = ML_MULTIPLIER_SCALE, .symmetric_weights = true)
+
+/* Whether the level has use for it that no weight is -128, and it is so. */
+static bool is_narrow(const ml_call *c, int32_t zero) {
+    const ml_tensor *weights = ml_input(c, 1);
+    const int8_t *w = ml_value(c, 1);
+    const int64_t count = ml_elements(&weights->shape);
+    int8_t least = 0;
+    if (!c->env->simd->depthwise_s8_narrow || !w || weights->type != ML_S8) return false;
+    if (zero < INT8_MIN || zero > INT8_MAX) return false;
+    for (int64_t i = 0; i < count; i++) least = w[i] < least ? w[i] : least;
+    return least > INT8_MIN;
+}
+
+static int64_t derive_s8(const ml_call *c, void *to) {
+    const int64_t bytes = derive_of_s8(c, to);
+    ml_weighted *w = to;
+    if (to && bytes > 0 && ml_input(c, 1)) w->narrow = is_narrow(c, w->y_zero);
+    return bytes;
+}
 
 static const ml_typed depthwise_conv_2d[] = {
     {"f32 f32 f32? -> f32", NULL, ml_depthwise_pack_floats, ml_depthwise_floats},

@@ -30,7 +30,7 @@ static inline int64_t ml_depthwise_line(const ml_window *w, int64_t batch, const
     return (batch * w->y.in + down->start + ky * w->y.dilation) * w->x.in * w->channels;
 }
 
-/* y = x, each element of 4 bytes, or of 2, `multiplier` times. */
+/* y = x, each element of 4 bytes, of 2 or of 1, `multiplier` times. */
 void ml_depthwise_repeat(const void *x, int64_t count, int64_t element, int64_t multiplier,
                          void *y);
 
@@ -58,13 +58,19 @@ int64_t ml_depthwise_pack_bytes(const ml_call *c, void *to);
 /* How weights of bytes are packed. */
 typedef struct depthwise_groups {
     int64_t group;  /* lines in a group */
-    int64_t element; /* bytes of an element of a group and of its weights */
+    /* Bytes of an element of a group and of its weights; 1: lines are s8 as they lie, of a node for
+     * depthwise_narrow_s8. */
+    int64_t element;
     int64_t groups; /* groups in a window */
-    int64_t parts;  /* bytes whose sum is a weight */
+    int64_t parts; /* bytes whose sum is a weight */
     /* Neighbouring output lines computed from the same groups; weights are packed for each. */
     int64_t shifts;
 } depthwise_groups;
 depthwise_groups ml_depthwise_groups(const ml_call *c);
+/* Whether bytes are taken as they lie: the node is one for depthwise_narrow_s8. */
+static inline bool ml_depthwise_is_narrow(const ml_call *c) {
+    return ((const ml_weighted *)c->derived)->narrow != 0;
+}
 
 /* Sets what the sum of each output begins with: minus the zero point of the interleaved bytes times
  * the sum of its weights, plus the bias of integers. Returns a limit of absolute sums; 0:

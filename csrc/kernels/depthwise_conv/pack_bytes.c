@@ -12,6 +12,7 @@ depthwise_groups ml_depthwise_groups(const ml_call *c) {
     const int64_t group = c->env->simd->depthwise_s8_group;
     depthwise_groups f = {.group = group, .element = ml_depthwise_element(group), .parts = 1};
     f.groups = (blob->window.y.size + group - 1) / group;
+    if (ml_depthwise_is_narrow(c)) f.element = 1;
     /* With a zero point of 0, the largest u8 takes three parts: 255 = 127 + 127 + 1. */
     if (f.group == 4 && zero != 0) f.parts = zero == -128 ? 3 : 2;
     const ml_window_axis *y = &blob->window.y;
@@ -67,7 +68,8 @@ static void pack_tap(const ml_call *c, const depthwise_groups *f, int64_t part, 
 
 static void put_element(uint32_t value, int64_t element, char *to) {
     const uint16_t word = (uint16_t)value;
-    if (element == sizeof word) memcpy(to, &word, sizeof word);
+    if (element == 1) *to = (char)value;
+    else if (element == sizeof word) memcpy(to, &word, sizeof word);
     else memcpy(to, &value, sizeof value);
 }
 

@@ -1,7 +1,7 @@
 /* pixel.c -- depthwise convolution of bytes whose output is one pixel that sees no padding, as in
  * networks that keep their past in variables. It is computed at once, on the caller's thread,
  * because preparing lines as bytes.c does takes longer than the sums. Lines are not interleaved if
- * the level can do without. */
+ * the level can do without; what is multiplied is then pointed to: lines, or their taps. */
 #include "kernels/depthwise_conv/depthwise_conv.h"
 #include "rules/bytes.h"
 
@@ -20,11 +20,13 @@ bool ml_depthwise_is_pixel(const depthwise_blob *blob) {
 /* Offsets in scratch, which begins with the pointers to lines. */
 typedef struct layout {
     int64_t start;
-    int64_t lines; /* interleaved lines; none if the level takes bytes as they lie */
+    int64_t lines; /* interleaved lines, if any */
     int64_t bytes;
 } layout;
 
+/* Whether each tap is pointed to, for depthwise_product_s8. */
 static bool takes_bytes(const ml_call *c) {
+    if (ml_depthwise_is_narrow(c)) return false;
     const int32_t zero = ((const ml_weighted *)c->derived)->y_zero;
     return c->env->simd->depthwise_s8_bytes && zero >= -255 && zero <= 255;
 }
@@ -36,7 +38,8 @@ static layout lay_out(const ml_call *c, const depthwise_groups *f) {
         f->groups * f->parts * (takes_bytes(c) ? f->group * blob->window.x.size : 1);
     layout l = {.start = ml_round_up(pointers * (int64_t)sizeof(void *), 64)};
     l.lines = l.bytes = l.start + n;
-    if (!takes_bytes(c)) l.bytes += f->groups * blob->window.x.size * blob->outputs * f->element;
+    if (!takes_bytes(c) && !ml_depthwise_is_narrow(c))
+        l.bytes += f->groups * blob->window.x.size * blob->outputs * f->element;
     return l;
 }
 
@@ -57,7 +60,15 @@ static const void **point(const ml_call *c, int64_t group, const void **taps) {
     return taps;
 }
 
-/* The same for each part of the weights. */
+/* Writes pointers to the window's lines, each of which has its taps side by side. */
+static void point_lines(const ml_call *c, const void **lines) {
+    const ml_window *w = &((const depthwise_blob *)c->blob)->window;
+    const int64_t step = (int64_t)w->y.dilation * w->x.in * w->channels;
+    const char *x = ml_in(c, 0);
+    for (int64_t line = 0; line < w->y.size; line++, x += step) *lines++ = x;
+}
+
+/* Writes pointers to taps, for each part of the weights. */
 static void point_parts(const ml_call *c, const depthwise_groups *f) {
     const void **taps = c->scratch;
     for (int64_t part = 0; part < f->parts; part++) taps = point(c, f->group, taps);
@@ -88,12 +99,14 @@ ml_status ml_depthwise_pixel(const ml_call *c) {
     const layout l = lay_out(c, &f);
     const int64_t n = blob->outputs, width = blob->window.x.size;
     const bool is_signed = ml_in_tensor(c, 0)->type == ML_S8, as_bytes = takes_bytes(c);
-    const int32_t more = is_signed && !as_bytes ? 128 : 0;
-    const int32_t less = as_bytes ? 0 : c->env->simd->depthwise_s8_less;
+    const bool is_narrow = ml_depthwise_is_narrow(c), as_is = as_bytes || is_narrow;
+    const int32_t more = is_signed && !as_is ? 128 : 0;
+    const int32_t less = as_is ? 0 : c->env->simd->depthwise_s8_less;
     const int64_t tap = width * ML_PANEL_DEPTHWISE;
     int32_t *start = ml_scratch(c, l.start);
     const int32_t limit = ml_depthwise_start(c, &f, w->x_zero + more - less, start);
-    if (as_bytes) point_parts(c, &f);
+    if (is_narrow) point_lines(c, c->scratch);
+    else if (as_bytes) point_parts(c, &f);
     else interleave(c, &f, more ^ less, c->scratch, ml_scratch(c, l.lines));
     const ml_depthwise_args a = {.lines = c->scratch,
                                  .rows = 1,
@@ -116,6 +129,7 @@ ml_status ml_depthwise_pixel(const ml_call *c) {
                                                           : ML_LINES_U8};
     const ml_requantized r = {.n = n, .y = ml_out(c, 0), .y_stride = n};
     const ml_requantize_args bytes = ml_requantize_args_of(c, &r, limit);
-    c->env->simd->depthwise_product_s8(c->env->simd, &a, &bytes);
+    if (is_narrow) c->env->simd->depthwise_narrow_s8(&a, &bytes);
+    else c->env->simd->depthwise_product_s8(c->env->simd, &a, &bytes);
     return ML_OK;
 }

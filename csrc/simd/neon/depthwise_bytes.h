@@ -2,29 +2,7 @@
  * For few pixels, whose lines are not worth interleaving in memory. The file that includes it says
  * how many TAP_LINES of bytes meet an element of weights, a `weight`, and has add_tap(x, w,
  * is_signed, sums), which adds the products of sixteen channels of these lines. */
-#include "simd/neon/requantize_block.h"
-
-enum {
-    SIXTEEN = ML_PANEL_DEPTHWISE, /* channels of a vector of bytes, and of a panel */
-    MOST_SIXTEENS = 2
-};
-
-/* `count` bytes, fewer than sixteen, and zeros; those before the first one are read with them where
- * they exist. */
-static uint8x16_t some_bytes(const uint8_t *x, int64_t count, bool has_before) {
-    static const uint8_t in_turn[SIXTEEN] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-    uint8_t bytes[SIXTEEN] = {0};
-    if (has_before)
-        return vqtbl1q_u8(vld1q_u8(x + count - SIXTEEN),
-                          vaddq_u8(vld1q_u8(in_turn), vdupq_n_u8((uint8_t)(SIXTEEN - count))));
-    if (count == SIXTEEN / 2) return vcombine_u8(vld1_u8(x), vdup_n_u8(0));
-    for (int64_t i = 0; i < count; i++) bytes[i] = x[i];
-    return vld1q_u8(bytes);
-}
-
-INLINE uint8x16_t bytes_at(const uint8_t *x, int64_t left, bool has_before) {
-    return left >= SIXTEEN ? vld1q_u8(x) : some_bytes(x, left, has_before);
-}
+#include "simd/neon/depthwise_pixel.h"
 
 /* Channels of a pixel from `channel` on, of which `left` exist. */
 INLINE void pixel_tile(const ml_depthwise_args *p, const ml_requantize_args *to, const ends *e,
@@ -32,12 +10,8 @@ INLINE void pixel_tile(const ml_depthwise_args *p, const ml_requantize_args *to,
                        int64_t left, const int sixteens, const bool is_signed) {
     const int64_t step = p->packed_line, panel = p->packed_panel;
     const weight *w = (const weight *)p->packed + channel / SIXTEEN * panel;
-    const int32_t *start = p->start;
     int32x4_t sums[MOST_SIXTEENS * TOGETHER];
-    ML_UNROLL(8)
-    for (int i = 0; i < sixteens * TOGETHER; i++)
-        sums[i] =
-            start ? load_columns(start + channel + i * QUAD, left - i * QUAD, 0) : vdupq_n_s32(0);
+    begin_channels(p, channel, left, sixteens, sums);
     for (int64_t tap = p->height; tap > 0; tap--, lines += TAP_LINES, w += step) {
         ML_UNROLL(2)
         for (int i = 0; i < sixteens; i++) {
@@ -49,12 +23,7 @@ INLINE void pixel_tile(const ml_depthwise_args *p, const ml_requantize_args *to,
             add_tap(x, w + i * panel, is_signed, sums + i * TOGETHER);
         }
     }
-    ML_UNROLL(2)
-    for (int i = 0; i < sixteens; i++, channel += SIXTEEN, left -= SIXTEEN) {
-        int32x4_t *v = sums + i * TOGETHER;
-        scale_columns(to, channel, left, e->one_sided, v);
-        put(y + channel, to_bytes(v[0], v[1], v[2], v[3], e), left);
-    }
+    end_channels(to, e, y, channel, left, sixteens, sums);
 }
 
 INLINE void pixel_channels(const ml_depthwise_args *args, const ml_requantize_args *bytes,

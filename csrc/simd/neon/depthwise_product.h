@@ -1,6 +1,5 @@
 /* depthwise_product.h -- tiles of depthwise_s8 whose sums become bytes in registers: of the vectors
- * that the file which includes it has, and its TAP_LINES and add_tap. */
-#include "simd/neon/depthwise_bytes.h"
+ * that the file which includes it has. */
 #include "simd/neon/requantize_block.h"
 
 enum { CHANNELS = 8 /* of a vector */, MOST_CHANNELS = 128 };
@@ -101,18 +100,9 @@ static void load_blocks(const ml_requantize_args *bytes, int64_t channel, int64_
     }
 }
 
-static void multiply_depthwise(const ml_simd *simd, const ml_depthwise_args *args,
-                               const ml_requantize_args *bytes) {
+static void multiply_tiles(const ml_depthwise_args *args, const ml_requantize_args *bytes) {
     channel_block blocks[MOST_CHANNELS / CHANNELS];
     tile_bytes to = {.blocks = blocks, .ends = ends_of(bytes), .y_stride = bytes->y_stride};
-    if (args->lines_are != ML_LINES_GROUPED) {
-        multiply_bytes(args, bytes);
-        return;
-    }
-    if (!ml_has_byte_ends(bytes)) {
-        ml_depthwise_product_s8_scalar(simd, args, bytes);
-        return;
-    }
     for (int64_t channel = 0, n; channel < args->n; channel += n) {
         n = args->n - channel < MOST_CHANNELS ? args->n - channel : MOST_CHANNELS;
         ml_depthwise_args p = ml_depthwise_channels(args, ELEMENT_BYTES, channel, n);

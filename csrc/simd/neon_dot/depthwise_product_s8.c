@@ -25,9 +25,12 @@ INLINE void add_tap(const uint8x16_t *lines, const weight *w, const bool is_sign
     }
 }
 
+#include "simd/neon/depthwise_bytes.h"
 #include "simd/neon/depthwise_product.h"
 
 void ml_depthwise_product_s8_neon_dot(const ml_simd *simd, const ml_depthwise_args *p,
                                       const ml_requantize_args *bytes) {
-    multiply_depthwise(simd, p, bytes);
+    if (p->lines_are != ML_LINES_GROUPED) multiply_bytes(p, bytes);
+    else if (!ml_has_byte_ends(bytes)) ml_depthwise_product_s8_scalar(simd, p, bytes);
+    else multiply_tiles(p, bytes);
 }

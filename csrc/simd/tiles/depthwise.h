@@ -13,7 +13,10 @@
  * slower, with a third of the code. If values and weights are narrower than sums, it defines VALUE
  * and ELEMENT_BYTES for them, LOAD_START(p) and LOAD_START_PART(p, count) for sums, and it may
  * define LOAD_NEXT(value, x, step), which loads a value and adds the step to x, and KEEP(value, x),
- * the empty asm of add_columns, where a value is no single register.
+ * the empty asm of next_column, where a value is no single register. If products are cheaper two
+ * at a time, it defines MULTIPLY_TWO(x, w, next_x, next_w, sum) for two taps of a pixel, in one
+ * line or in two, MULTIPLY_TWO_MORE, which may also add a constant to each sum, and LESS(sum,
+ * count), which takes `count` of it away.
  *
  * A tile is some neighbouring pixels times one vector of channels. The outer loop is over pixels,
  * the inner one over channels, so that elements are read side by side. If windows are 3 or 5 taps
@@ -66,7 +69,20 @@ INLINE void add_taps(const ml_depthwise_args *p, const char *x, const char *w, i
                      const int pixels, const bool part, int count, VECTOR *sums) {
     const int64_t pixel_step = ELEMENT_BYTES * p->pixel_step;
     const int64_t tap_step = ELEMENT_BYTES * p->tap_step;
-    for (int64_t tap = 0; tap < taps; tap++, x += tap_step) {
+    int64_t tap = 0;
+#ifdef MULTIPLY_TWO
+    for (; tap + 2 <= taps; tap += 2, x += 2 * tap_step) {
+        const VALUE weights = LOAD(w), next = LOAD(w + ELEMENT_BYTES * ML_PANEL_DEPTHWISE);
+        w += 2 * ELEMENT_BYTES * ML_PANEL_DEPTHWISE;
+        ML_UNROLL(8)
+        for (int i = 0; i < pixels; i++) {
+            const char *at = x + i * pixel_step;
+            sums[i] = MULTIPLY_TWO(load(at, part, count), weights, load(at + tap_step, part, count),
+                                   next, sums[i]);
+        }
+    }
+#endif
+    for (; tap < taps; tap++, x += tap_step) {
         VALUE weights = LOAD(w);
         w += ELEMENT_BYTES * ML_PANEL_DEPTHWISE;
         ML_UNROLL(8)
@@ -75,9 +91,48 @@ INLINE void add_taps(const ml_depthwise_args *p, const char *x, const char *w, i
     }
 }
 
-/* sums += a line of `width` taps, for pixels that are `stride` taps apart. Without the empty asm,
- * the compiler would load a column once per tap, and keep more addresses than there are
- * registers. */
+/* A column, after which x goes on. Without the empty asm, the compiler would load it once per tap,
+ * and keep more addresses than there are registers. */
+INLINE VALUE next_column(const char **x, int64_t step, const bool part, int count) {
+    VALUE value;
+#ifdef LOAD_NEXT
+    if (part) value = LOAD_PART(*x, count), *x += step;
+    else LOAD_NEXT(value, *x, step);
+#else
+    value = load(*x, part, count);
+    *x += step;
+#endif
+    KEEP(value, *x);
+    return value;
+}
+
+#ifdef MULTIPLY_TWO
+/* sums += two lines of `width` taps, for pixels that are `stride` taps apart. */
+INLINE void add_two_lines(const ml_depthwise_args *p, const char *x, const char *next_x,
+                          const char *w, const int width, const int stride, const int pixels,
+                          const bool part, int count, VECTOR *sums) {
+    const int64_t step = ELEMENT_BYTES * p->tap_step;
+    VALUE weights[2 * MOST_TAPS];
+    ML_UNROLL(10)
+    for (int i = 0; i < 2 * width; i++)
+        weights[i] = LOAD(w + ELEMENT_BYTES * (i < width ? 0 : p->packed_line) +
+                          ELEMENT_BYTES * (i % width) * ML_PANEL_DEPTHWISE);
+    ML_UNROLL(20)
+    for (int column = 0; column < (pixels - 1) * stride + width; column++) {
+        const VALUE value = next_column(&x, step, part, count);
+        const VALUE next = next_column(&next_x, step, part, count);
+        ML_UNROLL(8)
+        for (int i = 0; i < pixels; i++) {
+            const int tap = column - i * stride;
+            if (tap >= 0 && tap < width)
+                sums[i] =
+                    MULTIPLY_TWO_MORE(value, weights[tap], next, weights[width + tap], sums[i]);
+        }
+    }
+}
+#endif
+
+/* sums += a line of `width` taps, for pixels that are `stride` taps apart. */
 INLINE void add_columns(const ml_depthwise_args *p, const char *x, const char *w, const int width,
                         const int stride, const int pixels, const bool part, int count,
                         VECTOR *sums) {
@@ -85,23 +140,49 @@ INLINE void add_columns(const ml_depthwise_args *p, const char *x, const char *w
     ML_UNROLL(5)
     for (int tap = 0; tap < width; tap++)
         weights[tap] = LOAD(w + ELEMENT_BYTES * tap * ML_PANEL_DEPTHWISE);
+#ifdef MULTIPLY_TWO
+    VALUE before = weights[0];
+#endif
     ML_UNROLL(20)
     for (int column = 0; column < (pixels - 1) * stride + width; column++) {
-        VALUE value;
-#ifdef LOAD_NEXT
-        if (part) value = LOAD_PART(x, count), x += ELEMENT_BYTES * p->tap_step;
-        else LOAD_NEXT(value, x, ELEMENT_BYTES * p->tap_step);
-#else
-        value = load(x, part, count);
-        x += ELEMENT_BYTES * p->tap_step;
-#endif
-        KEEP(value, x);
+        const VALUE value = next_column(&x, ELEMENT_BYTES * p->tap_step, part, count);
         ML_UNROLL(8)
         for (int i = 0; i < pixels; i++) {
             const int tap = column - i * stride;
-            if (tap >= 0 && tap < width) sums[i] = MULTIPLY_ADD(value, weights[tap], sums[i]);
+            if (tap < 0 || tap >= width) continue;
+#ifdef MULTIPLY_TWO
+            if (tap % 2 == 0 && tap < width - 1) continue; /* together with the next one */
+            if (tap % 2) {
+                sums[i] = MULTIPLY_TWO_MORE(before, weights[tap - 1], value, weights[tap], sums[i]);
+                continue;
+            }
+#endif
+            sums[i] = MULTIPLY_ADD(value, weights[tap], sums[i]);
         }
+#ifdef MULTIPLY_TWO
+        before = value;
+#endif
     }
+}
+
+/* sums += a window of `width` taps. */
+INLINE void add_lines(const ml_depthwise_args *p, int64_t offset, const char *w, const int width,
+                      const int stride, const int pixels, const bool part, int count,
+                      VECTOR *sums) {
+    const int64_t step = ELEMENT_BYTES * p->packed_line;
+    const void *const *lines = p->lines;
+    int64_t left = p->height;
+#ifdef MULTIPLY_TWO
+    for (; left >= 2; left -= 2, lines += 2, w += 2 * step)
+        add_two_lines(p, (const char *)lines[0] + offset, (const char *)lines[1] + offset, w, width,
+                      stride, pixels, part, count, sums);
+    if (left == 0) return;
+    add_columns(p, (const char *)lines[0] + offset, w, width, stride, pixels, part, count, sums);
+#else
+    for (; left > 0; left--, lines++, w += step)
+        add_columns(p, (const char *)lines[0] + offset, w, width, stride, pixels, part, count,
+                    sums);
+#endif
 }
 
 /* sums += a window of any size: ML_CHUNK_F32 taps are summed at a time, and then those sums. */
@@ -171,12 +252,13 @@ INLINE void tile(const ml_depthwise_args *p, const tile_place *at, const int wid
     const ELEMENT *start = p->start ? (const ELEMENT *)p->start + at->channel : NULL;
     if (start) initial = part ? LOAD_START_PART(start, count) : LOAD_START(start);
     initial = BEGIN(initial);
+#ifdef MULTIPLY_TWO
+    if (width) initial = LESS(initial, p->height / 2 * width + p->height % 2 * (width / 2));
+#endif
     ML_UNROLL(8)
     for (int i = 0; i < pixels; i++) sums[i] = initial;
     if (!width) add_any(p, at->offset, w, pixels, part, count, sums);
-    for (int64_t line = 0; width && line < p->height; line++, w += ELEMENT_BYTES * p->packed_line)
-        add_columns(p, (const char *)p->lines[line] + at->offset, w, width, stride, pixels, part,
-                    count, sums);
+    else add_lines(p, at->offset, w, width, stride, pixels, part, count, sums);
     FINISH_TILE(p, at, pixels, part, count, sums);
 }
 

@@ -253,6 +253,59 @@ void walk_depthwise_product_s8(walk *w) {
     for (int i = 0; i < 1500 && w->simd->depthwise_s8_bytes; i++) depthwise_bytes_once(w);
 }
 
+/* Lines as they lie, beside sums in plain C. */
+static void depthwise_narrow_once(walk *w) {
+    const void *lines[MOST_ROWS * MOST_LINES];
+    int32_t sums[MOST_CHANNELS];
+    begin_case(w);
+    ml_depthwise_args p = {.lines = lines};
+    const int64_t height = p.height = draw(w, 1, MOST_LINES), count = draw_windows(w, &p, 7);
+    const int64_t panels = (p.n + ML_PANEL_DEPTHWISE - 1) / ML_PANEL_DEPTHWISE;
+    if (draw(w, 0, 3) == 0) p.pixels = 1;
+    for (int64_t i = 0; i < p.rows * height; i++)
+        lines[i] = i < height ? bytes(w, count) : lines[(i + i / height) % height];
+    p.packed_line = p.width * ML_PANEL_DEPTHWISE;
+    p.packed_panel = height * p.packed_line;
+    int8_t *packed = (int8_t *)bytes(w, panels * p.packed_panel);
+    for (int64_t i = 0; i < panels * p.packed_panel; i++)
+        if (packed[i] == -128) packed[i] = draw(w, 0, 1) ? -127 : 127;
+    p.packed = packed;
+    const int32_t *start = p.start = draw(w, 0, 1) ? NULL : ints(w, p.n, -99999, 99999);
+    ml_requantize_args to = {.rows = 1, .n = p.n, .limit = draw(w, 0, 1) ? ML_LIMIT : 0};
+    to.mantissas = ints(w, p.n, 1 << 30, INT32_MAX);
+    to.shifts = draw(w, 0, 1) ? ints(w, p.n, -31, 3) : ints(w, p.n, -20, 0);
+    to.zero = (int32_t)draw(w, -128, 127);
+    draw_limits(w, true, &to.low, &to.high);
+    if (draw(w, 0, 2) == 0 && to.zero <= to.high) to.low = to.zero; /* as after a RELU */
+    to.y_stride = p.n + draw(w, 0, 3);
+    p.y_row = p.pixels * to.y_stride + draw(w, 0, 3);
+    const int64_t size = (p.rows - 1) * p.y_row + (p.pixels - 1) * to.y_stride + p.n;
+    int8_t *y = memset(room(w, size), 0, (size_t)size), *expected = room(w, size);
+    memset(expected, 0, (size_t)size);
+    to.y = y;
+    w->simd->depthwise_narrow_s8(&p, &to);
+    to.sums = sums;
+    for (int64_t i = 0; i < p.rows * p.pixels; i++) {
+        const int64_t row = i / p.pixels, pixel = i % p.pixels;
+        for (int64_t c = 0; c < p.n; c++) {
+            const int8_t *of = packed + c / ML_PANEL_DEPTHWISE * p.packed_panel;
+            sums[c] = start ? start[c] : 0;
+            for (int64_t k = 0; k < height * p.width; k++) {
+                const int8_t *x = lines[row * height + k / p.width];
+                sums[c] += x[p.first + pixel * p.pixel_step + k % p.width * p.tap_step + c] *
+                           of[k * ML_PANEL_DEPTHWISE + c % ML_PANEL_DEPTHWISE];
+            }
+        }
+        to.y = expected + row * p.y_row + pixel * to.y_stride;
+        w->scalar->requantize(&to);
+    }
+    expect_bytes(w, y, expected, size);
+}
+
+void walk_depthwise_narrow_s8(walk *w) {
+    for (int i = 0; i < 1500; i++) depthwise_narrow_once(w);
+}
+
 /* Pools --------------------------------------------------------------------------------------- */
 
 typedef void pool_fn(const ml_pool_args *args);
