@@ -10,7 +10,7 @@
 #define INLINE __attribute__((always_inline)) static inline
 #endif
 
-enum { WIDE = 16, SIDE = 4 /* rows */ };
+enum { WIDE = 16, HALF = WIDE / 2, SIDE = 4 /* rows */ };
 
 /* The last `count` bytes of a row of n, fewer than WIDE, zeros with them; nothing in front of the
  * row is read. */
@@ -33,12 +33,36 @@ INLINE uint32x4_t sum_row(const uint8_t *x, int64_t n, uint8x16_t flip) {
     return i == n ? sum : ADD_BYTES(sum, veorq_u8(flip, load_rest(x, n, n - i)));
 }
 
+/* The sums of four rows of eight bytes, two of which share a vector. */
+INLINE uint32x4_t sum_halves(const uint8_t *x, int64_t stride, uint8x16_t flip) {
+    uint32x4_t of[2];
+    ML_UNROLL(2)
+    for (int i = 0; i < 2; i++, x += 2 * stride)
+        of[i] =
+            ADD_BYTES(vdupq_n_u32(0), veorq_u8(flip, vcombine_u8(vld1_u8(x), vld1_u8(x + stride))));
+    return vpaddq_u32(of[0], of[1]);
+}
+
+/* Adds up all bytes of as many rows of eight as are whole groups of SIDE; returns how many. */
+static int64_t add_halves(const ml_sum_rows_s8_args *p, uint8x16_t flip) {
+    const uint32x4_t less = vdupq_n_u32(p->is_signed ? 128 * HALF : 0);
+    const int64_t rows = p->rows, stride = p->stride;
+    const uint8_t *x = p->x;
+    uint32_t *y = (uint32_t *)p->sums;
+    int64_t r = 0;
+    for (; r + SIDE <= rows; r += SIDE, x += SIDE * stride) {
+        const uint32x4_t sums = vsubq_u32(sum_halves(x, stride, flip), less);
+        vst1q_u32(y + r, vaddq_u32(vld1q_u32(y + r), sums));
+    }
+    return r;
+}
+
 static void add_along(const ml_sum_rows_s8_args *args) {
     const ml_sum_rows_s8_args p = *args; /* a copy, which stores do not change */
     const uint8x16_t flip = vdupq_n_u8(p.is_signed ? 128 : 0);
     const uint32_t less = p.is_signed ? 128 * (uint32_t)((p.n + WIDE - 1) / WIDE * WIDE) : 0;
-    const uint8_t *x = p.x;
-    int64_t r = 0;
+    int64_t r = p.n == HALF ? add_halves(&p, flip) : 0;
+    const uint8_t *x = (const uint8_t *)p.x + r * p.stride;
     for (; r + SIDE <= p.rows; r += SIDE, x += SIDE * p.stride) {
         uint32x4_t of[SIDE];
         ML_UNROLL(4)
