@@ -8,8 +8,10 @@
 
 #define LOAD(p) vld1_s8((const int8_t *)(p))
 #define LOAD_PART(p, count) bytes_part(p, count)
+#ifdef __aarch64__
 #define LOAD_NEXT(value, x, step) \
     __asm__("ld1 {%0.8b}, [%1], %2" : "=w"(value), "+r"(x) : "r"(step), "m"(*(const int8_t (*)[8])(const void *)(x)))
+#endif
 /* Volatile, so that products of a column are not begun before those of the last one are added up:
  * there are not so many registers. */
 #define KEEP(value, x) __asm__ volatile("" : "+w"(value), "+r"(x))
@@ -25,18 +27,23 @@
  * instructions, for the compiler moves sums about. */
 static inline eight_sums add_more(int16x8_t words, eight_sums sum) {
     const int16x8_t least = vdupq_n_s16(INT16_MIN);
+#ifdef __aarch64__
     __asm__ volatile("sabal %0.4s, %2.4h, %3.4h\n\t"
                      "sabal2 %1.4s, %2.8h, %3.8h"
                      : "+w"(sum.front), "+w"(sum.back)
                      : "w"(words), "w"(least));
+#else
+    sum.front = vabal_s16(sum.front, vget_low_s16(words), vget_low_s16(least));
+    sum.back = vabal_high_s16(sum.back, words, least);
+#endif
     return sum;
 }
 
+/* sum += words, in the registers of the sums. */
 static inline eight_sums add_words(int16x8_t words, eight_sums sum) {
-    __asm__("saddw %0.4s, %0.4s, %2.4h\n\t"
-            "saddw2 %1.4s, %1.4s, %2.8h"
-            : "+w"(sum.front), "+w"(sum.back)
-            : "w"(words));
+    sum.front = vaddw_s16(sum.front, vget_low_s16(words));
+    sum.back = vaddw_high_s16(sum.back, words);
+    __asm__ volatile("" : "+w"(sum.front), "+w"(sum.back));
     return sum;
 }
 
