@@ -51,7 +51,8 @@ TESTS = {
     "state": "unit/state unit/rebinding unit/packed unit/limits unit/strings unit/bind_tensor unit/bind_memory "
     "unit/dynamic unit/sizes unit/no_allocation unit/states unit/lifetime unit/capacities unit/moving_memory",
     "run": "unit/runs_alone unit/branches unit/polls unit/dynamic_loops unit/profile unit/dynamic unit/cancel "
-    "unit/dynamic_in_place unit/custom unit/string_carries unit/nest unit/errors unit/capacities unit/moving_memory",
+    "unit/dynamic_in_place unit/bind_tensor unit/custom unit/string_carries unit/nest unit/errors unit/capacities "
+    "unit/moving_memory",
     "memory": "memory/same_plans memory/sharing memory/planner memory/offline unit/state unit/limits "
     "memory/known_problems memory/order memory/exact memory/strategies unit/moving_memory unit/capacities",
     "control": "unit/dynamic_loops ops/hashtable ops/variable unit/branches unit/string_carries ops/control_flow "
