@@ -19,18 +19,18 @@ import minilite
 from minilite._native.state import debug_build
 
 COUNTS = {
-    "chain": "f27cf3980d94 76b01eaa1cad 0976e52bb5ce e2f5b1b2d22b 5570e5cd51a8",
-    "wide": "6b5bc843233b 45edae28cea4 a5e70e8c1935 ade832268c6f 29a83a577036",
-    "variables": "8fbaf221cf5c 0b9f1a839d07 4a163a064545 1399d6d71e5e 817aa71f4f8b",
-    "dynamic": "afa4c288d470 5dd2fc84e8fe 0f01d98b3c9d 94084bc0b1f4 854721d66efa",
-    "custom": "4d9a7e5a4f2e a6b7c577e4d4 13725ca7d6b0 f7386913bb47 244f7f9ed786",
-    "growing_loop": "6f6b8552018b a995099941b1 86175a26d0aa a995099941b1 190e1e425aed",
-    "closed_loop": "85e21d4c3afd a4cf294b9c8a 6c50c1eaddb7 8b4d83547eed 9339c9106546",
-    "branches": "f7207fa5c0cb 034c14156af1 5c2cb8ba1e7d fc17b9df1b6c 05f2dc5661d1",
-    "nested_loops": "0fbc85730f04 0fbc85730f04 c4acdc609044 2fc2a221d54d 8057e45686c0",
-    "resources": "15a6066d1031 cbbbfdcf0042 0ef5c5b65a48 ff9056c63fc5 d5727549c433",
-    "signatures": "f12adad32a08 9a46cb34ab40 f936b5d2905c ce263f9e1a83 de248cf56f54",
-    "strings": "da1ec8676e99 da1ec8676e99 849cdc937457 da1ec8676e99 87c8fa9c0331",
+    "chain": "b65c27f4da2d 9d4622739ea4 e2607ca17526 0d0ce93ce34b e37568eb3666",
+    "wide": "6bee6d05b3d2 7119221a196c 5e552c99b2c5 63228bf834e6 a43b5176287f",
+    "variables": "c43d4b7bbf46 72122cad8278 3f381a774621 c66bb3bf1a95 f743356afe1f",
+    "dynamic": "8de798e013f9 057c80a2f5e4 46ae45c408f7 eba14c923929 b9852988f77b",
+    "custom": "d289b30af1a4 b24f7ebdee2b 537d1686361c 9a69f55eda67 c54ab25dd699",
+    "growing_loop": "cdc24853215d 3e69c1bd1d14 399f30bdc4ce 5829495dc028 c101dc8fd777",
+    "closed_loop": "de9a204d7683 13233dce837a 467348d25bea 5ed342eb8d47 7c983854c7e4",
+    "branches": "a4e8e4cecd02 e71d5461d14e 22c094d67f26 e41a059f6f6f 879960714ed6",
+    "nested_loops": "2c24d31b9a62 5b99a857db60 983428be0401 6821837cb31f c51c1475990c",
+    "resources": "7c058110cb19 21879fc14375 0471b3d10026 4e67e3acbdfc 5a12464a4720",
+    "signatures": "36806c971dda 1f4223be3247 ab02fc2c192d 342934fd5636 5abd46bd3ecf",
+    "strings": "7a4035a951a5 7a4035a951a5 a5f2ed7c87f1 7a4035a951a5 626ffedca53e",
 }
 """Digests in the order of OPTIONS."""
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -44,9 +44,11 @@ SIZES = (2, 1, 3, 40, 3, 2, 5, 40, 1, 500, 3, 3, 2)
 
 
 def state_of(one: minilite.Interpreter) -> object:
-    """What calls have cost until now. Plans as runs have changed them, too; page faults depend on the machine."""
+    """What calls have cost until now, with the plan as it was made and as runs have changed it. Page faults depend on the
+    machine."""
     counters = {name: count for name, count in one.counters.items() if name != "page_faults"}
-    return counters, one.plan.records() if one.plan else None, one.arena_bytes
+    plans = [plan.records() for plan in (one.plan, one.memory) if plan]
+    return counters, plans, one.arena_bytes
 
 
 def digest(name: str, options: dict[str, Any]) -> str:
