@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from built import Array, below, count_since, floats, next_count, ready, run, variable
+from built import COUNTER, Array, below, count_since, floats, loop, next_count, ready, run, variable
 
 from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType
@@ -80,3 +80,21 @@ def test_body_that_outgrew_its_room_keeps_out_of_the_slots() -> None:
             count, acc = run(interpreter, np.array(start, np.int32), np.arange(size, dtype=np.float32))
             assert count == 5
             assert np.array_equal(acc, np.arange(size) + 5 - start)
+
+
+def test_a_carry_that_is_passed_on_keeps_its_value_beside_one_that_grows() -> None:
+    kept, grown = ("kept", (2,), TensorType.FLOAT32), ("grown", (1,), TensorType.FLOAT32)
+
+    def condition(graph: Any, carries: list[int]) -> int:
+        limit = graph.constant("limit", np.array(3, np.int32))
+        result: int = graph.node("LESS", [carries[1], limit], out=("go_on", (), TensorType.BOOL))
+        return result
+
+    def body(graph: Any, carries: list[int]) -> list[int]:
+        longer = graph.node("CONCATENATION", [carries[2], carries[0]], out=("longer", (3,)), options={"axis": 0})
+        return [carries[0], next_count(graph, carries[1]), longer]
+
+    interpreter = ready(loop([kept, COUNTER, grown], condition, body))
+    for start, a, b in ((0, 1, 2), (1, 3, 4), (3, 5, 6), (0, 7, 8)):
+        found = run(interpreter, floats(a, b), np.array(start, np.int32), floats(0))
+        assert [x.tolist() for x in found] == [[a, b], 3, [0, *(3 - start) * [a, b]]]
