@@ -3,16 +3,17 @@ oracle."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from built import F32, S32, A, B, agree, count_since, floats, integer, litert, ready, run
+from built import F32, S32, A, B, agree, count_since, floats, integer, litert, ready, run, texts
 
 import minilite
-from minilite import ModelFormatError, ShapeError, UnsupportedOpError
+from minilite import ArenaError, ModelFormatError, ShapeError, UnsupportedOpError
 from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType
 
@@ -171,3 +172,31 @@ def test_a_branch_that_has_outgrown_its_room_gets_more_in_the_next_run(chosen: b
 
     for count, replans in ((1, 0), (1, 1), (5000, 0), (5000, 1), (5000, 0)):
         assert count_since(interpreter, functools.partial(take, count))["replans"] == replans
+
+
+def test_strings_that_have_no_room_end_the_run() -> None:
+    builder = ModelBuilder()
+    main, *parts = (builder.subgraph(name) for name in ("main", "yes", "no"))
+    operands = [main.input("chosen", (), TensorType.BOOL), main.input("s", (1,), TensorType.STRING)]
+    options = {"then_subgraph_index": 1, "else_subgraph_index": 2}
+    main.output(main.node("IF", operands, out=("y", (1,), TensorType.STRING), options=options))
+    for part in parts:
+        part.output(part.input("s", (1,), TensorType.STRING))
+    interpreter = ready(builder.build(), max_bytes=200_000)
+    for length, fits in ((10, True), (90_000, False), (20_000, True)):
+        arrays = np.array(True), texts("x" * length)
+        with contextlib.nullcontext() if fits else pytest.raises(ArenaError, match="max_bytes is 200000"):
+            assert run(interpreter, *arrays)[0].tolist() == [b"x" * length]
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_branches_below_the_first_subgraph_are_refused(number: int) -> None:
+    builder = ModelBuilder()
+    main, part = builder.subgraph("main"), builder.subgraph("part")
+    part.output(part.input("a", (3,)))
+    branches = [1, 1]
+    branches[number] = -1
+    operands = [main.input("chosen", (), S32), main.input("a", (3,))]
+    main.output(main.node("STABLEHLO_CASE", operands, out=("y", (3,)), options={"branch_subgraph_indices": branches}))
+    with pytest.raises(UnsupportedOpError, match=f"branch {number} is subgraph -1, must be 0 or more"):
+        ready(builder.build())
