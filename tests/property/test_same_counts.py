@@ -44,8 +44,8 @@ SIZES = (2, 1, 3, 40, 3, 2, 5, 40, 1, 500, 3, 3, 2)
 
 
 def state_of(one: minilite.Interpreter) -> object:
-    """What calls have cost until now, with the plan as it was made and as runs have changed it. Page faults depend on the
-    machine."""
+    """What calls have cost until now, with the plan as it was made and as runs have changed it; page faults depend on
+    the machine."""
     counters = {name: count for name, count in one.counters.items() if name != "page_faults"}
     plans = [plan.records() for plan in (one.plan, one.memory) if plan]
     return counters, plans, one.arena_bytes
