@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import pytest
 from built import (
     COUNTER,
     F32,
@@ -17,8 +20,10 @@ from built import (
     resized,
     run,
     variable,
+    wanted,
 )
 
+from minilite import ArenaError, StateError
 from minilite.format.builder import ModelBuilder
 
 
@@ -110,3 +115,19 @@ def test_body_that_moved_out_leaves_the_slots_where_they_are() -> None:
     assert turned_to.tolist() == (8 * values).tolist()
     assert after.tolist() == (3 * values).tolist()
     del view
+
+
+def test_a_shape_for_which_there_was_no_memory_shows_nothing() -> None:
+    interpreter = ready(custom_chain("Head"), custom_ops={"Head": head}, max_bytes=300_000)
+
+    def heads(count: int) -> Any:
+        interpreter.set_tensor(0, request(count))
+        interpreter.invoke()
+        return interpreter.get_tensor(2)
+
+    assert heads(10).shape == (10,)
+    with pytest.raises(ArenaError, match="max_bytes is 300000"):
+        heads(1_000_000)
+    with pytest.raises(StateError, match=r"tensor 1 \('y'\) has no memory"):
+        interpreter.get_tensor(1)
+    assert np.array_equal(heads(5), wanted(5))
