@@ -49,7 +49,7 @@ TESTS = {
     "unit/plans unit/dynamic_in_place unit/bind_tensor unit/state unit/fusion unit/capacities unit/nest unit/errors "
     "ops/fully_connected",
     "state": "unit/state unit/rebinding unit/packed unit/limits unit/strings unit/bind_tensor unit/bind_memory "
-    "unit/dynamic unit/sizes unit/no_allocation unit/states unit/lifetime unit/capacities unit/moving_memory",
+    "unit/dynamic unit/sizes unit/plans unit/no_allocation unit/states unit/lifetime unit/capacities unit/moving_memory",
     "run": "unit/runs_alone unit/branches unit/polls unit/dynamic_loops unit/profile unit/dynamic unit/cancel "
     "unit/dynamic_in_place unit/bind_tensor unit/custom unit/string_carries unit/nest unit/errors unit/capacities "
     "unit/moving_memory",

@@ -27,6 +27,7 @@ from minilite._core import ffi, lib
 from minilite._native.state import debug_build
 from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType
+from minilite.format.quantization import Quantization
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -419,3 +420,22 @@ def test_numbers_out_of_range_that_reach_c(frame: int, number: int) -> None:
         outlook, numbers = ffi.new("ml_outlook *"), ffi.new("int32_t[]", [number])
         assert lib.ml_plan_without(pointer, numbers, 1, outlook, ffi.NULL) == lib.ML_OK
         assert outlook.arena_bytes == plan.arena_bytes
+
+
+def test_variable_tensors_of_bytes_begin_with_their_zero_point() -> None:
+    """Each with its own, whatever else lies at the same offsets of the arena."""
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x = graph.input("x", (4,), signature=(-1,))
+    quantized = [Quantization((0.5,), (zero,)) for zero in (-7, 0, 9)]
+    states = [graph.variable(f"state{k}", (70,), TensorType.INT8, quantization=q) for k, q in enumerate(quantized)]
+    for k, state in enumerate(states):
+        graph.output(graph.node("DEQUANTIZE", [state], out=(f"y{k}", (70,))))
+    graph.output(graph.node("RELU", [graph.node("RELU", [x], out=("between", (4,)))], out=("z", (4,))))
+    interpreter = ready(builder.build())
+    for size in (4, 1000):
+        resized(interpreter, size)
+        assert [set(interpreter.get_tensor(state).tolist()) for state in states] == [{-7}, {0}, {9}]
+        run(interpreter, np.zeros(size, np.float32))
+        assert not any(interpreter.get_tensor(detail["index"]).any() for detail in interpreter.get_output_details())
+        interpreter.set_tensor(states[0], np.ones(70, np.int8))
