@@ -29,9 +29,9 @@ enum {
 
 static int32_t width_of(uint8_t packed) { return 1 << (packed & 3); }
 
-/* Whether the range [at, at + bytes) is within the data. */
+/* Whether the range [at, at + bytes) is within the data; bytes >= 0. */
 static bool inside(const ml_flex_map *m, int64_t at, int64_t bytes) {
-    return at >= 0 && bytes >= 0 && at <= m->bytes && bytes <= m->bytes - at;
+    return at >= 0 && bytes <= m->bytes - at;
 }
 
 static bool read_unsigned(const ml_flex_map *m, int64_t at, int32_t width, uint64_t *value) {
@@ -107,7 +107,7 @@ static bool read_flex_vector(const ml_flex_map *m, int64_t at, int32_t width, ui
     const int32_t type = packed >> 2;
     v->width = width_of(packed);
     if (!follow(m, at, width, &v->at)) return false;
-    if (type >= FIRST_TUPLE && type <= LAST_TUPLE) {
+    if (type >= FIRST_TUPLE) {
         v->element = INT + (type - FIRST_TUPLE) % 3;
         v->count = 2 + (type - FIRST_TUPLE) / 3;
         v->kind = ML_FLEX_NUMBERS;
@@ -170,13 +170,12 @@ bool ml_flex_open(const uint8_t *data, int64_t bytes, ml_flex_map *map) {
     if (!follow(map, bytes - 2 - width, width, &map->values_at) ||
         !read_length(map, map->values_at, map->width, map->width + 1, &map->count))
         return false;
-    uint64_t key_width;
+    uint64_t key_width = 0;
     int64_t keys;
     const int64_t before = map->values_at - 3 * (int64_t)map->width;
-    if (before < 0 || !follow(map, before, map->width, &map->keys_at) ||
-        !read_unsigned(map, before + map->width, map->width, &key_width) ||
-        (key_width != 1 && key_width != 2 && key_width != 4 && key_width != 8))
-        return false;
+    if (before < 0 || !follow(map, before, map->width, &map->keys_at)) return false;
+    read_unsigned(map, before + map->width, map->width, &key_width); /* it precedes the values */
+    if (key_width != 1 && key_width != 2 && key_width != 4 && key_width != 8) return false;
     map->key_width = (int32_t)key_width;
     if (!read_length(map, map->keys_at, map->key_width, map->key_width, &keys) || keys < map->count)
         return false;

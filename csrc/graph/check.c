@@ -156,8 +156,8 @@ static ml_status check_nodes(const ml_graph_def *def, const ml_subgraph_def *sub
         if (status != ML_OK) return status;
         for (int32_t i = 0; i < n->n_inputs; i++) {
             int32_t t = def->io[n->io_start + i];
-            if (t >= 0 && tensors[t].flags & ML_TENSOR_SPARSE &&
-                (i > 0 || !(n->kernel->flags & ML_KERNEL_TAKES_SPARSE))) {
+            if (t >= 0 &&
+                tensors[t].flags & ML_TENSOR_SPARSE) { /* lowering has made others dense */
                 ml_error_set(error, ML_UNSUPPORTED,
                              ML_FIRST ", its input %d, is sparse: only dense ones are supported",
                              i);

@@ -53,15 +53,14 @@ static inline ml_tensor *ml_core_output(const ml_call *c, int i) {
     int32_t slot = number < 0 ? -1 : c->env->slots[number];
     return slot < 0 ? NULL : &c->env->tensors[slot];
 }
-/* The elements of a shape, or -1 if a row must not have that shape. Shapes may come from files,
+/* The elements of a shape, or -1 if no output may have it. Shapes may come from files,
  * from values or from functions of the caller, so every computed shape is checked here. Sizes in
  * bytes need no separate check, because the limit of ml_elements leaves room for the largest
  * type. */
-static inline int64_t ml_core_elements(const ml_tensor *row, const ml_shape *shape) {
+static inline int64_t ml_core_elements(const ml_shape *shape) {
     if (shape->rank < 0 || shape->rank > ML_MAX_RANK) return -1;
     for (int32_t d = 0; d < shape->rank; d++)
         if (shape->dims[d] < 0) return -1;
-    if (row->storage == ML_STORAGE_PERSISTENT && !ml_same_shape(&row->shape, shape)) return -1;
     return ml_elements(shape);
 }
 static inline void ml_core_give_shape(ml_tensor *row, const ml_shape *shape, int64_t elements) {

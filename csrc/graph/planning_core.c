@@ -17,9 +17,8 @@ ml_status ml_core_fail(const ml_call *c, ml_status status, const char *format, .
 }
 
 ml_status ml_core_refuse_shape(const ml_call *c, int i, const ml_shape *shape) {
-    char text[96], other[96];
-    const ml_tensor *t = ml_core_output(c, i);
-    if (!t) return ml_fail(c, ML_KERNEL_ERROR, "there is no output %d", i);
+    char text[96];
+    if (!ml_core_output(c, i)) return ml_fail(c, ML_KERNEL_ERROR, "there is no output %d", i);
     if (shape->rank < 0 || shape->rank > ML_MAX_RANK)
         return ml_fail(c, ML_SHAPE_ERROR, "output %d would have rank %d, at most %d is supported",
                        i, shape->rank, ML_MAX_RANK);
@@ -28,13 +27,9 @@ ml_status ml_core_refuse_shape(const ml_call *c, int i, const ml_shape *shape) {
             return ml_fail(c, ML_SHAPE_ERROR,
                            "output %d would have the shape %s, with a negative dimension", i,
                            ml_shape_text(shape, text));
-    if (ml_elements(shape) < 0)
-        return ml_fail(c, ML_SHAPE_ERROR,
-                       "output %d would have the shape %s, more elements than an int64 counts", i,
-                       ml_shape_text(shape, text));
     return ml_fail(c, ML_SHAPE_ERROR,
-                   "output %d would have the shape %s, it is a variable of shape %s", i,
-                   ml_shape_text(shape, text), ml_shape_text(&t->shape, other));
+                   "output %d would have the shape %s, more elements than an int64 counts", i,
+                   ml_shape_text(shape, text));
 }
 
 const ml_quantization *ml_core_quantization(const ml_call *c, int32_t tensor) {
@@ -49,7 +44,7 @@ const ml_quantization *ml_core_quantization(const ml_call *c, int32_t tensor) {
 
 static ml_status set_output(const ml_call *c, int i, const ml_shape *shape) {
     ml_tensor *t = ml_core_output(c, i);
-    int64_t elements = t ? ml_core_elements(t, shape) : -1;
+    int64_t elements = t ? ml_core_elements(shape) : -1;
     if (elements < 0) return ml_core_refuse_shape(c, i, shape);
     ml_core_give_shape(t, shape, elements);
     return ML_OK;

@@ -162,7 +162,6 @@ static int64_t leave_open(const ml_call *c, uint32_t open) {
             continue;
         }
         t->dynamic = 1;
-        if (t->storage == ML_STORAGE_PERSISTENT) continue; /* a variable keeps its shape */
         t->shaped = 0;
         t->bytes = 0;
     }

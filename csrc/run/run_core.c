@@ -13,7 +13,7 @@ static ml_status set_output(const ml_call *c, int i, const ml_shape *shape) {
     const struct ml_frame_engine *fe = c->env->engine;
     ml_tensor *t = ml_core_output(c, i);
     if (t && t->shaped && ml_same_shape(&t->shape, shape)) return ML_OK;
-    int64_t elements = t ? ml_core_elements(t, shape) : -1;
+    int64_t elements = t ? ml_core_elements(shape) : -1;
     if (elements < 0) return ml_core_refuse_shape(c, i, shape);
     ml_residence *r = fe->engine->residence;
     if (!r->learnt) { /* these are the plan's rows, which runs must not write */

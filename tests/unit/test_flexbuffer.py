@@ -147,6 +147,46 @@ def test_large_unsigned_numbers(reader: Reader) -> None:
     assert reader.read(data.replace(struct.pack("<Q", 2**62), struct.pack("<Q", 2**64 - 2)), "x") == {"x": 2**64 - 2}
 
 
+@pytest.mark.parametrize(
+    "number", [0.0, -0.0, 1.5, -1.5, 2.0**-24, -(2.0**-15), 65504.0, math.inf, -math.inf, math.nan]
+)
+def test_halves(reader: Reader, number: float) -> None:
+    """Floats of two bytes, which the package does not write."""
+    data = built(lambda b: (b.Key("x"), b.Int(2**14, 2)))
+    place = data.index(struct.pack("<H", 2**14))
+    half = data[:place] + struct.pack("<e", number) + data[place + 2 :]
+    at = half.rindex(bytes([1 << 2 | 1]))  # the type of the value: INT of two bytes becomes FLOAT
+    found = reader.read(half[:at] + bytes([3 << 2 | 1]) + half[at + 1 :], "x")
+    assert repr(found) == repr({"x": number})
+
+
+def shared_vector(entries: int, count: int) -> bytes:
+    """A map of so many entries that are all the same vector of `count` bytes."""
+    data = bytearray([count, *range(count)])
+    keys = []
+    for k in range(entries):
+        keys.append(len(data))
+        data += bytes([ord("a") + k, 0])
+    data.append(entries)
+    first = len(data)
+    data += bytes(first + k - key for k, key in enumerate(keys))
+    data += bytes([len(data) - first, 1, entries])
+    values = len(data)
+    data += bytes(values + k - 1 for k in range(entries))
+    data += bytes([11 << 2] * entries)
+    return bytes(data + bytes([len(data) - values, 9 << 2, 1]))
+
+
+@pytest.mark.parametrize("entries", [1, 2, 3, 8])
+def test_vectors_that_are_shared_too_often_are_refused(reader: Reader, entries: int) -> None:
+    """Their elements and the names are counted each time: as many as there are bytes at most."""
+    names = "abcdefgh"[:entries]
+    for count in range(60):
+        data = shared_vector(entries, count)
+        whole = entries * (count + 1) <= len(data)
+        assert reader.read(data, names) == (dict.fromkeys(names, tuple(range(count))) if whole else None), count
+
+
 @pytest.mark.parametrize("count", [2, 3, 4])
 @pytest.mark.parametrize("kind", ["INT", "UINT", "FLOAT"])
 def test_tuples(reader: Reader, kind: str, count: int) -> None:
