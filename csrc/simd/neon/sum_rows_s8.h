@@ -19,7 +19,8 @@ INLINE uint8x16_t load_rest(const uint8_t *x, int64_t n, int64_t count) {
                                             255,          255, 255, 255, 255, 255, 255, 255};
     uint8_t bytes[WIDE] = {0};
     if (n >= WIDE) return vandq_u8(vld1q_u8(x + n - WIDE), vld1q_u8(masks + count));
-    if (count == WIDE / 2) return vcombine_u8(vld1_u8(x), vdup_n_u8(0));
+    if (n >= HALF) /* the last eight, less those of the first eight */
+        return vcombine_u8(vld1_u8(x), vand_u8(vld1_u8(x + n - HALF), vld1_u8(masks + n)));
     for (int64_t i = 0; i < count; i++) bytes[i] = x[i];
     return vld1q_u8(bytes);
 }
