@@ -4,9 +4,9 @@
 
 MACHINE is a folder that .ci/arm or .ci/armv7 made. Counted are: a steady run; going back to a size that was used, with
 its run; a new size, with its run; reading the model and its first run. CPU in the environment names the processor:
-cortex-a76, whose dot products both use, which is the default; cortex-a72, which has none; or cortex-a7, of 32 bits.
-There LiteRT is tflite_runtime 2.14, the last one for it. The table is printed; with --write it also replaces this
-processor's table in that file.
+cortex-a76, whose dot products both use, which is the default; cortex-a72, which has none; max,sve=off,sme=off, which
+says that it is a Neoverse N2 and has SMMLA; or cortex-a7, of 32 bits. There LiteRT is tflite_runtime 2.14, the last one
+for it. The table is printed; with --write it also replaces this processor's table in that file.
 With --where, a steady run is printed by function, the largest first: instructions, how many of them compute vectors,
 multiply-adds, and vector instructions per multiply-add. That needs a core with symbols (pip: -C install.strip=false).
 """
@@ -40,6 +40,12 @@ PROCESSORS = {
         "fp asimd evtstrm aes pmull sha1 sha2 crc32 atomics fphp asimdhp cpuid asimdrdm lrcpc dcpop asimddp",
     ),
     "cortex-a72": ("qemu-aarch64", "8", "0xd08", "fp asimd evtstrm aes pmull sha1 sha2 crc32 cpuid"),
+    "max,sve=off,sme=off": (
+        "qemu-aarch64",
+        "8",
+        "0xd49",
+        "fp asimd evtstrm aes pmull sha1 sha2 crc32 atomics fphp asimdhp cpuid asimdrdm lrcpc dcpop asimddp i8mm",
+    ),
     "cortex-a7": (
         "qemu-arm",
         "7",

@@ -132,6 +132,7 @@ if wanted run; then
     done
     "$machine/python" -m minilite --version
     for cpu in $other_processors; do CPU=$cpu "$machine/python" -m minilite --version; done
+    [[ -z $newer_level ]] || CPU=$newer_processor MINILITE_ISA=$newer_level "$machine/python" -m minilite run | tail -1
 fi
 
 if wanted pages; then
@@ -150,8 +151,12 @@ if wanted models; then
             PYTHONSAFEPATH=1 "$native" "$copy/.ci/machines/models.py" record "$here/answers" --shared "$work/shared"
             echo yes >"$here/recorded"
         fi
-        "$machine/python" "$copy/.ci/machines/models.py" judge "$here/answers" --passed "$notes/models" --shared "$work/shared" \
-            --levels "${levels// /,}" --seconds "$seconds" || status=1
+        judged() {
+            "$machine/python" "$copy/.ci/machines/models.py" judge "$here/answers" --passed "$notes/$1" --shared "$work/shared" \
+                --levels "$2" --seconds "$seconds" || status=1
+        }
+        judged models "${levels// /,}"
+        [[ -z $newer_level ]] || CPU=$newer_processor judged "models_$newer_level" "$newer_level"
     else
         echo "skipped: there is no ../shared"
     fi

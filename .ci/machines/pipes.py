@@ -1,4 +1,4 @@
-"""The inner loops of neon and neon_dot in llvm-mca's models of processors: what they take, and what bounds them.
+"""The inner loops of neon, neon_dot and i8mm in llvm-mca's models of processors: what they take, and what bounds them.
 
     pipes.py [--all REGEX] [--write docs/performance.md]
 
@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 HERE = pathlib.Path(__file__).resolve().parent
 BEGIN, END = "<!-- begin pipes -->\n", "<!-- end pipes -->"
-LEVELS = ("neon", "neon_dot")
+LEVELS = ("neon", "neon_dot", "i8mm")
 TURNS = 100
 LEAST_PRODUCTS = 4
 
@@ -43,7 +43,7 @@ LOOPS = (
     ("depthwise_f32: 3x3 / 2, 8 pixels", "neon/depthwise_f32/tiles_3_2_8"),
     ("depthwise_f32: a pixel", "neon/depthwise_f32/pixels_alone"),
     ("product_s8: 2 rows", "neon/matmul_s8/signed_2"),
-    ("product_s8: 2 rows, int8", "neon/product_s8/flipped_2"),
+    ("product_s8: 2 rows, uint8", "neon/product_s8/flipped_2"),
     ("product_s8: a row", "neon/product_s8/multiply_row"),
     ("depthwise_narrow_s8: 3x3, 8 pixels", "neon/depthwise_narrow_s8/tiles_3_1_8"),
     ("depthwise_narrow_s8: 3x3 / 2, 8 pixels", "neon/depthwise_narrow_s8/tiles_3_2_8"),
@@ -55,14 +55,23 @@ LOOPS = (
     ("depthwise_product_s8: 3x3 / 2, 8 pixels", "neon_dot/depthwise_product_s8/tiles_3_2_8"),
     ("depthwise_product_s8: a pixel", "neon_dot/depthwise_product_s8/signed_pixel"),
     ("product_s8: 5 rows", "neon_dot/product_s8/signed_5"),
-    ("product_s8: 5 rows, int8", "neon_dot/product_s8/flipped_5"),
-    ("product_s8: 4 rows, int8", "neon_dot/product_s8/flipped_4"),
-    ("product_s8: 2 rows, int8", "neon_dot/product_s8/flipped_2"),
+    ("product_s8: 5 rows, uint8", "neon_dot/product_s8/flipped_5"),
+    ("product_s8: 4 rows, uint8", "neon_dot/product_s8/flipped_4"),
+    ("product_s8: 2 rows, uint8", "neon_dot/product_s8/flipped_2"),
     ("product_s8: a row", "neon_dot/product_s8/multiply_row"),
+    ("product_s8: 6 rows", "i8mm/product_s8/signed_6"),
+    ("product_s8: 4 rows", "i8mm/product_s8/signed_4"),
+    ("product_s8: 2 rows", "i8mm/product_s8/signed_2"),
+    ("product_s8: a row, multiplied twice", "i8mm/product_s8/multiply_row"),
 )
 
 # Of each processor: the units that compute vectors.
-PROCESSORS = {"neoverse-n1": r"N1UnitV\d", "neoverse-v1": r"V1UnitV\d", "cortex-a53": r"A53UnitFP(ALU|MDS)"}
+PROCESSORS = {
+    "neoverse-n1": r"N1UnitV\d",
+    "neoverse-v1": r"V1UnitV\d",
+    "neoverse-n2": r"N2UnitV\d",
+    "cortex-a53": r"A53UnitFP(ALU|MDS)",
+}
 
 
 class Instruction(NamedTuple):
@@ -113,6 +122,8 @@ def products_of(one: Instruction) -> int:
         return 0
     if one.name in ("sdot", "udot"):
         return 4 * int(lanes[1])
+    if one.name in ("smmla", "usmmla"):
+        return 8 * int(lanes[1])
     return int(lanes[1]) if re.fullmatch(r"fml[as]|ml[as]|[su]m(ull|lal)2?", one.name) else 0
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from . import common
 
 X86 = platform.machine().lower() in ("x86_64", "amd64")
-LEVELS = ["scalar", *(["sse2", "avx2", "avx_vnni", "avx512", "amx"] if X86 else ["neon", "neon_dot"])]
+LEVELS = ["scalar", *(["sse2", "avx2", "avx_vnni", "avx512", "amx"] if X86 else ["neon", "neon_dot", "i8mm"])]
 
 
 def core() -> Any:

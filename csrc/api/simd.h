@@ -45,7 +45,11 @@ typedef struct ml_matmul_f32_args {
 /* Packs weights (n, pieces * k) for matmul_s8, as bytes: s8, u8 minus 128, or unpacked s4 and s2.
  * They lie in panels of 64 outputs (the last panel: a multiple of 16), each [piece][group of 4 of
  * k][output][4], padded with zeros. The last group of a piece consists of its last four bytes, with
- * zeros for those that the group before has already. The layout is the same at all levels. */
+ * zeros for those that the group before has already.
+ *
+ * The layout is the same at all levels but those with matmul_s8_pairs. There two groups of a piece
+ * lie together, [piece][pair of groups][output][8]; the last group of an odd number comes after
+ * them, [output][4]. */
 typedef struct ml_pack_s8_args {
     /* Output i, input j: element first + i % period * output_step + i / period * period_step + j *
      * input_step. */
@@ -364,6 +368,7 @@ typedef struct ml_simd {
     int32_t matmul_f32_panel;
     int32_t matmul_f32_rows;
     int32_t matmul_s8_flipped; /* copies of s8 are best made as x + 128, with flip 0 */
+    int32_t matmul_s8_pairs; /* pack_s8 puts pairs of groups together */
     int32_t depthwise_s8_group; /* lines in a group of interleave_s8 */
     int32_t depthwise_s8_bytes; /* depthwise_product_s8 takes lines of bytes too */
     int32_t depthwise_s8_less; /* 0; or 128, and bytes of groups are s8: u8 less 128 */

@@ -24,13 +24,16 @@ void ml_pack_s8(const ml_simd *simd, ml_pack_s8_args args, void *place) {
     args.sums[args.n] = !memchr(place, INT8_MIN, (size_t)bytes);
 }
 
-int8_t ml_weight_s8(const ml_weights_s8 *w, int64_t output, int64_t input) {
+int8_t ml_weight_s8(const ml_simd *simd, const ml_weights_s8 *w, int64_t output, int64_t input) {
     const int64_t piece = input / w->k, i = input % w->k, groups = (w->k + 3) / 4;
     const int64_t panel = output / ML_PANEL_S8 * ML_PANEL_S8, width = ml_width_s8(w->n, panel);
     const bool ends = w->k >= 4 && i / 4 == w->k / 4; /* the last four of a piece */
     const int64_t byte = ends ? i - w->k + 4 : i % 4;
-    return w->packed[panel * w->pieces * groups * 4 + (piece * groups + i / 4) * 4 * width +
-                     (output - panel) * 4 + byte];
+    const int64_t group = i / 4, of_piece = (panel * w->pieces + piece * width) * groups * 4;
+    if (simd->matmul_s8_pairs && (group | 1) < groups)
+        return w->packed[of_piece + group / 2 * 8 * width + (output - panel) * 8 + group % 2 * 4 +
+                         byte];
+    return w->packed[of_piece + group * 4 * width + (output - panel) * 4 + byte];
 }
 
 void ml_multiply_bytes(const ml_simd *simd, const uint8_t *x, int64_t count,
@@ -53,12 +56,12 @@ void ml_multiply_bytes(const ml_simd *simd, const uint8_t *x, int64_t count,
     simd->matmul_s8(&product);
 }
 
-int64_t ml_dot_words(const uint8_t *row, int64_t piece_stride, int64_t plane,
+int64_t ml_dot_words(const ml_simd *simd, const uint8_t *row, int64_t piece_stride, int64_t plane,
                      const ml_weights_s8 *weights, int64_t output) {
     int64_t sum = 0;
     for (int64_t i = 0; i < weights->k * weights->pieces; i++) {
         const uint8_t *x = row + i / weights->k * piece_stride + i % weights->k;
-        sum += (x[0] * 256 + x[plane] - 32768) * ml_weight_s8(weights, output, i);
+        sum += (x[0] * 256 + x[plane] - 32768) * ml_weight_s8(simd, weights, output, i);
     }
     return sum;
 }
@@ -72,7 +75,7 @@ void ml_multiply_words(const ml_simd *simd, const uint8_t *x, int64_t plane, int
         for (int64_t i = 0; i < n; i++) {
             const int64_t at = r * n + i;
             y[at] = k > ML_MOST_NARROW
-                        ? ml_dot_words(x + r * k, 0, plane, weights, i)
+                        ? ml_dot_words(simd, x + r * k, 0, plane, weights, i)
                         : ml_join_planes(planes[at], planes[count * n + at], weights->sums[i]);
         }
 }

@@ -29,7 +29,7 @@ ml_weights_s8 ml_weights_s8_at(const void *place, int64_t n, int64_t pieces, int
 void ml_pack_s8(const ml_simd *simd, ml_pack_s8_args args, void *place);
 
 /* One weight; inputs are numbered on from piece to piece. */
-int8_t ml_weight_s8(const ml_weights_s8 *w, int64_t output, int64_t input);
+int8_t ml_weight_s8(const ml_simd *simd, const ml_weights_s8 *w, int64_t output, int64_t input);
 
 /* y (count, n) = sums of (x - zeros[r]) * w. `x` has rows of k bytes; `factors` has -zero for each
  * row. */
@@ -46,7 +46,7 @@ enum { ML_MOST_NARROW = (int)(INT32_MAX / (255 * 128)) };
 static inline int64_t ml_join_planes(int32_t high, int32_t low, int32_t weights) {
     return high * INT64_C(256) + low - weights * INT64_C(32768);
 }
-int64_t ml_dot_words(const uint8_t *row, int64_t piece_stride, int64_t plane,
+int64_t ml_dot_words(const ml_simd *simd, const uint8_t *row, int64_t piece_stride, int64_t plane,
                      const ml_weights_s8 *weights, int64_t output);
 
 /* Rows ----------------------------------------------------------------------------------------- */

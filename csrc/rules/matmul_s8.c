@@ -263,8 +263,9 @@ static const void *sums_of_part(const ml_call *c, const part_job *j, int64_t row
             join_wide(high + at, low + at, j->weights.sums + column, columns, wide + at);
         else
             for (int64_t i = 0; i < columns; i++)
-                wide[at + i] = ml_dot_words(ml_byte_row(&j->rows, row + r), j->rows.piece_stride,
-                                            j->rows.plane, &j->weights, column + i);
+                wide[at + i] =
+                    ml_dot_words(c->env->simd, ml_byte_row(&j->rows, row + r), j->rows.piece_stride,
+                                 j->rows.plane, &j->weights, column + i);
     }
     return a->rule->wide ? (const void *)wide : high;
 }

@@ -41,7 +41,9 @@ ml_cpu ml_cpu_probe(void) {
 #elif defined(__aarch64__)
 
 ml_cpu ml_cpu_probe(void) {
-    return (ml_cpu){.scalar = true, .neon = true, .neon_dot = ml_os_has(ML_OS_DOT_PRODUCTS)};
+    const bool dot = ml_os_has(ML_OS_DOT_PRODUCTS);
+    return (ml_cpu){
+        .scalar = true, .neon = true, .neon_dot = dot, .i8mm = dot && ml_os_has(ML_OS_INT8_MATRIX)};
 }
 
 #elif defined(__arm__)

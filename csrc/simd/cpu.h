@@ -15,6 +15,7 @@ typedef struct ml_cpu {
                * asked */
     bool neon;
     bool neon_dot; /* SDOT and UDOT */
+    bool i8mm; /* SMMLA and USMMLA, besides neon_dot */
 } ml_cpu;
 
 /* Asks the processor. Takes some microseconds in a virtual machine. */

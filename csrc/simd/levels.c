@@ -13,6 +13,7 @@
      .matmul_f32_panel = ML_PANEL_F32_##of_matmul_f32,         \
      .matmul_f32_rows = ML_ROWS_F32_##of_matmul_f32,           \
      .matmul_s8_flipped = ML_FLIPPED_S8_##of_matmul_s8,          \
+     .matmul_s8_pairs = ML_PAIRS_S8_##of_matmul_s8,              \
      .depthwise_s8_group = ML_GROUP_S8_##of_depthwise_s8,      \
      .depthwise_s8_bytes = ML_BYTES_S8_##of_depthwise_s8,      \
      .depthwise_s8_less = ML_LESS_S8_##of_depthwise_s8,        \

@@ -15,10 +15,10 @@
 #undef PRIMITIVE
 
 /* Columns in a panel and rows in a tile of each matmul_f32; whether each matmul_s8 is faster if
- * copies are flipped; lines in a group of each depthwise_s8, and whether its depthwise_product_s8
- * takes bytes, what is subtracted from those of its groups, and
- * whether it is faster with narrow weights. A level has those of the variant
- * that it uses. */
+ * copies are flipped, and whether its weights lie in pairs of groups; lines in a group of each
+ * depthwise_s8, and whether its depthwise_product_s8 takes bytes, what is subtracted from those of
+ * its groups, and whether it is faster with narrow weights. A level has those of the variant that
+ * it uses. */
 enum {
     ML_PANEL_F32_scalar = 1,
     ML_ROWS_F32_scalar = 1,
@@ -38,6 +38,16 @@ enum {
     ML_FLIPPED_S8_amx = 1,
     ML_FLIPPED_S8_neon = 0,
     ML_FLIPPED_S8_neon_dot = 0,
+    ML_FLIPPED_S8_i8mm = 0,
+    ML_PAIRS_S8_scalar = 0,
+    ML_PAIRS_S8_sse2 = 0,
+    ML_PAIRS_S8_avx2 = 0,
+    ML_PAIRS_S8_avx_vnni = 0,
+    ML_PAIRS_S8_avx512 = 0,
+    ML_PAIRS_S8_amx = 0,
+    ML_PAIRS_S8_neon = 0,
+    ML_PAIRS_S8_neon_dot = 0,
+    ML_PAIRS_S8_i8mm = 1,
     ML_GROUP_S8_scalar = 2,
     ML_GROUP_S8_sse2 = 2,
     ML_GROUP_S8_avx2 = 2,

@@ -15,7 +15,7 @@ from minilite._core import ffi, lib
 
 HERE = pathlib.Path(__file__).parent
 SOURCES = HERE.parents[1] / "csrc" / "simd"
-NAMES = ["scalar", "sse2", "avx2", "avx_vnni", "avx512", "amx", "neon", "neon_dot"]
+NAMES = ["scalar", "sse2", "avx2", "avx_vnni", "avx512", "amx", "neon", "neon_dot", "i8mm"]
 
 
 def choose(mask: str | None) -> tuple[int, str, str]:
@@ -46,6 +46,7 @@ def test_levels_are_those_of_the_processor() -> None:
         "amx": {*wide, "amx_tile", "amx_int8"},
         "neon": {"asimd"} if "asimd" in flags else {"neon", "vfpv4"},
         "neon_dot": {"asimd", "asimddp"},
+        "i8mm": {"asimd", "asimddp", "i8mm"},
     }
     assert set(SIMD) - {"scalar"} == {level for level, wanted in needs.items() if wanted <= flags}
 

@@ -9,7 +9,14 @@ from numpy.typing import NDArray
 from primitives import SIMD, pack_s8
 
 
-def expected(w: NDArray, pieces: int) -> NDArray:
+def paired(panel: NDArray) -> NDArray:
+    """(pieces, groups, width, 4), two groups of an output together; an odd one comes last."""
+    pieces, groups, width, _ = panel.shape
+    pairs = panel[:, : groups // 2 * 2].reshape(pieces, groups // 2, 2, width, 4).swapaxes(2, 3)
+    return np.concatenate([pairs.reshape(pieces, -1), panel[:, groups // 2 * 2 :].reshape(pieces, -1)], 1)
+
+
+def expected(w: NDArray, pieces: int, level: str) -> NDArray:
     """The layout, weight by weight, of w (n, pieces * k)."""
     n, k = w.shape[0], w.shape[1] // pieces
     groups = -(-k // 4)
@@ -23,7 +30,7 @@ def expected(w: NDArray, pieces: int) -> NDArray:
                 for j, value in enumerate(row):
                     ends = j // 4 == k // 4 and k >= 4  # the last four end with the piece
                     panel[piece, j // 4, i, j - k + 4 if ends else j % 4] = value
-        panels.append(panel.ravel())
+        panels.append((paired(panel) if SIMD[level].matmul_s8_pairs else panel).ravel())
     return np.concatenate([np.zeros(0, np.int8), *panels])
 
 
@@ -36,7 +43,7 @@ def test_layout(level: str, pieces: int, k: int) -> None:
         w = rng.integers(-128, 128, (n, pieces * k)).astype(np.int8)
         for place in (at_end, at_start, lambda values: shifted(values, 1)):
             packed, sums = pack_s8(SIMD[level], place(w), pieces=pieces, place=place)
-            np.testing.assert_array_equal(packed, expected(w, pieces), f"{n} outputs")
+            np.testing.assert_array_equal(packed, expected(w, pieces, level), f"{n} outputs")
             np.testing.assert_array_equal(sums, w.sum(1, dtype=np.int32))
 
 

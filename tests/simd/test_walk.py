@@ -31,7 +31,7 @@ def flags_of(level: str) -> list[str]:
 
 SYSTEM = [CORE / "os" / f"{name}.c" for name in ("posix", "linux" if sys.platform == "linux" else "macos")]
 COMMON = ["-std=gnu11", "-O3", "-Werror", f"-I{CORE}", *arguments(".", "minilite_options INTERFACE -O3")]
-LEVELS = ("neon", "neon_dot")
+LEVELS = ("neon", "neon_dot", "i8mm")
 
 INFO = pathlib.Path("/proc/cpuinfo")
 CPU = INFO.read_text() if INFO.exists() else ""
@@ -109,13 +109,14 @@ def made_for(folder: pathlib.Path, processor: str, compiler: str) -> pathlib.Pat
 
 
 def test_on_aarch64(tmp_path: pathlib.Path) -> None:
-    """A processor without dot products does not have the level that needs them."""
+    """A processor without dot products does not have the levels that need them, nor one without SMMLA its level."""
     compiler, emulator = tool("aarch64-linux-gnu-gcc"), tool("qemu-aarch64")
     program = made_for(tmp_path, "aarch64", compiler)
-    every = walked(run(emulator, "-cpu", "max", program))
+    every = walked(run(emulator, "-cpu", "max,sve=off,sme=off", program))
     assert list(every) == ["scalar", *LEVELS]
     assert all(every.values()), every
-    assert run(emulator, "-cpu", "cortex-a72", program, "levels").split() == ["scalar", "neon"]
+    for processor, levels in {"cortex-a72": 2, "cortex-a76": 3}.items():
+        assert run(emulator, "-cpu", processor, program, "levels").split() == ["scalar", *LEVELS][:levels], processor
 
 
 def test_on_armv7(tmp_path: pathlib.Path) -> None:

@@ -20,14 +20,19 @@ enum { ALONE_VECTORS = 8 };
 enum { ALONE_VECTORS = 4 };
 #endif
 
+#include "simd/neon/sum_weights.h"
+
 /* Not int32x4x2_t, for which the compiler needs adjacent registers. */
 typedef struct pairs {
     int32x4_t front, back; /* of two outputs each */
 } pairs;
 
+#define IS_LESS(args) true
+#define SHARE 1
+#define FLIPS_APART 1
 #define SUMS pairs
 #define SUMS_OF(start) ((pairs){vdupq_n_s32(0), vdupq_n_s32(0)})
-#define TOTAL(sums, start) vaddq_s32(vpaddq_s32((sums).front, (sums).back), start)
+#define TOTAL(sums, start, row) vaddq_s32(vpaddq_s32((sums).front, (sums).back), start)
 
 /* sums += the products of one group of each row, which every lane of x has. The empty asm keeps
  * the compiler from moving sums to other registers. */
@@ -144,11 +149,12 @@ INLINE int8x16_t last_group(const uint8_t *a, int64_t k, int64_t left, const boo
 }
 
 INLINE const int8_t *add_piece(const ml_matmul_s8_args *p, const uint8_t *const *rows_of,
-                               const int8_t *w, int64_t step, const int rows, const int vectors,
-                               const bool flips, pairs *sums) {
+                               const int8_t *w, int64_t step, int64_t at, const int rows,
+                               const int vectors, const bool flips, pairs *sums) {
     const uint8_t *a[MOST_ROWS];
     int8x16_t x[MOST_ROWS], two[MOST_ROWS][2];
     int64_t left = p->k;
+    (void)at;
     ML_UNROLL(2)
     for (int r = 0; r < rows; r++) a[r] = rows_of[r];
     for (; left >= 2 * GROUP; left -= 2 * GROUP, w += 2 * step) {

@@ -1,8 +1,6 @@
 /* product_bytes.h -- product_s8 in tiles of product_tiles.h, whose sums become
  * bytes in registers: what outputs need for that is made once for all rows. A
  * single row is left to product_row.h. */
-#include "simd/neon/sum_weights.h"
-
 /* What the outputs of a tile need. */
 typedef struct output_block {
     int32x4_t start[TOGETHER];
@@ -38,7 +36,8 @@ INLINE float64x2_t load_reals(const double *p, int64_t count) {
  * shifts are plain. */
 INLINE bool load_vector(const ml_matmul_s8_args *p, const ml_requantize_args *bytes,
                         const int32_t *sums, int64_t column, int64_t left, int v, output_block *b) {
-    b->start[v] = vshlq_n_s32(load_columns(sums, left, 0), 7);
+    b->start[v] = vdupq_n_s32(0);
+    if (IS_LESS(p)) b->start[v] = vshlq_n_s32(load_columns(sums, left, 0), 7);
     if (p->bias) b->start[v] = vaddq_s32(b->start[v], load_columns(p->bias + column, left, 0));
     if (p->factors) b->columns[v] = load_columns(p->columns + column, left, 0);
     if (bytes->reals) {

@@ -39,21 +39,22 @@ INLINE void scale_part(const row_call *c, int64_t output, int64_t left, int32x4_
 
 /* The outputs of a tile, of which `left` exist; their vectors are parts one after the other. Sums
  * pass through an array, for the code would be long if parts had registers of their own. */
-INLINE void row_tile(const row_call *c, const int8_t *w, const int64_t step, int64_t output,
-                     int64_t left, const int32_t *sums_of_weights, const int vectors,
+INLINE void row_tile(const row_call *c, const int8_t *w, const int64_t step, int64_t panel,
+                     int64_t at, int64_t left, const int32_t *sums_of_weights, const int vectors,
                      const bool flips) {
     const uint8_t *a[MOST_ROWS] = {c->p.a};
     const int64_t piece_stride = c->p.piece_stride;
+    int64_t output = panel + at;
     SUMS sums[ALONE_VECTORS];
     int32x4_t totals[ALONE_VECTORS], start[ALONE_VECTORS];
     load_starts(c, sums_of_weights, output, left, vectors, start);
     ML_UNROLL(16)
     for (int v = 0; v < vectors; v++) sums[v] = SUMS_OF(start[v]);
     for (int64_t piece = c->p.pieces; piece > 0; piece--, a[0] += piece_stride)
-        w = add_piece(&c->p, a, w, step, 1, vectors, flips, sums);
+        w = add_piece(&c->p, a, w, step, at, 1, vectors, flips, sums);
     load_starts(c, sums_of_weights, output, left, vectors, start); /* where TOTAL takes them */
     ML_UNROLL(16)
-    for (int v = 0; v < vectors; v++) totals[v] = TOTAL(sums[v], start[v]);
+    for (int v = 0; v < vectors; v++) totals[v] = TOTAL(sums[v], start[v], 0);
     for (int v = 0; v < vectors; v += TOGETHER, output += ML_PART_S8, left -= ML_PART_S8) {
         scale_part(c, output, left, totals + v);
         put(c->bytes.y + output,
@@ -62,7 +63,7 @@ INLINE void row_tile(const row_call *c, const int8_t *w, const int64_t step, int
 }
 
 INLINE void row_panels(const row_call *c, const bool flips) {
-    const int64_t n = c->p.n, bytes = c->p.pieces * ((c->p.k + GROUP - 1) & -GROUP);
+    const int64_t n = c->p.n, bytes = c->p.pieces * ((c->p.k + 3) & -4);
     int32_t made[ML_PANEL_S8];
     for (int64_t panel = 0; panel < n; panel += ML_PANEL_S8) {
         const int64_t width = ml_width_s8(n, panel), left = n - panel;
@@ -71,24 +72,25 @@ INLINE void row_panels(const row_call *c, const bool flips) {
         if (!c->p.sums) sum_weights(&c->p, panel, made);
         if (left >= ML_PANEL_S8) {
             for (int64_t i = 0; i < ML_PANEL_S8; i += ALONE_VECTORS * LANES)
-                row_tile(c, w + i * GROUP, GROUP * ML_PANEL_S8, panel + i, ML_PANEL_S8, sums + i,
+                row_tile(c, w + i * GROUP, GROUP * ML_PANEL_S8, panel, i, ML_PANEL_S8, sums + i,
                          ALONE_VECTORS, flips);
             continue;
         }
         int64_t i = 0;
         for (; i + ML_PART_S8 <= left; i += ML_PART_S8)
-            row_tile(c, w + i * GROUP, GROUP * width, panel + i, ML_PART_S8, sums + i, TOGETHER,
+            row_tile(c, w + i * GROUP, GROUP * width, panel, i, ML_PART_S8, sums + i, TOGETHER,
                      flips);
         if (i < left)
-            row_tile(c, w + i * GROUP, GROUP * width, panel + i, left - i, sums + i, TOGETHER,
+            row_tile(c, w + i * GROUP, GROUP * width, panel, i, left - i, sums + i, TOGETHER,
                      flips);
     }
 }
 
 static void multiply_row(const ml_matmul_s8_args *p, const ml_requantize_args *bytes) {
-    row_call c = {.p = *p, .bytes = *bytes, .ends = ends_of(bytes), .of_sums = 128};
+    row_call c = {
+        .p = *p, .bytes = *bytes, .ends = ends_of(bytes), .of_sums = IS_LESS(p) ? 128 : 0};
     if (p->factors && p->columns == p->sums) c.of_sums += p->factors[0];
     else if (p->factors) c.of_columns = p->factors[0];
-    if (p->flip == 128) row_panels(&c, false);
+    if (p->flip == 128 || !FLIPS_APART) row_panels(&c, false);
     else row_panels(&c, true);
 }

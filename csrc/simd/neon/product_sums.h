@@ -1,7 +1,5 @@
 /* product_sums.h -- matmul_s8 and product_f32 in tiles of product_tiles.h, whose sums are stored,
  * or become floats in their registers. */
-#include "simd/neon/sum_weights.h"
-
 /* A product, and how its sums become floats, in which case y has room for them. */
 typedef struct product {
     ml_matmul_s8_args sums;
@@ -12,7 +10,8 @@ typedef struct product {
 INLINE int32x4_t start_of(const product *q, int64_t output) {
     const ml_matmul_s8_args *p = &q->sums;
     const int64_t left = p->n - output;
-    int32x4_t start = vshlq_n_s32(load_columns(p->sums + output, left, 0), 7);
+    int32x4_t start = vdupq_n_s32(0);
+    if (IS_LESS(p)) start = vshlq_n_s32(load_columns(p->sums + output, left, 0), 7);
     if (p->bias) start = vaddq_s32(start, load_columns(p->bias + output, left, 0));
     return start;
 }
@@ -78,12 +77,26 @@ INLINE void store_outputs(const product *q, int64_t row, int64_t output, int64_t
         put_sums(y + r * stride + v * LANES, sums[r * vectors + v], left - v * LANES);
 }
 
-/* All outputs of most tiles exist, which is asked once. */
+/* The sums of a tile that has more outputs than are left. Never inlined, for few tiles have. */
+__attribute__((noinline)) static void store_part(const product *q, int64_t row, int64_t output,
+                                                 int rows, int vectors, int32x4_t *sums) {
+    const int64_t left = q->sums.n - output;
+    for (int r = 0; r < rows; r++)
+        for (int v = 0; v * LANES < left; v++)
+            store_outputs(q, row + r, output + v * LANES, left - v * LANES, 1, 1,
+                          &sums[r * vectors + v]);
+}
+
 INLINE void store_tile(const product *q, int64_t row, int64_t output, const int rows,
                        const int vectors, int32x4_t *sums) {
-    const int64_t left = q->sums.n - output, all = vectors * LANES;
-    if (__builtin_expect(left >= all, 1)) store_outputs(q, row, output, all, rows, vectors, sums);
-    else store_outputs(q, row, output, left, rows, vectors, sums);
+    if (__builtin_expect(q->sums.n - output >= vectors * LANES, 1)) {
+        store_outputs(q, row, output, vectors * LANES, rows, vectors, sums);
+        return;
+    }
+    int32x4_t stored[MOST_ROWS * TOGETHER + ALONE_VECTORS];
+    ML_UNROLL(24)
+    for (int i = 0; i < rows * vectors; i++) stored[i] = sums[i];
+    store_part(q, row, output, rows, vectors, stored);
 }
 
 #define BEGIN(own, output, v) start_of(own, (output) + (v) * LANES)

@@ -1,16 +1,19 @@
 /* product_tiles.h -- rows of bytes times packed weights in register tiles: for
  * matmul_s8 and product_s8 of neon and the levels above it.
  *
- * Bytes of rows are taken as signed ones, 128 less, so that sums lack 128 times
- * the sum of their output's weights; what a sum begins with has that. Beside
- * SUMS, those of LANES outputs; SUMS_OF( start) and TOTAL(sums, start), where
- * either takes what sums begin with; MOST_ROWS of a tile, ALONE_VECTORS of a
- * row that is alone, and SOME_ROWS(X), X(2) and so on; and add_piece(a, k,
- * w, step, rows, vectors, flips, sums), which adds the products of a piece of
- * each row and returns the weights after them, the file that includes it says
- * for an `own` of its own BEGIN(own, output, v), what the sums of a tile's
- * vector v begin with, FINISH_TILE(own, row, output, rows, vectors, sums), what
- * becomes of them, and ONE_ROW(X), X(1) if there are products of one row.
+ * Where IS_LESS(args), bytes of rows are taken as signed ones, 128 less, so that
+ * sums lack 128 times the sum of their output's weights; what a sum begins with
+ * has that. Beside SUMS, those of LANES outputs of SHARE rows; SUMS_OF(start) and
+ * TOTAL(sums, start, row), where either takes what sums begin with; GROUP, bytes
+ * of an output that lie together; MOST_ROWS of a tile, ALONE_VECTORS of a row
+ * that is alone, and SOME_ROWS(X), X(2) and so on; and add_piece(args, a, w,
+ * step, at, rows, vectors, flips, sums), which adds the products of a piece of
+ * each row with weights that lie behind those of `at` outputs, and returns the
+ * weights after them; and FLIPS_APART, whether `flips` is known when that is
+ * compiled, the file that includes it says for an `own` of its own
+ * BEGIN(own, output, v), what the sums of a tile's vector v begin with,
+ * FINISH_TILE(own, row, output, rows, vectors, sums), what becomes of them, and
+ * ONE_ROW(X), X(1) if there are products of one row.
  *
  * Rows go outside and outputs inside: weights of a call find room in the cache.
  */
@@ -52,8 +55,10 @@ INLINE void place_rows(const ml_matmul_s8_args *p, rows_left *at, const int rows
 }
 
 INLINE void tile(const ml_matmul_s8_args *p, const void *own, const row_places *places,
-                 const int8_t *w, int64_t step, int64_t output, const int rows, const int vectors,
-                 const bool flips) {
+                 const int8_t *w, int64_t step, int64_t panel, int64_t at, const int rows,
+                 const int vectors, const bool flips) {
+    const int shared = (rows + SHARE - 1) / SHARE;
+    const int64_t output = panel + at;
     const int64_t piece_stride = p->piece_stride;
     const uint8_t *a[MOST_ROWS];
     SUMS sums[MOST_SUMS];
@@ -61,16 +66,19 @@ INLINE void tile(const ml_matmul_s8_args *p, const void *own, const row_places *
     ML_UNROLL(16)
     for (int v = 0; v < vectors; v++) start[v] = BEGIN(own, output, v);
     ML_UNROLL(24)
-    for (int i = 0; i < rows * vectors; i++) sums[i] = SUMS_OF(start[i % vectors]);
+    for (int i = 0; i < shared * vectors; i++) sums[i] = SUMS_OF(start[i % vectors]);
     ML_UNROLL(8)
     for (int r = 0; r < rows; r++) a[r] = places->of[r];
     for (int64_t piece = p->pieces; piece > 0; piece--) {
-        w = add_piece(p, a, w, step, rows, vectors, flips, sums);
+        w = add_piece(p, a, w, step, at, rows, vectors, flips, sums);
         ML_UNROLL(8)
         for (int r = 0; r < rows; r++) a[r] += piece_stride;
     }
     ML_UNROLL(24)
-    for (int i = 0; i < rows * vectors; i++) totals[i] = TOTAL(sums[i], start[i % vectors]);
+    for (int i = 0; i < rows * vectors; i++) {
+        const int row = i / vectors, v = i % vectors;
+        totals[i] = TOTAL(sums[row / SHARE * vectors + v], start[v], row % SHARE);
+    }
     FINISH_TILE(own, places->first, output, rows, vectors, totals);
 }
 
@@ -80,7 +88,7 @@ INLINE void meet_panels(const ml_matmul_s8_args *args, const void *own, rows_lef
                         int64_t tiles, const int rows, const bool flips) {
     const ml_matmul_s8_args p = *args; /* copies, which stores do not change */
     rows_left at = *left;
-    const int64_t bytes = p.pieces * ((p.k + GROUP - 1) & -GROUP); /* of an output */
+    const int64_t bytes = p.pieces * ((p.k + 3) & -4); /* of an output */
     for (; tiles > 0; tiles--) {
         row_places places;
         place_rows(&p, &at, rows, &places);
@@ -90,43 +98,62 @@ INLINE void meet_panels(const ml_matmul_s8_args *args, const void *own, rows_lef
             const int8_t *w = p.packed + panel * bytes;
             if (rows == 1 && width == ML_PANEL_S8) {
                 for (int64_t i = 0; i < width; i += alone, w += alone * GROUP)
-                    tile(&p, own, &places, w, GROUP * ML_PANEL_S8, panel + i, 1, ALONE_VECTORS,
+                    tile(&p, own, &places, w, GROUP * ML_PANEL_S8, panel, i, 1, ALONE_VECTORS,
                          flips);
                 continue;
             }
             for (int64_t i = 0; i < width; i += ML_PART_S8, w += ML_PART_S8 * GROUP)
-                tile(&p, own, &places, w, step, panel + i, rows, TILE_VECTORS, flips);
+                tile(&p, own, &places, w, step, panel, i, rows, TILE_VECTORS, flips);
         }
     }
     *left = at;
 }
 
 typedef void meet_fn(const ml_matmul_s8_args *p, const void *own, rows_left *left, int64_t tiles);
-#define DEFINE(rows)                                                           \
+#define SIGNED(rows)                                                           \
   static void signed_##rows(const ml_matmul_s8_args *p, const void *own,       \
                             rows_left *left, int64_t tiles) {                  \
     meet_panels(p, own, left, tiles, rows, false);                             \
-  }                                                                            \
+  }
+#define FLIPPED(rows)                                                          \
   static void flipped_##rows(const ml_matmul_s8_args *p, const void *own,      \
                              rows_left *left, int64_t tiles) {                 \
     meet_panels(p, own, left, tiles, rows, true);                              \
   }
-ONE_ROW(DEFINE)
-SOME_ROWS(DEFINE)
-#define SIGNED(rows) [rows] = signed_##rows,
-#define FLIPPED(rows) [rows] = flipped_##rows,
-static meet_fn *const meet_rows[2][MOST_ROWS + 1] = {{ONE_ROW(SIGNED) SOME_ROWS(SIGNED)},
-                                                     {ONE_ROW(FLIPPED) SOME_ROWS(FLIPPED)}};
+ONE_ROW(SIGNED)
+SOME_ROWS(SIGNED)
+#define MEET_SIGNED(rows) [rows] = signed_##rows,
+static meet_fn *const meet_signed[MOST_ROWS + 1] = {ONE_ROW(MEET_SIGNED) SOME_ROWS(MEET_SIGNED)};
+#if FLIPS_APART
+ONE_ROW(FLIPPED)
+SOME_ROWS(FLIPPED)
+#define MEET_FLIPPED(rows) [rows] = flipped_##rows,
+static meet_fn *const meet_flipped[MOST_ROWS + 1] = {ONE_ROW(MEET_FLIPPED) SOME_ROWS(MEET_FLIPPED)};
+#else
+#define meet_flipped meet_signed
+#endif
 
 /* All outputs of the rows of some lines, which are shared evenly among as few
- * tiles as hold them; the larger tiles come first. */
+ * tiles as hold them; the larger tiles come first. Where SHARE rows have sums
+ * together and the last lacks another, the last tile begins a row earlier. */
 static void multiply(const ml_matmul_s8_args *p, const void *own, int64_t lines,
                      int64_t line_stride) {
-    const int64_t all = lines * p->rows, tiles = (all + MOST_ROWS - 1) / MOST_ROWS;
+    const int64_t all = lines * p->rows, shared = (all + SHARE - 1) / SHARE;
+    const bool lacks_one = shared * SHARE != all;
+    int64_t tiles = (shared + MOST_ROWS / SHARE - 1) / (MOST_ROWS / SHARE);
     if (tiles == 0) return;
-    meet_fn *const *meet = meet_rows[p->flip != 128];
-    const int64_t few = all / tiles, larger = all % tiles;
+    if (lacks_one && tiles == 1) tiles = shared;
+    meet_fn *const *meet = p->flip == 128 ? meet_signed : meet_flipped;
+    const int64_t few = shared / tiles, larger = shared % tiles;
     rows_left left = {p->a, p->a, line_stride, p->rows, 0};
-    if (larger) meet[few + 1](p, own, &left, larger);
-    meet[few](p, own, &left, tiles - larger);
+    if (larger) meet[(few + 1) * SHARE](p, own, &left, larger);
+    if (!lacks_one) {
+        meet[few * SHARE](p, own, &left, tiles - larger);
+    } else if (all == 1) {
+        meet[1](p, own, &left, 1);
+    } else {
+        meet[few * SHARE](p, own, &left, tiles - larger - 1);
+        left.next -= p->a_stride, left.of_line++, left.first--;
+        meet[few * SHARE](p, own, &left, 1);
+    }
 }

@@ -1,4 +1,4 @@
-/* dot.h -- the sums of simd/neon/product_tiles.h at neon_dot: SDOT, tiles of 4 rows times 16
+/* dot.h -- the sums of simd/neon/product_tiles.h at neon_dot: SDOT, tiles of 5 rows times 16
  * outputs. */
 #include <arm_neon.h>
 #include <string.h>
@@ -12,9 +12,14 @@
 
 enum { GROUP = 4 /* bytes of a row that meet at a time */, ALONE_VECTORS = 16 };
 
+#include "simd/neon/sum_weights.h"
+
+#define IS_LESS(args) true
+#define SHARE 1
+#define FLIPS_APART 1
 #define SUMS int32x4_t
 #define SUMS_OF(start) (start)
-#define TOTAL(sums, start) (sums)
+#define TOTAL(sums, start, row) (sums)
 
 INLINE int8x16_t flipped(uint8x16_t x, const bool flips) {
     return vreinterpretq_s8_u8(flips ? veorq_u8(x, vdupq_n_u8(128)) : x);
@@ -80,9 +85,10 @@ INLINE const int8_t *add_alone(const uint8_t *a, int64_t k, const int8_t *w, con
 }
 
 INLINE const int8_t *add_piece(const ml_matmul_s8_args *p, const uint8_t *const *a, const int8_t *w,
-                               int64_t step, const int rows, const int vectors, const bool flips,
-                               int32x4_t *sums) {
+                               int64_t step, int64_t at, const int rows, const int vectors,
+                               const bool flips, int32x4_t *sums) {
     const int64_t k = p->k;
+    (void)at;
     int8x16_t x[MOST_ROWS];
     int64_t j = 0;
     if (rows == 1 && vectors == ALONE_VECTORS) return add_alone(a[0], k, w, flips, sums);

@@ -146,6 +146,27 @@ static ml_pack_s8_args weights(walk *w, int64_t n, int64_t pieces, int64_t k) {
     return p;
 }
 
+/* Packed weights as scalar reads them: at levels with matmul_s8_pairs, pairs of groups lie
+ * together. */
+static const int8_t *as_scalar(walk *w, const int8_t *packed, int64_t n, int64_t pieces,
+                               int64_t k) {
+    const int64_t groups = (k + 3) / 4, size = ml_packed_s8(n, pieces, k);
+    if (!w->simd->matmul_s8_pairs) return packed;
+    int8_t *apart = room(w, size);
+    memcpy(apart, packed, (size_t)size);
+    for (int64_t panel = 0; panel < n; panel += ML_PANEL_S8) {
+        const int64_t width = ml_width_s8(n, panel);
+        for (int64_t piece = 0; piece < pieces; piece++) {
+            const int64_t first = (panel * pieces + piece * width) * groups * 4;
+            for (int64_t group = 0; group < groups / 2 * 2; group++)
+                for (int64_t i = 0; i < width; i++)
+                    memcpy(apart + first + (group * width + i) * 4,
+                           packed + first + (group / 2 * width + i) * 8 + group % 2 * 4, 4);
+        }
+    }
+    return apart;
+}
+
 void walk_pack_s8(walk *w) {
     for (int i = 0; i < 400; i++) {
         begin_case(w);
@@ -158,7 +179,7 @@ void walk_pack_s8(walk *w) {
         int8_t *expected = p.packed = room(w, size);
         int32_t *expected_sums = p.sums = room(w, 4 * n);
         w->scalar->pack_s8(&p);
-        expect_bytes(w, packed, expected, size);
+        expect_bytes(w, as_scalar(w, packed, n, pieces, k), expected, size);
         expect_bytes(w, sums, expected_sums, 4 * n);
     }
 }
@@ -223,6 +244,7 @@ static void matmul_s8_once(walk *w, int64_t rows, int64_t n, int64_t pieces, int
     int32_t *y = p.y = room(w, size);
     w->simd->matmul_s8(&p);
     int32_t *expected = p.y = room(w, size);
+    p.packed = as_scalar(w, p.packed, n, pieces, k);
     w->scalar->matmul_s8(&p);
     expect_bytes(w, y, expected, size);
 }
@@ -345,6 +367,7 @@ static void product_s8_once(walk *w, int64_t rows, int64_t n, int64_t pieces, in
     int8_t *y = to.y = room(w, size);
     w->simd->product_s8(w->simd, &p, &to, lines, step);
     int8_t *expected = to.y = room(w, size);
+    p.packed = as_scalar(w, p.packed, n, pieces, k);
     to.sums_stride = p.y_stride = n;
     for (int64_t i = 0; i < lines; i++, to.y += rows * to.y_stride) {
         to.sums = p.y = room(w, 4 * rows * n);
@@ -370,6 +393,7 @@ static void product_f32_once(walk *w, int64_t rows, int64_t n, int64_t pieces, i
     float *y = to.y = room(w, 4 * size);
     w->simd->product_f32(w->simd, &p, &to, lines, step);
     float *expected = to.y = room(w, 4 * size);
+    p.packed = as_scalar(w, p.packed, n, pieces, k);
     to.rows = rows;
     to.n = to.sums_stride = p.y_stride = n;
     for (int64_t i = 0; i < lines; i++, to.y += rows * to.y_stride, to.scales += rows) {
