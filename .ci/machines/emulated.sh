@@ -55,7 +55,7 @@ if wanted machine && ! [[ -x $emulator && -s $machine/made ]]; then
     pip_there=("$machine/host/bin/pip" install --upgrade --target "$site" "${for_it[@]}")
     if [[ -n $wheels ]]; then
         reported_processor "$machine"
-        "${pip_there[@]}" "${pure[@]}" numpy "cffi>=2.1" pillow soxr tqdm backports.strenum protobuf
+        "${pip_there[@]}" "${pure[@]}" numpy "cffi>=2.1" pillow soxr tqdm backports.strenum protobuf ml_dtypes
         "${pip_there[@]}" --no-deps "ai-edge-litert>=2.1"
     else # PyPI has neither numpy nor cffi for it
         echo "$machine/root/usr/lib/python3/dist-packages" >"$site/debian.pth"
@@ -168,8 +168,11 @@ for name in documents gallery packaging pipes refused_builds schema; do left_out
 # qemu does not apply limits of the address space.
 left_out+=(--deselect tests/unit/test_page_size.py::test_arena_on_larger_pages_without_a_reservation)
 ! wanted unit || pytest_there unit tests/unit "${left_out[@]}"
-# test_every_block.py runs a large node of every operator, by which a single test can take hours here.
-! wanted ops || pytest_there ops tests/ops --ignore tests/ops/test_every_block.py
+# Left out: a large node of every operator, by which a single test can take hours here; and where LiteRT's wheel for aarch64 gives another
+# last bit than that for x86-64, which minilite gives everywhere: some floats, and some entries of a table made of floats.
+left_out=(--ignore tests/ops/test_every_block.py)
+for name in "fake_quant.py::test_ranges" "unary.py::test_tables[s16-EXP]"; do left_out+=(--deselect "tests/ops/test_$name"); done
+! wanted ops || pytest_there ops tests/ops "${left_out[@]}"
 
 if wanted counts; then
     if [[ -d $work/shared/models ]]; then
