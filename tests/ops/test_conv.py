@@ -136,7 +136,7 @@ def test_few_windows_and_large_weights_of_floats(x: Any, outputs: int, stride: i
     """All windows are copied before they are multiplied, some outputs at a time; the last ones may be fewer."""
     options = window_options("SAME", (stride, stride), (dilation, dilation))
     layer = Layer("CONV_2D", "f32", x, (outputs, 3, 3, x[3]), options, version=5)
-    layer.check(tolerance=TOLERANCE)
+    layer.check(tolerance=1800 * EPS)  # of 1440 products: LiteRT is off by up to 1425, level sse2 by up to 364
     same_for_any_number_of_threads(layer)
 
 
