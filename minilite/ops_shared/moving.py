@@ -19,4 +19,4 @@ def checked_indices(indices: Array, bounds: int | tuple[int, ...]) -> Array:
     if outside.any():
         message = f"index {indices[outside][0]} is outside the dimensions {bounds}"
         raise IndexError(message)
-    return indices
+    return indices.astype(np.intp, copy=False)  # numpy's take refuses int64 on 32-bit machines

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from sequence_models import MODELS
 from sequence_oracle import Run, fresh, made, outcome, resize, run_plainly
-from support.system import needs_system
+from support.system import needs_reserved, needs_system
 
 import minilite
 from minilite._native.state import debug_build
@@ -70,7 +70,8 @@ def digest(name: str, options: dict[str, Any]) -> str:
 
 
 @pytest.mark.skipif(debug_build(), reason="debug builds place bytes after tensors, which makes plans larger")
-@pytest.mark.skipif(sys.platform != "linux" or sys.maxsize < 1 << 32, reason="arenas grow in another way")
+@pytest.mark.skipif(sys.platform != "linux", reason="arenas grow in another way")
+@needs_reserved
 @needs_system
 @pytest.mark.parametrize("name", MODELS)
 def test_same_counts(name: str) -> None:

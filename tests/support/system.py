@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 
 import pytest
 
@@ -21,6 +22,9 @@ def _maps_files() -> bool:
     return bool(pointer != ffi.NULL)
 
 
+needs_reserved = pytest.mark.skipif(
+    sys.maxsize < 1 << 32, reason="32 bits of addresses are too few to reserve some for each arena, which then moves"
+)
 needs_system = pytest.mark.skipif(
     not _maps_files(), reason="csrc/os/plain.c maps no files, and neither reserves memory nor gives it back"
 )

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from built import COUNTER, below, floats, integer, next_count, ready, relu_chain, request, resized, run
 from support import sparse
-from support.system import needs_system
+from support.system import needs_reserved, needs_system
 from test_dynamic_loops import add_sum, swell, swelling_loop
 from test_moving_memory import loop_before_a_dynamic_node
 
@@ -204,6 +204,7 @@ def test_bounds_that_cannot_be(options: dict[str, Any], message: str) -> None:
 # Giving back ----------------------------------------------------------------------------------------------------------
 
 
+@needs_reserved
 @needs_system
 def test_memory_of_a_big_size_is_given_back_once_it_was_long_left_behind() -> None:
     interpreter = ready(relu_chain())
@@ -228,6 +229,7 @@ def test_memory_of_a_big_size_is_given_back_once_it_was_long_left_behind() -> No
     assert np.array_equal(interpreter.get_tensor(y), np.arange(big))
 
 
+@needs_reserved
 @needs_system
 def test_sizes_that_take_turns_settle() -> None:
     """A big size every 200 runs: memory that was given back too early is kept longer the next time, until none is given
@@ -244,6 +246,7 @@ def test_sizes_that_take_turns_settle() -> None:
     assert given[-1] == given[5]
 
 
+@needs_reserved
 @needs_system
 def test_a_view_keeps_what_it_shows_when_memory_behind_it_goes() -> None:
     interpreter = ready(relu_chain())

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from built import count_since, floats, ready, relu_chain
-from support.system import needs_system
+from support.system import needs_reserved, needs_system
 
 from minilite import MiniliteError, ShapeError
 from minilite._native.planner import Arena
@@ -87,6 +87,7 @@ def go(interpreter: Any, shape: tuple[int, ...]) -> None:
     interpreter.allocate_tensors()
 
 
+@needs_reserved
 @needs_system
 def test_a_small_arena_moves_from_block_to_block_and_keeps_its_bytes() -> None:
     arena, bases = Arena(), []
@@ -100,6 +101,7 @@ def test_a_small_arena_moves_from_block_to_block_and_keeps_its_bytes() -> None:
     assert [base == before for base, before in zip(bases[1:], bases, strict=False)] == [1, 0, 1, 0, 1, 0, 1]
 
 
+@needs_reserved
 @needs_system
 def test_an_arena_that_begins_large_never_moves() -> None:
     arena = Arena()
