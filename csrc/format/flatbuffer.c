@@ -110,6 +110,8 @@ static ml_status ends_beyond(ml_reader *r, int32_t number, int64_t at, int64_t e
 }
 
 ml_status ml_open_table(ml_reader *r, int32_t number, int64_t at, ml_table *table) {
+    table->at = at;
+    table->number = number;
     if (at + 4 > r->bytes) return ends_beyond(r, number, at, at + 4);
     int64_t vtable = at - (int32_t)ml_u32_at(r, at);
     uint64_t key = ((uint64_t)vtable * ML_TABLES + (uint64_t)number) + 1;
@@ -120,8 +122,6 @@ ml_status ml_open_table(ml_reader *r, int32_t number, int64_t at, ml_table *tabl
         if (status != ML_OK) return status;
     }
     if (at + layout->end > r->bytes) return ends_beyond(r, number, at, at + layout->end);
-    table->at = at;
-    table->number = number;
     memcpy(table->places, layout->places, sizeof table->places);
     return ML_OK;
 }
