@@ -100,6 +100,8 @@ newer_python() {
         grep -rlF '"/usr/share/python-wheels/"' "$to/root/usr/lib/python$1" --include=_sysconfig_vars_* |
             xargs sed -i "s|\"/usr/share/python-wheels/\"|\"$to/root/usr/share/python-wheels/\"|"
         sed -i "s|'/usr/share/python-wheels/'|'$to/root/usr/share/python-wheels/'|" "$to/root/usr/lib/python$1"/_sysconfigdata_*.py
+        # Debian does this when it installs a package; without it every start compiles what it imports, and Ctrl-C takes seconds.
+        "$python" -m compileall -q "$to/root/usr/lib/python$1" >&2 || true
         echo "$python" >"$to/made"
     fi
     echo "$python"

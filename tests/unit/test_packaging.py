@@ -113,7 +113,8 @@ def functions_of(name: str) -> int:
     """How many functions and classes a module of ours defines: what loading its code takes goes by them."""
 
     def count(code: types.CodeType) -> int:
-        return sum(1 + count(inner) for inner in code.co_consts if isinstance(inner, types.CodeType))
+        inner = [c for c in code.co_consts if isinstance(c, types.CodeType) and c.co_name != "__annotate__"]
+        return sum(1 + count(c) for c in inner)
 
     path = PACKAGE.joinpath(*name.split(".")[1:])
     source = path.with_suffix(".py") if not path.is_dir() else path / "__init__.py"
@@ -125,7 +126,7 @@ def test_cli_adds_little_to_the_package(tmp_path: Path) -> None:
         "import pathlib, importlib.util; from minilite import Interpreter, load_model", tmp_path
     )
     own = {name for name in extra if name.startswith("minilite.")}
-    most = 24 if sys.version_info < (3, 12) else 25  # whose argparse and shutil need one more
+    most = 24 + (sys.version_info >= (3, 12)) + 4 * (sys.version_info >= (3, 14))  # argparse and shutil need more there
     assert len(extra - own) <= most, sorted(extra - own)
 
 
