@@ -90,6 +90,8 @@ def _enum(name: str, body: str, options: dict[str, str]) -> tuple[str, ...]:
         values.append(value)
         if table:
             options[value] = table
+    if sum(len(value) + 2 for value in values[:8]) >= 240:
+        refuse(f"enum {name}: csrc/format/flatbuffer.c has no room for a message with its first eight names")
     return tuple(values)
 
 

@@ -9,7 +9,7 @@ table of the rooms: how many were killed, how many survive for a reason that too
 rate of those killed, of all and of all that are not explained, with the interval in which the rate of all mutants of
 the room lies (Wilson, 95 %).
 
-What became of each is kept in FOLDER, by the text of its line: a second call goes on where the first one stopped.
+What became of each is kept in FOLDER, by the text of its line: the next call goes on from there.
 `--again` tries those again that survived without a reason. Needs what the tests need in this Python, cmake, and a C
 compiler; with ccache a mutant is built in a second.
 """
@@ -308,7 +308,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--count", type=int, default=40, help="mutants of a room")
     parser.add_argument("--again", action="store_true", help="try those again that survived without a reason")
     parser.add_argument(
-        "--work", type=Path, help="a folder for the copy and the outcomes, which a second call uses again"
+        "--work", type=Path, help="a folder for the copy and the outcomes, which the next call uses again"
     )
     parser.add_argument("rooms", nargs="*", metavar="ROOM", help=f"of {', '.join(TESTS)}; all if none is given")
     given = parser.parse_args(arguments)

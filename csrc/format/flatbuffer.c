@@ -206,7 +206,7 @@ ml_status ml_check_code(ml_reader *r, const ml_table *t, int32_t slot, int64_t c
     char list[240];
     size_t used = 0;
     int32_t words = 1;
-    for (const char *c = names; *c; c++) { /* eight names of the schema have at most 208 bytes */
+    for (const char *c = names; *c; c++) { /* schema/regenerate.py sees that there is room */
         if (*c == ' ') {
             list[used++] = ',';
             if (++words > 8) break;

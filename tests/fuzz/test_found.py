@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from built import graph_with, ready, run
+from support.time_limit import ends_within
 
 import minilite
 from minilite._core import ffi, lib
@@ -26,17 +27,8 @@ MOST_SECONDS = 60
 
 @pytest.fixture
 def limit() -> Iterator[None]:
-    """Turns a loop without an end into a failure: runs let signals through."""
-
-    def stop(*_: object) -> None:
-        message = f"took more than {MOST_SECONDS} s"
-        raise TimeoutError(message)
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(MOST_SECONDS)
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, before)
+    with ends_within(MOST_SECONDS):
+        yield
 
 
 def model_of(path: Path) -> bytes:

@@ -6,7 +6,6 @@ test_reader_fuzz.py ends with the reader; here what it lets through is used.
 from __future__ import annotations
 
 import random
-import signal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from fuzz.structure import restructured
 from fuzz.using import use
 from support.drawn import made
 from support.drawn_all import DRAWN
+from support.time_limit import ends_within
 from test_reader_fuzz import SEEDS, mutants, seed
 
 import minilite
@@ -33,17 +33,8 @@ MOST_SECONDS = 120
 
 @pytest.fixture(autouse=True)
 def limit() -> Iterator[None]:
-    """Turns a loop without an end into a failure: runs let signals through."""
-
-    def stop(*_: object) -> None:
-        message = f"took more than {MOST_SECONDS} s"
-        raise TimeoutError(message)
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(MOST_SECONDS)
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, before)
+    with ends_within(MOST_SECONDS):
+        yield
 
 
 REFERENCE = {"experimental_op_resolver_type": minilite.OpResolverType.BUILTIN_REF}

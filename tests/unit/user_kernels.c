@@ -342,15 +342,14 @@ REFUSED(of_unnamed_fields, .n_fields = 1, .fields = unnamed, .params_bytes = 8);
 REFUSED(of_fields_of_no_kind, .n_fields = 1, .fields = of_no_kind, .params_bytes = 16);
 REFUSED(of_wide_fields, .n_fields = 1, .fields = wide, .params_bytes = 7);
 
-/* Types by their number of bytes, a type that there is none of, a list, no word on outputs. ---- */
+/* Types by their size, an unknown type, a list, nothing about outputs ------------------------- */
 static ml_status leave(const ml_call *c) { return ML_OK; }
-const ml_kernel my_groups = {.abi = ML_KERNEL_ABI,
-                             .name = "my_groups",
-                             .prepare = prepare_same,
-                             ML_TYPED({"f99 -> f32", NULL, NULL, leave},
-                                      {"x4 x16? -> x4|f64", NULL, NULL, leave},
-                                      {"x2", NULL, NULL, leave},
-                                      {"T T -> T:  s8  b8 ", NULL, NULL, leave})};
+const ml_kernel my_groups = {
+    .abi = ML_KERNEL_ABI,
+    .name = "my_groups",
+    .prepare = prepare_same,
+    ML_TYPED({"f99 -> f32", NULL, NULL, leave}, {"x4 x16? -> x4|f64", NULL, NULL, leave},
+             {"x2", NULL, NULL, leave}, {"T T -> T:  s8  b8 ", NULL, NULL, leave})};
 const ml_kernel my_any = {.abi = ML_KERNEL_ABI,
                           .name = "my_any",
                           .prepare = prepare_same,

@@ -22,27 +22,19 @@
 #define ML_NAMED static inline __attribute__((always_inline))
 
 /* All lanes combined, neighbours first. */
-#define ML_COMBINED(name, type, lane, half, low, high, fold, get)              \
-    ML_NAMED lane name(type v) {                                               \
-        half x = fold(low(v), high(v));                                        \
-        return get(fold(x, x), 0);                                             \
+#define ML_COMBINED(op, kind, type)                                                        \
+    ML_NAMED type##_t v##op##vq_##kind(type##x4_t v) {                                     \
+        const type##x2_t x = vp##op##_##kind(vget_low_##kind(v), vget_high_##kind(v));     \
+        return vget_lane_##kind(vp##op##_##kind(x, x), 0);                                 \
     }
-ML_COMBINED(vaddvq_f32, float32x4_t, float, float32x2_t, vget_low_f32, vget_high_f32, vpadd_f32,
-            vget_lane_f32)
-ML_COMBINED(vmaxvq_f32, float32x4_t, float, float32x2_t, vget_low_f32, vget_high_f32, vpmax_f32,
-            vget_lane_f32)
-ML_COMBINED(vminvq_f32, float32x4_t, float, float32x2_t, vget_low_f32, vget_high_f32, vpmin_f32,
-            vget_lane_f32)
-ML_COMBINED(vaddvq_s32, int32x4_t, int32_t, int32x2_t, vget_low_s32, vget_high_s32, vpadd_s32,
-            vget_lane_s32)
-ML_COMBINED(vmaxvq_s32, int32x4_t, int32_t, int32x2_t, vget_low_s32, vget_high_s32, vpmax_s32,
-            vget_lane_s32)
-ML_COMBINED(vaddvq_u32, uint32x4_t, uint32_t, uint32x2_t, vget_low_u32, vget_high_u32, vpadd_u32,
-            vget_lane_u32)
-ML_COMBINED(vmaxvq_u32, uint32x4_t, uint32_t, uint32x2_t, vget_low_u32, vget_high_u32, vpmax_u32,
-            vget_lane_u32)
-ML_COMBINED(vminvq_u32, uint32x4_t, uint32_t, uint32x2_t, vget_low_u32, vget_high_u32, vpmin_u32,
-            vget_lane_u32)
+ML_COMBINED(add, f32, float32)
+ML_COMBINED(max, f32, float32)
+ML_COMBINED(min, f32, float32)
+ML_COMBINED(add, s32, int32)
+ML_COMBINED(max, s32, int32)
+ML_COMBINED(add, u32, uint32)
+ML_COMBINED(max, u32, uint32)
+ML_COMBINED(min, u32, uint32)
 ML_NAMED uint8_t vmaxvq_u8(uint8x16_t v) {
     uint8x8_t x = vpmax_u8(vget_low_u8(v), vget_high_u8(v));
     x = vpmax_u8(x, x);
@@ -85,7 +77,7 @@ ML_NAMED uint32x4_t vpaddq_u32(uint32x4_t a, uint32x4_t b) {
 #define vzip1q_f32(a, b) vzipq_f32(a, b).val[0]
 #define vzip2q_f32(a, b) vzipq_f32(a, b).val[1]
 
-/* Bytes of a table of 16, and of 64; 0, or what `other` has, where there is none. */
+/* Bytes of a table of 16; 0 where the table has none. */
 ML_NAMED uint8x16_t vqtbl1q_u8(uint8x16_t table, uint8x16_t at) {
     const uint8x8x2_t halves = {{vget_low_u8(table), vget_high_u8(table)}};
     return vcombine_u8(vtbl2_u8(halves, vget_low_u8(at)), vtbl2_u8(halves, vget_high_u8(at)));
@@ -100,7 +92,7 @@ ML_NAMED float32x4_t vrndnq_f32(float32x4_t v) {
     return vbslq_f32(vcltq_f32(vabsq_f32(v), most), vreinterpretq_f32_u32(whole), v);
 }
 #define vcvtnq_s32_f32(v) vcvtq_s32_f32(vrndnq_f32(v))
-/* 0 and below stay zeros of their sign. */
+/* v, less 1 where the mask is set; zeros keep their sign. */
 ML_NAMED float32x4_t ml_less_one(float32x4_t v, uint32x4_t where) {
     const uint32x4_t one = vreinterpretq_u32_f32(vdupq_n_f32(1.0f));
     return vsubq_f32(v, vreinterpretq_f32_u32(vandq_u32(where, one)));
