@@ -167,6 +167,8 @@ left_out=()
 for name in documents gallery packaging pipes refused_builds schema; do left_out+=(--ignore "tests/unit/test_$name.py"); done
 # qemu does not apply limits of the address space.
 left_out+=(--deselect tests/unit/test_page_size.py::test_arena_on_larger_pages_without_a_reservation)
+# LiteRT's wheel for aarch64 ends the process when an input gets another rank and no elements.
+left_out+=(--deselect tests/unit/test_interpreter.py::test_empty_and_other_rank)
 ! wanted unit || pytest_there unit tests/unit "${left_out[@]}"
 # Left out: a large node of every operator, by which a single test can take hours here; and where LiteRT's wheel for aarch64 gives another
 # last bit than that for x86-64, which minilite gives everywhere: some floats, and some entries of a table made of floats.
