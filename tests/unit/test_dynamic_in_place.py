@@ -96,6 +96,16 @@ def test_sizes_that_differ_when_all_is_placed_anew_are_kept_apart() -> None:
     assert interpreter.counters["replans"] > before
 
 
+def test_what_was_placed_together_is_one_record_until_all_is_placed_anew() -> None:
+    """Also while the sum has grown on its own, and its input has not."""
+    interpreter, (_, *together) = sum_of_prefixes()
+    for n, m, lists in [(100, 100, 1), (100, 100, 1), (400, 1, 1), (400, 1, 2)]:
+        run(interpreter, n, m)
+        memory = interpreter.memory
+        assert memory is not None
+        assert len({record[0] for record in memory.records()} & set(together)) == lists
+
+
 @pytest.mark.parametrize("m", [100, 1])
 def test_overwritten_tensors_cannot_be_read(m: int) -> None:
     interpreter, tensors = sum_of_prefixes()

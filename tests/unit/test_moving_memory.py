@@ -148,6 +148,43 @@ def test_room_of_a_loop_that_moves_while_another_size_is_in_force() -> None:
     apart(move_what_was_spilled, MALLOC_MMAP_THRESHOLD_="65536")
 
 
+def loop_after_a_dynamic_node() -> bytes:
+    """count, x, req -> RELU(Head(req)), and then what a WHILE makes of x: three turns of x = x + x."""
+    builder = ModelBuilder()
+    main, test, body = builder.subgraph("main"), builder.subgraph("condition"), builder.subgraph("body")
+    for graph in (main, test, body):
+        graph.input(*COUNTER)
+        graph.input("x", (3,))
+    req = main.input("req", (4,))
+    y = main.node("RELU", [main.node("Head", [req], out=("heads", (1,)), custom=True)], out=("y", (1,)))
+    outs = [("count_out", (), S32), ("x_out", (3,))]
+    _, x = main.node("WHILE", [0, 1], out=outs, options={"cond_subgraph_index": 1, "body_subgraph_index": 2})
+    main.output(x, y)
+    test.output(below(3)(test, [0]))
+    body.output(next_count(body, 0), body.node("ADD", [1, 1], out=("twice", (3,))))
+    return builder.build()
+
+
+def move_before_a_loop() -> None:
+    """With little address space an arena of pages moves when it grows, and its old pages are gone at once."""
+    resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+    interpreter = ready(loop_after_a_dynamic_node(), custom_ops={"Head": head})
+    moves = []
+    for count in (2, 600_000, 600_000, 1_500_000, 3_000_000):
+        before = interpreter.counters["arena_moves"]
+        x, y = run(interpreter, integer(0), floats(1, 2, 3), request(count))
+        moves.append(interpreter.counters["arena_moves"] - before)
+        assert x.tolist() == [8, 16, 24]
+        assert np.array_equal(y, wanted(count))
+    assert not interpreter._session().state.usage().stays_mapped
+    assert any(moves[3:])
+
+
+@pytest.mark.skipif("asan" in os.environ.get("LD_PRELOAD", ""), reason="AddressSanitizer takes all address space")
+def test_scratch_of_a_loop_that_follows_what_made_the_arena_move() -> None:
+    apart(move_before_a_loop)
+
+
 def test_a_count_creeps_up_within_a_planned_block() -> None:
     """Places end at multiples of 64 bytes, which are 16 floats."""
     builder = ModelBuilder()
