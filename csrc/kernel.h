@@ -21,7 +21,8 @@
  *           scratch before eval.
  *   eval    computes; no malloc, no globals, no I/O. Inputs and outputs never overlap, except that
  *           output 0 may be exactly an input that the operator's `in_place` names. It checks every
- *           index that comes from tensor data.
+ *           index that comes from tensor data. It is not called if no output has elements, unless
+ *           the kernel has effects, memory or variables, or sets shapes.
  *
  * All of them see the node as the same ml_call, and reach the core through the inlines below alone,
  * so that a kernel compiled elsewhere plugs in by the address of its row. A family is one file, or

@@ -17,8 +17,10 @@ typedef enum {
     ML_NODE_WAITS = 0,
     ML_NODE_RUNS = 1,
     ML_NODE_FOLDED = 2,
+    /* From here on there is nothing to compute. */
     ML_NODE_IS_VIEW = 3,
-    ML_NODE_IS_FUSED = 4
+    ML_NODE_IS_FUSED = 4,
+    ML_NODE_IS_EMPTY = 5 /* its outputs have no elements */
 } ml_node_status;
 /* How the node at a position is run (ml_node_status); -1 after the last. *index is its number in
  * the file. */

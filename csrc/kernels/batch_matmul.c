@@ -422,7 +422,7 @@ static ml_status run(const ml_call *c, ml_body body) {
             TURN(int16_t)
         }
     }
-    if (status != ML_OK || ml_makes_nothing(c)) return status;
+    if (status != ML_OK) return status;
     const int64_t blocks = b->batches * ((b->m + ROWS - 1) / ROWS);
     const int64_t cost = ml_min_s64(ROWS, b->m) * b->k * b->n;
     return ml_parallel(c, blocks, ml_work_grain(blocks, cost), body, NULL);
@@ -430,7 +430,7 @@ static ml_status run(const ml_call *c, ml_body body) {
 
 static ml_status run_floats(const ml_call *c) {
     const product_blob *b = c->blob;
-    if (b->k > 0 || ml_makes_nothing(c)) return run(c, floats);
+    if (b->k > 0) return run(c, floats);
     memset(ml_out(c, 0), 0, (size_t)(b->batches * b->m * b->n) * sizeof(float));
     return ML_OK;
 }

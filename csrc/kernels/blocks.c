@@ -230,14 +230,11 @@ static int64_t derive_zero(const ml_call *c, void *to) {
 
 static ml_status space_to_batch(const ml_call *c) {
     const ml_tensor *y = ml_out_tensor(c, 0);
-    if (y->bytes == 0) return ML_OK;
     ml_status status = ml_fill_bytes(c, ml_out(c, 0), y->bytes, c->derived, ml_type_bytes(y->type));
     return status == ML_OK ? copy_blocks(c, false) : status;
 }
 
-static ml_status batch_to_space(const ml_call *c) {
-    return ml_out_tensor(c, 0)->bytes > 0 ? copy_blocks(c, true) : ML_OK;
-}
+static ml_status batch_to_space(const ml_call *c) { return copy_blocks(c, true); }
 
 /* Padding is the output's zero point; input and output must have the same scale. */
 static ml_status check_scale(const ml_call *c, void *params) {

@@ -101,7 +101,6 @@ static ml_status join(const ml_call *c) {
     const join_blob *blob = c->blob;
     uint8_t *y = ml_out(c, 0);
     const int64_t bytes = ml_out_tensor(c, 0)->bytes;
-    if (bytes == 0) return ML_OK;
     ml_status status = ML_OK;
     const bool whole = blob->outer == 1 && bytes <= ML_BLOCK_BYTES;
     for (int i = 0; i < c->n_inputs && whole; i++) {
@@ -123,7 +122,6 @@ static ml_status join_nibbles(const ml_call *c) {
     const join_blob *blob = c->blob;
     int64_t at = 0, work = 0;
     ml_status status = ML_OK;
-    if (ml_out_tensor(c, 0)->bytes == 0) return ML_OK;
     for (int64_t k = 0; k < blob->outer; k++) {
         for (int i = 0; i < c->n_inputs; i++) {
             int64_t run = run_of(c, blob, i), n;
@@ -194,7 +192,7 @@ static ml_status concatenation_u8(const ml_call *c) {
     const join_blob *blob = c->blob;
     const join_tables *t = c->derived;
     ml_status status = ML_OK;
-    if (!t->apart || ml_out_tensor(c, 0)->bytes == 0) return join(c);
+    if (!t->apart) return join(c);
     join_operand o = {.y = ml_out(c, 0)};
     for (int i = 0; i < c->n_inputs && status == ML_OK; i++, o.y += o.run) {
         o.x = ml_in(c, i);

@@ -38,7 +38,6 @@ static ml_status prepare_rows(const ml_call *c, ml_wish *wish) {
                                  void *args);                                            \
     static ml_status name(const ml_call *c) {                                            \
         const rows_blob *b = c->blob;                                                    \
-        if (ml_makes_nothing(c)) return ML_OK;                                           \
         return ml_in_blocks(c, b->rows, b->depth, name##_rows, NULL);                    \
     }                                                                                    \
     static ml_status name##_rows(const ml_call *c, int64_t first, int64_t end, int32_t worker, \

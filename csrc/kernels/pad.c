@@ -85,7 +85,6 @@ static ml_status pad(const ml_call *c) {
     const ml_tensor *y = ml_out_tensor(c, 0);
     const void *value = ml_in_optional(c, 2);
     uint8_t fill[16];
-    if (y->bytes == 0) return ML_OK;
     if (value) spread(fill, value, ml_type_bytes(y->type));
     return ml_nest_pad(c, c->blob, ml_in(c, 0), ml_out(c, 0), y->bytes, value ? fill : c->derived);
 }
@@ -179,7 +178,6 @@ static ml_status mirror_some(const ml_call *c, int64_t first, int64_t end, int32
 static ml_status mirror_pad(const ml_call *c) {
     const mirror_blob *b = c->blob;
     const ml_tensor *x = ml_in_tensor(c, 0), *y = ml_out_tensor(c, 0);
-    if (y->bytes == 0) return ML_OK;
     if (x->shape.rank > 0) return ml_in_blocks(c, y->bytes / b->unit, b->unit, mirror_some, NULL);
     memcpy(ml_out(c, 0), ml_in(c, 0), (size_t)ml_type_bytes(x->type));
     return ML_OK;

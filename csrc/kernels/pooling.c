@@ -113,7 +113,6 @@ static inline int64_t lines_of_work(const ml_window *w) {
     } \
     static ml_status name(const ml_call *c) { \
         const ml_window *w = c->blob; \
-        if (ml_makes_nothing(c)) return ML_OK; \
         return ml_parallel(c, (int64_t)w->batches * w->y.out, lines_of_work(w), name##_lines, NULL); \
     }
 #define C_f32 float
@@ -178,7 +177,6 @@ static ml_status pool_lines(const ml_call *c, int64_t first, int64_t end, int32_
 }
 static ml_status pool_by(const ml_call *c, pool_fn *pool) {
     const ml_window *w = c->blob;
-    if (ml_makes_nothing(c)) return ML_OK;
     return ml_parallel(c, (int64_t)w->batches * w->y.out, lines_of_strips(w), pool_lines, &pool);
 }
 
@@ -221,7 +219,7 @@ static ml_status average_images(const ml_call *c, int64_t first, int64_t end, in
 }
 static ml_status average_pool_f32(const ml_call *c) {
     const ml_window *w = c->blob;
-    if (!is_whole(w) || ml_makes_nothing(c)) return pool_by(c, c->env->simd->average_pool_f32);
+    if (!is_whole(w)) return pool_by(c, c->env->simd->average_pool_f32);
     const int64_t elements = (int64_t)w->y.in * w->x.in * w->channels;
     return ml_in_blocks(c, w->batches, elements, average_images, NULL);
 }

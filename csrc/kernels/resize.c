@@ -150,7 +150,6 @@ enum { COST = 2 };
 
 static ml_status bilinear(const ml_call *c, find_fn *find, blend_fn *blend) {
     const resize_blob *b = c->blob;
-    if (ml_makes_nothing(c)) return ML_OK;
     ml_blend_tap *taps = ml_scratch(c, b->taps);
     find(c->params, b->in[0], b->out[0], taps);
     find(c->params, b->in[1], b->out[1], taps + b->out[0]);
@@ -197,7 +196,6 @@ static ml_status nearest_rows(const ml_call *c, int64_t first, int64_t end, int3
 
 static ml_status nearest(const ml_call *c) {
     const resize_blob *b = c->blob;
-    if (ml_makes_nothing(c)) return ML_OK;
     ml_blend_tap *taps = ml_scratch(c, b->taps);
     find_nearest(c->params, b->in[0], b->out[0], taps);
     find_nearest(c->params, b->in[1], b->out[1], taps + b->out[0]);

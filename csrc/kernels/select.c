@@ -135,7 +135,6 @@ typedef struct pieces {
 static ml_status choose(const ml_call *c, ml_body body) {
     const select_blob *s = c->blob;
     const int64_t elements = ml_elements(&ml_out_tensor(c, 0)->shape);
-    if (elements == 0) return ML_OK;
     pieces p = {.row = s->rank ? s->dims[s->rank - 1] : 1};
     p.count = (p.row - 1) / ML_BLOCK_ELEMENTS + 1;
     p.piece = p.count > 1 ? ML_BLOCK_ELEMENTS : p.row;

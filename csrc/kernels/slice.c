@@ -231,7 +231,6 @@ static ml_status strided_slice(const ml_call *c) {
         ml_copy_some(ml_out(c, 0), (const uint8_t *)ml_in(c, 0) + blob->nest.start, blob->nest.run);
         return ML_OK;
     }
-    if (ml_out_tensor(c, 0)->bytes == 0) return ML_OK;
     ml_status status = add_late(c, &start);
     if (status != ML_OK) return status;
     return ml_nest_gather(c, &blob->nest, (const uint8_t *)ml_in(c, 0) + start, ml_out(c, 0));
@@ -333,7 +332,7 @@ static ml_status slice(const ml_call *c) {
     ml_status status = ML_OK;
     if (y->type == ML_STRING) return ml_pick_elements(c, pick_in_box);
     if (blob->late) status = box_start(c, &y->shape, ml_in(c, 1), ML_KERNEL_ERROR, &start);
-    if (status != ML_OK || y->bytes == 0) return status;
+    if (status != ML_OK) return status;
     if (ml_type_bytes(y->type) == 0)
         return ml_gather_nibbles(c, &blob->nest, start, ml_in(c, 0), ml_out(c, 0));
     return ml_nest_gather(c, &blob->nest, (const uint8_t *)ml_in(c, 0) + start, ml_out(c, 0));

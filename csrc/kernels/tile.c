@@ -77,7 +77,6 @@ static ml_status tile(const ml_call *c) {
     const ml_tensor *tensor = ml_out_tensor(c, 0);
     const ml_shape *x = &ml_in_tensor(c, 0)->shape, *y = &tensor->shape;
     int32_t depth = 0;
-    if (tensor->bytes == 0) return ML_OK;
     while (depth < x->rank && x->dims[depth] == y->dims[depth]) depth++;
     if (depth == x->rank) return ml_copy_bytes(c, ml_out(c, 0), ml_in(c, 0), tensor->bytes);
     const bool whole = ml_elements_of(x, 0, depth) == 1;

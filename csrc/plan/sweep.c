@@ -186,6 +186,19 @@ static uint8_t ticks_of(int64_t bytes) {
     return (uint8_t)(bytes >> 12 >= UINT8_MAX ? UINT8_MAX : 1 + (bytes >> 12));
 }
 
+bool ml_writes_nothing(const ml_node *node, const ml_call *c) {
+    const ml_kernel *kernel = node->kernel;
+    if (kernel->flags & (ML_KERNEL_HAS_EFFECTS | ML_KERNEL_SETS_SHAPES) || kernel->writes != 0 ||
+        kernel->memory_bytes > 0)
+        return false;
+    for (int32_t i = 0; i < c->n_outputs; i++) {
+        const ml_tensor *t = ml_output(c, i);
+        /* A string tensor without elements has bytes, too: their number. */
+        if (!t->shaped || ml_elements(&t->shape) > 0 || t->type == ML_STRING) return false;
+    }
+    return true;
+}
+
 /* An open node has been prepared and is not stale: it waits for values, not for shapes. */
 static ml_status sweep_node(ml_engine *engine, const ml_call *c, const ml_node *node,
                             ml_node_plan *row) {
@@ -210,6 +223,7 @@ static ml_status sweep_node(ml_engine *engine, const ml_call *c, const ml_node *
     if (status == ML_OK && (!first || ml_known(first) || by_shape))
         status = ml_fold(engine, c, &wish, c->env->engine->frame, &folded);
     if (folded) row->status = ML_NODE_FOLDED;
+    else if (ml_writes_nothing(node, c)) row->status = ML_NODE_IS_EMPTY;
     return status;
 }
 

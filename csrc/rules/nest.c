@@ -278,7 +278,6 @@ static ml_status index_in_nest(const ml_call *c, int64_t k, int64_t *index) {
 
 ml_status ml_nest_move(const ml_call *c) {
     if (ml_out_tensor(c, 0)->type == ML_STRING) return ml_pick_elements(c, index_in_nest);
-    if (ml_out_tensor(c, 0)->bytes == 0) return ML_OK;
     if (ml_type_bytes(ml_out_tensor(c, 0)->type) == 0)
         return ml_gather_nibbles(c, c->blob, 0, ml_in(c, 0), ml_out(c, 0));
     return ml_nest_gather(c, c->blob, ml_in(c, 0), ml_out(c, 0));

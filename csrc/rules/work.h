@@ -17,10 +17,6 @@ enum {
     ML_FINE_GRAIN = 32 /* items per block: with more, an uneven rest does not matter */
 };
 
-/* Whether the first output has no elements. Its shape may still have 2^60 pixels or rows, over
- * which a kernel would loop for years. */
-static inline bool ml_makes_nothing(const ml_call *c) { return ml_out_tensor(c, 0)->bytes == 0; }
-
 /* The number of items of `elements` elements each that make a block; at least one. */
 static inline int64_t ml_items_of_block(int64_t elements) {
     return elements < ML_BLOCK_ELEMENTS ? ML_BLOCK_ELEMENTS / (elements > 0 ? elements : 1) : 1;

@@ -229,6 +229,7 @@ ml_status ml_run_unsettled(const ml_call *call) {
     at.row->stale = 0;
     at.row->status = at.node->io->flags & ML_NODE_FUSED ? ML_NODE_IS_FUSED
                      : is_view(&at, call)               ? ML_NODE_IS_VIEW
+                     : ml_writes_nothing(at.node, call) ? ML_NODE_IS_EMPTY
                                                         : ML_NODE_RUNS;
     if (at.node->pack_start >= 0)
         step->call.packed =

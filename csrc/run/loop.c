@@ -104,8 +104,9 @@ static ml_status run_packing(const ml_call *call) {
     return node->typed->eval(&packed);
 }
 
-/* Views have a step only if runs may change shapes. There is nothing to compute. */
-static ml_status run_view(const ml_call *call) {
+/* Views, fused nodes and nodes without elements have a step only if runs may change shapes. There
+ * is nothing to compute. */
+static ml_status run_nothing(const ml_call *call) {
     (void)call;
     return ML_OK;
 }
@@ -121,7 +122,7 @@ static ml_status run_python(const ml_call *call) {
 
 /* If C has no eval for these types, the numpy reference runs. */
 ml_eval_fn ml_eval_of(const ml_node *node, const ml_node_plan *row) {
-    if (row->status == ML_NODE_IS_VIEW || row->status == ML_NODE_IS_FUSED) return run_view;
+    if (row->status >= ML_NODE_IS_VIEW) return run_nothing;
     if (!node->typed) return run_python;
     return row->packs_in_run ? run_packing : node->typed->eval;
 }

@@ -133,8 +133,8 @@ int64_t ml_residence_bytes(const ml_residence *residence);
  * to be resolved afterwards. */
 bool ml_residence_renew(ml_state *state, ml_residence *residence);
 
-/* Whether a node has a step. Folded nodes have none. Views and fused nodes have one only if runs
- * may change the place or the shape of their inputs, so that they have to follow. */
+/* Whether a node has a step. Folded nodes have none. Nodes with nothing to compute have one only if
+ * runs may change the place or the shape of their inputs, so that they have to follow. */
 static inline bool ml_has_step(const ml_node_plan *row, bool dynamic) {
     bool computes = row->status == ML_NODE_RUNS || row->status == ML_NODE_WAITS;
     return row->status != ML_NODE_FOLDED && (computes || dynamic);

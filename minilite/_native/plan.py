@@ -117,7 +117,7 @@ class Plan:
         return self.tensor(index).shape
 
     def node_status(self, node: int, frame: int = 0) -> str:
-        """How the node at this position is run: waits, runs, folded, view, fused. Raises: InputError."""
+        """How the node at this position is run: waits, runs, folded, view, fused, empty. Raises: InputError."""
         return self.node(node, frame)[1]
 
     def node(self, position: int, frame: int = 0) -> tuple[int, str]:

@@ -42,7 +42,7 @@ NODE_TFLITE_SHARES: int = lib.ML_NODE_TFLITE_SHARES
 NODE_IN_PLACE: int = lib.ML_NODE_IN_PLACE
 STORAGES = ("none", "constant", "folded", "arena", "persistent", "bound", "slot", "heap")
 BUSY = "the interpreter is running in another call: one call at a time"
-NODE_STATUSES = ("waits", "runs", "folded", "view", "fused")
+NODE_STATUSES = ("waits", "runs", "folded", "view", "fused", "empty")
 
 
 _CODES = {"int32_t": "i", "int64_t": "q"}

@@ -165,9 +165,13 @@ def _becomes(plan: ModelPlan, position: int, frame: int, status: str) -> str:
     whole = plan.part_of(position, frame)
     if whole is not None:
         return f"part of {whole}"
-    return {"folded": "known before the run", "view": "shares its input's memory", "fused": "part of another"}.get(
-        status, status
-    )
+    words = {
+        "folded": "known before the run",
+        "view": "shares its input's memory",
+        "fused": "part of another",
+        "empty": "has no elements",
+    }
+    return words.get(status, status)
 
 
 # Nodes and totals -----------------------------------------------------------------------------------------------------
@@ -227,7 +231,7 @@ def _row(graph: Subgraph, plan: ModelPlan, where: tuple[int, int, int], status: 
         _first_name(graph, node),
         shape_text(states[node.outputs[0]].shape) if node.outputs and node.outputs[0] >= 0 else "",
         kernel,
-        multiplications(node.op, *shapes) if known and status not in ("folded", "view") else 0,
+        multiplications(node.op, *shapes) if known and status not in ("folded", "view", "empty") else 0,
         sum(state.bytes for state in states.values()) if runs else 0,
         0,
     )

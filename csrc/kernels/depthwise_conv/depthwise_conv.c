@@ -114,7 +114,6 @@ ml_status ml_depthwise_run(const ml_call *c, int64_t unit, ml_body body, void *a
     const depthwise_blob *blob = c->blob;
     const ml_window *w = &blob->window;
     const int64_t taps = (int64_t)w->y.size * w->x.size, lines = (int64_t)w->batches * w->y.out;
-    if (ml_makes_nothing(c)) return ML_OK;
     const int64_t cost = (int64_t)w->x.out * blob->outputs * (TAP_COST * taps + OUTPUT_COST);
     return ml_parallel(c, lines, ml_round_up(ml_work_grain(lines, cost), unit), body, args);
 }

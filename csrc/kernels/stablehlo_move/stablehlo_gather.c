@@ -86,7 +86,6 @@ static ml_status gather(const ml_call *c) {
     const gather_params *p = c->params;
     const gather_blob *b = c->blob;
     const ml_shape *x = &ml_in_tensor(c, 0)->shape;
-    if (ml_out_tensor(c, 0)->bytes == 0) return ML_OK;
     int64_t work = 0;
     ml_status status = ML_OK;
     for (int64_t row = 0; row < b->rows.count && status == ML_OK; row++) {

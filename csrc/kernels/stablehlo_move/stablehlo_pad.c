@@ -83,7 +83,6 @@ static ml_status pad(const ml_call *c) {
     const pad_blob *b = c->blob;
     const int64_t bytes = ml_out_tensor(c, 0)->bytes;
     uint8_t *y = ml_out(c, 0);
-    if (bytes == 0) return ML_OK;
     ml_status status = ml_fill_bytes(c, y, bytes, ml_in(c, 1), b->block.element);
     if (status != ML_OK) return status;
     for (int32_t d = 0; d < b->block.n; d++)

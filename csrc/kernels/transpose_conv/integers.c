@@ -121,7 +121,6 @@ ml_status ml_transpose_conv_integers(const ml_call *c) {
     const int64_t all = b->batches * b->out[0] * b->out[1];
     const int64_t nothing = 0, sum = is_wide(c) ? 8 : 4;
     const int64_t cost = (b->depth / 4 + 8) * b->outputs * b->taps[0] * b->taps[1];
-    if (ml_makes_nothing(c)) return ML_OK;
     scattering of = {.products = ml_scratch(c, b->products), .y = ml_scratch(c, b->sums)};
     ml_status status = ml_fill_bytes(c, of.y, all * b->outputs * sum, &nothing, sum);
     for (; of.first < pixels && status == ML_OK; of.first += of.count) {
