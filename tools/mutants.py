@@ -40,6 +40,11 @@ GENERATED = ("schema_tables.c", "schema_tables.h")
 MOST_BYTES = 6 << 30
 """Of a test process: a mutant may ask for any amount."""
 FIRST, LAST = "property/same_counts", "property/random_graphs property/any_sequence"
+SHORT_OF_MEMORY = (
+    "models[core-custom] models[core-resources] models[core-dynamic] models[core-branches] "
+    "nodes_that_become_one[core-merged] clone_trim_pickle_and_state[core]"
+)
+"""Tests of tests/failing/test_each_request.py, in which each request for memory fails once: they come after all."""
 TESTS = {
     "format": "unit/reader unit/reader_refuses fuzz/public_crashers unit/file_rows unit/schema unit/strings unit/sparse "
     "unit/limits unit/rows unit/bad_input unit/metadata unit/flexbuffer fuzz/reader_fuzz unit/breakage",
@@ -164,9 +169,9 @@ def interval(killed: int, count: int) -> tuple[float, float]:
 
 
 class Tree:
-    """A copy of the checkout, with an environment in which the copy is installed, built with these options."""
+    """A copy of the checkout, and an environment in which it is installed; requests for memory can be made to fail."""
 
-    def __init__(self, work: Path, *defines: str) -> None:
+    def __init__(self, work: Path) -> None:
         self.root, self.python = work / "minilite", work / "venv" / "bin" / "python"
         self.copy()
         if not self.python.exists():
@@ -176,7 +181,7 @@ class Tree:
             (site / "others.pth").write_text("\n".join(p for p in sys.path if p.endswith("site-packages")) + "\n")
         install = [self.python, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "-e", self.root]
         # Other levels are other files, and rooms are the same for all.
-        options = [f"-Ccmake.define.{define}" for define in ("ML_HAS_avx2=0", *defines)]
+        options = [f"-Ccmake.define.{define}" for define in ("ML_HAS_avx2=0", "ML_FAILING=ON")]
         subprocess.run([*install, *options], check=True)
         self.build_folder = next(self.root.glob("build/*/CMakeCache.txt")).parent
         self.cmake = re.findall("CMAKE_COMMAND:INTERNAL=(.*)", (self.build_folder / "CMakeCache.txt").read_text())[0]
@@ -254,6 +259,7 @@ class Judge:
         self.tree: Tree | None = None
         work.mkdir(exist_ok=True)
         self.files = [f"tests/{name.replace('/', '/test_')}.py" for name in f"{FIRST} {TESTS[room]} {LAST}".split()]
+        self.files += [f"tests/failing/test_each_request.py::test_{name}" for name in SHORT_OF_MEMORY.split()]
         lines = self.kept.read_text().splitlines() if self.kept.exists() else []
         self.outcomes: dict[str, str] = dict(json.loads(line) for line in lines)
 

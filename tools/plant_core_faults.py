@@ -150,7 +150,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             parser.error(f"there is no fault '{name}': {', '.join(FAULTS)}")
     missed = 0
     with tempfile.TemporaryDirectory() as folder:
-        tree = Tree((given.work or Path(folder)).resolve(), "ML_FAILING=ON")
+        tree = Tree((given.work or Path(folder)).resolve())
         for name in given.names or FAULTS:
             outcome = looked_for(tree, name, given.minutes)
             missed += outcome.startswith("NOT")

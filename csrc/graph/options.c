@@ -501,8 +501,7 @@ ml_status ml_read_options(lowering *l, ml_code *code, const ml_node_row *row, ml
                        .inputs = operands,
                        .env = &env,
                        .n_inputs = (uint16_t)row->n_inputs,
-                       .n_outputs = (uint16_t)row->n_outputs,
-                       .node = (uint32_t)l->shown.node & (ML_MOST_NODES - 1)};
+                       .n_outputs = (uint16_t)row->n_outputs};
     ml_status status = k->writes ? check_written(&c, k->writes) : ML_OK;
     if (status == ML_OK && k->quantization)
         status = ml_check_all_quantized(&c, k->quantization == ML_TAKES_QUANTIZED_OR_BARE);
