@@ -58,24 +58,22 @@ static void find_lifetimes(ml_planner *p) {
         bool keep_input = (p->edge[t] & 1) && (p->options & ML_KEEP_INPUTS) && !fixed;
         bool kept = (p->edge[t] & 2) || keep_input || (p->options & ML_KEEP_ALL);
         if (kept || (p->last[t] < 0 && !free_unread && !fixed)) p->last[t] = ML_FOREVER;
-        else if (p->last[t] < 0 && p->edge[t] & 1 && fixed && all_given) continue;
+        else if (p->last[t] < 0 && p->edge[t] & 1 && all_given) continue;
         else if (p->last[t] < p->first[t]) p->last[t] = p->first[t];
     }
 }
 
 /* TFLite: the input is read only here, and so is its root. Wide: this node is the last reader of
- * all tensors that share the place. */
+ * all tensors that share the place. A root lies in the arena, and is not kept as an input or an
+ * output: it was the input of this function when the first tensor joined it. */
 static bool may_overwrite(const ml_planner *p, int32_t n, int32_t input, int32_t output,
                           bool view) {
     int32_t root = p->root[input];
-    if (p->place[input] != ML_PLACE_ARENA || p->place[output] != ML_PLACE_ARENA ||
-        p->place[root] != ML_PLACE_ARENA)
-        return false;
+    if (p->place[input] != ML_PLACE_ARENA || p->place[output] != ML_PLACE_ARENA) return false;
     if (p->edge[output] & 2 || p->bytes[input] != p->bytes[output]) return false;
     if (p->fixed[output] != p->fixed[root])
         return false; /* a longer lifetime could overlap another fixed tensor */
     if (p->edge[input] && ((p->options & ML_KEEP_INPUTS) || p->edge[input] & 2)) return false;
-    if (p->edge[root] && ((p->options & ML_KEEP_INPUTS) || p->edge[root] & 2)) return false;
     if (view) return true;
     if (p->pinned[input] == ML_PINNED || p->pinned[output] != ML_NOT_PINNED) return false;
     if (p->options & ML_SHARE_WIDE) return p->last[root] <= n;

@@ -126,7 +126,7 @@ static bool describe_tensors(const ml_placing *x, int32_t frame, ml_planner *pla
     for (int32_t slot = 0; slot < sub->n_slots; slot++) {
         const ml_tensor *t = &tensors[slot];
         int32_t number = sub->numbers[slot];
-        int64_t now = t->shaped && (x->capacities || !t->dynamic) ? t->bytes : 0;
+        int64_t now = t->shaped ? t->bytes : 0;
         if (x->capacities && t->dynamic && x->capacities[f->slot_base + slot] > now)
             now = x->capacities[f->slot_base + slot];
         ml_place place = t->storage == ML_STORAGE_ARENA        ? ML_PLACE_ARENA
@@ -208,8 +208,8 @@ ml_planner *ml_place_planner(const ml_placing *x, int32_t frame, int32_t options
 }
 
 static void drop_planner(const ml_placing *x, int32_t frame, ml_planner *planner) {
-    const ml_frame_planner *both = x->planners ? &x->planners[frame] : NULL;
-    if (!both || (planner != both->sharing.planner && planner != both->apart.planner))
+    const ml_frame_planner *both = &x->planners[frame];
+    if (planner != both->sharing.planner && planner != both->apart.planner)
         ml_planner_free(planner);
 }
 
@@ -253,7 +253,7 @@ static ml_status plan_apart(const ml_placing *x, int32_t frame, bool again, ml_p
  * share one budget. */
 static ml_status plan_frame(const ml_placing *x, int32_t frame, ml_planner **planner,
                             ml_error *error) {
-    bool two = x->options & ML_KEEP_SMALLER && shares(x->options) && !follows_file(x, frame);
+    bool two = x->options & ML_KEEP_SMALLER && !follows_file(x, frame);
     *planner = ml_place_planner(x, frame, x->options);
     if (!*planner) return ml_error_memory(error, "planning", x->graph->total_tensors, 0);
     if (!x->longer && ml_planner_place_again(*planner, INT64_MAX)) return ML_OK;

@@ -223,8 +223,8 @@ static ml_status note_bound(void *context, int32_t frame, ml_planner *planner) {
 }
 
 /* Child frames are reset here, and swept by the prepare of the node that calls them, which knows
- * their operands. A plan is dynamic if any node of any frame is open or stale. (Nodes that wait are
- * stale, and so are all nodes of the frames below them.) */
+ * their operands. A plan is dynamic if any node of any frame is open. (Nodes that wait for a shape,
+ * and those of the frames below them, come after an open one.) */
 static ml_status fill(ml_plan *p, const ml_plan_request *r, ml_error *error) {
     ml_engine engine = {.graph = r->graph,
                         .core = &ml_planning_core,
@@ -241,7 +241,7 @@ static ml_status fill(ml_plan *p, const ml_plan_request *r, ml_error *error) {
     if (status == ML_OK) status = ml_sweep_frame(&engine, 0);
     if (status != ML_OK) return status;
     for (int32_t n = 0; n < r->graph->total_nodes && !p->dynamic; n++)
-        p->dynamic = p->rows.nodes[n].open || p->rows.nodes[n].stale;
+        p->dynamic = p->rows.nodes[n].open;
     ml_placing placing = {.graph = r->graph,
                           .rows = &p->rows,
                           .strategy = ml_memory_strategy_name((int32_t)p->strategy),

@@ -139,7 +139,7 @@ ml_status ml_prepare_call(ml_engine *engine, const ml_call *c, ml_node_plan *row
     if (kernel->blob_bytes > 0) memset(c->blob, 0, (size_t)kernel->blob_bytes);
     engine->counters->nodes_prepared++;
     ml_status status = kernel->prepare(c, wish);
-    if (status == ML_OK && node->pack_start >= 0 && wish->scratch_bytes >= 0 && !wish->open)
+    if (status == ML_OK && node->pack_start >= 0 && !wish->open)
         status = provide_packed(engine, c, fe->frame, node, row, wish);
     if (status == ML_OK && wish->scratch_bytes == 0) row->scratch_blocks = 0;
     else if (status == ML_OK) status = take_scratch(c->env->error, row, wish);
@@ -174,7 +174,7 @@ static int64_t known_bytes(const ml_call *c) {
     for (int32_t i = 0; i < c->n_inputs; i++) {
         if (c->inputs[i] < 0) continue;
         const ml_tensor *t = ml_tensor_of(c, c->inputs[i]);
-        if (!t->shaped || t->dynamic) return -1;
+        if (!t->shaped) return -1;
         bytes += t->bytes;
     }
     return bytes;

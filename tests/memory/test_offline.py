@@ -15,7 +15,7 @@ from minilite.errors import ArenaError, InputError, ModelFormatError
 from minilite.format.builder import ModelBuilder, with_metadata
 from minilite.format.dtypes import TensorType
 from minilite.format.reader import read_model
-from minilite.memory import UsageRecord, check, offline, tflm
+from minilite.memory import FOREVER, UsageRecord, check, offline, tflm
 
 STRATEGIES = ("default", "naive", "tflite", "greedy_by_size", "greedy_by_breadth", "exact", "equality")
 
@@ -72,6 +72,37 @@ def test_offsets_are_honoured_and_the_rest_is_fitted_around(strategy: str) -> No
 def test_planned_inputs_are_freed_after_their_last_reader() -> None:
     assert places(ready(planned(chain(), 0, 64, 0, 64, -1))) == [0, 64, 0, 64]
     assert ready(planned(chain(), 0, 64, 0, 64, -1)).plan.arena_bytes == 128
+
+
+def with_unread_tensors() -> bytes:
+    """x -> TOPK_V2 -> SOFTMAX -> z, and two tensors that nobody reads: an input, and the indices of TOPK_V2. Tensors 0
+    to 5, of which 2 is a constant."""
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x, _ = graph.input("x", (16,)), graph.input("unused", (16,))
+    count = graph.constant("count", np.array(16, np.int32))
+    values, _ = graph.node("TOPK_V2", [x, count], out=[("values", (16,)), ("indices", (16,), TensorType.INT32)])
+    graph.output(graph.node("SOFTMAX", [values], out=("z", (16,)), options={"beta": 1.0}))
+    return builder.build()
+
+
+@pytest.mark.parametrize("planner", ["default", "tflite"])
+@pytest.mark.parametrize(
+    ("offsets", "lives"),
+    [
+        ((0, 64, -1, 128, 192, 256), {0: (0, 0), 3: (0, 1), 4: (0, 0), 5: (1, FOREVER)}),  # dead before the first node
+        ((-1, 64, -1, 128, 192, 256), {0: (0, FOREVER), 1: (0, 0), 3: (0, 1), 4: (0, 0), 5: (1, FOREVER)}),
+        ((0, -1, -1, 64, 128, 192), {0: (0, 0), 1: (0, FOREVER), 3: (0, 1), 4: (0, 0), 5: (1, FOREVER)}),
+    ],
+)
+def test_planned_tensors_without_readers_are_freed(
+    planner: str, offsets: tuple[int, ...], lives: dict[int, tuple[int, int]]
+) -> None:
+    interpreter = ready(planned(with_unread_tensors(), *offsets), planner=planner)
+    plan = interpreter.plan
+    assert plan is not None
+    assert {tensor: (first, last) for tensor, _, first, last, _ in plan.records()} == lives
+    assert plan.lower_bound == 64 * max(sum(first <= n <= last for first, last in lives.values()) for n in (0, 1))
 
 
 def test_overlapping_lifetimes_are_refused_with_both_names() -> None:

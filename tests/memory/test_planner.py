@@ -62,6 +62,20 @@ def test_input_read_twice_by_a_node_and_an_absent_one() -> None:
     assert lifetimes(planner, [1, 2]) == [(0, 1), (1, 2)]
 
 
+def test_absent_output_of_a_node() -> None:
+    """Also as the first one, in whose place an input could be overwritten."""
+    nodes = [Node([0], [-1, 1]), Node([1], [-1], in_place=(0,)), Node([1], [2], in_place=(0,)), Node([2], [3])]
+    for sharing in ("tflite", "wide"):
+        planner = planned(PlannerGraph([100] * 4, nodes, [0], [3]), in_place=sharing)
+        assert lifetimes(planner, [1, 3]) == [(0, 3 if sharing == "wide" else 2), (3, None)]
+        assert planner.root(2) == (1 if sharing == "wide" else 2)
+
+
+def test_tensor_that_two_nodes_compute() -> None:
+    graph = PlannerGraph([100] * 4, [Node([0], [1]), Node([1], [2]), Node([2], [1]), Node([1], [3])], [0], [3])
+    assert lifetimes(planned(graph), [1, 2]) == [(0, 3), (1, 2)]
+
+
 def test_absent_graph_input_and_output() -> None:
     planner = planned(PlannerGraph([100] * 2, [Node([0], [1])], [0, -1], [1, -1]))
     assert planner.arena_bytes == 256

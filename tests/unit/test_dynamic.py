@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 from built import (
+    S32,
     Array,
     count_since,
     custom_chain,
     floats,
+    graph_with,
     head,
     litert,
     ready,
@@ -288,6 +290,17 @@ def test_tensor_that_nothing_computes() -> None:
     text = r"^subgraph 0, node 0 \(RELU 'y'\): tensor 1 \('orphan'\), its input 0, is read before any node computes it$"
     with pytest.raises(ModelFormatError, match=text):
         ready(builder.build())
+
+
+def test_a_constant_takes_the_shape_that_a_run_gives() -> None:
+    def build(graph: Any) -> list[int]:
+        constant, shape = graph.constant("c", np.arange(6, dtype=np.float32)), graph.input("shape", (2,), S32)
+        return [graph.node("NEG", [graph.node("RESHAPE", [constant, shape], out=("view", (2, 3)))], out=("y", (2, 3)))]
+
+    interpreter = ready(graph_with(build))
+    for shape in ((2, 3), (2, 3), (6, 1), (3, 2), (3, 2)):
+        (y,) = run(interpreter, np.array(shape, np.int32))
+        assert np.array_equal(y, -np.arange(6).reshape(shape))
 
 
 def test_inputs_are_found_again_though_a_run_moved_outputs() -> None:

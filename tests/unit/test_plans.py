@@ -47,6 +47,57 @@ def test_going_back_to_a_size_is_a_hit() -> None:
     assert not any(same.values())
 
 
+def hashes(*words: Any) -> Array:
+    """The hashes of many keys, as csrc/plan/plan.c makes them: a word of a key is a number, or has one for each key."""
+    found = np.full(np.broadcast_shapes(*(np.shape(word) for word in words)), 1469598103934665603, np.uint64)
+    for word in words:
+        found = (found ^ np.asarray(word, np.uint32).astype(np.uint64)) * np.uint64(1099511628211)
+    return (found ^ found >> np.uint64(32)).astype(np.uint32)
+
+
+ANY = np.random.default_rng(0).integers(2000, size=(2, 1_000_000)) + 2000 * np.arange(1_000_000)
+SMALL = np.mgrid[0:800, 0:800].reshape(2, -1)
+FLAT, DEEP = hashes(0, 2, 0, ANY[0]), hashes(0, 3, 0, ANY[0] // 2**10, ANY[1] // 2**10)
+BOUND = hashes(0, 2, SMALL[0], SMALL[1], ~np.uint32(3))
+"""Keys of input 0: of empty matrices, of empty tensors of rank 3, and of matrices with a buffer bound to tensor 3."""
+
+
+def same_hash(a: Array, b: Array) -> tuple[int, int]:
+    """Where the first hash lies that both have."""
+    _, at, there = np.intersect1d(a, b, return_indices=True)
+    return int(at[0]), int(there[0])
+
+
+def keys_of_same_hash(kind: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Two shapes; for the second one, "bound" binds tensor 3."""
+    deep, half = np.stack([0 * ANY[0], *(ANY // 2**10)], axis=1), len(DEEP) // 2
+    flat, small = np.stack([0 * ANY[0], ANY[0]], axis=1), SMALL.T
+    sides = {
+        "sizes": ((DEEP[:half], deep[:half]), (DEEP[half:], deep[half:])),
+        "ranks": ((DEEP, deep), (FLAT, flat)),
+        "bound": ((FLAT, flat), (BOUND, small)),
+    }
+    (keys, shapes), (other_keys, other_shapes) = sides[kind]
+    one, two = same_hash(keys, other_keys)
+    return tuple(shapes[one].tolist()), tuple(other_shapes[two].tolist())
+
+
+@pytest.mark.parametrize("kind", ["sizes", "ranks", "bound"])
+def test_keys_of_the_same_hash_have_plans_of_their_own(kind: str) -> None:
+    interpreter, shapes = ready(relu_chain()), keys_of_same_hash(kind)
+    for shape, binds in zip(shapes, (False, kind == "bound"), strict=True):
+        if binds:
+            interpreter.bind_tensor(3, np.zeros(shape, np.float32))
+        grown = count_since(interpreter, lambda: resized_to(interpreter, shape))  # noqa: B023
+        assert (grown["plans"], grown["plan_hits"]) == (1, 0)
+        assert interpreter.run(-np.ones(shape, np.float32))["y2"].shape == shape
+
+
+def resized_to(interpreter: Any, shape: tuple[int, ...]) -> None:
+    interpreter.resize_tensor_input(0, shape)
+    interpreter.allocate_tensors()
+
+
 def test_the_plan_longest_unused_goes_first() -> None:
     one = ready(relu_chain())._session().state.usage().cached_bytes
     room = 16
