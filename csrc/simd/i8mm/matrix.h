@@ -34,7 +34,7 @@ INLINE int32x4_t row_of(pairs sums, const int row) {
 #define IS_LESS(args) ((args)->flip == 128)
 #define SUMS pairs
 #define SUMS_OF(start) ((pairs){twice(start, 0), twice(start, 1)})
-#define TOTAL(sums, start, row) row_of(sums, row)
+#define TOTAL(sums, row) row_of(sums, row)
 
 /* sum += two rows times two outputs. The empty asm keeps the next weights from waiting in registers
  * that sums need. */

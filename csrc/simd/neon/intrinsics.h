@@ -54,6 +54,7 @@ ML_NAMED uint32x4_t vpaddq_u32(uint32x4_t a, uint32x4_t b) {
 
 /* The upper half of a vector. */
 #define vmovl_high_s32(v) vmovl_s32(vget_high_s32(v))
+#define vmovl_high_u32(v) vmovl_u32(vget_high_u32(v))
 #define vmovl_high_s8(v) vmovl_s8(vget_high_s8(v))
 #define vmovl_high_u8(v) vmovl_u8(vget_high_u8(v))
 #define vmull_high_s8(a, b) vmull_s8(vget_high_s8(a), vget_high_s8(b))

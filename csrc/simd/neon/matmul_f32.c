@@ -67,21 +67,25 @@ enum { MOST_LANED = 12 /* rows of half a panel */ };
 #define ADD_STEPS(panel, some)                                                                 \
     ADD_STEP(panel, some, 0) ADD_STEP(panel, some, 1) ADD_STEP(panel, some, 2) ADD_STEP(panel, some, 3)
 
+/* Four values of a row, which it goes on after. */
+__attribute__((always_inline)) static inline float32x4_t next_four(const float **row) {
+    const float *a = *row;
+    float32x4_t x;
+    __asm__("ldr %q0, [%1], #16" : "=w"(x), "+r"(*row) : "m"(*(const float (*)[LANES])a));
+    return x;
+}
+
 /* Four steps of k at a time, as long as there are so many; returns how many steps. */
 __attribute__((always_inline)) static inline int64_t
 add_lanes(const float *a, int64_t a_stride, const float *w, int64_t panel_floats, int64_t count,
           const int rows, const int vectors, float32x4_t *sums) {
     const float *from[MOST_LANED];
-    int64_t j = 0;
     ML_UNROLL(10)
-    for (int r = 0; r < rows; r++) {
-        from[r] = a + r * a_stride;
-        __asm__("" : "+r"(from[r]));
-    }
-    for (; j + LANES <= count; j += LANES, w += LANES * PANEL) {
+    for (int r = 0; r < rows; r++) from[r] = a + r * a_stride;
+    for (int64_t fours = count / LANES; fours > 0; fours--, w += LANES * PANEL) {
         float32x4_t x[MOST_LANED];
         ML_UNROLL(10)
-        for (int r = 0; r < rows; r++) x[r] = vld1q_f32(from[r] + j);
+        for (int r = 0; r < rows; r++) x[r] = next_four(&from[r]);
         const float *panel = w;
         ML_UNROLL(4)
         for (int v = 0; v < vectors; v += 2, panel += panel_floats) {
@@ -92,7 +96,7 @@ add_lanes(const float *a, int64_t a_stride, const float *w, int64_t panel_floats
             }
         }
     }
-    return j;
+    return count & -LANES;
 }
 #endif
 

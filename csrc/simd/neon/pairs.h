@@ -31,8 +31,18 @@ typedef struct pairs {
 #define SHARE 1
 #define FLIPS_APART 1
 #define SUMS pairs
-#define SUMS_OF(start) ((pairs){vdupq_n_s32(0), vdupq_n_s32(0)})
-#define TOTAL(sums, start, row) vaddq_s32(vpaddq_s32((sums).front, (sums).back), start)
+#define SUMS_OF(start) begin_pairs(start)
+#define TOTAL(sums, row) vpaddq_s32((sums).front, (sums).back)
+
+/* One sum of each output begins with its start, the other with zero. The empty asm gives both
+ * registers of their own. */
+INLINE pairs begin_pairs(int32x4_t start) {
+    const uint32x4_t x = vreinterpretq_u32_s32(start);
+    pairs sums = {vreinterpretq_s32_u64(vmovl_u32(vget_low_u32(x))),
+                  vreinterpretq_s32_u64(vmovl_high_u32(x))};
+    __asm__ volatile("" : "+w"(sums.front), "+w"(sums.back));
+    return sums;
+}
 
 /* sums += the products of one group of each row, which every lane of x has. The empty asm keeps
  * the compiler from moving sums to other registers. */
@@ -87,17 +97,9 @@ INLINE void add_pair(const int8x16_t *x, int8x16_t first, int8x16_t second, pair
 }
 #endif
 
-/* The same for two groups, whose weights lie `step` apart. */
+/* The same for two groups, whose weights lie `step` apart, where no weight is -128. */
 INLINE void add_two_groups(int8x16_t x[MOST_ROWS][2], const int8_t *w, int64_t step, const int rows,
-                           const int vectors, bool narrow, pairs *sums) {
-    if (__builtin_expect(!narrow, 0)) {
-        int8x16_t first[MOST_ROWS], second[MOST_ROWS];
-        ML_UNROLL(2)
-        for (int r = 0; r < rows; r++) first[r] = x[r][0], second[r] = x[r][1];
-        add_group(first, w, rows, vectors, sums);
-        add_group(second, w + step, rows, vectors, sums);
-        return;
-    }
+                           const int vectors, pairs *sums) {
 #ifndef __aarch64__
     ML_UNROLL(4)
     for (int v = 0; v < vectors; v++, w += LANES * GROUP)
@@ -105,10 +107,10 @@ INLINE void add_two_groups(int8x16_t x[MOST_ROWS][2], const int8_t *w, int64_t s
 #else
     ML_UNROLL(4)
     for (int v = 0; v < vectors; v += 2) {
-        const int8x16x2_t first = vld1q_s8_x2(w + v * LANES * GROUP);
-        const int8x16x2_t second = vld1q_s8_x2(w + step + v * LANES * GROUP);
-        const int8x16_t one[2] = {first.val[0], second.val[0]};
-        const int8x16_t other[2] = {first.val[1], second.val[1]};
+        const int8_t *first = w + v * LANES * GROUP, *second = first + step;
+        const int8x16_t one[2] = {vld1q_s8(first), vld1q_s8(second)};
+        const int8x16_t other[2] = {vld1q_s8(first + LANES * GROUP),
+                                    vld1q_s8(second + LANES * GROUP)};
         if (rows == 1) {
             add_products(x[0], one, x[0], other, &sums[v], &sums[v + 1]);
         } else {
@@ -154,22 +156,22 @@ INLINE const int8_t *add_piece(const ml_matmul_s8_args *p, const uint8_t *const 
     const uint8_t *a[MOST_ROWS];
     int8x16_t x[MOST_ROWS], two[MOST_ROWS][2];
     int64_t left = p->k;
+    const int64_t twos = p->narrow ? left / (2 * GROUP) : 0;
     (void)at;
     ML_UNROLL(2)
     for (int r = 0; r < rows; r++) a[r] = rows_of[r];
-    for (; left >= 2 * GROUP; left -= 2 * GROUP, w += 2 * step) {
+    for (int64_t i = twos; i > 0; i--, w += 2 * step) {
         ML_UNROLL(2)
         for (int r = 0; r < rows; r++) {
             two[r][0] = next_group(&a[r], flips);
             two[r][1] = next_group(&a[r], flips);
         }
-        add_two_groups(two, w, step, rows, vectors, p->narrow, sums);
+        add_two_groups(two, w, step, rows, vectors, sums);
     }
-    if (left >= GROUP) {
+    for (left -= 2 * GROUP * twos; left >= GROUP; left -= GROUP, w += step) {
         ML_UNROLL(2)
         for (int r = 0; r < rows; r++) x[r] = next_group(&a[r], flips);
         add_group(x, w, rows, vectors, sums);
-        left -= GROUP, w += step;
     }
     if (left == 0) return w;
     ML_UNROLL(2)

@@ -10,7 +10,7 @@ typedef struct row_call {
     int32_t of_columns; /* of the columns, 0: they are the weights' sums, or there are none */
 } row_call;
 
-/* What the sums of some outputs, of which `left` exist, lack or begin with. */
+/* What the sums of some outputs, of which `left` exist, begin with. */
 INLINE void load_starts(const row_call *c, const int32_t *sums, int64_t output, int64_t left,
                         const int vectors, int32x4_t *start) {
     ML_UNROLL(16)
@@ -52,9 +52,8 @@ INLINE void row_tile(const row_call *c, const int8_t *w, const int64_t step, int
     for (int v = 0; v < vectors; v++) sums[v] = SUMS_OF(start[v]);
     for (int64_t piece = c->p.pieces; piece > 0; piece--, a[0] += piece_stride)
         w = add_piece(&c->p, a, w, step, at, 1, vectors, flips, sums);
-    load_starts(c, sums_of_weights, output, left, vectors, start); /* where TOTAL takes them */
     ML_UNROLL(16)
-    for (int v = 0; v < vectors; v++) totals[v] = TOTAL(sums[v], start[v], 0);
+    for (int v = 0; v < vectors; v++) totals[v] = TOTAL(sums[v], 0);
     for (int v = 0; v < vectors; v += TOGETHER, output += ML_PART_S8, left -= ML_PART_S8) {
         scale_part(c, output, left, totals + v);
         put(c->bytes.y + output,

@@ -3,17 +3,17 @@
  *
  * Where IS_LESS(args), bytes of rows are taken as signed ones, 128 less, so that
  * sums lack 128 times the sum of their output's weights; what a sum begins with
- * has that. Beside SUMS, those of LANES outputs of SHARE rows; SUMS_OF(start) and
- * TOTAL(sums, start, row), where either takes what sums begin with; GROUP, bytes
- * of an output that lie together; MOST_ROWS of a tile, ALONE_VECTORS of a row
- * that is alone, and SOME_ROWS(X), X(2) and so on; and add_piece(args, a, w,
- * step, at, rows, vectors, flips, sums), which adds the products of a piece of
- * each row with weights that lie behind those of `at` outputs, and returns the
- * weights after them; and FLIPS_APART, whether `flips` is known when that is
- * compiled, the file that includes it says for an `own` of its own
- * BEGIN(own, output, v), what the sums of a tile's vector v begin with,
- * FINISH_TILE(own, row, output, rows, vectors, sums), what becomes of them, and
- * ONE_ROW(X), X(1) if there are products of one row.
+ * has that. Beside SUMS, those of LANES outputs of SHARE rows; SUMS_OF(start)
+ * and TOTAL(sums, row), a row's sums; GROUP, bytes of an output that lie
+ * together; MOST_ROWS of a tile, ALONE_VECTORS of a row that is alone, and
+ * SOME_ROWS(X), X(2) and so on; and add_piece(args, a, w, step, at, rows,
+ * vectors, flips, sums), which adds the products of a piece of each row with
+ * weights that lie behind those of `at` outputs, and returns the weights after
+ * them; and FLIPS_APART, whether `flips` is known when that is compiled, the
+ * file that includes it says for an `own` of its own BEGIN(own, output, v), what
+ * the sums of a tile's vector v begin with, FINISH_TILE(own, row, output, rows,
+ * vectors, sums), what becomes of them, and ONE_ROW(X), X(1) if there are
+ * products of one row.
  *
  * Rows go outside and outputs inside: weights of a call find room in the cache.
  */
@@ -77,7 +77,7 @@ INLINE void tile(const ml_matmul_s8_args *p, const void *own, const row_places *
     ML_UNROLL(24)
     for (int i = 0; i < rows * vectors; i++) {
         const int row = i / vectors, v = i % vectors;
-        totals[i] = TOTAL(sums[row / SHARE * vectors + v], start[v], row % SHARE);
+        totals[i] = TOTAL(sums[row / SHARE * vectors + v], row % SHARE);
     }
     FINISH_TILE(own, places->first, output, rows, vectors, totals);
 }

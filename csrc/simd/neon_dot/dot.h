@@ -19,7 +19,7 @@ enum { GROUP = 4 /* bytes of a row that meet at a time */, ALONE_VECTORS = 16 };
 #define FLIPS_APART 1
 #define SUMS int32x4_t
 #define SUMS_OF(start) (start)
-#define TOTAL(sums, start, row) (sums)
+#define TOTAL(sums, row) (sums)
 
 INLINE int8x16_t flipped(uint8x16_t x, const bool flips) {
     return vreinterpretq_s8_u8(flips ? veorq_u8(x, vdupq_n_u8(128)) : x);

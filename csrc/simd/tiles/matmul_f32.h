@@ -221,10 +221,12 @@ static inline tile_fn *next_tile(const ml_matmul_f32_args *p, int rows, int64_t 
  * possible. */
 static void meet(const ml_matmul_f32_args *p, int64_t first, int64_t end, int64_t panel_floats) {
     int64_t parts = (p->rows + ROWS - 1) / ROWS, next = 0;
+    int most = MOST_PANELS;
+    while (most > end - first) most /= 2;
     for (int64_t part = 0; part < parts; part++) {
         int64_t row = next;
         next = row + (p->rows - row + parts - part - 1) / (parts - part);
-        int width = MOST_PANELS;
+        int width = most;
         for (int64_t panel = first; panel < end; panel += width) {
             const tile_place at = {row, panel, panel_floats};
             next_tile(p, (int)(next - row), panel, end, &width)(p, &at);
