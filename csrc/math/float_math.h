@@ -94,15 +94,21 @@ static inline float ml_tanh_f32(float x) {
     return size < 0.625f ? near : __builtin_copysignf(far, x);
 }
 
-/* binary16 to binary32, exact; a NaN becomes quiet. A product adjusts the exponent, which is right
- * for subnormals too. */
+/* binary16 to binary32, exact; a NaN becomes quiet. Every aarch64 has instructions for it;
+ * elsewhere a product adjusts the exponent, which is right for subnormals too. */
 static inline float ml_float_of_half(uint16_t half) {
+#ifdef __aarch64__
+    __fp16 value;
+    memcpy(&value, &half, sizeof value);
+    return value;
+#else
     uint32_t magnitude = (uint32_t)(half & 0x7FFF) << 13, sign = (uint32_t)(half & 0x8000) << 16;
     uint32_t special = magnitude > 0x0F800000u    ? 0x7FC00000u
                        : magnitude == 0x0F800000u ? 0x7F800000u
                                                   : 0;
     return ml_float_of_bits(ml_bits_of_float(ml_float_of_bits(magnitude) * 0x1p112f) | special |
                             sign);
+#endif
 }
 
 /* binary32 to binary16, to nearest, ties to even; infinity from 65520 on; a NaN becomes 0x7E00 with
