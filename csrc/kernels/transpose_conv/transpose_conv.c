@@ -150,20 +150,29 @@ static int64_t pack_f32(const ml_call *c, void *to) {
 
 SCATTER(scatter_f32, float)
 
-/* Adds the bias and clamps the outputs of pixels first .. end - 1. */
+/* Adds the bias and clamps the outputs of pixels first .. end - 1; a bias of one value, or none, to
+ * all of them as one row. */
 static ml_status finish_f32(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                             void *args) {
     const transpose_conv_params *p = c->params;
     const int64_t outputs = ((const transpose_conv_blob *)c->blob)->outputs;
-    const float *bias = ml_in_optional(c, 3);
+    const float nothing = 0.0f, *bias = ml_in_optional(c, 3);
+    const bool is_row = !bias || outputs == 1;
     float *y = (float *)ml_out(c, 0) + first * outputs;
+    const ml_zip_f32_args sum = {
+        .a = y,
+        .b = bias ? bias : &nothing,
+        .y = y,
+        .n = is_row ? (end - first) * outputs : outputs,
+        .rows = is_row ? 1 : end - first,
+        .a_row = outputs,
+        .function = ML_ZIP_ADD,
+        .kind = is_row ? ML_ZIP_SCALAR_B : ML_ZIP_FULL,
+        .low = p->minimum,
+        .high = p->maximum,
+    };
     (void)worker, (void)args;
-    for (int64_t i = first; i < end; i++, y += outputs)
-        for (int64_t o = 0; o < outputs; o++) {
-            float v = y[o] + (bias ? bias[o] : 0.0f);
-            v = v < p->minimum ? p->minimum : v;
-            y[o] = v > p->maximum ? p->maximum : v;
-        }
+    c->env->simd->zip_f32(&sum);
     return ML_OK;
 }
 
