@@ -29,7 +29,7 @@ MODELS = (
     "mlperftiny_vww_96_float", "mlperftiny_pretrainedResnet", "tfsupport_mobilenet_v1_0.25_224_1_default_1",
     "dtln_model_1", "mlperftiny_kws_ref_model", "mlperftiny_vww_96_int8", "mlperftiny_pretrainedResnet_quant",
     "mlperftiny_ad01_int8", "microwakeword_v2_hey_jarvis", "coral_mobilenet_v1_0.25_128_quant",
-    "mlperftiny_kws_ref_model_float32", "dtln_model_quant_1",
+    "mlperftiny_kws_ref_model_float32", "dtln_model_quant_1", "mediapipe_face_detection_short_range",
 )  # fmt: skip
 PHASES = ("a run", "a size that was used", "a new size", "load")
 PROCESSORS = {
