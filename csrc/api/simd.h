@@ -47,9 +47,9 @@ typedef struct ml_matmul_f32_args {
  * k][output][4], padded with zeros. The last group of a piece consists of its last four bytes, with
  * zeros for those that the group before has already.
  *
- * The layout is the same at all levels but those with matmul_s8_pairs. There two groups of a piece
- * lie together, [piece][pair of groups][output][8]; the last group of an odd number comes after
- * them, [output][4]. */
+ * The layout is the same at all levels but those with matmul_s8_pairs. There, unless `apart`, two
+ * groups of a piece lie together, [piece][pair of groups][output][8]; the last group of an odd
+ * number comes after them, [output][4]. */
 typedef struct ml_pack_s8_args {
     /* Output i, input j: element first + i % period * output_step + i / period * period_step + j *
      * input_step. */
@@ -63,6 +63,7 @@ typedef struct ml_pack_s8_args {
     int64_t n;
     int64_t pieces;
     int64_t k; /* of one piece */
+    int32_t apart; /* groups lie as at other levels, for products of single rows */
     int8_t *packed; /* ml_packed_s8(n, pieces, k) bytes */
     int32_t *sums; /* n sums, of each output's packed weights */
 } ml_pack_s8_args;
@@ -82,6 +83,7 @@ typedef struct ml_matmul_s8_args {
     int64_t n; /* outputs */
     int32_t flip; /* 128 turns s8 into x + 128; 0 = none */
     int32_t narrow; /* no weight is -128; 0: one may be */
+    int32_t apart; /* how its weights were packed */
     const int8_t *packed;
     const int32_t *bias; /* n, or NULL */
     const int32_t *factors; /* one per row, or NULL */

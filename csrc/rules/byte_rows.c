@@ -11,6 +11,7 @@ static void take_rows(const ml_byte_rows *rows, const ml_weights_s8 *weights,
     args->flip = rows->flip;
     args->k = weights->k;
     args->narrow = weights->narrow;
+    args->apart = weights->apart;
     /* A piece of less than a group is followed by zeros. */
     if (args->k < GROUP && rows->is_copy) args->k = GROUP;
 }

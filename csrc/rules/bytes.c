@@ -7,13 +7,13 @@
 
 int64_t ml_weights_s8_bytes(int64_t n, int64_t pieces, int64_t k) {
     return ml_round_up(ml_packed_s8(n, pieces, k), 64) +
-           ml_round_up((n + 1) * (int64_t)sizeof(int32_t), 64);
+           ml_round_up((n + 2) * (int64_t)sizeof(int32_t), 64);
 }
 
 ml_weights_s8 ml_weights_s8_at(const void *place, int64_t n, int64_t pieces, int64_t k) {
     const void *after = (const char *)place + ml_round_up(ml_packed_s8(n, pieces, k), 64);
     const int32_t *sums = after;
-    return (ml_weights_s8){place, sums, n, pieces, k, sums[n]};
+    return (ml_weights_s8){place, sums, n, pieces, k, sums[n], sums[n + 1]};
 }
 
 void ml_pack_s8(const ml_simd *simd, ml_pack_s8_args args, void *place) {
@@ -22,6 +22,7 @@ void ml_pack_s8(const ml_simd *simd, ml_pack_s8_args args, void *place) {
     args.sums = (int32_t *)(void *)((char *)place + ml_round_up(bytes, 64));
     simd->pack_s8(&args);
     args.sums[args.n] = !memchr(place, INT8_MIN, (size_t)bytes);
+    args.sums[args.n + 1] = args.apart;
 }
 
 int8_t ml_weight_s8(const ml_simd *simd, const ml_weights_s8 *w, int64_t output, int64_t input) {
@@ -30,7 +31,7 @@ int8_t ml_weight_s8(const ml_simd *simd, const ml_weights_s8 *w, int64_t output,
     const bool ends = w->k >= 4 && i / 4 == w->k / 4; /* the last four of a piece */
     const int64_t byte = ends ? i - w->k + 4 : i % 4;
     const int64_t group = i / 4, of_piece = (panel * w->pieces + piece * width) * groups * 4;
-    if (simd->matmul_s8_pairs && (group | 1) < groups)
+    if (simd->matmul_s8_pairs && !w->apart && (group | 1) < groups)
         return w->packed[of_piece + group / 2 * 8 * width + (output - panel) * 8 + group % 2 * 4 +
                          byte];
     return w->packed[of_piece + group * 4 * width + (output - panel) * 4 + byte];
@@ -52,6 +53,7 @@ void ml_multiply_bytes(const ml_simd *simd, const uint8_t *x, int64_t count,
         .y_stride = weights->n,
         .sums = weights->sums,
         .narrow = weights->narrow,
+        .apart = weights->apart,
     };
     simd->matmul_s8(&product);
 }

@@ -13,7 +13,7 @@
 /* Weights -------------------------------------------------------------------------------------- */
 
 /* Packed weights (n, pieces * k), and for each output the sum of its weights. After the sums lies
- * `narrow`. */
+ * `narrow`, and after that `apart`. */
 typedef struct ml_weights_s8 {
     const int8_t *packed;
     const int32_t *sums;
@@ -21,6 +21,7 @@ typedef struct ml_weights_s8 {
     int64_t pieces;
     int64_t k; /* of a piece */
     int32_t narrow; /* no weight is -128 */
+    int32_t apart; /* packed so, for a single row */
 } ml_weights_s8;
 
 /* The bytes that they take; and packing, by args without packed and sums. */

@@ -17,7 +17,8 @@ int64_t ml_pack_weights_s8(const ml_call *c, void *to, const ml_integers *p) {
                             .input_step = 1,
                             .n = p->n,
                             .pieces = p->pieces,
-                            .k = k};
+                            .k = k,
+                            .apart = p->rows == 1};
     for (int64_t g = 0; to && g < p->groups; g++, args.first += p->n * p->k)
         ml_pack_s8(c->env->simd, args, (char *)to + g * bytes);
     return all;

@@ -126,6 +126,7 @@ ml_status ml_prepare_integers(const ml_call *c, ml_wish *wish, ml_integers *p,
     if (p->k > INT32_MAX / (2 * LEAST_ROWS))
         return ml_fail(c, ML_SHAPE_ERROR, "rows of %lld values are too long", (long long)p->k);
     const int64_t k = p->k > 0 ? p->k : 1;
+    if (c->env->simd->matmul_s8_pairs) wish->layout = 2 * wish->layout + (p->rows == 1);
     if (!p->block) {
         int64_t rows = ml_work_grain(p->rows, ml_row_cost(k, p->n) * p->groups);
         rows = ml_min_s64(rows, COPY_BYTES / (k * planes));

@@ -1,6 +1,7 @@
 /* matrix.h -- the sums of simd/neon/product_tiles.h at i8mm: SMMLA and USMMLA multiply two rows of
  * eight bytes by two outputs of eight; tiles of 6 rows times 16 outputs. A row that is alone is
- * multiplied twice, for it needs as many of them as of SDOT. */
+ * multiplied twice, for it needs as many of them as of SDOT; products of one row have weights that
+ * lie apart, and are neon_dot's. */
 #include <arm_neon.h>
 #include <string.h>
 

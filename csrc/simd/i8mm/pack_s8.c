@@ -1,5 +1,5 @@
-/* pack_s8.c -- pack_s8, and then pairs of groups of four bytes are put together, as SMMLA reads
- * them. */
+/* pack_s8.c -- pack_s8, and then, unless for single rows, pairs of groups of four bytes are put
+ * together, as SMMLA reads them. */
 #include <arm_neon.h>
 #include <string.h>
 
@@ -23,6 +23,7 @@ void ml_pack_s8_i8mm(const ml_pack_s8_args *p) {
     const int64_t groups = (p->k + GROUP - 1) / GROUP;
     int8_t *packed = p->packed;
     ml_pack_s8_neon(p);
+    if (p->apart) return;
     for (int64_t panel = 0; panel < p->n; panel += ML_PANEL_S8) {
         const int64_t count = GROUP * ml_width_s8(p->n, panel);
         for (int64_t piece = 0; piece < p->pieces; piece++, packed += groups * count)

@@ -143,15 +143,16 @@ static ml_pack_s8_args weights(walk *w, int64_t n, int64_t pieces, int64_t k) {
     p.output_step = pieces * k;
     p.period = n + 1;
     p.input_step = 1;
+    p.apart = draw(w, 0, 1);
     return p;
 }
 
 /* Packed weights as scalar reads them: at levels with matmul_s8_pairs, pairs of groups lie
- * together. */
-static const int8_t *as_scalar(walk *w, const int8_t *packed, int64_t n, int64_t pieces,
-                               int64_t k) {
+ * together, unless they are apart. */
+static const int8_t *as_scalar(walk *w, const int8_t *packed, int64_t n, int64_t pieces, int64_t k,
+                               bool apart) {
     const int64_t groups = (k + 3) / 4, size = ml_packed_s8(n, pieces, k);
-    if (!w->simd->matmul_s8_pairs) return packed;
+    if (apart || !w->simd->matmul_s8_pairs) return packed;
     int8_t *apart = room(w, size);
     memcpy(apart, packed, (size_t)size);
     for (int64_t panel = 0; panel < n; panel += ML_PANEL_S8) {
@@ -179,7 +180,7 @@ void walk_pack_s8(walk *w) {
         int8_t *expected = p.packed = room(w, size);
         int32_t *expected_sums = p.sums = room(w, 4 * n);
         w->scalar->pack_s8(&p);
-        expect_bytes(w, as_scalar(w, packed, n, pieces, k), expected, size);
+        expect_bytes(w, as_scalar(w, packed, n, pieces, k, p.apart), expected, size);
         expect_bytes(w, sums, expected_sums, 4 * n);
     }
 }
@@ -210,6 +211,7 @@ static ml_matmul_s8_args product(walk *w, int64_t rows, int64_t n, int64_t piece
     of_weights.sums = room(w, 4 * n);
     w->simd->pack_s8(&of_weights);
     ml_matmul_s8_args p = {.rows = rows, .pieces = pieces, .k = k, .n = n, .narrow = narrow};
+    p.apart = of_weights.apart;
     p.flip = draw(w, 0, 1) ? 128 : 0;
     p.packed = of_weights.packed;
     if (draw(w, 0, 1)) p.sums = of_weights.sums;
@@ -244,7 +246,7 @@ static void matmul_s8_once(walk *w, int64_t rows, int64_t n, int64_t pieces, int
     int32_t *y = p.y = room(w, size);
     w->simd->matmul_s8(&p);
     int32_t *expected = p.y = room(w, size);
-    p.packed = as_scalar(w, p.packed, n, pieces, k);
+    p.packed = as_scalar(w, p.packed, n, pieces, k, p.apart);
     w->scalar->matmul_s8(&p);
     expect_bytes(w, y, expected, size);
 }
@@ -367,7 +369,7 @@ static void product_s8_once(walk *w, int64_t rows, int64_t n, int64_t pieces, in
     int8_t *y = to.y = room(w, size);
     w->simd->product_s8(w->simd, &p, &to, lines, step);
     int8_t *expected = to.y = room(w, size);
-    p.packed = as_scalar(w, p.packed, n, pieces, k);
+    p.packed = as_scalar(w, p.packed, n, pieces, k, p.apart);
     to.sums_stride = p.y_stride = n;
     for (int64_t i = 0; i < lines; i++, to.y += rows * to.y_stride) {
         to.sums = p.y = room(w, 4 * rows * n);
@@ -393,7 +395,7 @@ static void product_f32_once(walk *w, int64_t rows, int64_t n, int64_t pieces, i
     float *y = to.y = room(w, 4 * size);
     w->simd->product_f32(w->simd, &p, &to, lines, step);
     float *expected = to.y = room(w, 4 * size);
-    p.packed = as_scalar(w, p.packed, n, pieces, k);
+    p.packed = as_scalar(w, p.packed, n, pieces, k, p.apart);
     to.rows = rows;
     to.n = to.sums_stride = p.y_stride = n;
     for (int64_t i = 0; i < lines; i++, to.y += rows * to.y_stride, to.scales += rows) {
