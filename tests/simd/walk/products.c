@@ -143,16 +143,16 @@ static ml_pack_s8_args weights(walk *w, int64_t n, int64_t pieces, int64_t k) {
     p.output_step = pieces * k;
     p.period = n + 1;
     p.input_step = 1;
-    p.apart = draw(w, 0, 1);
+    p.apart = (int32_t)draw(w, 0, 1);
     return p;
 }
 
 /* Packed weights as scalar reads them: at levels with matmul_s8_pairs, pairs of groups lie
  * together, unless they are apart. */
 static const int8_t *as_scalar(walk *w, const int8_t *packed, int64_t n, int64_t pieces, int64_t k,
-                               bool apart) {
+                               bool is_apart) {
     const int64_t groups = (k + 3) / 4, size = ml_packed_s8(n, pieces, k);
-    if (apart || !w->simd->matmul_s8_pairs) return packed;
+    if (is_apart || !w->simd->matmul_s8_pairs) return packed;
     int8_t *apart = room(w, size);
     memcpy(apart, packed, (size_t)size);
     for (int64_t panel = 0; panel < n; panel += ML_PANEL_S8) {
