@@ -52,7 +52,6 @@ static int64_t slot_of(const ml_table *t, const key *k) {
 /* HASHTABLE ------------------------------------------------------------------------------------ */
 
 static ml_status prepare_hashtable(const ml_call *c, ml_wish *wish) {
-    (void)wish;
     return ml_set_output(c, 0, &(ml_shape){.rank = 1, .dims = {1}});
 }
 
@@ -64,7 +63,6 @@ static ml_status hashtable(const ml_call *c) {
 /* HASHTABLE_IMPORT ----------------------------------------------------------------------------- */
 
 static ml_status prepare_import(const ml_call *c, ml_wish *wish) {
-    (void)wish;
     const ml_shape *keys = &ml_input(c, KEYS)->shape, *values = &ml_input(c, VALUES)->shape;
     char one[96], other[96];
     if (ml_same_shape(keys, values)) return ML_OK;
@@ -213,7 +211,6 @@ static ml_status find_strings(const ml_call *c) {
 }
 
 static ml_status prepare_size(const ml_call *c, ml_wish *wish) {
-    (void)wish;
     return ml_set_output(c, 0, &(ml_shape){.rank = 1, .dims = {1}});
 }
 

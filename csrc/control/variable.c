@@ -56,11 +56,7 @@ static ml_status read_variable(const ml_call *c) {
     return ml_copy_bytes(c, ml_out(c, 0), resource->data, resource->bytes);
 }
 
-static ml_status prepare_assign(const ml_call *c, ml_wish *wish) {
-    (void)c;
-    (void)wish;
-    return ML_OK;
-}
+static ml_status prepare_assign(const ml_call *c, ml_wish *wish) { return ML_OK; }
 
 static ml_status assign_variable(const ml_call *c) {
     ml_block *resource = ml_resource_of(c, 0);

@@ -51,14 +51,10 @@ static ml_status set_output(const ml_call *c, int i, const ml_shape *shape) {
 }
 
 /* Memory is assigned later, by the plan. */
-static ml_status settle(const ml_call *c) {
-    (void)c;
-    return ML_OK;
-}
+static ml_status settle(const ml_call *c) { return ML_OK; }
 
 /* Only a state has memory for values of variable size. */
 static ml_status set_bytes(const ml_call *c, int i, int64_t bytes) {
-    (void)bytes;
     return ml_fail(c, ML_KERNEL_ERROR, "output %d does not hold values of variable size", i);
 }
 
@@ -76,21 +72,11 @@ static ml_status parallel(const ml_call *c, int64_t items, int64_t grain, ml_bod
     return status;
 }
 
-static ml_status poll(const ml_call *c) {
-    (void)c;
-    return ML_OK;
-}
+static ml_status poll(const ml_call *c) { return ML_OK; }
 
-static void *worker_scratch(const ml_call *c, int32_t worker) {
-    (void)c;
-    (void)worker;
-    return NULL;
-}
+static void *worker_scratch(const ml_call *c, int32_t worker) { return NULL; }
 
-static void *memory(const ml_call *c) {
-    (void)c;
-    return NULL;
-}
+static void *memory(const ml_call *c) { return NULL; }
 
 const ml_core ml_planning_core = {.fail = ml_core_fail,
                                   .set_output = set_output,

@@ -19,7 +19,6 @@ static ml_status prepare_add_n(const ml_call *c, ml_wish *wish) {
                                             int32_t worker, void *args) {                  \
         enum { STRETCH = 2048 };                                                           \
         type *y = ml_out(c, 0);                                                            \
-        (void)worker, (void)args;                                                          \
         for (; first < count; first += STRETCH) {                                          \
             const int64_t n = count - first < STRETCH ? count - first : STRETCH;           \
             const type *before = (const type *)ml_in(c, 0) + first;                        \

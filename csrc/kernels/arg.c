@@ -78,7 +78,6 @@ static void put(const ml_call *c, int64_t at, int64_t found) {
         int64_t work = 0, found;                                                                   \
         int32_t lanes[LANES];                                                                      \
         ml_status status = ML_OK;                                                                  \
-        (void)worker, (void)args;                                                                  \
         for (int64_t at = first; at < end && status == ML_OK;) {                                   \
             const int64_t rest = at % b->inner, left = ml_min_s64(b->inner - rest, end - at);      \
             const element *from =                                                                  \
@@ -129,7 +128,6 @@ static ml_status rows_f32(const ml_call *c, int64_t first, int64_t end, int32_t 
     ml_status status = ML_OK;
     float best;
     ml_fold_f32_args fold = {.y = &best, .rows = 1, .function = function};
-    (void)worker;
     for (int64_t row = first; row < end && status == ML_OK; row++) {
         const float *x = (const float *)ml_in(c, 0) + row * b->size;
         best = worst;
@@ -166,7 +164,6 @@ static int64_t arg_bytes(const uint8_t *x, int64_t size, uint8_t flip) {
                                  void *args) {                                                     \
         const arg_blob *b = c->blob;                                                               \
         const uint8_t *x = ml_in(c, 0);                                                            \
-        (void)worker, (void)args;                                                                  \
         for (int64_t at = first; at < end; at++)                                                   \
             put(c, at, arg_bytes(x + at * b->size, b->size, FLIP));                                \
         return ML_OK;                                                                              \

@@ -11,7 +11,6 @@
 ML_PARAMS(argmax_params, ARGMAX_FIELDS)
 
 static ml_status prepare_argmax(const ml_call *c, ml_wish *wish) {
-    (void)wish;
     const argmax_params *p = c->params;
     ml_window *w = c->blob;
     w->y = (ml_window_axis){.size = p->filter_h, .stride = p->filter_h, .dilation = 1};
@@ -47,8 +46,6 @@ static void take_larger(const float *restrict x, int64_t depth, int32_t tap, flo
 
 static ml_status pool_lines(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                             void *args) {
-    (void)worker;
-    (void)args;
     const ml_window *w = c->blob;
     const int64_t depth = w->channels;
     for (int64_t line = first; line < end; line++) {
@@ -76,7 +73,6 @@ static ml_status argmax_pool(const ml_call *c) {
 }
 
 static ml_status prepare_unpool(const ml_call *c, ml_wish *wish) {
-    (void)wish;
     const argmax_params *p = c->params;
     const ml_shape *x = &ml_input(c, 0)->shape, *which = &ml_input(c, 1)->shape;
     char one[96], other[96];

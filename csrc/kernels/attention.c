@@ -174,7 +174,6 @@ static ml_status pack_heads(const ml_call *c, int64_t first, int64_t end, int32_
     const attention_blob *b = c->blob;
     const ml_simd *simd = c->env->simd;
     float *rows = ml_worker_scratch(c, worker);
-    (void)args;
     for (int64_t kv = first; kv < end; kv++) {
         const float *k = (const float *)ml_in(c, K) + start_of(b, kv, b->depth);
         const float *v = (const float *)ml_in(c, V) + start_of(b, kv, b->width);
@@ -325,7 +324,6 @@ static void mix_values(const ml_call *c, const rows_of_kv *at) {
 static ml_status attend(const ml_call *c, int64_t first, int64_t end, int32_t worker, void *args) {
     const attention_blob *b = c->blob;
     const int64_t blocks = (b->rows + b->block - 1) / b->block;
-    (void)args;
     for (int64_t i = first; i < end; i++) {
         rows_of_kv at = {.kv = i / blocks,
                          .group = b->heads / b->kv_heads,

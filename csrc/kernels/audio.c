@@ -58,7 +58,6 @@ static ml_status prepare_spectrogram(const ml_call *c, ml_wish *wish) {
 
 static ml_status make_frames(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                              void *args) {
-    (void)args;
     const spectrogram_params *p = c->params;
     const spectrogram_blob *b = c->blob;
     const ml_complex *roots = c->derived;

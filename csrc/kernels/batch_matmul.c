@@ -269,7 +269,6 @@ static void multiply_in_place(const ml_call *c, const rows_of *r) {
 static ml_status floats(const ml_call *c, int64_t first, int64_t end, int32_t worker, void *args) {
     const product_blob *b = c->blob;
     const int64_t one = ml_packed_f32(c->env->simd, b->n, b->k);
-    (void)worker, (void)args;
     for (int64_t i = first; i < end; i++) {
         const rows_of r = find_rows(c, i);
         if (b->reads_in_place) {
@@ -358,7 +357,6 @@ static ml_status bytes(const ml_call *c, int64_t first, int64_t end, int32_t wor
     void *planes = rows + at.planes, *sums = rows + at.sums;
     const int64_t one = ml_weights_s8_bytes(b->n, 1, b->k);
     int32_t factors[ROWS];
-    (void)args;
     for (int32_t i = 0; i < ROWS; i++) factors[i] = -ml_byte_of_zero(ML_S8, p->x_zero);
     for (int64_t i = first; i < end; i++) {
         const rows_of r = find_rows(c, i);
@@ -384,7 +382,6 @@ static ml_status bytes(const ml_call *c, int64_t first, int64_t end, int32_t wor
 /* Products of s16 with s16. */
 static ml_status words(const ml_call *c, int64_t first, int64_t end, int32_t worker, void *args) {
     const product_blob *b = c->blob;
-    (void)worker, (void)args;
     for (int64_t i = first; i < end; i++) {
         const rows_of r = find_rows(c, i);
         for (int64_t row = 0; row < r.count; row++)
@@ -474,7 +471,6 @@ static ml_status check_runtime(const ml_call *c, void *params) {
     const ml_shape *x = &ml_input(c, 0)->shape, *y = &ml_input(c, 1)->shape;
     const double known[] = {0.0};
     bool fits = x->rank == y->rank && x->rank >= 2;
-    (void)params;
     for (int32_t d = 0; d < x->rank && fits; d++)
         fits = d == x->rank - 2 || x->dims[d] == y->dims[d];
     if (!fits) return ml_fail(c, ML_UNSUPPORTED, "shapes of x and y do not match");

@@ -4,7 +4,6 @@
 #include "rules/work.h"
 
 static ml_status prepare_bitcast(const ml_call *c, ml_wish *wish) {
-    (void)wish;
     const ml_tensor *x = ml_input(c, 0);
     const int64_t from = ml_type_bytes(x->type), to = ml_type_bytes(ml_output(c, 0)->type);
     ml_shape y = x->shape;

@@ -200,7 +200,6 @@ static ml_status copy_lines(const ml_call *c, int64_t first, int64_t end, int32_
     const uint8_t *from = ml_in(c, 0);
     uint8_t *to = ml_out(c, 0);
     int64_t apart = b->block[1] * b->run;
-    (void)worker;
     for (int64_t line = first; line < end; line++) {
         int64_t n = line / b->size[0], row = line % b->size[0];
         for (int64_t i = 0; i < b->block[1] && i < b->size[1]; i++) {

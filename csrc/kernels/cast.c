@@ -130,7 +130,6 @@ static ml_status cast_any_block(const ml_call *c, int64_t first, int64_t end, in
     const int32_t from = ml_in_tensor(c, 0)->type, to = ml_out_tensor(c, 0)->type;
     const char *x = ml_in(c, 0);
     char *y = ml_out(c, 0);
-    (void)worker, (void)args;
     if (from == to) {
         const int64_t bytes = ml_type_bytes(from);
         memmove(y + first * bytes, x + first * bytes, (size_t)((end - first) * bytes));

@@ -227,7 +227,6 @@ static ml_status finish(const ml_call *c, int64_t first, int64_t end, int32_t wo
     const int64_t outputs = ((const conv_3d_blob *)c->blob)->outputs;
     const float *bias = ml_in_optional(c, 3);
     float *y = ml_out(c, 0);
-    (void)worker, (void)args;
     for (int64_t i = first; i < end; i++) {
         const float v = y[i] + (bias ? bias[i % outputs] : 0.0f);
         y[i] = ml_clamp_f32(v, p->minimum, p->maximum);

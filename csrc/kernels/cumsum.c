@@ -7,7 +7,6 @@
 ML_PARAMS(cumsum_params, CUMSUM_FIELDS)
 
 static ml_status prepare_cumsum(const ml_call *c, ml_wish *wish) {
-    (void)wish;
     const int64_t axes = ml_elements(&ml_input(c, 1)->shape);
     if (axes != 1)
         return ml_fail(c, ML_SHAPE_ERROR, "axis must be one number, it has %lld", (long long)axes);
@@ -57,7 +56,6 @@ enum { COLUMNS = 256 };
         const lines *l = args; \
         int64_t work = 0; \
         ml_status status = ML_OK; \
-        (void)worker; \
         for (int64_t i = first; i < end; i++) { \
             const int64_t column = i % l->pieces * l->columns; \
             const int64_t n = ml_min_s64(l->columns, l->inner - column); \
@@ -83,7 +81,6 @@ enum { COLUMNS = 256 };
         const int64_t size = ((const lines *)args)->size, step = p->reverse ? -1 : 1; \
         int64_t work = 0; \
         ml_status status = ML_OK; \
-        (void)worker; \
         for (; first < end && status == ML_OK; first += LINES) { \
             sum_type sums[LINES] = {0}; \
             const int64_t count = ml_min_s64(end - first, LINES); \

@@ -265,7 +265,6 @@ static ml_status read_boxes(const ml_call *c, int64_t first, int64_t end, int32_
     const detection_params *p = c->params;
     const detection_blob *b = c->blob;
     float *best = ml_scratch(c, b->best);
-    (void)worker, (void)args;
     for (int64_t i = first; i < end; i++)
         if (p->by_class) scores_of(c, i, true);
         else best[i] = best_score(c, i);

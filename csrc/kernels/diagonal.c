@@ -11,7 +11,6 @@ typedef struct diagonal_blob {
 } diagonal_blob;
 
 static ml_status prepare_diag(const ml_call *c, ml_wish *wish) {
-    (void)wish;
     const ml_shape *x = &ml_input(c, 0)->shape;
     if (x->rank < 1)
         return ml_fail(c, ML_SHAPE_ERROR, "the input is a scalar, expected rank 1 or more");
@@ -23,7 +22,6 @@ static ml_status prepare_diag(const ml_call *c, ml_wish *wish) {
 }
 
 static ml_status prepare_set_diag(const ml_call *c, ml_wish *wish) {
-    (void)wish;
     const ml_shape *x = &ml_input(c, 0)->shape, *diagonal = &ml_input(c, 1)->shape;
     char one[96];
     if (x->rank < 2)

@@ -15,7 +15,6 @@ ML_PARAMS(clamp_params, ML_CLAMP_FIELDS)
     static ml_status name##_check(const ml_call *c, int64_t first, int64_t end, int32_t worker, \
                                   void *args) {                                                 \
         const type *divisor = ml_in(c, 1), zero = (type)(ZERO);                                 \
-        (void)worker, (void)args;                                                               \
         for (int64_t i = first; i < end; i++)                                                   \
             if (divisor[i] == zero)                                                             \
                 return ml_fail(c, ML_KERNEL_ERROR, "division by 0: element %lld of the divisor", \

@@ -40,7 +40,6 @@ static ml_status take_rows(const ml_call *c, int vector, int table, int32_t leas
 ML_PARAMS(lookup_params, LOOKUP_FIELDS)
 
 static ml_status prepare_lookup(const ml_call *c, ml_wish *wish) {
-    (void)wish;
     const lookup_params *p = c->params;
     ml_status status = take_rows(c, 0, 1, 2);
     if (status != ML_OK) return status;
@@ -65,7 +64,6 @@ static ml_status lookup_some(const ml_call *c, int64_t first, int64_t end, int32
     const int64_t run = b->width * ml_type_bytes(ml_in_tensor(c, 1)->type);
     int64_t indices[256], n;
     uint8_t *y = (uint8_t *)ml_out(c, 0) + first * run;
-    (void)worker, (void)args;
     for (int64_t i = first; i < end; i += n, y += n * run) {
         n = ml_min_s64(end - i, 256);
         ml_status status = ml_read_indices(c, 0, i, n, b->rows, indices);
@@ -105,7 +103,6 @@ static ml_status lookup_reals_some(const ml_call *c, int64_t first, int64_t end,
     const rows_blob *b = c->blob;
     const bool halves = ml_out_tensor(c, 0)->type == ML_F16;
     float wide[ML_UNPACKED];
-    (void)worker, (void)args;
     for (int64_t i = first; i < end; i++) {
         int64_t row;
         ml_status status = ml_read_indices(c, 0, i, 1, b->rows, &row);
@@ -222,7 +219,6 @@ static ml_status lookup_sparse(const ml_call *c) {
 /* HASHTABLE_LOOKUP ----------------------------------------------------------------------------- */
 
 static ml_status prepare_keys(const ml_call *c, ml_wish *wish) {
-    (void)wish;
     const ml_shape *keys = &ml_input(c, 1)->shape, *table = &ml_input(c, 2)->shape;
     char one[96], other[96];
     if (keys->rank != 1 || table->rank < 1 || keys->dims[0] != table->dims[0])
@@ -240,7 +236,6 @@ static ml_status lookup_some_keys(const ml_call *c, int64_t first, int64_t end, 
     const int32_t *wanted = ml_in(c, 0), *keys = ml_in(c, 1);
     const size_t run = (size_t)(b->width * ml_type_bytes(ml_in_tensor(c, 2)->type));
     uint8_t *y = (uint8_t *)ml_out(c, 0) + (size_t)first * run, *hits = ml_out(c, 1);
-    (void)worker, (void)args;
     for (int64_t i = first; i < end; i++, y += run) {
         int64_t low = 0, high = b->rows;
         while (low < high) {

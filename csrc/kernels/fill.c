@@ -118,7 +118,6 @@ static ml_status range_f32(const ml_call *c) {
                                  void *args) {                                                  \
         const type step = *(const type *)ml_in(c, 2);                                           \
         type *y = ml_out(c, 0), at = *(const type *)ml_in(c, 0) + (type)first * step;           \
-        (void)worker, (void)args;                                                               \
         for (int64_t i = first; i < end; i++, at += step) y[i] = at;                            \
         return ML_OK;                                                                           \
     }                                                                                           \

@@ -29,7 +29,6 @@ ML_PARAMS(bank_params, BANK_FIELDS)
 enum { SPECTRUM, WEIGHTS, REST, FREQUENCIES, STARTS, WIDTHS, BANK_INPUTS };
 
 static ml_status prepare_bank(const ml_call *c, ml_wish *wish) {
-    (void)wish;
     const int32_t channels = ((const bank_params *)c->params)->channels;
     for (int i = 0; i < BANK_INPUTS; i++) {
         const ml_shape *shape = &ml_input(c, i)->shape;
@@ -80,7 +79,6 @@ static ml_status bank(const ml_call *c) {
 /* SignalFilterBankSquareRoot ------------------------------------------------------------------- */
 
 static ml_status prepare_root(const ml_call *c, ml_wish *wish) {
-    (void)wish;
     const int64_t count = ml_elements(&ml_input(c, 1)->shape);
     if (count != 1)
         return ml_fail(c, ML_SHAPE_ERROR, "the number of bits must be one number, it has %lld",
@@ -133,7 +131,6 @@ ML_PARAMS(noise_params, NOISE_FIELDS)
 enum { MOST_CHANNELS = 1024 };
 
 static ml_status prepare_noise(const ml_call *c, ml_wish *wish) {
-    (void)wish;
     const int32_t channels = ((const noise_params *)c->params)->channels;
     const ml_status status = prepare_row(c, 2);
     const int32_t found = status == ML_OK ? ml_input(c, 0)->shape.dims[0] : channels;
@@ -176,7 +173,6 @@ ML_PARAMS(pcan_params, PCAN_FIELDS)
 enum { GAINS = 125 };
 
 static ml_status prepare_pcan(const ml_call *c, ml_wish *wish) {
-    (void)wish;
     const ml_shape *x = &ml_input(c, 0)->shape, *noise = &ml_input(c, 1)->shape;
     const int64_t gains = ml_elements(&ml_input(c, 2)->shape);
     char one[96], other[96];
@@ -228,7 +224,6 @@ enum { SEGMENTS = 128 };
 
 /* By how much log2(1 + i / 128) exceeds i / 128, in Q16. */
 static int64_t derive_log(const ml_call *c, void *to) {
-    (void)c;
     int32_t *table = to;
     for (int32_t i = 0; table && i <= SEGMENTS; i++) {
         const double at = (double)i / (double)SEGMENTS;
@@ -237,10 +232,7 @@ static int64_t derive_log(const ml_call *c, void *to) {
     return (SEGMENTS + 1) * (int64_t)sizeof *table;
 }
 
-static ml_status prepare_log(const ml_call *c, ml_wish *wish) {
-    (void)wish;
-    return prepare_row(c, 1);
-}
+static ml_status prepare_log(const ml_call *c, ml_wish *wish) { return prepare_row(c, 1); }
 
 /* The natural logarithm of a number above 0, in Q16: log2 by lines between the table's entries,
  * times log(2). */

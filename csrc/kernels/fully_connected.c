@@ -124,7 +124,6 @@ static void fill(const ml_call *c, int64_t first, int64_t count, int32_t group, 
     const ml_blocks *b = c->blob;
     const int32_t type = ml_in_tensor(c, 0)->type;
     const char *x = (const char *)ml_in(c, 0) + first * b->k * ml_type_bytes(type);
-    (void)group;
     *rows = (ml_byte_rows){(const uint8_t *)x, .a_stride = b->k, .width = count};
     rows->flip = ml_flip_of(type);
     if (type != ML_S16) return;
@@ -169,7 +168,6 @@ static void fill_quantized(const ml_call *c, int64_t first, int64_t count, int32
                            uint8_t *copy, ml_byte_rows *rows) {
     const ml_integers p = product_of(c);
     const uint8_t *x = ml_quantized_floats(c, &p, integer_rule(c)).bytes + first * p.k;
-    (void)group, (void)copy;
     *rows = (ml_byte_rows){x, .a_stride = p.k, .width = count};
 }
 

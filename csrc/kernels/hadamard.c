@@ -13,7 +13,6 @@ typedef struct hadamard_blob {
 } hadamard_blob;
 
 static ml_status prepare_hadamard(const ml_call *c, ml_wish *wish) {
-    (void)wish;
     const int32_t size = ((const hadamard_params *)c->params)->size;
     const ml_shape *x = &ml_input(c, 0)->shape;
     char text[96];
@@ -44,7 +43,6 @@ static void turn(float *y, int64_t size, float factor) {
 
 static ml_status turn_blocks(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                              void *args) {
-    (void)worker, (void)args;
     const int64_t size = ((const hadamard_params *)c->params)->size;
     const float factor = (float)(1.0 / sqrt((double)size));
     const float *x = (const float *)ml_in(c, 0) + first * size;

@@ -179,7 +179,6 @@ typedef struct join_operand {
 static ml_status look_up(const ml_call *c, int64_t first, int64_t end, int32_t worker, void *args) {
     const join_operand *o = args;
     const int64_t step = ((const join_blob *)c->blob)->step;
-    (void)worker;
     for (int64_t at = first, n; at < end; at += n) {
         const int64_t k = at / o->run, j = at % o->run;
         n = ml_min_s64(o->run - j, end - at);

@@ -54,7 +54,6 @@ static ml_status check_cache(const ml_call *c, void *params) {
 }
 
 static ml_status prepare_cache(const ml_call *c, ml_wish *wish) {
-    (void)wish;
     ml_status status = find_sizes(c, c->blob, ML_SHAPE_ERROR);
     for (int which = 0; which < 2 && status == ML_OK; which++)
         status = ml_set_output(c, which, &ml_input(c, which)->shape);

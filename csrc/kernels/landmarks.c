@@ -22,7 +22,6 @@ enum { MATRIX = 16 };
 ML_PARAMS(crop_params, CROP_FIELDS)
 
 static ml_status prepare_matrix(const ml_call *c, ml_wish *wish) {
-    (void)wish;
     const crop_params *p = c->params;
     const ml_shape *x = &ml_input(c, 0)->shape;
     const int32_t *subset = p->subset.data;
@@ -89,7 +88,6 @@ static ml_status check_matrix(const ml_call *c) {
 }
 
 static ml_status prepare_crop(const ml_call *c, ml_wish *wish) {
-    (void)wish;
     const size_params *p = c->params;
     const ml_shape *x = &ml_input(c, 0)->shape;
     char text[96];
@@ -113,8 +111,6 @@ static inline float place_of(const float *row, int64_t x, int64_t y) {
 /* Computes lines of pixels; zeros if the source lies outside the centres of the image's pixels. */
 static ml_status crop_lines(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                             void *args) {
-    (void)worker;
-    (void)args;
     const ml_shape *in = &ml_in_tensor(c, 0)->shape, *out = &ml_out_tensor(c, 0)->shape;
     const int64_t depth = in->dims[3], down = in->dims[2] * depth;
     const float *matrix = ml_in(c, 1);
@@ -151,7 +147,6 @@ static ml_status crop(const ml_call *c) {
 /* TransformLandmarks --------------------------------------------------------------------------- */
 
 static ml_status prepare_points(const ml_call *c, ml_wish *wish) {
-    (void)wish;
     const ml_shape *x = &ml_input(c, 0)->shape;
     char text[96];
     if (x->rank != 3 || x->dims[0] != 1 || (x->dims[2] != 2 && x->dims[2] != 3))

@@ -144,7 +144,6 @@ static ml_status bit_of(const ml_call *c, float seed, uint8_t *key, int64_t *wor
 /* Computes whole functions: separate bits, or one number, whose upper bits are the number of the
  * function. */
 static ml_status project(const ml_call *c, int64_t first, int64_t end, int32_t worker, void *args) {
-    (void)args;
     const lsh_blob *b = c->blob;
     const bool dense = ((const lsh_params *)c->params)->dense;
     int64_t work = 0;

@@ -25,7 +25,6 @@ typedef struct rows_blob {
 static ml_status prepare_rows(const ml_call *c, ml_wish *wish) {
     const ml_shape *x = &ml_input(c, 0)->shape;
     rows_blob *blob = c->blob;
-    (void)wish;
     if (x->rank < 1) return ml_fail(c, ML_SHAPE_ERROR, "the input is a scalar");
     blob->rows = ml_elements_of(x, 0, x->rank - 1);
     blob->depth = x->dims[x->rank - 1];
@@ -60,7 +59,6 @@ BY_ROWS(l2_f32) {
                                 .kind = ML_ZIP_SCALAR_B,
                                 .low = p->minimum,
                                 .high = p->maximum};
-    (void)worker, (void)args;
     for (int64_t r = first; r < end; r++, squares.x += b->depth, quotient.y += b->depth) {
         norm = 0.0f;
         c->env->simd->fold_f32(&squares);
@@ -115,7 +113,6 @@ static int64_t derive_zero(const ml_call *c, void *to) {
         const type *x = (const type *)ml_in(c, 0) + first * n;                           \
         type *y = (type *)ml_out(c, 0) + first * n;                                      \
         type all[256], found[256];                                                       \
-        (void)worker, (void)args;                                                        \
         for (int i = 0; i < 256; i++) all[i] = (type)i;                                  \
         for (int64_t r = first; r < end; r++, x += n, y += n) {                          \
             const type *from = n < 256 ? x : all;                                        \
@@ -144,7 +141,6 @@ BY_ROWS(response_f32) {
     const response_params *p = c->params;
     const float *x = (const float *)ml_in(c, 0) + first * b->depth;
     float *y = (float *)ml_out(c, 0) + first * b->depth;
-    (void)worker, (void)args;
     for (int64_t r = first; r < end; r++, x += b->depth, y += b->depth)
         for (int64_t i = 0; i < b->depth; i++) {
             const int64_t low = i < p->radius ? 0 : i - p->radius;
@@ -182,7 +178,6 @@ BY_ROWS(rms_f32) {
     const ml_simd *simd = c->env->simd;
     const float *x = (const float *)ml_in(c, 0) + first * b->depth;
     float *y = (float *)ml_out(c, 0) + first * b->depth, sum, factor;
-    (void)worker, (void)args;
     ml_fold_f32_args squares = {.y = &sum, .n = b->depth, .rows = 1, .function = ML_FOLD_SQUARES};
     ml_zip_f32_args product = {.b = &factor,
                                .n = b->depth,

@@ -27,7 +27,6 @@ static ml_status prepare_verify(const ml_call *c, ml_wish *wish) {
         const float *expected = ml_in(c, 1); \
         const type *x = ml_in(c, 0); \
         float *y = ml_out(c, 0); \
-        (void)worker, (void)args; \
         for (int64_t i = first; i < end; i++) { \
             y[i] = REAL(x[i]) - expected[i]; \
             if (__builtin_fabsf(y[i]) > most) \
@@ -47,7 +46,6 @@ static ml_status verify_f16_block(const ml_call *c, int64_t first, int64_t end, 
     const float *expected = ml_in(c, 1);
     const uint16_t *x = ml_in(c, 0);
     float *y = ml_out(c, 0);
-    (void)worker, (void)args;
     for (int64_t i = first; i < end; i++) y[i] = ml_float_of_half(x[i]) - expected[i];
     return ML_OK;
 }

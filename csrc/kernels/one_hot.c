@@ -41,7 +41,6 @@ static ml_status put_on(const ml_call *c, int64_t first, int64_t end, int32_t wo
     const one_hot_blob *b = c->blob;
     const int64_t element = ml_type_bytes(ml_out_tensor(c, 0)->type);
     uint8_t *y = ml_out(c, 0);
-    (void)worker, (void)args;
     for (int64_t k = first; k < end; k++) {
         const int64_t o = k / b->inner, i = k % b->inner;
         int64_t index;

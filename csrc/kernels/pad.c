@@ -160,7 +160,6 @@ static ml_status mirror_some(const ml_call *c, int64_t first, int64_t end, int32
     const int64_t size = ml_in_tensor(c, 0)->shape.dims[b->innermost], unit = b->unit;
     const int64_t across = ml_out_tensor(c, 0)->shape.dims[b->innermost];
     uint8_t *y = (uint8_t *)ml_out(c, 0) + first * unit;
-    (void)worker, (void)args;
     for (int64_t i = first, stop; i < end; i = stop) {
         const uint8_t *line = mirrored_line(c, i / across);
         const int64_t before = b->before[b->innermost], begin = i - i % across;

@@ -89,7 +89,6 @@ static inline int64_t lines_of_work(const ml_window *w) {
         int64_t channels = w->channels; \
         element *y = (element *)ml_out(c, 0) + start * w->x.out * channels; \
         C_##limit low, high; \
-        (void)worker, (void)args; \
         find_limits_##limit(c, &low, &high); \
         for (int64_t pixel = start * w->x.out; pixel < end * w->x.out; pixel++, y += channels) { \
             int64_t line = pixel / w->x.out, batch = line / w->y.out; \
@@ -155,7 +154,6 @@ static ml_status pool_lines(const ml_call *c, int64_t first, int64_t end, int32_
                       .maximum = p->maximum};
     const int64_t count = end - first, strip = strip_of(w, pixel);
     const int64_t pieces = (w->x.out + strip - 1) / strip;
-    (void)worker;
     if (type != ML_F32) find_limits_s32(c, &a.low, &a.high);
     for (int64_t turn = 0; turn < count * pieces; turn++) {
         const int64_t line = first + turn % count, from = turn / count * strip;
@@ -192,7 +190,6 @@ static ml_status average_images(const ml_call *c, int64_t first, int64_t end, in
     const pool_params *p = c->params;
     const int64_t n = w->channels, rows = (int64_t)w->y.in * w->x.in;
     const float count = (float)rows;
-    (void)worker, (void)args;
     for (int64_t image = first; image < end; image++) {
         float *y = (float *)ml_out(c, 0) + image * n;
         const ml_fold_f32_args sums = {.x = (const float *)ml_in(c, 0) + image * rows * n,

@@ -16,7 +16,6 @@ static void small_powers(const float *x, float *y, int64_t n, bool cubes) {
 static void pow_f32_row(const ml_call *c, const float *a, const float *b, float *y, int64_t n,
                         int32_t kind) {
     const int64_t a_step = kind != ML_ROW_SCALAR_A, b_step = kind != ML_ROW_SCALAR_B;
-    (void)c;
     if (b_step == 0 && (*b == 2.0f || *b == 3.0f)) small_powers(a, y, n, *b == 3.0f);
     else
         for (int64_t i = 0; i < n; i++) y[i] = powf(a[i * a_step], b[i * b_step]);
@@ -35,7 +34,6 @@ ML_BINARY(pow_any_s32, int32_t, int32_t, ML_NO_CONTEXT, power(u, v))
 static ml_status check_exponents(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                                  void *args) {
     const int32_t *exponents = ml_in(c, 1);
-    (void)worker, (void)args;
     for (int64_t i = first; i < end; i++)
         if (exponents[i] < 0)
             return ml_fail(c, ML_KERNEL_ERROR, "exponent %d of element %lld is below 0",

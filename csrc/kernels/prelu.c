@@ -4,7 +4,6 @@
 #include "rules/quantized.h"
 
 static ml_status prepare_prelu(const ml_call *c, ml_wish *wish) {
-    (void)wish;
     const ml_shape *x = &ml_input(c, 0)->shape, *alpha = &ml_input(c, 1)->shape;
     ml_shape out;
     const ml_status status = ml_broadcast_shape(c, x, alpha, &out);

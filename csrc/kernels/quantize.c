@@ -41,7 +41,6 @@ static int64_t derive_dequantize(const ml_call *c, void *to) {
         const ml_channels *channels = c->derived;                                            \
         const in_type *x = ml_in(c, 0);                                                      \
         out_type *y = ml_out(c, 0);                                                          \
-        (void)worker, (void)args;                                                            \
         for (int64_t at = first, n; at < end; at += n) {                                     \
             n = ml_min_s64(end - at, run - at % run);                                        \
             name##_run(c, x + at, y + at, n, &channels->each[at / run % channels->n]);          \
@@ -81,7 +80,7 @@ BY_CHANNEL(quantize_f32_s16, float, int16_t)
 
 #define DEQUANTIZE(name, type) \
     static inline void name##_run(const ml_call *c, const type *x, float *y, int64_t n, const ml_affine *p) { \
-        const float scale = p->scale; (void)c; \
+        const float scale = p->scale; \
         const int32_t zero_point = p->zero_point; \
         for (int64_t i = 0; i < n; i++) y[i] = scale * (float)(x[i] - zero_point); \
     } \

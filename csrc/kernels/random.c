@@ -69,7 +69,6 @@ static ml_status fill_some(const ml_call *c, int64_t first, int64_t end, int32_t
     const filling *f = args;
     const int64_t count = ml_elements(&ml_out_tensor(c, 0)->shape);
     float *y = ml_out(c, 0), four[4];
-    (void)worker;
     for (int64_t i = first; i < end; i++) {
         uint32_t bits[4];
         draw(c, f->block + (uint64_t)i, bits);
@@ -178,7 +177,6 @@ static ml_status multinomial(const ml_call *c) {
 ML_PARAMS(bits_params, BITS_FIELDS)
 
 static ml_status prepare_bits(const ml_call *c, ml_wish *wish) {
-    (void)wish;
     const bits_params *p = c->params;
     const ml_shape *state = &ml_input(c, 0)->shape;
     char text[96];

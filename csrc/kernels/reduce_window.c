@@ -72,7 +72,6 @@ static ml_status place_all(const ml_call *c, const int64_t *window, const int64_
 }
 
 static ml_status prepare_stablehlo(const ml_call *c, ml_wish *wish) {
-    (void)wish;
     const window_params *p = c->params;
     const int64_t bytes = ml_input(c, 0)->shape.rank * (int64_t)sizeof(int64_t);
     if (bytes == 0 || p->window.bytes != bytes || p->strides.bytes != bytes ||
@@ -189,7 +188,6 @@ static ml_status reduce_some(const ml_call *c, int64_t begin, int64_t stop, int3
     const char *x = ml_in(c, 0);
     int64_t turns = 1, work = 0;
     ml_status status = ML_OK;
-    (void)worker;
     for (int32_t d = 0; d < b->rank - 1; d++) turns *= b->dims[d].taps;
     for (int64_t i = begin; i < stop; i++) {
         const int64_t row = i / pieces_of(b), first = i % pieces_of(b) * PIECE;

@@ -184,7 +184,6 @@ static ml_status nearest_rows(const ml_call *c, int64_t first, int64_t end, int3
     const size_t pixel = (size_t)(b->channels * ml_type_bytes(ml_out_tensor(c, 0)->type));
     const size_t line = pixel * (size_t)b->in[1];
     char *y = (char *)ml_out(c, 0) + (size_t)(first * b->out[1]) * pixel;
-    (void)worker;
     for (int64_t row = first; row < end; row++) {
         const int64_t from = row / b->out[0] * b->in[0] + down[row % b->out[0]].first;
         const char *x = (const char *)ml_in(c, 0) + line * (size_t)from;

@@ -7,7 +7,6 @@
 ML_PARAMS(reverse_params, REVERSE_FIELDS)
 
 static ml_status prepare_reverse_sequence(const ml_call *c, ml_wish *wish) {
-    (void)wish;
     const reverse_params *p = c->params;
     const ml_shape *x = &ml_input(c, 0)->shape, *lengths = &ml_input(c, 1)->shape;
     char text[96];

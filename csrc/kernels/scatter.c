@@ -163,7 +163,6 @@ typedef struct update_blob {
 } update_blob;
 
 static ml_status prepare_update(const ml_call *c, ml_wish *wish) {
-    (void)wish;
     const ml_tensor *x = ml_input(c, 0);
     const ml_shape *update = &ml_input(c, 1)->shape, *starts = &ml_input(c, 2)->shape;
     char one[96], other[96];

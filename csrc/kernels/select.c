@@ -38,7 +38,6 @@ static void merge(select_blob *blob) {
 }
 
 static ml_status prepare_select_v2(const ml_call *c, ml_wish *wish) {
-    (void)wish;
     select_blob *blob = c->blob;
     ml_shape pair, out;
     ml_status status = ml_broadcast_shape(c, &ml_input(c, 1)->shape, &ml_input(c, 2)->shape, &pair);
@@ -53,7 +52,6 @@ static ml_status prepare_select_v2(const ml_call *c, ml_wish *wish) {
 }
 
 static ml_status prepare_select(const ml_call *c, ml_wish *wish) {
-    (void)wish;
     select_blob *blob = c->blob;
     const ml_shape *condition = &ml_input(c, 0)->shape, *x = &ml_input(c, 1)->shape,
                    *y = &ml_input(c, 2)->shape;
@@ -118,7 +116,6 @@ typedef struct pieces {
                                  void *args) {                                                     \
         const pieces *p = args;                                                                    \
         const int64_t *steps = p->steps;                                                           \
-        (void)worker;                                                                              \
         for (int64_t k = first; k < end; k++) {                                                    \
             const int64_t from = k % p->count * p->piece, n = ml_min_s64(p->row - from, p->piece); \
             int64_t at[3];                                                                         \

@@ -53,7 +53,6 @@ enum { COST = 4 };
         const int64_t depth = ((const softmax_blob *)c->blob)->depth;                           \
         const in_type *x = (const in_type *)ml_in(c, 0) + first * depth;                        \
         out_type *y = (out_type *)ml_out(c, 0) + first * depth;                                 \
-        (void)worker, (void)args;                                                               \
         for (int64_t row = first; row < end; row++, x += depth, y += depth)                     \
             name##_row(x, y, depth, CONTEXT);                                                   \
         return ML_OK;                                                                           \
@@ -77,7 +76,6 @@ static ml_status softmax_f16_rows(const ml_call *c, int64_t first, int64_t end, 
     uint16_t *y = (uint16_t *)ml_out(c, 0) + first * n;
     float *wide = ml_worker_scratch(c, worker);
     const ml_softmax_f32_args row = {wide, wide, n, ((const softmax_params *)c->params)->beta, 0};
-    (void)args;
     for (int64_t i = first; i < end && n > 0; i++, x += n, y += n) {
         simd->widen_f16(x, n, wide);
         simd->softmax_f32(&row);
@@ -174,7 +172,6 @@ static ml_status softmax_bytes_rows(const ml_call *c, int64_t first, int64_t end
                                      .n = depth,
                                      .exps = c->derived,
                                      .is_signed = ml_in_tensor(c, 0)->type == ML_S8};
-    (void)worker, (void)args;
     c->env->simd->softmax_s8(&rows);
     return ML_OK;
 }

@@ -5,7 +5,6 @@
 #include "rules/half.h"
 
 static ml_status prepare_equal(const ml_call *c, ml_wish *wish) {
-    (void)wish;
     const ml_shape *a = &ml_input(c, 0)->shape, *b = &ml_input(c, 1)->shape;
     if (!ml_same_shape(a, b)) {
         char left[96], right[96];
@@ -27,7 +26,6 @@ static ml_status prepare_equal(const ml_call *c, ml_wish *wish) {
     static __attribute__((noinline)) void name##_row(const ml_call *c, const type *a,          \
                                                      const type *b, type *y, int64_t n,        \
                                                      int32_t kind) {                           \
-        (void)c, (void)kind;                                                                   \
         ML_IVDEP for (int64_t i = 0; i < n; i++) {                                             \
             const type u = a[i], v = b[i];                                                     \
             y[i] = (EXPRESSION);                                                               \
@@ -62,7 +60,6 @@ static ml_status prepare_equal(const ml_call *c, ml_wish *wish) {
     static void name##_f16_row(const ml_call *c, const uint16_t *a, const uint16_t *b, \
                                uint16_t *y, int64_t n, int32_t kind) { \
         const float most = __builtin_inff(); \
-        (void)kind; \
         ml_zip_f16(c->env->simd, b, a, y, \
                    &(ml_zip_f32_args){.n = n, .function = (FUNCTION), .low = -most, .high = most}); \
     } \

@@ -59,7 +59,6 @@ static ml_status fail_rank(const ml_call *c, const char *wants) {
 ML_PARAMS(framer_params, FRAMER_FIELDS)
 
 static ml_status prepare_framer(const ml_call *c, ml_wish *wish) {
-    (void)wish;
     const framer_params *p = c->params;
     const ml_shape *x = &ml_input(c, 0)->shape;
     if (x->rank < 1) return fail_rank(c, "samples in rows");
@@ -115,7 +114,6 @@ static ml_status frame(const ml_call *c) {
 ML_PARAMS(overlap_params, OVERLAP_FIELDS)
 
 static ml_status prepare_overlap(const ml_call *c, ml_wish *wish) {
-    (void)wish;
     const int32_t step = ((const overlap_params *)c->params)->step;
     const ml_shape *x = &ml_input(c, 0)->shape;
     if (x->rank < 2) return fail_rank(c, "frames of samples");
@@ -169,7 +167,6 @@ static ml_status overlap_f32(const ml_call *c) { return overlap(c, 4, add_f32); 
 ML_PARAMS(delay_params, DELAY_FIELDS)
 
 static ml_status prepare_delay(const ml_call *c, ml_wish *wish) {
-    (void)wish;
     const ml_shape *x = &ml_input(c, 0)->shape;
     if (x->rank < 1) return fail_rank(c, "samples in rows");
     const int64_t samples = x->dims[x->rank - 1];
@@ -208,7 +205,6 @@ static ml_status delay(const ml_call *c) {
 ML_PARAMS(stacker_params, STACKER_FIELDS)
 
 static ml_status prepare_stacker(const ml_call *c, ml_wish *wish) {
-    (void)wish;
     const stacker_params *p = c->params;
     const ml_shape *x = &ml_input(c, 0)->shape;
     if (x->rank != 1) return fail_rank(c, "a row of channels");

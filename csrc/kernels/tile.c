@@ -64,7 +64,6 @@ static ml_status tile_some(const ml_call *c, int64_t first, int64_t end, int32_t
     tiling t = {(const uint8_t *)ml_in(c, 0) + first * from * element,
                 (uint8_t *)ml_out(c, 0) + first * to * element, element, 0};
     ml_status status = ML_OK;
-    (void)worker;
     if (from == to) memcpy(t.to, t.from, (size_t)((end - first) * to * element));
     for (int64_t i = first; from < to && i < end && status == ML_OK; i++)
         status = tile_from(c, depth, &t);

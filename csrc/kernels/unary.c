@@ -71,7 +71,6 @@ static int64_t log_lines(const ml_call *c, void *to) {
                                   void *args) {                                                  \
         const type *x = ml_in(c, 0);                                                             \
         const ml_affine in = ml_input_affine(c, 0);                                              \
-        (void)worker, (void)args;                                                                \
         for (int64_t i = first; i < end; i++)                                                    \
             if (x[i] < in.zero_point)                                                            \
                 return ml_fail(c, ML_KERNEL_ERROR,                                               \

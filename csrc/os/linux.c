@@ -92,9 +92,6 @@ bool ml_os_has(ml_os_feature feature) {
 
 #else
 
-bool ml_os_has(ml_os_feature feature) {
-    (void)feature;
-    return false;
-}
+bool ml_os_has(ml_os_feature feature) { return false; }
 
 #endif

@@ -9,18 +9,12 @@
 
 #include "os/os.h"
 
-void *ml_os_grow(void *pages, int64_t had, int64_t bytes) {
-    (void)pages, (void)had, (void)bytes;
-    return NULL;
-}
+void *ml_os_grow(void *pages, int64_t had, int64_t bytes) { return NULL; }
 
-void ml_os_prefer_large_pages(void *pages, int64_t bytes) { (void)pages, (void)bytes; }
+void ml_os_prefer_large_pages(void *pages, int64_t bytes) {}
 
 /* mincore is there, but also counts pages that were never touched. */
-int64_t ml_os_resident(const void *pages, int64_t bytes) {
-    (void)pages;
-    return bytes;
-}
+int64_t ml_os_resident(const void *pages, int64_t bytes) { return bytes; }
 
 int64_t ml_os_recently(void) { return ml_os_now(); }
 
@@ -72,9 +66,6 @@ bool ml_os_has(ml_os_feature feature) {
 
 #else
 
-bool ml_os_has(ml_os_feature feature) {
-    (void)feature;
-    return false;
-}
+bool ml_os_has(ml_os_feature feature) { return false; }
 
 #endif

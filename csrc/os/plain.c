@@ -31,54 +31,30 @@ void ml_os_free(void *memory) {
     free(given);
 }
 
-void *ml_os_reserve(int64_t bytes) {
-    (void)bytes;
-    return NULL;
-}
+void *ml_os_reserve(int64_t bytes) { return NULL; }
 
-bool ml_os_commit(void *pages, int64_t bytes) {
-    (void)pages, (void)bytes;
-    return false;
-}
+bool ml_os_commit(void *pages, int64_t bytes) { return false; }
 
 void *ml_os_map(int64_t bytes) {
     void *pages = aligned(bytes, PAGE);
     return pages ? memset(pages, 0, (size_t)bytes) : NULL;
 }
 
-void *ml_os_grow(void *pages, int64_t had, int64_t bytes) {
-    (void)pages, (void)had, (void)bytes;
-    return NULL;
-}
+void *ml_os_grow(void *pages, int64_t had, int64_t bytes) { return NULL; }
 
-bool ml_os_cut(void *pages, int64_t had, int64_t bytes) {
-    (void)pages, (void)had, (void)bytes;
-    return false;
-}
+bool ml_os_cut(void *pages, int64_t had, int64_t bytes) { return false; }
 
-void ml_os_unmap(void *pages, int64_t bytes) {
-    (void)bytes;
-    ml_os_free(pages);
-}
+void ml_os_unmap(void *pages, int64_t bytes) { ml_os_free(pages); }
 
-bool ml_os_drop(void *pages, int64_t bytes) {
-    (void)pages, (void)bytes;
-    return false;
-}
+bool ml_os_drop(void *pages, int64_t bytes) { return false; }
 
-void ml_os_prefer_large_pages(void *pages, int64_t bytes) { (void)pages, (void)bytes; }
+void ml_os_prefer_large_pages(void *pages, int64_t bytes) {}
 
-int64_t ml_os_resident(const void *pages, int64_t bytes) {
-    (void)pages;
-    return bytes;
-}
+int64_t ml_os_resident(const void *pages, int64_t bytes) { return bytes; }
 
-void *ml_os_map_file(int32_t descriptor, int64_t bytes) {
-    (void)descriptor, (void)bytes;
-    return NULL;
-}
+void *ml_os_map_file(int32_t descriptor, int64_t bytes) { return NULL; }
 
-void ml_os_unmap_file(void *data, int64_t bytes) { (void)data, (void)bytes; }
+void ml_os_unmap_file(void *data, int64_t bytes) {}
 
 /* Time --------------------------------------------------------------------------------------- */
 
@@ -95,12 +71,9 @@ int64_t ml_os_page_faults(void) { return 0; }
 
 /* Threads ------------------------------------------------------------------------------------ */
 
-bool ml_os_start(ml_os_thread *thread, void (*run)(void *), void *argument) {
-    (void)thread, (void)run, (void)argument;
-    return false;
-}
+bool ml_os_start(ml_os_thread *thread, void (*run)(void *), void *argument) { return false; }
 
-void ml_os_join(ml_os_thread *thread) { (void)thread; }
+void ml_os_join(ml_os_thread *thread) {}
 
 void ml_os_yield(void) {}
 
@@ -111,7 +84,7 @@ static atomic_flag *flag_of(ml_os_lock *lock) { return (atomic_flag *)lock->syst
 
 void ml_os_make_lock(ml_os_lock *lock) { atomic_flag_clear(flag_of(lock)); }
 
-void ml_os_free_lock(ml_os_lock *lock) { (void)lock; }
+void ml_os_free_lock(ml_os_lock *lock) {}
 
 void ml_os_take(ml_os_lock *lock) {
     while (atomic_flag_test_and_set_explicit(flag_of(lock), memory_order_acquire)) continue;
@@ -124,16 +97,10 @@ void ml_os_give(ml_os_lock *lock) {
 void ml_bell_make(ml_bell *bell) { atomic_init(&bell->rung, 0); }
 
 /* Nobody sleeps, because there are no threads. */
-void ml_bell_sleep(ml_bell *bell, uint32_t seen) { (void)bell, (void)seen; }
+void ml_bell_sleep(ml_bell *bell, uint32_t seen) {}
 
-void ml_bell_ring(ml_bell *bell, int32_t sleepers) {
-    (void)sleepers;
-    atomic_fetch_add(&bell->rung, 1);
-}
+void ml_bell_ring(ml_bell *bell, int32_t sleepers) { atomic_fetch_add(&bell->rung, 1); }
 
 /* The processor ------------------------------------------------------------------------------ */
 
-bool ml_os_has(ml_os_feature feature) {
-    (void)feature;
-    return false;
-}
+bool ml_os_has(ml_os_feature feature) { return false; }

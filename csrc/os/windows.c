@@ -43,31 +43,22 @@ void *ml_os_map(int64_t bytes) {
     return take(NULL, bytes, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE);
 }
 
-void *ml_os_grow(void *pages, int64_t had, int64_t bytes) {
-    (void)pages, (void)had, (void)bytes;
-    return NULL;
-}
+void *ml_os_grow(void *pages, int64_t had, int64_t bytes) { return NULL; }
 
 /* The addresses stay reserved until ml_os_unmap. */
 bool ml_os_cut(void *pages, int64_t had, int64_t bytes) {
     return VirtualFree((uint8_t *)pages + bytes, (SIZE_T)(had - bytes), MEM_DECOMMIT) != 0;
 }
 
-void ml_os_unmap(void *pages, int64_t bytes) {
-    (void)bytes;
-    VirtualFree(pages, 0, MEM_RELEASE);
-}
+void ml_os_unmap(void *pages, int64_t bytes) { VirtualFree(pages, 0, MEM_RELEASE); }
 
 bool ml_os_drop(void *pages, int64_t bytes) {
     return DiscardVirtualMemory(pages, (SIZE_T)bytes) == ERROR_SUCCESS;
 }
 
-void ml_os_prefer_large_pages(void *pages, int64_t bytes) { (void)pages, (void)bytes; }
+void ml_os_prefer_large_pages(void *pages, int64_t bytes) {}
 
-int64_t ml_os_resident(const void *pages, int64_t bytes) {
-    (void)pages;
-    return bytes;
-}
+int64_t ml_os_resident(const void *pages, int64_t bytes) { return bytes; }
 
 /* The view alone keeps the mapping. */
 void *ml_os_map_file(int32_t descriptor, int64_t bytes) {
@@ -80,10 +71,7 @@ void *ml_os_map_file(int32_t descriptor, int64_t bytes) {
     return data;
 }
 
-void ml_os_unmap_file(void *data, int64_t bytes) {
-    (void)bytes;
-    UnmapViewOfFile(data);
-}
+void ml_os_unmap_file(void *data, int64_t bytes) { UnmapViewOfFile(data); }
 
 /* Time --------------------------------------------------------------------------------------- */
 
@@ -137,7 +125,7 @@ static SRWLOCK *lock_of(ml_os_lock *lock) { return (SRWLOCK *)lock->system; }
 
 void ml_os_make_lock(ml_os_lock *lock) { InitializeSRWLock(lock_of(lock)); }
 
-void ml_os_free_lock(ml_os_lock *lock) { (void)lock; }
+void ml_os_free_lock(ml_os_lock *lock) {}
 
 void ml_os_take(ml_os_lock *lock) { AcquireSRWLockExclusive(lock_of(lock)); }
 

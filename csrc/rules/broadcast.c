@@ -72,7 +72,6 @@ ml_status ml_broadcast_prepare(const ml_call *c, ml_broadcast *blob) {
 }
 
 ml_status ml_prepare_broadcast(const ml_call *c, ml_wish *wish) {
-    (void)wish;
     return ml_broadcast_prepare(c, c->blob);
 }
 
@@ -212,7 +211,6 @@ static ml_status some_rows(const ml_call *c, int64_t first, int64_t end, int32_t
     const job *j = args;
     const ml_row_rule *rule = j->rule;
     const int64_t together = s->n_outer > 0 && j->pieces == 1 ? s->dims[0] : 1;
-    (void)worker;
     for (int64_t i = first, count; i < end; i += count) {
         stretch t = stretch_at(c, rule, i / j->pieces, i % j->pieces * j->piece);
         count = t.rows = ml_min_s64(end - i, together - i % together);

@@ -128,7 +128,6 @@ typedef struct slices_args {
 static ml_status quantize_body(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                                void *args) {
     const slices_args *a = args;
-    (void)worker;
     for (int64_t i = first; i < end; i++)
         a->to->scales[i] = ml_quantize_bytes(c->env->simd, a->x + i * a->k, a->k, a->asymmetric,
                                              a->to->bytes + i * a->k, &a->to->factors[i]);
@@ -152,7 +151,6 @@ typedef struct pieces {
 static ml_status find_ranges(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                              void *args) {
     pieces *p = args;
-    (void)worker;
     for (int64_t i = first, at = first * p->piece; i < end; i++, at += p->piece)
         c->env->simd->range_f32(p->x + at, ml_min_s64(p->piece, p->k - at), &p->least[i],
                                 &p->most[i]);
@@ -166,7 +164,6 @@ static ml_status quantize_pieces(const ml_call *c, int64_t first, int64_t end, i
     const int64_t at = first * p->piece, n = ml_min_s64(end * p->piece, p->k) - at;
     const ml_quantize_u8_args quantize = {p->x + at,     n,         (float)steps.zero,
                                           steps.inverse, steps.low, p->to + at};
-    (void)worker;
     c->env->simd->quantize_u8(&quantize);
     return ML_OK;
 }

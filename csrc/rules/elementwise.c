@@ -4,7 +4,6 @@
 #include "simd/simd.h"
 
 ml_status ml_prepare_elementwise(const ml_call *c, ml_wish *wish) {
-    (void)wish;
     ml_elementwise *blob = c->blob;
     blob->count = ml_elements(&ml_input(c, 0)->shape);
     return ml_set_output(c, 0, &ml_input(c, 0)->shape);
@@ -14,7 +13,6 @@ static ml_status lookup_block(const ml_call *c, int64_t first, int64_t end, int3
                               void *args) {
     const uint8_t *x = ml_in(c, 0);
     uint8_t *y = ml_out(c, 0);
-    (void)worker, (void)args;
     c->env->simd->lookup_u8(c->derived, x + first, end - first, y + first);
     return ML_OK;
 }

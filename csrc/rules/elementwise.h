@@ -38,7 +38,6 @@ ml_status ml_prepare_elementwise(const ml_call *c, ml_wish *wish);
         const in_type *source = ml_in(c, 0);                                     \
         out_type *y = ml_out(c, 0);                                              \
         CONTEXT                                                                  \
-        (void)worker, (void)args;                                                \
         ML_IVDEP for (int64_t i = first; i < end; i++) {                         \
             const in_type x = source[i];                                         \
             y[i] = (EXPRESSION);                                                 \
@@ -52,7 +51,6 @@ ml_status ml_prepare_elementwise(const ml_call *c, ml_wish *wish);
     static ml_status name##_block(const ml_call *c, int64_t first, int64_t end,  \
                                   int32_t worker, void *args) {                  \
         CONTEXT                                                                  \
-        (void)worker, (void)args;                                                \
         const ml_map_f32_args map = {.x = (const float *)ml_in(c, 0) + first,    \
                                      .y = (float *)ml_out(c, 0) + first,         \
                                      .n = end - first,                           \

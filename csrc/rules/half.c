@@ -20,7 +20,6 @@ void ml_map_f16(const ml_call *c, int64_t first, int64_t end, const ml_map_f32_a
 
 static ml_status widen_block(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                              void *args) {
-    (void)worker, (void)args;
     c->env->simd->widen_f16((const uint16_t *)ml_in(c, 0) + first, end - first,
                             (float *)ml_out(c, 0) + first);
     return ML_OK;
@@ -32,7 +31,6 @@ ml_status ml_widen_f16(const ml_call *c) {
 
 static ml_status narrow_block(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                               void *args) {
-    (void)worker, (void)args;
     c->env->simd->narrow_f16((const float *)ml_in(c, 0) + first, end - first,
                              (uint16_t *)ml_out(c, 0) + first);
     return ML_OK;

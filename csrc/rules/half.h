@@ -12,7 +12,6 @@
     static ml_status name##_block(const ml_call *c, int64_t first, int64_t end,  \
                                   int32_t worker, void *args) {                  \
         CONTEXT                                                                  \
-        (void)worker, (void)args;                                                \
         ml_map_f16(c, first, end,                                                \
                    &(ml_map_f32_args){.function = (FUNCTION), .a = (A), .b = (B)}); \
         return ML_OK;                                                            \

@@ -184,7 +184,6 @@ static ml_status some_boxes(const ml_call *c, int64_t first, int64_t end, int32_
                             void *args) {
     const boxes *b = args;
     const gather_walk whole = walk_for(c, b->nest, b->scatters);
-    (void)worker;
     for (int64_t block = first; block < end; block++) {
         ml_nest box = *b->nest;
         int64_t rest = block, packed = 0, stepped = 0;

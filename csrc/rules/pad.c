@@ -87,7 +87,6 @@ static ml_status some_bytes(const ml_call *c, int64_t first, int64_t end, int32_
     const padding *p = args;
     int64_t line = line_behind(p, first);
     int64_t done = line > 0 ? ml_max_s64(first, line_at(p, line - 1) + p->length) : first;
-    (void)c, (void)worker;
     for (; line < p->lines; line++) {
         const int64_t at = line_at(p, line);
         const uint8_t *from = p->from + line * p->count * p->nest->run;

@@ -50,7 +50,6 @@ static ml_status lines_block(const ml_call *c, int64_t first, int64_t end, int32
     const int16_t *x = ml_in(c, 0);
     int16_t *y = ml_out(c, 0);
     const ml_lines_s16 *lines = c->derived;
-    (void)worker, (void)args;
     for (int64_t i = first; i < end; i++) y[i] = ml_line_s16(lines, x[i]);
     return ML_OK;
 }

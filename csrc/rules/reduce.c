@@ -225,7 +225,6 @@ static ml_status fold_parts(const ml_call *c, int64_t begin, int64_t end, int32_
     const ml_reduce_operands *p = &f->operands;
     const ml_reduce *r = p->reduce;
     const int64_t columns = p->parts.columns;
-    (void)worker;
     if (columns > 0)
         return fold_part(c, f, p->x, p->results, r, begin * columns,
                          ml_min_s64(r->row, end * columns) - begin * columns);

@@ -111,7 +111,6 @@ typedef struct ml_reduce_operands {
         const ml_reduce_operands *p = args; \
         const ml_reduce *r = p->reduce; \
         const int64_t columns = p->parts.columns; \
-        (void)worker; \
         if (columns > 0) \
             return name##_part(c, p->x, p->results, r, begin * columns, \
                                ml_min_s64(r->row, end * columns) - begin * columns); \

@@ -64,7 +64,6 @@ static ml_status some_slices(const ml_call *c, int64_t first, int64_t end, int32
     const ml_take *t = c->blob;
     const int64_t run = *(const int64_t *)args;
     int64_t slices[256], n;
-    (void)worker;
     for (int64_t k = first; k < end; k += n) {
         const int64_t o = k / t->count, i = k % t->count;
         n = ml_min_s64(ml_min_s64(t->count - i, 256), end - k);

@@ -90,7 +90,6 @@ struct gather_kind {
 };
 
 static void copy_f32(void *to, const void *from, int64_t count, const gather_kind *kind) {
-    (void)kind;
     if (from) memcpy(to, from, (size_t)count * sizeof(float));
     else memset(to, 0, (size_t)count * sizeof(float));
 }

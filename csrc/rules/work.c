@@ -10,7 +10,6 @@ typedef struct copy_job {
 static ml_status copy_some(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                            void *args) {
     const copy_job *m = args;
-    (void)c, (void)worker;
     memcpy(m->to + first, m->from + first, (size_t)(end - first));
     return ML_OK;
 }
@@ -25,7 +24,6 @@ ml_status ml_copy_bytes(const ml_call *c, void *to, const void *from, int64_t by
 static ml_status fill_some(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                            void *args) {
     const copy_job *m = args;
-    (void)c, (void)worker;
     memcpy(m->to + first, m->from, (size_t)m->element);
     ml_repeat(m->to + first, m->element, (end - first) / m->element - 1);
     return ML_OK;
@@ -52,7 +50,6 @@ typedef struct runs {
 static ml_status move_some(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                            void *args) {
     const runs *r = args;
-    (void)c, (void)worker;
     for (int64_t i = first, n; i < end; i += n) {
         const int64_t run = i / r->pieces, skip = i % r->pieces * r->piece;
         const int64_t o = run / r->inner.count, k = run % r->inner.count;
@@ -83,7 +80,6 @@ ml_status ml_move_runs(const ml_call *c, void *to, const void *from, int64_t run
 static ml_status repeat_some(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                              void *args) {
     const copy_job *m = args;
-    (void)c, (void)worker;
     for (int64_t at = first, n; at < end; at += n) {
         n = ml_min_s64(end - at, m->element - at % m->element);
         memcpy(m->to + at, m->from + at % m->element, (size_t)n);

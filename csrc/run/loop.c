@@ -106,10 +106,7 @@ static ml_status run_packing(const ml_call *call) {
 
 /* Views, fused nodes and nodes without elements have a step only if runs may change shapes. There
  * is nothing to compute. */
-static ml_status run_nothing(const ml_call *call) {
-    (void)call;
-    return ML_OK;
-}
+static ml_status run_nothing(const ml_call *call) { return ML_OK; }
 
 /* Python keeps the exception, per thread; this text is used only if there is none. */
 static ml_status run_python(const ml_call *call) {

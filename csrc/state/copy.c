@@ -206,7 +206,6 @@ ml_status ml_state_overwriter(ml_state *s, int32_t tensor, int32_t *node, ml_err
 /* Reading the state ---------------------------------------------------------------------------- */
 
 ml_status ml_state_plan(ml_state *s, ml_plan **plan, ml_error *error) {
-    (void)error;
     *plan = NULL;
     ml_status status = ml_enter_copy(s->interpreter);
     if (status != ML_OK) return status;

@@ -362,7 +362,6 @@ ml_status ml_state_acquire_memory(ml_state *s, ml_error *error) {
 ml_status ml_state_reset_variables(ml_state *s, ml_error *error) {
     ml_status status = ml_enter(s->interpreter);
     if (status != ML_OK) return status;
-    (void)error;
     if (s->now) ml_begin_variables(s, s->now);
     ml_heap_reset_variables(s);
     ml_leave(s->interpreter);

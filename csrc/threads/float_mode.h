@@ -24,7 +24,6 @@ static inline void ml_set_float_mode(uint32_t mode) {
 #elif defined(__aarch64__)
     if (ml_float_mode() != mode) __asm__ volatile("msr fpcr, %0" : : "r"((uint64_t)mode));
 #else
-    (void)mode;
 #endif
 }
 

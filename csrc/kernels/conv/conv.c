@@ -86,7 +86,6 @@ static ml_status copy_windows(const ml_call *c, int64_t first, int64_t end, int3
     const int64_t k = ((const conv_blob *)c->blob)->blocks.k;
     const ml_block b = {
         .first = first, .count = end - first, .rows = (float *)c->scratch + first * k};
-    (void)worker, (void)args;
     gather_f32(c, &b);
     return ML_OK;
 }

@@ -115,7 +115,6 @@ void ml_conv_copy_lines(const ml_window *w, const conv_copy *copy, const void *x
 }
 
 static void put_floats(const conv_copy *copy, const void *from, int64_t count, void *to) {
-    (void)copy;
     if (from) memcpy(to, from, (size_t)count * sizeof(float));
     else memset(to, 0, (size_t)count * sizeof(float));
 }
@@ -160,7 +159,6 @@ static ml_status lines_body(const ml_call *c, int64_t first, int64_t end, int32_
     const float *x = ml_in(c, 0);
     int64_t outputs = (int64_t)w->x.out * blob->blocks.n * blob->blocks.groups;
     const stretch whole = {0, ml_conv_line_elements(w)};
-    (void)args;
     for (int64_t count; first < end; first += count) {
         int64_t batch = first / w->y.out, line = first % w->y.out;
         int64_t step = (int64_t)w->x.in * w->channels;

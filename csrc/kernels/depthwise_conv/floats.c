@@ -117,7 +117,6 @@ static ml_status lines_f32(const ml_call *c, int64_t first, int64_t end, int32_t
     const int64_t together = w->x.stride == 1 ? ml_depthwise_side(n) : 1;
     const float *start =
         repeat_start(c, n, together, (float *)(void *)(scratch + lay_out(blob).start));
-    (void)args;
     for (int64_t line = first; line < end; line += a.rows) {
         const int64_t oy = line % w->y.out;
         const ml_window_run down = ml_window_run_at(&w->y, oy);

@@ -51,7 +51,6 @@ static ml_status lines_s16(const ml_call *c, int64_t first, int64_t end, int32_t
     char *scratch = ml_worker_scratch(c, worker);
     int64_t n = blob->outputs, *sums = (int64_t *)(void *)(scratch + sums_at(blob));
     int16_t *y = (int16_t *)ml_out(c, 0) + first * w->x.out * n;
-    (void)args;
     for (int64_t line = first; line < end; line++)
         for (int64_t ox = 0; ox < w->x.out; ox++, y += n) {
             sum_pixel_s16(c, line, ox, (int32_t *)(void *)scratch, sums);

@@ -86,7 +86,6 @@ static ml_status mean_columns(const ml_call *c, int64_t first, int64_t end, int3
     const int64_t across = (r->row + COLUMNS - 1) / COLUMNS, rows = r->count;
     const ml_rescale p = ml_mean_rescale(c);
     int64_t work = 0;
-    (void)worker, (void)args;
     for (int64_t i = first; i < end; i++) {
         const int64_t column = i % across * COLUMNS, n = ml_min_s64(COLUMNS, r->row - column);
         int32_t sums[COLUMNS] = {0};
@@ -113,7 +112,6 @@ static ml_status mean_rows(const ml_call *c, int64_t first, int64_t end, int32_t
     const ml_reduce *r = c->blob;
     const ml_rescale p = ml_mean_rescale(c);
     int64_t work = 0;
-    (void)worker, (void)args;
     for (int64_t row = first; row < end; row += COLUMNS) {
         int32_t sums[COLUMNS] = {0};
         ml_sum_rows_s8_args block = {.rows = ml_min_s64(end - row, COLUMNS),

@@ -41,7 +41,7 @@ ML_REDUCE(sum_s16, int16_t, uint32_t, 0, add_u32, ADD)
         const sum_type *sums = (SUMS);                                                   \
         type *y = ml_out(c, 0);                                                          \
         BEFORE                                                                           \
-        (void)r, (void)worker, (void)args;                                               \
+        (void)r;                                                                         \
         for (int64_t i = first; i < end; i++) {                                          \
             const sum_type s = sums[i];                                                  \
             y[i] = (FINISH);                                                             \
@@ -254,7 +254,6 @@ PROD_QUANTIZED(s16, int16_t)
 static ml_status bytes_to_truth(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                                 void *args) {
     uint8_t *y = ml_out(c, 0);
-    (void)worker, (void)args;
     for (int64_t i = first; i < end; i++) y[i] = y[i] != 0;
     return ML_OK;
 }

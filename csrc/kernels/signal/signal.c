@@ -12,7 +12,6 @@
 ML_PARAMS(window_params, WINDOW_FIELDS)
 
 static ml_status prepare_window(const ml_call *c, ml_wish *wish) {
-    (void)wish;
     const ml_shape *x = &ml_input(c, 0)->shape, *window = &ml_input(c, 1)->shape;
     char one[96], other[96];
     if (x->rank < 1 || window->rank != 1 || x->dims[x->rank - 1] != window->dims[0])
@@ -22,8 +21,6 @@ static ml_status prepare_window(const ml_call *c, ml_wish *wish) {
 }
 
 static ml_status weigh(const ml_call *c, int64_t first, int64_t end, int32_t worker, void *args) {
-    (void)worker;
-    (void)args;
     const int64_t width = ml_in_tensor(c, 1)->shape.dims[0];
     const int32_t shift = ((const window_params *)c->params)->shift;
     const int16_t *window = ml_in(c, 1);
@@ -48,7 +45,6 @@ static ml_status window(const ml_call *c) {
 /* SignalFftAutoScale --------------------------------------------------------------------------- */
 
 static ml_status prepare_auto_scale(const ml_call *c, ml_wish *wish) {
-    (void)wish;
     const ml_shape *x = &ml_input(c, 0)->shape;
     ml_status status = ml_set_output(c, 0, x);
     return status == ML_OK ? ml_set_output(c, 1, &(ml_shape){.rank = 0}) : status;
@@ -137,7 +133,6 @@ static inline void write_fixed(void *y, int32_t bits, int64_t at, int32_t value)
 /* Both directions: numbers in pairs, then zeros. */
 static ml_status fixed_rows(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                             void *args) {
-    (void)args;
     const fft_blob *b = c->blob;
     const int64_t pairs = b->fixed.n / 2 + 1;
     const int32_t bits = b->fixed.bits;
@@ -158,7 +153,6 @@ static ml_status fixed_rows(const ml_call *c, int64_t first, int64_t end, int32_
 
 static ml_status float_rows(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                             void *args) {
-    (void)args;
     const fft_blob *b = c->blob;
     ml_complex *y = ml_worker_scratch(c, worker), *beside = y + b->fixed.n / 2 + 1;
     double *samples = (double *)y;
@@ -176,7 +170,6 @@ static ml_status float_rows(const ml_call *c, int64_t first, int64_t end, int32_
  * needed. */
 static ml_status float_rows_inverse(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                                     void *args) {
-    (void)args;
     const fft_blob *b = c->blob;
     const int64_t n = b->fixed.n;
     ml_complex *y = ml_worker_scratch(c, worker);
@@ -209,7 +202,6 @@ static ml_status float_fft_inverse(const ml_call *c) { return by_rows(c, float_r
 ML_PARAMS(energy_params, ENERGY_FIELDS)
 
 static ml_status prepare_energy(const ml_call *c, ml_wish *wish) {
-    (void)wish;
     const energy_params *p = c->params;
     const ml_shape *x = &ml_input(c, 0)->shape;
     char text[96];

@@ -42,7 +42,6 @@ static ml_status check_gather(const ml_call *c) {
 }
 
 static ml_status prepare_gather(const ml_call *c, ml_wish *wish) {
-    (void)wish;
     const gather_params *p = c->params;
     const ml_tensor *x = ml_input(c, 0);
     const ml_shape *indices = &ml_input(c, 1)->shape;

@@ -34,7 +34,6 @@ static padded pad_dimension(int64_t size, int64_t low, int64_t high, int64_t ste
 }
 
 static ml_status prepare_pad(const ml_call *c, ml_wish *wish) {
-    (void)wish;
     const pad_params *p = c->params;
     const ml_shape *x = &ml_input(c, 0)->shape;
     pad_blob *b = c->blob;

@@ -20,7 +20,6 @@ typedef struct scatter_blob {
 } scatter_blob;
 
 static ml_status prepare_scatter(const ml_call *c, ml_wish *wish) {
-    (void)wish;
     const scatter_params *p = c->params;
     const ml_shape *x = &ml_input(c, 0)->shape, *indices = &ml_input(c, 1)->shape;
     const ml_shape *updates = &ml_input(c, 2)->shape;

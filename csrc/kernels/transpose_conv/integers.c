@@ -43,7 +43,6 @@ static ml_status multiply(const ml_call *c, int64_t begin, int64_t end, int32_t 
     uint8_t *rows = (uint8_t *)ml_scratch(c, b->rows) + begin * k;
     int32_t *factors = (int32_t *)ml_scratch(c, b->factors) + begin;
     int32_t *products = (int32_t *)ml_scratch(c, b->products) + begin * n * (is_wide(c) ? 2 : 1);
-    (void)worker;
     if (is_hybrid(c)) rows = slices.bytes + first * k;
     else
         ml_to_bytes(type, (const char *)ml_in(c, 2) + first * k * ml_type_bytes(type), count * k,
@@ -72,7 +71,6 @@ static ml_status finish_integers(const ml_call *c, int64_t first, int64_t end, i
     const int64_t n = b->outputs, at = first * n;
     const int32_t type = ml_out_tensor(c, 0)->type;
     reordered_call as;
-    (void)worker, (void)args;
     const ml_requantized r = {.bias = ml_in_optional(c, 3),
                               .sums =
                                   (const char *)ml_scratch(c, b->sums) + at * (is_wide(c) ? 8 : 4),
@@ -105,7 +103,6 @@ static ml_status finish_hybrid(const ml_call *c, int64_t first, int64_t end, int
     const float *bias = ml_in_optional(c, 3);
     const int32_t *sums = (const int32_t *)ml_scratch(c, b->sums) + first * n;
     float *y = (float *)ml_out(c, 0) + first * n;
-    (void)worker, (void)args;
     for (int64_t i = first; i < end; i++, y += n, sums += n)
         for (int64_t o = 0; o < n; o++) {
             float v = (float)sums[o] * of_weights[o] * scales[i / batch] + (bias ? bias[o] : 0.0f);

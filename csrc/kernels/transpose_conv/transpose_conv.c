@@ -171,7 +171,6 @@ static ml_status finish_f32(const ml_call *c, int64_t first, int64_t end, int32_
         .low = p->minimum,
         .high = p->maximum,
     };
-    (void)worker, (void)args;
     c->env->simd->zip_f32(&sum);
     return ML_OK;
 }
@@ -208,7 +207,6 @@ static ml_status multiply_f32(const ml_call *c, int64_t begin, int64_t end, int3
         .low = -__builtin_inff(),
         .high = __builtin_inff(),
     };
-    (void)worker;
     c->env->simd->matmul_f32(&product);
     return ML_OK;
 }

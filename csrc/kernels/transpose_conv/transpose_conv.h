@@ -76,7 +76,6 @@ typedef struct scattering {
         const transpose_conv_blob *b = c->blob; \
         const transpose_conv_params *p = c->params; \
         const int64_t window = b->taps[1] * b->outputs; \
-        (void)worker; \
         for (int64_t line = of->line + begin; line < of->line + end; line++) { \
             type *to = (type *)of->y + line * b->out[1] * b->outputs; \
             const int64_t at = line % b->out[0] + b->before[0]; \

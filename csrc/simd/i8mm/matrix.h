@@ -143,7 +143,6 @@ INLINE const int8_t *add_bytes(const uint8_t *const *rows_of, int64_t k, const i
 INLINE const int8_t *add_piece(const ml_matmul_s8_args *p, const uint8_t *const *a, const int8_t *w,
                                int64_t step, int64_t at, const int rows, const int vectors,
                                const bool flips, pairs *sums) {
-    (void)flips;
     return p->flip == 128 ? add_bytes(a, p->k, w, step, at, rows, vectors, false, sums)
                           : add_bytes(a, p->k, w, step, at, rows, vectors, true, sums);
 }

@@ -157,7 +157,6 @@ INLINE const int8_t *add_piece(const ml_matmul_s8_args *p, const uint8_t *const 
     int8x16_t x[MOST_ROWS], two[MOST_ROWS][2];
     int64_t left = p->k;
     const int64_t twos = p->narrow ? left / (2 * GROUP) : 0;
-    (void)at;
     ML_UNROLL(2)
     for (int r = 0; r < rows; r++) a[r] = rows_of[r];
     for (int64_t i = twos; i > 0; i--, w += 2 * step) {

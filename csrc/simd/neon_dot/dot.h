@@ -88,7 +88,6 @@ INLINE const int8_t *add_piece(const ml_matmul_s8_args *p, const uint8_t *const 
                                int64_t step, int64_t at, const int rows, const int vectors,
                                const bool flips, int32x4_t *sums) {
     const int64_t k = p->k;
-    (void)at;
     int8x16_t x[MOST_ROWS];
     int64_t j = 0;
     if (rows == 1 && vectors == ALONE_VECTORS) return add_alone(a[0], k, w, flips, sums);
