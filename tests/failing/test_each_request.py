@@ -318,6 +318,18 @@ def test_strategies(name: str, requests: Core | Seam) -> None:
     each_fails(steps, requests)
 
 
+def test_plans_with_and_without_sharing(requests: Core | Seam) -> None:
+    """The strategy misses the lower bound with sharing in place, so it also plans without."""
+
+    def build(g: Any) -> list[int]:
+        x = g.input("x", (2, 64))
+        for n in range(4):
+            x = g.node("SOFTMAX", [x], out=(f"y{n}", (2, 64)), options={"beta": 1.0})
+        return [x]
+
+    assert each_fails([made_of(graph_with(build), planner="naive"), allocated, ran(rows(2))], requests) > 0
+
+
 def test_files_and_bound_memory(tmp_path: Path, requests: Core | Seam) -> None:
     path = tmp_path / "model.tflite"
     path.write_bytes(dense(2) + bytes(1 << 17))  # so large that it is mapped
