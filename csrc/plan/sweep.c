@@ -214,7 +214,8 @@ static ml_status sweep_node(ml_engine *engine, const ml_call *c, const ml_node *
     row->stale = false;
     row->open = wish.open != 0;
     row->status = ML_NODE_RUNS;
-    row->ticks = ticks_of(bytes + leave_open(c, wish.open));
+    const int64_t written = leave_open(c, wish.open);
+    row->ticks = ticks_of(bytes + written);
     if (node->io->flags & ML_NODE_FUSED) row->status = ML_NODE_IS_FUSED;
     if (row->open || row->status == ML_NODE_IS_FUSED) return (ml_status)engine->error->status;
     status = (ml_status)engine->error->status;
@@ -223,7 +224,7 @@ static ml_status sweep_node(ml_engine *engine, const ml_call *c, const ml_node *
     if (status == ML_OK && (!first || ml_known(first) || by_shape))
         status = ml_fold(engine, c, &wish, c->env->engine->frame, &folded);
     if (folded) row->status = ML_NODE_FOLDED;
-    else if (ml_writes_nothing(node, c)) row->status = ML_NODE_IS_EMPTY;
+    else if (written == 0 && ml_writes_nothing(node, c)) row->status = ML_NODE_IS_EMPTY;
     return status;
 }
 
