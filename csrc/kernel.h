@@ -22,7 +22,7 @@
  *   eval    computes; no malloc, no globals, no I/O. Inputs and outputs never overlap, except that
  *           output 0 may be exactly an input that the operator's `in_place` names. It checks every
  *           index that comes from tensor data. It is not called if no output has elements, unless
- *           the kernel has effects, memory or variables, or sets shapes.
+ *           the kernel has effects, memory or variables, sets shapes, or refuses values.
  *
  * All of them see the node as the same ml_call, and reach the core through the inlines below alone,
  * so that a kernel compiled elsewhere plugs in by the address of its row. A family is one file, or
@@ -158,7 +158,9 @@ typedef enum {
     /* With the parameter squares it takes the square of each element of input 0. */
     ML_KERNEL_TAKES_SQUARES = 1 << 14,
     /* Output i may be exactly input i, for each i, where the caller bound one buffer to both. */
-    ML_KERNEL_IN_PAIRS = 1 << 16
+    ML_KERNEL_IN_PAIRS = 1 << 16,
+    /* Eval refuses some values of its inputs, also where its outputs have no elements. */
+    ML_KERNEL_REFUSES_VALUES = 1 << 17
 } ml_kernel_flag;
 
 /* Which quantization a row takes, of operands of the types s8, u8 and s16. */

@@ -121,17 +121,17 @@ NON_ZERO(floor_mod_s64, int64_t, floor_mod_any_s64, 0)
 
 #define BINARY .takes = "a b -> y", .in_place = ML_INPUT(0) | ML_INPUT(1), ML_PREPARED_BROADCAST
 ML_KERNELS(division) = {
-    {ML_OP(DIV, 1, 2), .name = "div", .flags = ML_KERNEL_CLAMPS, BINARY,
+    {ML_OP(DIV, 1, 2), .name = "div", .flags = ML_KERNEL_CLAMPS | ML_KERNEL_REFUSES_VALUES, BINARY,
      .quantization = ML_TAKES_QUANTIZED, ML_PARAMS_OF(clamp_params),
      ML_TYPED({"f32 f32 -> f32", NULL, NULL, div_f32}, {"s32 s32 -> s32", NULL, NULL, div_s32},
               {"s8 s8 -> s8", derive_div, NULL, div_s8}, {"u8 u8 -> u8", derive_div, NULL, div_u8},
               {"s16 s16 -> s16", derive_div, NULL, div_s16})},
-    {ML_OP(FLOOR_DIV, 1, 3), .name = "floor_div", BINARY,
+    {ML_OP(FLOOR_DIV, 1, 3), .name = "floor_div", .flags = ML_KERNEL_REFUSES_VALUES, BINARY,
      ML_TYPED({"f32 f32 -> f32", NULL, NULL, floor_div_f32},
               {"s8 s8 -> s8", NULL, NULL, floor_div_s8},
               {"s16 s16 -> s16", NULL, NULL, floor_div_s16},
               {"s32 s32 -> s32", NULL, NULL, floor_div_s32})},
-    {ML_OP(FLOOR_MOD, 1, 2), .name = "floor_mod", BINARY,
+    {ML_OP(FLOOR_MOD, 1, 2), .name = "floor_mod", .flags = ML_KERNEL_REFUSES_VALUES, BINARY,
      ML_TYPED({"f32 f32 -> f32", NULL, NULL, floor_mod_f32},
               {"s8 s8 -> s8", NULL, NULL, floor_mod_s8},
               {"s16 s16 -> s16", NULL, NULL, floor_mod_s16},

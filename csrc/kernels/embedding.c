@@ -274,14 +274,15 @@ static ml_status check_sparse(const ml_call *c, void *params) {
 }
 
 ML_KERNELS(embedding) = {
-    {ML_OP(EMBEDDING_LOOKUP, 1, 5), .name = "embedding_lookup", .takes = "ids table -> y",
-     .check = check_lookup, ML_PARAMS_OF(lookup_params), .blob_bytes = sizeof(rows_blob),
-     .prepare = prepare_lookup,
+    {ML_OP(EMBEDDING_LOOKUP, 1, 5), .name = "embedding_lookup", .flags = ML_KERNEL_REFUSES_VALUES,
+     .takes = "ids table -> y", .check = check_lookup, ML_PARAMS_OF(lookup_params),
+     .blob_bytes = sizeof(rows_blob), .prepare = prepare_lookup,
      ML_TYPED({"s32 s8|u8|s4|s2 -> f32|f16", NULL, NULL, lookup_reals},
               {"s32 T -> T: " ML_WHOLE_BYTES, NULL, NULL, lookup})},
     {ML_OP(EMBEDDING_LOOKUP_SPARSE, 1, 1), .name = "embedding_lookup_sparse",
-     .takes = "ids indices shape weights table -> y", .check = check_sparse,
-     ML_PARAMS_OF(sparse_params), .blob_bytes = sizeof(rows_blob), .prepare = prepare_sparse,
+     .flags = ML_KERNEL_REFUSES_VALUES, .takes = "ids indices shape weights table -> y",
+     .check = check_sparse, ML_PARAMS_OF(sparse_params), .blob_bytes = sizeof(rows_blob),
+     .prepare = prepare_sparse,
      ML_TYPED({"s32 s32 s32 f32 f32 -> f32", NULL, NULL, lookup_sparse})},
     {ML_OP(HASHTABLE_LOOKUP, 1, 1), .name = "hashtable_lookup",
      .takes = "wanted keys table -> y hits", .blob_bytes = sizeof(rows_blob),

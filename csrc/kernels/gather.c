@@ -28,11 +28,13 @@ static ml_status prepare_gather_nd(const ml_call *c, ml_wish *wish) {
 }
 
 ML_KERNELS(gather) = {
-    {ML_OP(GATHER, 1, 8), .name = "gather", .takes = "x indices -> y", .follows = ML_INPUT(0),
-     ML_PARAMS_OF(gather_params), .blob_bytes = sizeof(ml_take), .prepare = prepare_gather,
+    {ML_OP(GATHER, 1, 8), .name = "gather", .flags = ML_KERNEL_REFUSES_VALUES,
+     .takes = "x indices -> y", .follows = ML_INPUT(0), ML_PARAMS_OF(gather_params),
+     .blob_bytes = sizeof(ml_take), .prepare = prepare_gather,
      ML_TYPED({"T s16|s32|s64 -> T: " ML_WHOLE_BYTES " s4 u4 string", NULL, NULL, ml_take_slices})},
-    {ML_OP(GATHER_ND, 1, 6), .name = "gather_nd", .takes = "x indices -> y", .follows = ML_INPUT(0),
-     .blob_bytes = sizeof(ml_take), .prepare = prepare_gather_nd,
+    {ML_OP(GATHER_ND, 1, 6), .name = "gather_nd", .flags = ML_KERNEL_REFUSES_VALUES,
+     .takes = "x indices -> y", .follows = ML_INPUT(0), .blob_bytes = sizeof(ml_take),
+     .prepare = prepare_gather_nd,
      ML_TYPED({"T s16|s32|s64 -> T: " ML_WHOLE_BYTES " string", NULL, NULL, ml_take_slices})},
     ML_KERNELS_END,
 };

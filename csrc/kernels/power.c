@@ -53,7 +53,7 @@ ML_BINARY(atan2_f16, uint16_t, uint16_t, ML_NO_CONTEXT,
 
 #define BINARY .takes = "a b -> y", .in_place = ML_INPUT(0) | ML_INPUT(1), ML_PREPARED_BROADCAST
 ML_KERNELS(power) = {
-    {ML_OP(POW, 1, 1), .name = "pow", BINARY,
+    {ML_OP(POW, 1, 1), .name = "pow", .flags = ML_KERNEL_REFUSES_VALUES, BINARY,
      ML_TYPED({"f32 f32 -> f32", NULL, NULL, pow_f32}, {"s32 s32 -> s32", NULL, NULL, pow_s32})},
     {ML_OP(ATAN2, 1, 1), .name = "atan2", BINARY,
      ML_TYPED({"f32 f32 -> f32", NULL, NULL, atan2_f32}, {"f64 f64 -> f64", NULL, NULL, atan2_f64},

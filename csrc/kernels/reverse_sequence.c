@@ -63,8 +63,8 @@ static ml_status reverse_sequence(const ml_call *c) {
 }
 
 ML_KERNELS(reverse_sequence) = {
-    {ML_OP(REVERSE_SEQUENCE, 1, 1), .name = "reverse_sequence", .takes = "x lengths -> y",
-     ML_PARAMS_OF(reverse_params), .prepare = prepare_reverse_sequence,
+    {ML_OP(REVERSE_SEQUENCE, 1, 1), .name = "reverse_sequence", .flags = ML_KERNEL_REFUSES_VALUES,
+     .takes = "x lengths -> y", ML_PARAMS_OF(reverse_params), .prepare = prepare_reverse_sequence,
      ML_TYPED({"T s32|s64 -> T: f32 u8 s16 s32 s64", NULL, NULL, reverse_sequence})},
     ML_KERNELS_END,
 };

@@ -220,14 +220,15 @@ static ml_status dynamic_update_slice_s4(const ml_call *c) {
 }
 
 ML_KERNELS(scatter) = {
-    {ML_OP(SCATTER_ND, 1, 1), .name = "scatter_nd", .takes = "indices updates shape -> y",
-     .follows = ML_INPUT(1), .blob_bytes = sizeof(scatter_blob), .prepare = prepare_scatter_nd,
+    {ML_OP(SCATTER_ND, 1, 1), .name = "scatter_nd", .flags = ML_KERNEL_REFUSES_VALUES,
+     .takes = "indices updates shape -> y", .follows = ML_INPUT(1),
+     .blob_bytes = sizeof(scatter_blob), .prepare = prepare_scatter_nd,
      ML_TYPED({"s32 f32 s32 -> f32", NULL, NULL, scatter_nd_f32},
               {"s32 T s32 -> T: s8 u8", NULL, NULL, scatter_nd_x1},
               {"s32 b8 s32 -> b8", NULL, NULL, scatter_nd_b8},
               {"s32 s32 s32 -> s32", NULL, NULL, scatter_nd_s32},
               {"s32 s64 s32 -> s64", NULL, NULL, scatter_nd_s64})},
-    {ML_OP(SPARSE_TO_DENSE, 1, 3), .name = "sparse_to_dense",
+    {ML_OP(SPARSE_TO_DENSE, 1, 3), .name = "sparse_to_dense", .flags = ML_KERNEL_REFUSES_VALUES,
      .takes = "indices shape values default -> y", .follows = ML_INPUT(2),
      .blob_bytes = sizeof(scatter_blob), .prepare = prepare_sparse_to_dense,
      ML_TYPED({"s32|s64 s32|s64 T T -> T: f32 s8 u8 s32 s64", NULL, NULL, sparse_to_dense})},

@@ -96,14 +96,15 @@ SEGMENT(min_f32, float, __FLT_MAX__, LESS)
 SEGMENT(min_s32, int32_t, INT32_MAX, LESS)
 
 #define UNSORTED(operator, kernel_name, which)                                                  \
-    {ML_OP(operator, 1, 1), .name = (kernel_name), .takes = "x segments count -> y",            \
+    {ML_OP(operator, 1, 1), .name = (kernel_name), .flags = ML_KERNEL_REFUSES_VALUES, .takes = "x segments count -> y",            \
      .blob_bytes = (int32_t)sizeof(segment_blob), .prepare = prepare_unsorted,                  \
      ML_TYPED({"f32 s32 s32 -> f32", NULL, NULL, which##_f32},                                  \
               {"s32 s32 s32 -> s32", NULL, NULL, which##_s32})}
 
 ML_KERNELS(segment) = {
-    {ML_OP(SEGMENT_SUM, 1, 1), .name = "segment_sum", .takes = "x segments -> y",
-     .blob_bytes = (int32_t)sizeof(segment_blob), .prepare = prepare_sorted,
+    {ML_OP(SEGMENT_SUM, 1, 1), .name = "segment_sum", .flags = ML_KERNEL_REFUSES_VALUES,
+     .takes = "x segments -> y", .blob_bytes = (int32_t)sizeof(segment_blob),
+     .prepare = prepare_sorted,
      ML_TYPED({"f32 s32 -> f32", NULL, NULL, sum_f32}, {"s32 s32 -> s32", NULL, NULL, sum_s32})},
     UNSORTED(UNSORTED_SEGMENT_SUM, "unsorted_segment_sum", sum),
     UNSORTED(UNSORTED_SEGMENT_PROD, "unsorted_segment_prod", prod),

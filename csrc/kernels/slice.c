@@ -332,7 +332,7 @@ static ml_status slice(const ml_call *c) {
     ml_status status = ML_OK;
     if (y->type == ML_STRING) return ml_pick_elements(c, pick_in_box);
     if (blob->late) status = box_start(c, &y->shape, ml_in(c, 1), ML_KERNEL_ERROR, &start);
-    if (status != ML_OK) return status;
+    if (status != ML_OK || y->bytes == 0) return status;
     if (ml_type_bytes(y->type) == 0)
         return ml_gather_nibbles(c, &blob->nest, start, ml_in(c, 0), ml_out(c, 0));
     return ml_nest_gather(c, &blob->nest, (const uint8_t *)ml_in(c, 0) + start, ml_out(c, 0));
@@ -370,8 +370,8 @@ ML_KERNELS(slice) = {
      ML_PARAMS_OF(slice_params), .blob_bytes = sizeof(slice_blob), .prepare = prepare_strided_slice,
      ML_TYPED({"T s32 s32 s32 -> T: " ML_WHOLE_BYTES, NULL, NULL, strided_slice},
               {"string s32 s32 s32 -> string", NULL, NULL, strided_slice_picked})},
-    {ML_OP(SLICE, 1, 8), .name = "slice", .takes = "x begin size -> y",
-     .blob_bytes = sizeof(box_blob), .prepare = prepare_slice,
+    {ML_OP(SLICE, 1, 8), .name = "slice", .flags = ML_KERNEL_REFUSES_VALUES,
+     .takes = "x begin size -> y", .blob_bytes = sizeof(box_blob), .prepare = prepare_slice,
      ML_TYPED({"T s32 s32 -> T: " ML_WHOLE_BYTES " s4 string", NULL, NULL, slice},
               {"T s64 s64 -> T: " ML_WHOLE_BYTES " s4 string", NULL, NULL, slice})},
     {ML_OP(REVERSE_V2, 1, 4), .name = "reverse_v2", .takes = "x axes -> y",

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from support import apart
 from support.node import Given, OneNode, const
+from support.peer import interpreter as litert
 
 import minilite
 from minilite.format.builder import ModelBuilder
@@ -101,7 +102,7 @@ def test_a_node_without_elements_has_no_step() -> None:
     x = graph.input("x", (2, 3))
     y = graph.node("NEG", [x], out=("y", (2, 3)))
     axis = graph.constant("axis", np.array([1], np.int32))
-    graph.output(y, graph.node("SUM", [y, axis], {"keep_dims": False}, out=("sum", (2,))))
+    graph.output(y, graph.node("SUM", [y, axis], options={"keep_dims": False}, out=("sum", (2,))))
     interpreter = minilite.Interpreter(model_content=builder.build())
     for width, status in ((3, "runs"), (0, "empty"), (4, "runs"), (0, "empty")):
         interpreter.resize_tensor_input(x, (2, width))
@@ -128,3 +129,34 @@ def test_elements_that_come_and_go_with_values() -> None:
         interpreter.invoke()
         found = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
         assert found.tolist() == [-elements] * elements
+
+
+WRONG: dict[str, tuple[tuple[int, ...], Any, dict[str, Any]]] = {
+    "GATHER": ((5, 0), [7], {"axis": 0, "batch_dims": 0}),
+    "GATHER_ND": ((5, 0), [[7]], {}),
+    "REVERSE_SEQUENCE": ((1, 4, 0), [7], {"seq_dim": 1, "batch_dim": 0}),
+    "SEGMENT_SUM": ((2, 0), [1, 0], {}),
+    "POW": ((0,), [-1], {}),
+    "FLOOR_DIV": ((0,), [0], {}),
+}
+"""By operator the shape of an input without elements, values that it refuses, and its options."""
+
+
+@pytest.mark.parametrize("op", WRONG)
+def test_values_are_refused_without_elements_too(op: str) -> None:
+    shape, values, options = WRONG[op]
+    kind, dtype = (TensorType.INT32, np.int32) if op in ("POW", "FLOOR_DIV") else (TensorType.FLOAT32, np.float32)
+    given = np.array(values, np.int32)
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x, other = graph.input("x", shape, kind), graph.input("values", given.shape, TensorType.INT32)
+    graph.output(graph.node(op, [x, other], options=options, out=("y", None, kind)))
+    for interpreter in (
+        minilite.Interpreter(model_content=builder.build()),
+        litert.Interpreter(model_content=builder.build()),
+    ):
+        interpreter.allocate_tensors()
+        interpreter.set_tensor(x, np.zeros(shape, dtype))
+        interpreter.set_tensor(other, given)
+        with pytest.raises(RuntimeError):
+            interpreter.invoke()
