@@ -193,7 +193,7 @@ bool ml_writes_nothing(const ml_node *node, const ml_call *c) {
     for (int32_t i = 0; i < c->n_outputs; i++) {
         const ml_tensor *t = ml_output(c, i);
         /* A string tensor without elements has bytes, too: their number. */
-        if (!t->shaped || ml_elements(&t->shape) > 0 || t->type == ML_STRING) return false;
+        if (ml_elements(&t->shape) > 0 || t->type == ML_STRING) return false;
     }
     return true;
 }
