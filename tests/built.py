@@ -143,6 +143,15 @@ def loop(
     return builder.build()
 
 
+def loop_graphs(builder: ModelBuilder) -> tuple[Any, Any, Any]:
+    """The subgraphs main, condition and body; each has the inputs count, and x of shape (3,)."""
+    graphs = builder.subgraph("main"), builder.subgraph("condition"), builder.subgraph("body")
+    for graph in graphs:
+        graph.input(*COUNTER)
+        graph.input("x", (3,))
+    return graphs
+
+
 def graph_with(build: Callable[[Any], Sequence[int]]) -> bytes:
     """A model of one subgraph; the function returns its outputs."""
     builder = ModelBuilder()

@@ -14,10 +14,9 @@ import collections
 import contextlib
 import faulthandler
 import random
-import signal
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import minilite
@@ -72,30 +71,14 @@ def mutant_of(seed: int, number: int) -> Mutant | None:
     return None if changed is None else Mutant(name, changed, arrays, options)
 
 
-@contextlib.contextmanager
-def limited(seconds: float) -> Iterator[None]:
-    """Raises TimeoutError after so many seconds of processor time: runs let signals through."""
-
-    def stop(*_: object) -> None:
-        message = f"took more than {seconds} s"
-        raise TimeoutError(message)
-
-    before = signal.signal(signal.SIGVTALRM, stop)
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, before)
-
-
 def outcome(mutant: Mutant | None, seed: int, number: int, seconds: float) -> str:
     """What became of a mutant: "not written", "refused", "a model", "ran". Raises what a caller must never see."""
     from fuzz.using import use
+    from support.time_limit import ends_within
 
     if mutant is None:
         return "not written"
-    with limited(seconds):
+    with ends_within(seconds, of_processor=True):
         try:
             read_model(mutant.model)
         except MiniliteError:

@@ -9,7 +9,7 @@ table of the rooms: how many were killed, how many survive for a reason that too
 rate of those killed, of all and of all that are not explained, with the interval in which the rate of all mutants of
 the room lies (Wilson, 95 %).
 
-What became of each is kept in FOLDER, by the text of its line: the next call goes on from there.
+Outcomes are kept in FOLDER, by the text of the changed line, so the next call goes on from there.
 `--again` tries those again that survived without a reason. Needs what the tests need in this Python, cmake, and a C
 compiler; with ccache a mutant is built in a second.
 """

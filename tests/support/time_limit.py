@@ -11,17 +11,19 @@ if TYPE_CHECKING:
 
 
 @contextlib.contextmanager
-def ends_within(seconds: int) -> Iterator[None]:
-    """Turns a loop without an end into a failure: runs let signals through. Needs SIGALRM. Raises: TimeoutError."""
+def ends_within(seconds: float, *, of_processor: bool = False) -> Iterator[None]:
+    """Turns a loop without an end into a failure: runs let signals through. Seconds of the clock, or of processor
+    time. Needs a system with setitimer. Raises: TimeoutError."""
+    timer, number = (signal.ITIMER_VIRTUAL, signal.SIGVTALRM) if of_processor else (signal.ITIMER_REAL, signal.SIGALRM)
 
     def stop(*_: object) -> None:
         message = f"took more than {seconds} s"
         raise TimeoutError(message)
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(seconds)
+    before = signal.signal(number, stop)
+    signal.setitimer(timer, seconds)
     try:
         yield
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(timer, 0)
+        signal.signal(number, before)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from built import COUNTER, below, floats, integer, next_count, ready, relu_chain, request, resized, run
+from built import COUNTER, below, floats, integer, loop_graphs, next_count, ready, relu_chain, request, resized, run
 from support import sparse
 from support.system import needs_reserved, needs_system
 from test_dynamic_loops import add_sum, swell, swelling_loop
@@ -27,10 +27,7 @@ MIB = 1 << 20
 def squaring_loop(turns: int) -> bytes:
     """count, x -> the result of a WHILE with `turns` turns of x = RELU(x); carries keep their shapes."""
     builder = ModelBuilder()
-    main, test, body = builder.subgraph("main"), builder.subgraph("condition"), builder.subgraph("body")
-    for graph in (main, test, body):
-        graph.input(*COUNTER)
-        graph.input("x", (3,))
+    main, test, body = loop_graphs(builder)
     options = {"cond_subgraph_index": 1, "body_subgraph_index": 2}
     main.output(*main.node("WHILE", [0, 1], out=[("count_out", (), COUNTER[2]), ("x_out", (3,))], options=options))
     test.output(below(turns)(test, [0]))

@@ -17,6 +17,7 @@ from built import (
     floats,
     head,
     integer,
+    loop_graphs,
     next_count,
     ready,
     relu_chain,
@@ -36,10 +37,7 @@ def loop_before_a_dynamic_node() -> bytes:
     """count, x, req -> RELU of what a WHILE made of x (three turns of t = RELU(x), x = t + (t + x)), and RELU of
     Head(req)."""
     builder = ModelBuilder()
-    main, test, body = builder.subgraph("main"), builder.subgraph("condition"), builder.subgraph("body")
-    for graph in (main, test, body):
-        graph.input(*COUNTER)
-        graph.input("x", (3,))
+    main, test, body = loop_graphs(builder)
     req = main.input("req", (4,))
     outs = [("count_out", (), S32), ("x_out", (3,))]
     _, x = main.node("WHILE", [0, 1], out=outs, options={"cond_subgraph_index": 1, "body_subgraph_index": 2})
@@ -151,10 +149,7 @@ def test_room_of_a_loop_that_moves_while_another_size_is_in_force() -> None:
 def loop_after_a_dynamic_node() -> bytes:
     """count, x, req -> RELU(Head(req)), and then what a WHILE makes of x: three turns of x = x + x."""
     builder = ModelBuilder()
-    main, test, body = builder.subgraph("main"), builder.subgraph("condition"), builder.subgraph("body")
-    for graph in (main, test, body):
-        graph.input(*COUNTER)
-        graph.input("x", (3,))
+    main, test, body = loop_graphs(builder)
     req = main.input("req", (4,))
     y = main.node("RELU", [main.node("Head", [req], out=("heads", (1,)), custom=True)], out=("y", (1,)))
     outs = [("count_out", (), S32), ("x_out", (3,))]

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 from built import (
-    COUNTER,
     S32,
     Array,
     below,
@@ -17,6 +16,7 @@ from built import (
     floats,
     head,
     integer,
+    loop_graphs,
     next_count,
     ready,
     relu_chain,
@@ -189,10 +189,7 @@ def test_last_resize_before_allocation_counts() -> None:
 def test_variables_of_a_loop_and_of_its_caller_keep_apart() -> None:
     """`outer` belongs to the main subgraph, `inner`, which is zero for good, to a loop's body, which adds it to x."""
     builder = ModelBuilder()
-    main, test, body = builder.subgraph("main"), builder.subgraph("condition"), builder.subgraph("body")
-    for graph in (main, test, body):
-        graph.input(*COUNTER)
-        graph.input("x", (3,))
+    main, test, body = loop_graphs(builder)
     outer = main.variable("outer", (3,))
     outs = [("count_out", (), S32), ("x_out", (3,))]
     _, last = main.node("WHILE", [0, 1], out=outs, options={"cond_subgraph_index": 1, "body_subgraph_index": 2})
