@@ -11,11 +11,11 @@ import errno
 import hashlib
 import json
 import os
+import secrets
 import struct
-import tempfile
 import zipfile
 import zlib
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -82,22 +82,30 @@ def _refused(path: Path, why: str) -> InputError:
 
 
 class Writer:
-    """Collects calls and arrays in a temporary file beside the path, which takes its place when all is written."""
+    """Collects calls and arrays in a file beside the path, which takes its place when all is written.
+
+    The owner calls `discard` after whatever ends it early, Ctrl-C at any moment after the constructor too.
+    """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        """Raises: OSError."""
+        """Makes no file yet. Raises: OSError."""
         self._path = Path(path)
         if not self._path.parent.is_dir():
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
         if self._path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-        number, name = tempfile.mkstemp(prefix=f".{self._path.name}.", suffix=".part", dir=self._path.parent)
-        self._part = Path(name)
-        self._file = os.fdopen(number, "wb")
-        self._archive = zipfile.ZipFile(self._file, "w", zipfile.ZIP_DEFLATED, compresslevel=1)
+        # The name is known before the file exists, so that `discard` finds whatever was interrupted.
+        self._part = self._path.with_name(f".{self._path.name[:100]}.{secrets.token_hex(8)}.part")
+        self._closing = ExitStack()
+        self._archive: zipfile.ZipFile | None = None
         self._names: dict[tuple[str, tuple[int, ...], str], str] = {}
         self._rows: dict[str, Any] = {}
         self._calls: list[Call] = []
+
+    def begin(self) -> None:
+        """Makes the file. Raises: OSError."""
+        file = self._closing.enter_context(self._part.open("xb"))
+        self._archive = self._closing.enter_context(zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1))
 
     def add(self, call: Call) -> None:
         """One more call."""
@@ -122,6 +130,7 @@ class Writer:
     def _member(self, name: str, array: Array) -> None:
         info = zipfile.ZipInfo(f"{name}.npy", _EARLIEST)
         info.compress_type = zipfile.ZIP_DEFLATED
+        assert self._archive is not None
         with self._archive.open(info, "w", force_zip64=True) as file:
             np.lib.format.write_array(file, np.asarray(array, order="C"), allow_pickle=False)
 
@@ -129,25 +138,17 @@ class Writer:
         """Writes what is left, and puts the file in its place. Raises: OSError."""
         whole = {"format": FORMAT, **facts, "calls": [call.to_json() for call in self._calls], "arrays": self._rows}
         text = json.dumps(whole, sort_keys=True).encode()
-        try:
-            self._member(_HEADER, np.frombuffer(text, np.uint8))
-            self._member(_SEAL, np.frombuffer(hashlib.sha256(text).digest(), np.uint8))
-            self._archive.close()
-            self._file.close()
-            mask = os.umask(0)
-            os.umask(mask)
-            self._part.chmod(0o666 & ~mask)  # mkstemp's file is the user's alone
-            self._part.replace(self._path)
-        except BaseException:
-            self.discard()
-            raise
+        self._member(_HEADER, np.frombuffer(text, np.uint8))
+        self._member(_SEAL, np.frombuffer(hashlib.sha256(text).digest(), np.uint8))
+        self._closing.close()
+        self._part.replace(self._path)
 
     def discard(self) -> None:
-        """Leaves nothing behind."""
-        with suppress(OSError, ValueError):
-            self._archive.close()
-        with suppress(OSError, ValueError):
-            self._file.close()
+        """Leaves nothing behind, wherever the writing stopped."""
+        if self._archive is not None:
+            self._archive.fp = None  # or it would write its table of members, and complain of an interrupted one
+        with suppress(OSError):
+            self._closing.close()
         with suppress(OSError):
             self._part.unlink()
 

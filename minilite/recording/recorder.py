@@ -112,55 +112,62 @@ class Recorder:
     def __enter__(self) -> Recorder:  # noqa: PYI034 - typing.Self came with Python 3.11
         """Begins. Raises: StateError if a recording is on already, OSError."""
         one = self._interpreter
-        with one._making:
-            if one._recorder is not None:
-                message = "a recording of this interpreter is under way: one at a time"
-                raise StateError(message)
-            self.writer = Writer(self._path)
-            try:
-                self._note_state()
+        try:
+            with one._making:
+                if one._recorder is not None:
+                    message = "a recording of this interpreter is under way: one at a time"
+                    raise StateError(message)
+                self.writer = Writer(self._path)
                 one._recorder = self
+                self.writer.begin()
+                self._note_state()
                 for session in one._sessions.values():
                     self.attach(session)
-            except BaseException:
-                self.writer.discard()
-                raise
-        return self
+            return self
+        except BaseException:
+            if one._recorder is self:
+                self._stop()
+            raise
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
         """Ends it, and writes the file. Raises: OSError."""
-        one = self._interpreter
-        with self.lock, one._making:
-            one._recorder = None
-            for session in one._sessions.values():
-                self._detach(session)
-            if one._shared is not None:
-                one._shared.__class__ = Shared
-            if kind is not None and not issubclass(kind, Exception):
-                self.writer.discard()
-            else:
-                self.writer.finish(self._facts())
+        try:
+            with self.lock, self._interpreter._making:
+                self._detach()
+                if kind is None or issubclass(kind, Exception):
+                    self.writer.finish(self._facts())
+        finally:
+            self._stop()
+
+    def _stop(self) -> None:
+        """Leaves the interpreter as it was, and no file that is not whole."""
+        if self._interpreter._recorder is self:
+            self._detach()
+        self.writer.discard()
 
     def attach(self, session: Session) -> None:
         """Notes the calls of one more Session from here on."""
         plain = session.invoke_unchecked
+        vars(session).update(recorder=self, plain_invoke=plain)  # before the class that needs them
         session.__class__ = RecordedSession
-        assert isinstance(session, RecordedSession)
-        session.recorder, session.plain_invoke = self, plain
         session.invoke_unchecked = partial(self.invoked, session, plain)
         shared = self._interpreter._shared
         if shared is not None and not isinstance(shared, RecordedShared):
+            vars(shared).update(recorder=self)
             shared.__class__ = RecordedShared
-            assert isinstance(shared, RecordedShared)
-            shared.recorder = self
 
-    def _detach(self, session: Session) -> None:
-        if isinstance(session, RecordedSession):
-            session.invoke_unchecked = session.plain_invoke
-            plain: Session = session
-            plain.__class__ = Session
+    def _detach(self) -> None:
+        one = self._interpreter
+        for session in one._sessions.values():
+            if isinstance(session, RecordedSession):
+                session.invoke_unchecked = session.plain_invoke
+                plain: Session = session
+                plain.__class__ = Session
+        if one._shared is not None:
+            one._shared.__class__ = Shared
+        one._recorder = None
 
     def _facts(self) -> dict[str, Any]:
         from importlib.metadata import version  # long to import

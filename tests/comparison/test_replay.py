@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import shutil
+import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -28,6 +30,7 @@ from minilite.recording.file import Writer, read_recording
 from minilite.recording.recorder import model_hash
 
 DIGITS = Path(minilite.__file__).with_name("data") / "digits.tflite"
+FOLDER = str(Path(minilite.__file__).with_name("recording"))
 
 
 def calls(path: Path) -> list[str]:
@@ -216,6 +219,7 @@ def test_state_between_a_failure_and_a_run(tmp_path: Path) -> None:
 def test_recordings_of_minilite_0_10_replay(tmp_path: Path) -> None:
     """Recordings of that version restore resources one by one."""
     writer = Writer(tmp_path / "r.npz")
+    writer.begin()
     bytes_of = floats(1, 2, 3, 4).view(np.uint8)
     interpreter = minilite.Interpreter(model_content=accumulator())
     for call in (
@@ -372,6 +376,47 @@ def test_it_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     assert minilite.replay(path, interpreter.model).agrees
     with pytest.raises(FileNotFoundError), interpreter.recording(tmp_path / "no" / "r.npz"):
         pass
+
+
+def interrupted(path: Path, after: int) -> bool:
+    """Records a run, and ends it as Ctrl-C would after that many lines of minilite/recording; whether it was ended.
+
+    Not in __exit__ itself: nothing written in Python can hold the moment before its `try`."""
+    lines = itertools.count()
+
+    def trace(frame: Any, event: str, _: Any) -> Any:
+        code = frame.f_code
+        inside = code.co_filename.startswith(FOLDER) and code.co_name != "__exit__"
+        if inside and event == "line" and next(lines) == after:
+            raise KeyboardInterrupt
+        return trace
+
+    interpreter = minilite.Interpreter(model_content=relu_chain())
+    interpreter.allocate_tensors()
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        with interpreter.recording(path):
+            interpreter.run(floats(1, 2, 3, 4))
+    except KeyboardInterrupt:
+        return True
+    else:
+        return False
+    finally:
+        sys.settrace(before)
+        with interpreter.recording(path.with_name("next.npz")):
+            interpreter.run(floats(1, 2, 3, 4))
+
+
+def test_ctrl_c_at_any_line_leaves_nothing_half_written(tmp_path: Path) -> None:
+    """Also between the file's first byte and the first call; the interpreter can record again."""
+    path = tmp_path / "r.npz"
+    path.write_bytes(b"before")
+    ended = 0
+    while interrupted(path, ended):
+        assert sorted(each.name for each in tmp_path.iterdir()) == ["next.npz", "r.npz"], ended
+        ended += 1
+    assert ended > 100
 
 
 @pytest.fixture
