@@ -145,6 +145,10 @@ void ml_planner_resolve_deallocations(ml_planner *planner);
 /* Drops the records of tensors whose last reader comes before `node`. */
 void ml_planner_purge(ml_planner *planner, int32_t node);
 
+/* Puts a tensor into the place of `root`, which is live no later than the tensor, whatever would
+ * permit that; call it after plan_allocations, for all tensors of a place. */
+void ml_planner_join(ml_planner *planner, int32_t tensor, int32_t root);
+
 const int64_t *ml_planner_offsets(const ml_planner *planner); /* -1 = not placed */
 const int32_t *ml_planner_roots(const ml_planner *planner);
 const int32_t *ml_planner_first_nodes(const ml_planner *planner);

@@ -234,12 +234,10 @@ static void fuse_slope(fusing *f, ml_node *node) {
     int above = first && first->kernel->flags & ML_KERNEL_IS_CLAMP ? 0 : 1, product = 0;
     parts[0] = sole_producer_of(f, node, above);
     parts[1] = sole_producer_of(f, node, 1 - above);
-    if (!parts[0] || !parts[1] || !(parts[1]->kernel->flags & ML_KERNEL_MULTIPLIES)) return;
+    if (!is_relu(parts[0]) || !is_unclamped(parts[1], "mul") || !is_unclamped(node, "add")) return;
     const ml_kernel *prelu = ml_kernel_find("prelu");
     /* The built-in sum has room for the blob of PRELU; one of the caller's may not. */
-    if (!is_relu(parts[0]) || !is_unclamped(parts[1], "mul") || !is_unclamped(node, "add") ||
-        prelu->blob_bytes > node->kernel->blob_bytes)
-        return;
+    if (prelu->blob_bytes > node->kernel->blob_bytes) return;
     while (product < 2 && !find_below(f, parts[1], product, parts + 2)) product++;
     if (product == 2) return;
     const int32_t x = parts[0]->io->inputs[0], slope = parts[1]->io->inputs[1 - product];

@@ -92,6 +92,9 @@ ml_status ml_kernel_describe(const ml_kernel *k, ml_kernel_info *info, ml_error 
                             "parameters, a blob of %d, memory of %d bytes, packs input %d",
                             k->name, k->n_fields, k->params_bytes, k->blob_bytes, k->memory_bytes,
                             k->packs);
+    if (k->writes && !(k->flags & ML_KERNEL_HAS_EFFECTS))
+        return ml_error_set(error, ML_GRAPH_ERROR,
+                            "kernel '%s' writes inputs: declare ML_KERNEL_HAS_EFFECTS", k->name);
     const ml_field *misplaced = find_misplaced(k);
     if (misplaced)
         return ml_error_set(

@@ -83,30 +83,42 @@ int32_t ml_plan_part_of(const ml_plan *p, int32_t frame, int32_t position) {
     return whole < 0 ? -1 : nodes[whole].index;
 }
 
-/* A planner with the plan's sizes, lifetimes and sharing. If its roots differ from those of the
- * plan, the plan is the smaller one without sharing, and so is the planner. */
-static ml_planner *planner_of(const ml_plan *plan, int32_t frame) {
-    const ml_subgraph *sub = ml_frame_subgraph(plan->graph, frame);
+/* A planner that knows the sizes of a plan that is placed, and its lifetimes; nothing is placed. */
+static ml_planner *planner_of(const ml_plan *plan, int32_t frame, bool shares) {
+    const int32_t options = (int32_t)plan->options, sharing = ML_SHARE_TFLITE | ML_SHARE_WIDE;
     ml_placing placing = {.graph = plan->graph,
                           .rows = (ml_rows *)(uintptr_t)&plan->rows, /* only read */
                           .strategy = ml_memory_strategy_name((int32_t)plan->strategy),
-                          .options = (int32_t)plan->options,
+                          .options = options,
                           .capacities = plan->has_capacities ? plan->capacities : NULL,
-                          .offline = plan->words == 0,
-                          .looks = true};
-    ml_planner *planner = ml_place_planner(&placing, frame, placing.options);
-    bool same = planner != NULL;
-    for (int32_t t = 0; same && t < sub->io.n_tensors; t++)
-        same = sub->slots[t] < 0 ||
-               ml_planner_roots(planner)[t] == ml_row_of(plan->graph, &plan->rows, frame, t)->root;
-    if (same || !planner) return planner;
-    ml_planner_free(planner);
-    return ml_place_planner(&placing, frame, placing.options & ~(ML_SHARE_TFLITE | ML_SHARE_WIDE));
+                          .offline = plan->words == 0};
+    return ml_place_planner(&placing, frame, shares ? options : options & ~sharing);
+}
+
+/* Whether the tensors of a frame share places. If not, the plan is the smaller one without. */
+static bool shares_places(const ml_plan *plan, int32_t frame) {
+    const ml_subgraph *sub = ml_frame_subgraph(plan->graph, frame);
+    const ml_tensor *tensors = plan->rows.tensors + plan->graph->frames[frame].slot_base;
+    for (int32_t slot = 0; slot < sub->n_slots; slot++)
+        if (tensors[slot].root != sub->numbers[slot]) return true;
+    return false;
+}
+
+/* Tensors share places as they do now: runs may have moved some, and sizes that have changed since
+ * would make a planner share others. */
+static ml_planner *planner_as_placed(const ml_plan *plan, int32_t frame) {
+    const ml_subgraph *sub = ml_frame_subgraph(plan->graph, frame);
+    const ml_tensor *tensors = plan->rows.tensors + plan->graph->frames[frame].slot_base;
+    ml_planner *planner = planner_of(plan, frame, false);
+    for (int32_t slot = 0; planner && slot < sub->n_slots; slot++)
+        if (tensors[slot].storage == ML_STORAGE_ARENA)
+            ml_planner_join(planner, sub->numbers[slot], tensors[slot].root);
+    return planner;
 }
 
 int32_t ml_plan_records(const ml_plan *plan, int32_t frame, ml_record *records, int32_t room) {
     if (!has_frame(plan, frame)) return 0;
-    ml_planner *planner = planner_of(plan, frame);
+    ml_planner *planner = planner_as_placed(plan, frame);
     if (!planner) return -1;
     const ml_subgraph *sub = ml_frame_subgraph(plan->graph, frame);
     int32_t count = 0;
@@ -131,12 +143,11 @@ int32_t ml_plan_records(const ml_plan *plan, int32_t frame, ml_record *records, 
     return count;
 }
 
-/* Tells what binding these tensors would save: places the same lifetimes again without them. If a
- * root is left out, so are all tensors that share its place. */
+/* Tells what binding these tensors would save: places the rest, as it would be placed then. */
 ml_status ml_plan_without(const ml_plan *plan, const int32_t *tensors, int32_t count,
                           ml_outlook *outlook, ml_error *error) {
     const ml_planner_graph *io = &ml_frame_subgraph(plan->graph, 0)->io;
-    ml_planner *planner = planner_of(plan, 0);
+    ml_planner *planner = planner_of(plan, 0, shares_places(plan, 0));
     if (!planner) return ml_error_memory(error, "planning", io->n_tensors, 0);
     for (int32_t i = 0; i < count; i++)
         if (tensors[i] >= 0 && tensors[i] < io->n_tensors)

@@ -71,25 +71,10 @@ static bool note(int64_t *bytes, uint8_t *place, int64_t bytes_now, ml_place pla
     return same;
 }
 
-/* Gives tensors that share a place already the bytes of the largest of them: one may have grown on
- * its own. */
-static void level_shared(const ml_subgraph *sub, const ml_tensor *tensors, int64_t *bytes) {
-    for (int pass = 0; pass < 2; pass++)
-        for (int32_t slot = 0; slot < sub->n_slots; slot++) {
-            const ml_tensor *t = &tensors[slot];
-            int32_t number = sub->numbers[slot];
-            if (!t->dynamic || t->storage != ML_STORAGE_ARENA || t->root == number) continue;
-            if (pass == 0) bytes[t->root] = ml_max_s64(bytes[t->root], bytes[number]);
-            else bytes[number] = bytes[t->root];
-        }
-}
-
 /* Whether a dynamic tensor may be computed in place. In a plan its size is unknown and cannot be
  * compared. In a residence, runs move it if sizes differ (run/dynamic.c). */
-static uint8_t pin_of(const ml_placing *x, const ml_tensor *t, int32_t number) {
-    if (!t->dynamic) return ML_NOT_PINNED;
-    if (!x->capacities) return ML_PINNED;
-    return x->looks && t->root == number ? ML_PINNED_AS_OUTPUT : ML_NOT_PINNED;
+static uint8_t pin_of(const ml_placing *x, const ml_tensor *t) {
+    return t->dynamic && !x->capacities ? ML_PINNED : ML_NOT_PINNED;
 }
 
 /* Placing anew does not prepare settled nodes again. So it pins outputs whose size now differs from
@@ -132,7 +117,7 @@ static bool describe_tensors(const ml_placing *x, int32_t frame, ml_planner *pla
         ml_place place = t->storage == ML_STORAGE_ARENA        ? ML_PLACE_ARENA
                          : t->storage == ML_STORAGE_PERSISTENT ? ML_PLACE_PERSISTENT
                                                                : ML_PLACE_NONE;
-        uint8_t pin = pin_of(x, t, number);
+        uint8_t pin = pin_of(x, t);
         stand &= note(&bytes[number], &places[number], now, place) && pinned[number] == pin;
         pinned[number] = pin;
         levels |= t->dynamic;
@@ -141,8 +126,7 @@ static bool describe_tensors(const ml_placing *x, int32_t frame, ml_planner *pla
             ml_planner_fix(planner, number, sub->tensors[number].offline_offset);
     }
     if (levels) level_views(sub, tensors, bytes);
-    if (levels && x->looks) level_shared(sub, tensors, bytes);
-    else if (levels && x->capacities) stand &= pin_unequal(x, sub, tensors, pinned);
+    if (levels && x->capacities) stand &= pin_unequal(x, sub, tensors, pinned);
     return stand;
 }
 

@@ -32,7 +32,6 @@ typedef struct ml_placing {
     ml_frame_planner *planners; /* by frame; NULL for reports, which place nothing */
     bool longer; /* the sizes have come back: the rest of the budget may be spent */
     bool offline; /* the memory plan of the file is used */
-    bool looks; /* rows are already placed; they say which tensors share a place */
 } ml_placing;
 
 /* Called with each frame's planner, callees first, before it is freed. */

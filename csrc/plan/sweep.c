@@ -189,7 +189,7 @@ static uint8_t ticks_of(int64_t bytes) {
 bool ml_writes_nothing(const ml_node *node, const ml_call *c) {
     const ml_kernel *kernel = node->kernel;
     const int32_t calls = ML_KERNEL_HAS_EFFECTS | ML_KERNEL_SETS_SHAPES | ML_KERNEL_REFUSES_VALUES;
-    if (kernel->flags & calls || kernel->writes != 0 || kernel->memory_bytes > 0) return false;
+    if (kernel->flags & calls || kernel->memory_bytes > 0) return false;
     for (int32_t i = 0; i < c->n_outputs; i++) {
         const ml_tensor *t = ml_output(c, i);
         /* A string tensor without elements has bytes, too: their number. */

@@ -131,26 +131,16 @@ static int32_t find_overwriter(const ml_record *records, int32_t count, int64_t 
     return found;
 }
 
-/* Whether a tensor that was planned in place, but got a place of its own in a run, now overlaps
- * `t`. Records do not tell that. */
-static bool strayed_into(const ml_tensor *out, const ml_tensor *t, int32_t number) {
-    return out->dynamic && out->root != number && out->bytes > 0 && out->offset >= 0 &&
-           out->offset < t->offset + t->bytes && t->offset < out->offset + out->bytes;
-}
-
 /* The first node after `producer` (-1: an input) that computes another tensor into the same
  * memory, in place; -1 if none does. */
 static int32_t find_heir(const ml_subgraph *sub, const ml_plan *plan, int32_t tensor,
                          int32_t producer) {
-    const ml_tensor *t = ml_plan_tensor(plan, 0, tensor);
-    int32_t root = t->root;
+    int32_t root = ml_plan_tensor(plan, 0, tensor)->root;
     for (int32_t n = producer + 1; n < sub->io.n_nodes; n++) {
         const ml_node_io *io = sub->nodes[n].io;
         if (io->n_outputs == 0 || io->flags & ML_NODE_VIEW) continue;
         const ml_tensor *out = ml_plan_tensor(plan, 0, io->outputs[0]);
-        if (out->storage == ML_STORAGE_ARENA &&
-            (out->root == root || strayed_into(out, t, io->outputs[0])))
-            return n;
+        if (out->storage == ML_STORAGE_ARENA && out->root == root) return n;
     }
     return -1;
 }
@@ -214,6 +204,26 @@ ml_status ml_state_plan(ml_state *s, ml_plan **plan, ml_error *error) {
     return ML_OK;
 }
 
+/* Outputs that runs have moved away from the inputs they were placed with get roots of their own;
+ * what follows such an output shares its place with it. */
+static void tell_apart(const ml_subgraph *sub, ml_tensor *tensors) {
+    for (int32_t n = 0; n < sub->io.n_nodes; n++) {
+        const ml_node_io *io = sub->nodes[n].io;
+        ml_tensor *out = io->n_outputs > 0 ? &tensors[sub->slots[io->outputs[0]]] : NULL;
+        if (!out || !out->dynamic || out->storage != ML_STORAGE_ARENA ||
+            out->offset == tensors[sub->slots[out->root]].offset)
+            continue;
+        const int32_t root = out->root;
+        out->root = io->outputs[0];
+        for (int32_t i = 0; i < io->n_inputs && i < 8; i++) {
+            const int32_t slot = io->inputs[i] < 0 ? -1 : sub->slots[io->inputs[i]];
+            if (slot >= 0 && tensors[slot].storage == ML_STORAGE_ARENA &&
+                tensors[slot].offset == out->offset && tensors[slot].root != root)
+                out->root = tensors[slot].root;
+        }
+    }
+}
+
 /* If runs change no rows, it is enough to hold the plan. Else rows are copied in a turn, so that
  * the copy shows one moment. */
 ml_status ml_state_memory(ml_state *s, ml_plan **plan, ml_error *error) {
@@ -227,6 +237,9 @@ ml_status ml_state_memory(ml_state *s, ml_plan **plan, ml_error *error) {
         status = ml_plan_copy(r->plan, r->rows, plan, error);
         int64_t *capacities = status == ML_OK ? malloc(bytes + 1) : NULL;
         if (capacities) {
+            for (int32_t f = 0; f < s->graph->n_frames; f++)
+                tell_apart(ml_frame_subgraph(s->graph, f),
+                           (*plan)->rows.tensors + s->graph->frames[f].slot_base);
             memcpy(capacities, r->learnt->capacities, bytes);
             (*plan)->capacities = capacities;
             (*plan)->has_capacities = 1;

@@ -252,6 +252,42 @@ def test_plan_for_equals_what_comes_into_force() -> None:
     assert planned.arena_bytes == interpreter.arena_bytes
 
 
+def test_a_node_without_elements_has_no_step() -> None:
+    """Its status is `empty` at that size alone; nodes after it that have elements run."""
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x = graph.input("x", (2, 3))
+    y = graph.node("NEG", [x], out=("y", (2, 3)))
+    axis = graph.constant("axis", np.array([1], np.int32))
+    graph.output(y, graph.node("SUM", [y, axis], options={"keep_dims": False}, out=("sum", (2,))))
+    interpreter = minilite.Interpreter(model_content=builder.build())
+    for width, status in ((3, "runs"), (0, "empty"), (4, "runs"), (0, "empty")):
+        interpreter.resize_tensor_input(x, (2, width))
+        interpreter.allocate_tensors()
+        assert interpreter.plan is not None
+        assert [interpreter.plan.node_status(node) for node in (0, 1)] == [status, "runs"]
+        interpreter.set_tensor(x, np.ones((2, width), np.float32))
+        interpreter.invoke()
+        assert interpreter.get_tensor(interpreter.get_output_details()[1]["index"]).tolist() == [-width, -width]
+
+
+def test_elements_that_come_and_go_with_values() -> None:
+    """Where values decide how many elements there are, a node is `empty` in one run and computes in the next."""
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    count, x = graph.input("count", (1,), TensorType.INT32), graph.input("x", ())
+    filled = graph.node("FILL", [count, x], out=("filled", None))
+    graph.output(graph.node("NEG", [filled], out=("y", None)))
+    interpreter = minilite.Interpreter(model_content=builder.build())
+    interpreter.allocate_tensors()
+    for elements in (2, 0, 0, 3, 0, 1):
+        interpreter.set_tensor(count, np.array([elements], np.int32))
+        interpreter.set_tensor(x, np.float32(elements))
+        interpreter.invoke()
+        found = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+        assert found.tolist() == [-elements] * elements
+
+
 def test_clones_share_nothing_that_changes() -> None:
     interpreter = ready(accumulator())
     run(interpreter, floats(1, 1, 1, 1))

@@ -180,6 +180,10 @@ def test_packed_weights_and_both_kinds_of_scratch(address: Address, constant: bo
         i.allocate_tensors()
 
 
+def test_an_input_that_is_not_there_is_not_packed(address: Address) -> None:
+    assert run(mine(one([floats(1, 2, 3)], [((3,), F32)]), address("my_unpacked")))[0].tolist() == [1, 2, 3]
+
+
 def test_outputs_whose_shape_hangs_on_values(address: Address) -> None:
     def build(g: Any) -> list[int]:
         y = g.node("Mine", [g.input("x", (4,))], out=("y", None), custom=True)
@@ -318,6 +322,7 @@ def test_values_that_do_not_fit(address: Address, field: str, value: Any, messag
         ("of_no_params", "has impossible counts: 0 fields in -1 bytes of parameters"),
         ("of_no_blob", "has impossible counts: .* a blob of -1"),
         ("of_no_packs", "has impossible counts: .* packs input -1"),
+        ("of_no_effects", "^kernel 'of_no_effects' writes inputs: declare ML_KERNEL_HAS_EFFECTS$"),
         ("of_less_fields", "has impossible counts: -1 fields in"),
         ("without_fields", "has impossible counts: 1 fields in"),
         ("of_unnamed_fields", "has the field '' at byte 0 of its 8 of parameters"),

@@ -72,11 +72,16 @@ static ml_status double_by_table(const ml_call *c) {
     return ML_OK;
 }
 
-static ml_status double_at_once(const ml_call *c) {
+static ml_status double_block(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                              void *args) {
     const int8_t *x = ml_in(c, 0);
     int8_t *y = ml_out(c, 0);
-    for (int64_t i = 0; i < ml_out_tensor(c, 0)->bytes; i++) y[i] = doubled(c, x[i]);
+    for (int64_t i = first; i < end; i++) y[i] = doubled(c, x[i]);
     return ML_OK;
+}
+
+static ml_status double_at_once(const ml_call *c) {
+    return ml_parallel(c, ml_out_tensor(c, 0)->bytes, 2, double_block, NULL);
 }
 
 const ml_kernel my_double = {.abi = ML_KERNEL_ABI,
@@ -193,6 +198,21 @@ const ml_kernel my_product = {.abi = ML_KERNEL_ABI,
                               .packs = 1,
                               .prepare = prepare_product,
                               ML_TYPED({"f32 f32 -> f32", NULL, pack_transposed, product})};
+
+/* Packs an input that it does not have. -------------------------------------------------------- */
+static int64_t pack_nothing(const ml_call *c, void *to) { return 4; }
+
+static ml_status same_unpacked(const ml_call *c) {
+    if (c->packed) return ml_fail(c, ML_KERNEL_ERROR, "another input was packed");
+    memcpy(ml_out(c, 0), ml_in(c, 0), (size_t)ml_input(c, 0)->bytes);
+    return ML_OK;
+}
+
+const ml_kernel my_unpacked = {.abi = ML_KERNEL_ABI,
+                               .name = "my_unpacked",
+                               .packs = 1,
+                               .prepare = prepare_same,
+                               ML_TYPED({"f32 -> f32", NULL, pack_nothing, same_unpacked})};
 
 /* Open: the values above 0; prepare counts them once they are there. --------------------------- */
 static ml_status prepare_positive(const ml_call *c, ml_wish *wish) {
@@ -336,6 +356,7 @@ const ml_kernel without_name = {
 REFUSED(of_no_params, .params_bytes = -1);
 REFUSED(of_no_blob, .blob_bytes = -1);
 REFUSED(of_no_packs, .packs = -1);
+REFUSED(of_no_effects, .writes = ML_INPUT(0));
 REFUSED(of_less_fields, .n_fields = -1);
 REFUSED(without_fields, .n_fields = 1);
 REFUSED(of_unnamed_fields, .n_fields = 1, .fields = unnamed, .params_bytes = 8);
