@@ -179,6 +179,14 @@ def test_stepwise_execution() -> None:
     assert planner.arena_bytes == 3 * 128
 
 
+def test_a_range_beyond_the_nodes_is_all_of_them() -> None:
+    whole, beyond = ArenaPlanner(chain(4)), ArenaPlanner(chain(4))
+    for planner, first, last in ((whole, 0, 3), (beyond, -5, 99)):
+        planner.plan_allocations()
+        planner.execute_allocations(first, last)
+    assert [beyond.offset(t) for t in range(5)] == [whole.offset(t) for t in range(5)]
+
+
 def test_later_steps_go_around_earlier_ones() -> None:
     graph = PlannerGraph(
         [64, 64, 640, 64, 64], [Node([0], [1]), Node([1], [2]), Node([2, 1], [3]), Node([3], [4])], [0], [4]
