@@ -145,7 +145,8 @@ def attempt(steps: Sequence[Step], requests: Core | Seam, first: int, last: int)
             answers.append(step(objects))
             continue
         except MemoryError as error:
-            assert not MISTOLD.search(str(error)), error
+            told = str(error)
+        assert not MISTOLD.search(told), told
         refused, failed = refused + 1, failed + requests.number("failed")
         requests.begin(0, 0)
         answers.append(step(objects))
