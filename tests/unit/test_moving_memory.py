@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from built import (
     COUNTER,
+    F32,
     S32,
     Array,
     below,
@@ -17,6 +18,7 @@ from built import (
     floats,
     head,
     integer,
+    loop,
     loop_graphs,
     next_count,
     ready,
@@ -29,6 +31,7 @@ from built import (
 )
 from processes import apart
 
+import minilite
 from minilite import ArenaError
 from minilite.format.builder import ModelBuilder
 
@@ -257,3 +260,49 @@ def test_the_first_place_of_the_arena_counts_as_a_move() -> None:
     assert interpreter.counters["arena_moves"] == 1
     resized(interpreter, 4)
     assert interpreter.counters["arena_moves"] == 1
+
+
+def two_rows_of_sums(graph: Any, weights: int) -> int:
+    """FULLY_CONNECTED of (2, 8) ones by (n, 8) weights that a run computes: they are packed into scratch."""
+    ones = graph.constant("ones", np.ones((2, 8), np.float32))
+    y: int = graph.node("FULLY_CONNECTED", [ones, weights, -1], out=("sums", (2, 1)))
+    return y
+
+
+def test_scratch_that_grows_goes_around_what_is_live() -> None:
+    """Above 64 KiB scratch lies in the arena; `before` is live at its node, and dead at the last three."""
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    heads = graph.node("Head", [graph.input("req", (4,))], out=("heads", (8,)), custom=True)
+    before = graph.node("NEG", [heads], out=("before", (8,)))
+    shape = graph.constant("rows", np.array([-1, 8], np.int32))
+    sums = two_rows_of_sums(graph, graph.node("RESHAPE", [heads, shape], out=("weights", (1, 8))))
+    after = graph.node("NEG", [before], out=("after", (8,)))
+    for k in range(3):
+        sums = graph.node("CONCATENATION", [sums, sums], options={"axis": 0}, out=(f"twice{k}", (2, 1)))
+    graph.output(after, sums)
+    interpreter = ready(builder.build(), custom_ops={"Head": head})
+    for count in (8, 80_000, 80_000, 200_000):
+        found, rows = run(interpreter, request(count))
+        assert np.array_equal(found, wanted(count))
+        assert np.array_equal(rows, np.tile(wanted(count).reshape(-1, 8).sum(1), (16, 1)))
+
+
+def test_scratch_at_the_start_of_a_frame() -> None:
+    """That of a loop's body, whose carries lie with its caller; the strategy puts the largest first."""
+
+    def body(g: Any, carries: list[int]) -> list[int]:
+        sums, shape = two_rows_of_sums(g, carries[1]), g.constant("shape", np.array([-1, 8], np.int32))
+        return [next_count(g, carries[0]), g.node("RESHAPE", [sums, shape], out=("next_weights", (1, 8)))]
+
+    content = loop([COUNTER, ("weights", (1, 8), F32)], below(2), body)
+    interpreter = minilite.Interpreter(model_content=content, planner="greedy_by_size")
+    for rows in (16, 64 * 1024, 64 * 1024):
+        interpreter.resize_tensor_input(1, (rows, 8))
+        interpreter.allocate_tensors()
+        weights = wanted = np.arange(8 * rows, dtype=np.float32).reshape(rows, 8) % 5
+        for _ in range(2):
+            wanted = np.tile(wanted.sum(1), 2).reshape(-1, 8)
+        assert np.array_equal(run(interpreter, integer(0), weights)[1], wanted)
+    assert interpreter.memory is not None
+    assert 0 in [offset for tensor, *_, offset in interpreter.memory.records(2) if tensor == 8]  # node 0's scratch
