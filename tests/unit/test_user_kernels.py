@@ -184,6 +184,28 @@ def test_an_input_that_is_not_there_is_not_packed(address: Address) -> None:
     assert run(mine(one([floats(1, 2, 3)], [((3,), F32)]), address("my_unpacked")))[0].tolist() == [1, 2, 3]
 
 
+@pytest.mark.parametrize("constant", [True, False])
+def test_blocks_have_an_item_at_least_and_absent_inputs_no_bytes(address: Address, constant: bool) -> None:
+    """While planning and in a run; a kernel that wants blocks of no items gets blocks of one."""
+
+    def build(g: Any) -> list[int]:
+        x = g.constant("x", floats(1, 2, 3)) if constant else g.input("x", (3,))
+        return [g.node("Mine", [x, more], out=(f"y{more}", (3,)), custom=True) for more in (-1, x)]
+
+    i = mine(graph_with(build), address("my_items"))
+    assert i.plan is not None
+    assert i.plan.tensor(i.get_output_details()[0]["index"]).storage == ("folded" if constant else "arena")
+    absent, there = run(i, *([] if constant else [floats(1, 2, 3)]))
+    assert absent.tolist() == [1, 1, 1]
+    assert there.tolist() == [1201, 1201, 1201]
+
+
+def test_shapes_that_stay_open_are_refused(address: Address) -> None:
+    i = mine(one([VECTOR], [(None, F32)]), address("my_open"))
+    with pytest.raises(KernelError, match=r"node 0 \(Mine 'y0'\): its output shapes do not follow from its values"):
+        run(i, floats(1, 2, 3, 4))
+
+
 def test_outputs_whose_shape_hangs_on_values(address: Address) -> None:
     def build(g: Any) -> list[int]:
         y = g.node("Mine", [g.input("x", (4,))], out=("y", None), custom=True)

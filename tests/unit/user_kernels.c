@@ -199,6 +199,23 @@ const ml_kernel my_product = {.abi = ML_KERNEL_ABI,
                               .prepare = prepare_product,
                               ML_TYPED({"f32 f32 -> f32", NULL, pack_transposed, product})};
 
+/* How many items each is computed with, and the bytes of input 1, which may be absent. ----------- */
+static ml_status count_block(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                             void *args) {
+    float *y = ml_out(c, 0);
+    for (int64_t i = first; i < end; i++) y[i] = (float)(100 * ml_in_bytes(c, 1) + end - first);
+    return ML_OK;
+}
+
+static ml_status count_items(const ml_call *c) {
+    return ml_parallel(c, ml_elements(&ml_output(c, 0)->shape), 0, count_block, NULL);
+}
+
+const ml_kernel my_items = {.abi = ML_KERNEL_ABI,
+                            .name = "my_items",
+                            .prepare = prepare_same,
+                            ML_TYPED({"f32 f32? -> f32", NULL, NULL, count_items})};
+
 /* Packs an input that it does not have. -------------------------------------------------------- */
 static int64_t pack_nothing(const ml_call *c, void *to) { return 4; }
 
@@ -213,6 +230,14 @@ const ml_kernel my_unpacked = {.abi = ML_KERNEL_ABI,
                                .packs = 1,
                                .prepare = prepare_same,
                                ML_TYPED({"f32 -> f32", NULL, pack_nothing, same_unpacked})};
+
+/* Open whatever is known. ----------------------------------------------------------------------- */
+static ml_status prepare_never(const ml_call *c, ml_wish *wish) { return ml_open(wish, 0); }
+
+const ml_kernel my_open = {.abi = ML_KERNEL_ABI,
+                           .name = "my_open",
+                           .prepare = prepare_never,
+                           ML_TYPED({"f32 -> f32", NULL, NULL, same_unpacked})};
 
 /* Open: the values above 0; prepare counts them once they are there. --------------------------- */
 static ml_status prepare_positive(const ml_call *c, ml_wish *wish) {
