@@ -199,7 +199,7 @@ const ml_kernel my_product = {.abi = ML_KERNEL_ABI,
                               .prepare = prepare_product,
                               ML_TYPED({"f32 f32 -> f32", NULL, pack_transposed, product})};
 
-/* How many items each is computed with, and the bytes of input 1, which may be absent. ----------- */
+/* How many items each is computed with, and the bytes of input 1, which may be absent. --------- */
 static ml_status count_block(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                              void *args) {
     float *y = ml_out(c, 0);
@@ -231,7 +231,7 @@ const ml_kernel my_unpacked = {.abi = ML_KERNEL_ABI,
                                .prepare = prepare_same,
                                ML_TYPED({"f32 -> f32", NULL, pack_nothing, same_unpacked})};
 
-/* Open whatever is known. ----------------------------------------------------------------------- */
+/* Open whatever is known. -------------------------------------------------------------------- */
 static ml_status prepare_never(const ml_call *c, ml_wish *wish) { return ml_open(wish, 0); }
 
 const ml_kernel my_open = {.abi = ML_KERNEL_ABI,
