@@ -188,6 +188,19 @@ def next_count(graph: Any, count: int) -> int:
     return result
 
 
+def records_are_right(interpreter: Any) -> None:
+    """Each record of memory is where its tensor is, and what is live at once does not overlap."""
+    memory = interpreter.memory
+    for frame, (subgraph, _, _) in enumerate(memory.frames()):
+        tensors = len(interpreter.model.subgraphs[subgraph].tensors)
+        records = memory.records(frame)
+        for number, size, first, last, offset in records:
+            assert number >= tensors or memory.tensor(number, frame).offset == offset
+            for other, more, begin, end, at in records:
+                apart = last < begin or end < first or offset + size <= at or at + more <= offset
+                assert other == number or apart, (frame, number, other)
+
+
 def litert(model: bytes) -> Any:
     """LiteRT's interpreter with its own kernels (no XNNPACK), tensors allocated."""
     interpreter = oracle.Interpreter(

@@ -86,11 +86,15 @@ int32_t ml_plan_part_of(const ml_plan *p, int32_t frame, int32_t position) {
 /* A planner that knows the sizes of a plan that is placed, and its lifetimes; nothing is placed. */
 static ml_planner *planner_of(const ml_plan *plan, int32_t frame, bool shares) {
     const int32_t options = (int32_t)plan->options, sharing = ML_SHARE_TFLITE | ML_SHARE_WIDE;
-    ml_placing placing = {.graph = plan->graph,
+    const ml_graph *g = plan->graph;
+    const int64_t *planned = plan->has_capacities ? plan->capacities : NULL;
+    ml_placing placing = {.graph = g,
                           .rows = (ml_rows *)(uintptr_t)&plan->rows, /* only read */
                           .strategy = ml_memory_strategy_name((int32_t)plan->strategy),
                           .options = options,
-                          .capacities = plan->has_capacities ? plan->capacities : NULL,
+                          .capacities = planned,
+                          .scratch = planned ? planned + g->total_slots : NULL,
+                          .rooms = planned ? planned + g->total_slots + g->total_nodes : NULL,
                           .offline = plan->words == 0};
     return ml_place_planner(&placing, frame, shares ? options : options & ~sharing);
 }

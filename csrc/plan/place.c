@@ -130,6 +130,12 @@ static bool describe_tensors(const ml_placing *x, int32_t frame, ml_planner *pla
     return stand;
 }
 
+static int64_t room_of(const ml_placing *x, int32_t frame, int32_t n) {
+    if (!x->rooms) return ml_children_room(x->graph, x->rows, frame, n);
+    const bool calls = ml_frame_subgraph(x->graph, frame)->nodes[n].n_children > 0;
+    return calls ? x->rooms[ml_child_frame(x->graph, frame, n, 0)] : 0;
+}
+
 /* Scratch by node. Small scratch is in the work block, because nodes run one at a time. But a node
  * with effects may run others while its scratch is in use, so its scratch always gets a record. */
 static bool describe_nodes(const ml_placing *x, int32_t frame, ml_planner *planner) {
@@ -145,7 +151,7 @@ static bool describe_nodes(const ml_placing *x, int32_t frame, ml_planner *plann
         int64_t own = ml_scratch_bytes(row), wants = 0;
         if (x->scratch && x->scratch[f->node_base + n] > own) own = x->scratch[f->node_base + n];
         if ((own > 0 || node->n_children > 0) && ml_scratch_in_arena(node, own))
-            wants = ml_children_room(x->graph, x->rows, frame, n) + own;
+            wants = room_of(x, frame, n) + own;
         bool folded = row->status == ML_NODE_FOLDED;
         stand &= note(&bytes[n], &places[n], wants, wants > 0 ? ML_PLACE_ARENA : ML_PLACE_NONE);
         stand &= skipped[n] == folded;

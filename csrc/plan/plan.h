@@ -24,8 +24,9 @@ struct ml_plan {
     ml_plan *source; /* of a copy: the plan whose folded values it shares; held */
     union {
         ml_folded *folded; /* NULL in copies */
-        int64_t *capacities; /* has_capacities: in the copy of a residence: bytes planned, by
-                              * slot */
+        /* has_capacities: in the copy of a residence: bytes planned, by slot, then of scratch, by
+         * node, then of the callers' scratch for each frame */
+        int64_t *capacities;
     };
 #ifdef ML_DEBUG
     int32_t *deaths; /* by slot: the last node at which its root is live */

@@ -224,6 +224,24 @@ static void tell_apart(const ml_subgraph *sub, ml_tensor *tensors) {
     }
 }
 
+/* What runs have learnt of memory, for reports. */
+static ml_status copy_learnt(const ml_graph *g, const ml_learnt *learnt, ml_plan *plan,
+                             ml_error *error) {
+    const int64_t rows = (int64_t)g->total_slots + g->total_nodes;
+    int64_t *planned = malloc((size_t)(rows + g->n_frames) * sizeof *planned);
+    if (!planned)
+        return ml_error_memory(error, "a copy of what runs have learnt",
+                               (rows + g->n_frames) * (int64_t)sizeof *planned, 0);
+    memcpy(planned, learnt->capacities, (size_t)g->total_slots * sizeof *planned);
+    memcpy(planned + g->total_slots, learnt->scratch, (size_t)g->total_nodes * sizeof *planned);
+    for (int32_t f = 0; f < g->n_frames; f++) planned[rows + f] = learnt->alone[f].offered;
+    plan->capacities = planned;
+    plan->has_capacities = 1;
+    for (int32_t f = 0; f < g->n_frames; f++)
+        tell_apart(ml_frame_subgraph(g, f), plan->rows.tensors + g->frames[f].slot_base);
+    return ML_OK;
+}
+
 /* If runs change no rows, it is enough to hold the plan. Else rows are copied in a turn, so that
  * the copy shows one moment. */
 ml_status ml_state_memory(ml_state *s, ml_plan **plan, ml_error *error) {
@@ -233,20 +251,11 @@ ml_status ml_state_memory(ml_state *s, ml_plan **plan, ml_error *error) {
     const ml_residence *r = s->now;
     if (r && !r->learnt) *plan = ml_plan_hold(r->plan);
     else if (r) {
-        size_t bytes = (size_t)s->graph->total_slots * sizeof(int64_t);
         status = ml_plan_copy(r->plan, r->rows, plan, error);
-        int64_t *capacities = status == ML_OK ? malloc(bytes + 1) : NULL;
-        if (capacities) {
-            for (int32_t f = 0; f < s->graph->n_frames; f++)
-                tell_apart(ml_frame_subgraph(s->graph, f),
-                           (*plan)->rows.tensors + s->graph->frames[f].slot_base);
-            memcpy(capacities, r->learnt->capacities, bytes);
-            (*plan)->capacities = capacities;
-            (*plan)->has_capacities = 1;
-        } else if (status == ML_OK) {
+        if (status == ML_OK) status = copy_learnt(s->graph, r->learnt, *plan, error);
+        if (status != ML_OK) {
             ml_plan_free(*plan);
             *plan = NULL;
-            status = ml_error_memory(error, "a copy of what runs have learnt", (int64_t)bytes, 0);
         }
     }
     ml_leave(s->interpreter);

@@ -25,13 +25,13 @@ COUNTS = {
     "variables": "c43d4b7bbf46 72122cad8278 3f381a774621 c66bb3bf1a95 f743356afe1f",
     "dynamic": "8de798e013f9 057c80a2f5e4 46ae45c408f7 eba14c923929 b9852988f77b",
     "custom": "d289b30af1a4 b24f7ebdee2b 537d1686361c 9a69f55eda67 c54ab25dd699",
-    "growing_loop": "cdc24853215d 3e69c1bd1d14 399f30bdc4ce 5829495dc028 c101dc8fd777",
-    "closed_loop": "de9a204d7683 13233dce837a 467348d25bea 5ed342eb8d47 7c983854c7e4",
-    "branches": "a4e8e4cecd02 e71d5461d14e 22c094d67f26 e41a059f6f6f 879960714ed6",
-    "nested_loops": "2c24d31b9a62 5b99a857db60 983428be0401 6821837cb31f c51c1475990c",
+    "growing_loop": "a1432a4cff56 a4f07c401552 0d40e8f8be6d a4f07c401552 fd98ac452c7b",
+    "closed_loop": "951ac957f4ad 670bcd6dac77 832ae32b7cc1 4ffd586f45b3 3e3fa2a44a22",
+    "branches": "ecf8aed5254e 5382070596d9 fae1be90d644 dd47757bd1dd 55babbdcda82",
+    "nested_loops": "44a928d6a0ad 44a928d6a0ad c3ec81a13f41 df422ea2c6d4 ce03f8227ae6",
     "resources": "7c058110cb19 21879fc14375 0471b3d10026 4e67e3acbdfc 5a12464a4720",
     "signatures": "36806c971dda 1f4223be3247 ab02fc2c192d 342934fd5636 5abd46bd3ecf",
-    "strings": "7a4035a951a5 7a4035a951a5 a5f2ed7c87f1 7a4035a951a5 626ffedca53e",
+    "strings": "ad8749b4fceb ad8749b4fceb e149c4e75dc7 ad8749b4fceb 07e0ad9f390d",
 }
 """Digests in the order of OPTIONS."""
 OPTIONS: dict[str, dict[str, Any]] = {

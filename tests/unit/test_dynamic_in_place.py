@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from built import Array, ready
+from built import Array, ready, records_are_right
 
 from minilite import Interpreter, StateError
 from minilite.format.builder import ModelBuilder
@@ -96,19 +96,6 @@ def test_sizes_that_differ_when_all_is_placed_anew_are_kept_apart() -> None:
     assert interpreter.counters["replans"] > before
 
 
-def assert_records_are_right(interpreter: Interpreter) -> None:
-    """Each record is where its tensor is, and what is live at once does not overlap."""
-    memory = interpreter.memory
-    assert memory is not None
-    records = memory.records()
-    for tensor, size, first, last, offset in records:
-        if tensor < memory.n_tensors:
-            assert memory.tensor(tensor).offset == offset
-        for other, more, begin, end, at in records:
-            apart = last < begin or end < first or offset + size <= at or at + more <= offset
-            assert other == tensor or apart, (tensor, other)
-
-
 def test_what_has_moved_away_is_a_record_of_its_own() -> None:
     """What is computed from it in place shares its record; where it was with its input is the input's alone."""
     interpreter, (_, *together) = sum_of_prefixes()
@@ -117,7 +104,7 @@ def test_what_has_moved_away_is_a_record_of_its_own() -> None:
         memory = interpreter.memory
         assert memory is not None
         assert len({record[0] for record in memory.records()} & set(together)) == lists
-        assert_records_are_right(interpreter)
+        records_are_right(interpreter)
 
 
 @pytest.mark.parametrize("m", [100, 1])
@@ -182,4 +169,4 @@ def test_random_graphs_give_what_a_fresh_interpreter_gives(seed: int) -> None:
         found = results(interpreter, x, n, m)
         assert len(found) == outputs
         assert found == results(ready(content), x, n, m)
-        assert_records_are_right(interpreter)
+        records_are_right(interpreter)

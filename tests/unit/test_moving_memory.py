@@ -22,6 +22,7 @@ from built import (
     loop_graphs,
     next_count,
     ready,
+    records_are_right,
     relu_chain,
     request,
     resized,
@@ -109,6 +110,7 @@ def grow_the_body(planner: str) -> None:
         count, other = run(interpreter, integer(start), np.arange(size, dtype=np.float32))
         assert count == 4
         assert np.array_equal(other, np.arange(size) + 8 * (4 - start))
+        records_are_right(interpreter)
 
 
 @pytest.mark.parametrize("planner", ["default", "greedy_by_size"])
@@ -286,6 +288,7 @@ def test_scratch_that_grows_goes_around_what_is_live() -> None:
         found, rows = run(interpreter, request(count))
         assert np.array_equal(found, wanted(count))
         assert np.array_equal(rows, np.tile(wanted(count).reshape(-1, 8).sum(1), (16, 1)))
+        records_are_right(interpreter)
 
 
 def test_scratch_at_the_start_of_a_frame() -> None:
@@ -304,5 +307,6 @@ def test_scratch_at_the_start_of_a_frame() -> None:
         for _ in range(2):
             wanted = np.tile(wanted.sum(1), 2).reshape(-1, 8)
         assert np.array_equal(run(interpreter, integer(0), weights)[1], wanted)
+        records_are_right(interpreter)
     assert interpreter.memory is not None
     assert 0 in [offset for tensor, *_, offset in interpreter.memory.records(2) if tensor == 8]  # node 0's scratch
