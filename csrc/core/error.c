@@ -24,6 +24,8 @@ ml_status ml_error_memory(ml_error *error, const char *what, int64_t needed, int
         error->needed = needed;
         error->available = available;
     }
+    if (needed <= 0)
+        return ml_error_set(error, ML_ARENA_ERROR, "the system refused the memory for %s", what);
     if (available <= 0)
         return ml_error_set(error, ML_ARENA_ERROR, "%s needs %lld bytes, the system refused them",
                             what, (long long)needed);

@@ -139,7 +139,7 @@ static ml_status index_tensors(ml_graph *g, ml_error *error) {
     g->constants = calloc((size_t)constants, sizeof *g->constants);
     g->fresh = calloc((size_t)(all - constants + 1), sizeof *g->fresh);
     if (!tables || !g->constants || !g->fresh)
-        return ml_error_memory(error, "a graph's tables", words * 4, 0);
+        return ml_error_memory(error, "a graph's tables", 0, 0);
     int32_t *at = g->index_tables;
     ml_tensor *constant = g->constants + 1, *fresh = g->fresh;
     for (int32_t s = 0; s < g->n_subgraphs; s++) {
@@ -199,7 +199,7 @@ static ml_status add_frame(ml_graph *g, int32_t subgraph, int32_t parent, int32_
         realloc(g->children, (size_t)(g->total_children + sub->n_children + 1) * sizeof *children);
     if (frames) g->frames = frames;
     if (children) g->children = children;
-    if (!frames || !children) return ml_error_memory(error, "a graph's frames", g->n_frames, 0);
+    if (!frames || !children) return ml_error_memory(error, "a graph's frames", 0, 0);
     int32_t frame = *number = g->n_frames++;
     g->frames[frame] = (ml_frame){.subgraph = subgraph,
                                   .parent = parent,
@@ -250,7 +250,7 @@ static ml_status fill(ml_graph *g, const ml_graph_def *def, int64_t tensors, int
     g->params = copy_bytes(def->params, def->params_bytes);
     if (!g->own || !g->subgraphs || !g->nodes || !g->node_io || !g->tensor_defs || !g->io ||
         !g->params || !g->quantizations)
-        return ml_error_memory(errors, "a graph", nodes, 0);
+        return ml_error_memory(errors, "a graph", 0, 0);
     int32_t root;
     copy_subgraphs(g, def);
     ml_status status = def->fuses ? ml_graph_fuse(g, errors) : ML_OK;
@@ -271,7 +271,7 @@ ml_status ml_graph_new(const ml_graph_def *def, ml_graph **graph, ml_error *erro
         nodes += def->subgraphs[s].n_nodes;
     }
     ml_graph *g = calloc(1, sizeof *g);
-    if (!g) return ml_error_memory(errors, "a graph", nodes, 0);
+    if (!g) return ml_error_memory(errors, "a graph", (int64_t)sizeof *g, 0);
     atomic_init(&g->holders, 1);
     status = fill(g, def, tensors, nodes, errors, n_errors);
     if (status == ML_OK) *graph = g;

@@ -82,7 +82,9 @@ static ml_status make_room(ml_alone_list *list, ml_error *error) {
     if (list->count < list->room) return ML_OK;
     int32_t room = list->room ? 2 * list->room : 16;
     ml_alone *records = realloc(list->records, (size_t)room * sizeof *records);
-    if (!records) return ml_error_memory(error, "places of dynamic tensors", room, list->room);
+    if (!records)
+        return ml_error_memory(error, "places of dynamic tensors", room * (int64_t)sizeof *records,
+                               list->room * (int64_t)sizeof *records);
     list->records = records;
     list->room = room;
     return ML_OK;
