@@ -53,7 +53,7 @@ TESTS = {
     "unit/user_kernels ops/control_flow",
     "plan": "unit/sizes unit/polls unit/requests unit/folding memory/sharing memory/offline memory/planner unit/dynamic "
     "unit/plans unit/dynamic_in_place unit/bind_tensor unit/state unit/fusion unit/capacities unit/nest unit/errors "
-    "ops/fully_connected unit/user_kernels",
+    "ops/fully_connected unit/user_kernels unit/graph_check",
     "state": "unit/state unit/state_calls unit/rebinding unit/packed unit/limits unit/strings unit/bind_tensor "
     "unit/bind_memory unit/dynamic unit/sizes unit/plans unit/no_allocation unit/states unit/lifetime unit/capacities "
     "unit/moving_memory unit/string_carries",
@@ -63,7 +63,7 @@ TESTS = {
     "memory": "memory/same_plans memory/sharing memory/planner memory/offline unit/state unit/limits "
     "memory/known_problems memory/order memory/exact memory/strategies unit/moving_memory unit/capacities",
     "control": "unit/dynamic_loops ops/hashtable ops/variable unit/branches unit/string_carries ops/control_flow "
-    "unit/dynamic unit/nest unit/custom unit/errors unit/breakage",
+    "unit/dynamic unit/nest unit/custom unit/errors unit/breakage unit/user_kernels",
 }
 """The rooms, and the tests that matter to them, tests/FOLDER/test_NAME.py: quick ones first, between FIRST and LAST,
 which matter to all. All of a room take 20 to 60 s of processor time."""

@@ -241,11 +241,6 @@ static int32_t flags_of(const ml_kernel *k, bool python) {
     return flags;
 }
 
-static ml_status no_types(const ml_node_row *row, ml_error *error) {
-    return ml_error_memory(error, "the types of a node's operands",
-                           4 * ((int64_t)row->n_inputs + row->n_outputs), 0);
-}
-
 /* Lowers a composite to the kernel of its name, if there is one that takes the node; `done` says
  * whether. Without it the node runs its decomposition. */
 static ml_status lower_composite(lowering *l, const ml_node_row *row, bool *done, ml_error *error) {
@@ -253,7 +248,8 @@ static ml_status lower_composite(lowering *l, const ml_node_row *row, bool *done
     *done = false;
     if (!code.kernel || l->reference || any_sparse(l, row)) return ML_OK;
     const int32_t typed = ml_match_node(l, &code, row);
-    if (typed == ML_MATCH_NO_MEMORY) return no_types(row, error);
+    if (typed == ML_MATCH_NO_MEMORY)
+        return ml_error_memory(error, "the types of a node's operands", 0, 0);
     if (typed < 0 || !code.kernel->typed[typed].eval) return ML_OK;
     const int32_t *subgraphs = NULL;
     int32_t n_subgraphs = 0;
@@ -304,7 +300,8 @@ static ml_status lower_node(lowering *l, ml_error *error) {
         return ML_OK;
     }
     const int32_t typed = ml_match_node(l, code, row);
-    if (typed == ML_MATCH_NO_MEMORY) return no_types(row, error);
+    if (typed == ML_MATCH_NO_MEMORY)
+        return ml_error_memory(error, "the types of a node's operands", 0, 0);
     if (typed < 0) return collect_refusal(l, NULL, error);
     const int32_t *subgraphs = NULL;
     int32_t n_subgraphs = 0;

@@ -125,6 +125,20 @@ def test_the_plan_holds_for_the_files_shapes_only() -> None:
     np.testing.assert_array_equal(result(interpreter), expected)
 
 
+def test_the_plan_stays_when_its_shapes_come_back() -> None:
+    """Plans above their lower bound are improved then; the file's plan is not to be."""
+    interpreter = ready(planned(chain(), 0, 320, 640, 960, -1))
+    for rows in (5, 1, 5, 1, 5, 1):
+        interpreter.resize_tensor_input(0, (rows, 8))
+        interpreter.allocate_tensors()
+        if rows == 1:
+            assert places(interpreter) == [0, 320, 640, 960]
+        else:
+            assert all(offset % 64 == 0 for offset in places(interpreter))
+            assert interpreter.plan is not None
+            assert interpreter.plan.arena_bytes < 960
+
+
 def test_preserving_all_tensors_sets_the_plan_aside() -> None:
     interpreter = ready(planned(chain(), 0, 32, 0, 32, -1), experimental_preserve_all_tensors=True)
     assert len(set(places(interpreter))) == 4

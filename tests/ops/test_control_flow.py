@@ -271,6 +271,22 @@ def test_one_body_called_from_two_places() -> None:
     assert found[1].tolist() == (8 * np.arange(9)).tolist()
 
 
+def test_a_branch_may_be_the_first_subgraph() -> None:
+    """If another one is run: that of a signature."""
+    builder = ModelBuilder()
+    first, second = builder.subgraph("first"), builder.subgraph("second")
+    y = first.node("NEG", [first.input("x", (2,))], out=("y", (2,)))
+    first.output(y)
+    chosen, x = second.input("chosen", (), TensorType.BOOL), second.input("x", (2,))
+    options = {"then_subgraph_index": 0, "else_subgraph_index": 0}
+    z = second.node("IF", [chosen, x], out=("z", (2,)), options=options)
+    second.output(z)
+    builder.signature("one", {"x": 0}, {"y": y})
+    builder.signature("other", {"chosen": chosen, "x": x}, {"z": z}, second)
+    runner = minilite.Interpreter(model_content=builder.build()).get_signature_runner("other")
+    assert runner(chosen=np.array(True), x=floats(1, 2))["z"].tolist() == [-1, -2]
+
+
 def calling(*calls: tuple[int, int]) -> bytes:
     """A model whose subgraphs each hold one WHILE that calls (condition, body); the last subgraph holds none."""
     builder = ModelBuilder()

@@ -254,6 +254,21 @@ def test_shape_functions_that_answer_nonsense(answer: Any, text: str) -> None:
         foo(with_shape(lambda node, x: x, lambda node, x: answer))
 
 
+@pytest.mark.parametrize("outputs", [16, 17])
+def test_a_shape_function_has_at_most_16_outputs(outputs: int) -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    out = [(f"y{k}", (2,)) for k in range(outputs)]
+    graph.output(*graph.node("Foo", [graph.input("x", (2,))], out=out, custom=True))
+    function = with_shape(lambda node, x: tuple(x + k for k in range(outputs)), lambda node, x: [x] * outputs)
+    interpreter = minilite.Interpreter(model_content=builder.build(), custom_ops={"Foo": function})
+    if outputs == 16:
+        assert [y.tolist() for y in interpreter.run(floats(1, 2)).values()] == [[1 + k, 2 + k] for k in range(16)]
+        return
+    with pytest.raises(minilite.ShapeError, match="17 outputs with a shape function: at most 16"):
+        interpreter.allocate_tensors()
+
+
 def test_results_of_shapes_that_no_tensor_has() -> None:
     too_many = ((1,) * 9, "9 dimensions: at most 8")
     too_long = ((0, 2**31), "dimensions must be from 0 to 2147483647")

@@ -153,6 +153,9 @@ BROKEN: dict[str, tuple[Change, str]] = {
     "operands": (put("nodes[0].io_start", -1), "its inputs .* are out of range"),
     "parameters": (put("nodes[1].params_start", -8), "bytes of parameters are out of range"),
     "parameters after the end": (put("nodes[1].params_start", MOST), "bytes of parameters are out of range"),
+    "parameters beyond the end": (
+        lambda d: setattr(d.nodes[1], "params_start", d.of.params_bytes - 1), "bytes of parameters are out of range",
+    ),
     "few parameters": (put("of.params_bytes", 1), "bytes of parameters are out of range"),
     "no kernel": (put("nodes[0].kernel", ffi.NULL), "there is no kernel at address 0"),
     "a row": (put("nodes[0].typed", 1000), "it takes row 1000 of its kernel's table of"),

@@ -184,7 +184,8 @@ def test_requests_of_no_rank(rank: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "rows", [[X], [-1, 0], [3, 1, 4], [X, -1], [X, 9, *[1] * 9], [X, 2, 4], [X, 1, 4, X], [X, 1, -4], [W, 1, 5]]
+    "rows",
+    [[X], [-1, 0], [3, 1, 4], [X, -1], [X, 9, *[1] * 9], [X, 2, 4], [X, 1, 4, X], [X, 1, -4], [W, 1, 5], [2**30, 1, 4]],
 )
 def test_rows_of_shapes_that_are_none(rows: list[int]) -> None:
     interpreter = ready(model())

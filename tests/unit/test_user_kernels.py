@@ -185,19 +185,31 @@ def test_an_input_that_is_not_there_is_not_packed(address: Address) -> None:
 
 
 @pytest.mark.parametrize("constant", [True, False])
-def test_blocks_have_an_item_at_least_and_absent_inputs_no_bytes(address: Address, constant: bool) -> None:
-    """While planning and in a run; a kernel that wants blocks of no items gets blocks of one."""
+def test_absent_inputs_have_no_bytes(address: Address, constant: bool) -> None:
+    """While planning and in a run."""
 
     def build(g: Any) -> list[int]:
-        x = g.constant("x", floats(1, 2, 3)) if constant else g.input("x", (3,))
-        return [g.node("Mine", [x, more], out=(f"y{more}", (3,)), custom=True) for more in (-1, x)]
+        x = g.constant("x", floats(1)) if constant else g.input("x", (1,))
+        return [g.node("Mine", [x, more], out=(f"y{more}", (1,)), custom=True) for more in (-1, x)]
 
-    i = mine(graph_with(build), address("my_items"))
+    i = mine(graph_with(build), address("my_in_bytes"))
     assert i.plan is not None
     assert i.plan.tensor(i.get_output_details()[0]["index"]).storage == ("folded" if constant else "arena")
-    absent, there = run(i, *([] if constant else [floats(1, 2, 3)]))
-    assert absent.tolist() == [1, 1, 1]
-    assert there.tolist() == [1201, 1201, 1201]
+    assert [y.tolist() for y in run(i, *([] if constant else [floats(1)]))] == [[0], [4]]
+
+
+def test_a_table_refuses_strings_that_are_none(address: Address) -> None:
+    def build(g: Any) -> list[int]:
+        numbers = g.input("x", (2,), TensorType.INT64)
+        keys = g.node("Mine", [numbers], out=("keys", (2,), TensorType.STRING), custom=True)
+        options = {"table_id": 0, "key_dtype": "STRING", "value_dtype": "INT64"}
+        table = g.node("HASHTABLE", [], out=("table", (1,), TensorType.RESOURCE), options=options)
+        g.node("HASHTABLE_IMPORT", [table, keys, numbers])
+        return [g.node("HASHTABLE_SIZE", [table], out=("size", (1,), TensorType.INT64))]
+
+    i = mine(graph_with(build), address("my_wrong_strings"))
+    with pytest.raises(KernelError, match="string 0 goes from byte 99 to 16 of a tensor of 16 bytes"):
+        run(i, np.array([1, 2], np.int64))
 
 
 def test_shapes_that_stay_open_are_refused(address: Address) -> None:

@@ -72,16 +72,11 @@ static ml_status double_by_table(const ml_call *c) {
     return ML_OK;
 }
 
-static ml_status double_block(const ml_call *c, int64_t first, int64_t end, int32_t worker,
-                              void *args) {
+static ml_status double_at_once(const ml_call *c) {
     const int8_t *x = ml_in(c, 0);
     int8_t *y = ml_out(c, 0);
-    for (int64_t i = first; i < end; i++) y[i] = doubled(c, x[i]);
+    for (int64_t i = 0; i < ml_out_tensor(c, 0)->bytes; i++) y[i] = doubled(c, x[i]);
     return ML_OK;
-}
-
-static ml_status double_at_once(const ml_call *c) {
-    return ml_parallel(c, ml_out_tensor(c, 0)->bytes, 2, double_block, NULL);
 }
 
 const ml_kernel my_double = {.abi = ML_KERNEL_ABI,
@@ -199,22 +194,16 @@ const ml_kernel my_product = {.abi = ML_KERNEL_ABI,
                               .prepare = prepare_product,
                               ML_TYPED({"f32 f32 -> f32", NULL, pack_transposed, product})};
 
-/* How many items each is computed with, and the bytes of input 1, which may be absent. --------- */
-static ml_status count_block(const ml_call *c, int64_t first, int64_t end, int32_t worker,
-                             void *args) {
-    float *y = ml_out(c, 0);
-    for (int64_t i = first; i < end; i++) y[i] = (float)(100 * ml_in_bytes(c, 1) + end - first);
+/* The bytes of input 1, which may be absent. --------------------------------------------------- */
+static ml_status tell_bytes(const ml_call *c) {
+    *(float *)ml_out(c, 0) = (float)ml_in_bytes(c, 1);
     return ML_OK;
 }
 
-static ml_status count_items(const ml_call *c) {
-    return ml_parallel(c, ml_elements(&ml_output(c, 0)->shape), 0, count_block, NULL);
-}
-
-const ml_kernel my_items = {.abi = ML_KERNEL_ABI,
-                            .name = "my_items",
-                            .prepare = prepare_same,
-                            ML_TYPED({"f32 f32? -> f32", NULL, NULL, count_items})};
+const ml_kernel my_in_bytes = {.abi = ML_KERNEL_ABI,
+                               .name = "my_in_bytes",
+                               .prepare = prepare_same,
+                               ML_TYPED({"f32 f32? -> f32", NULL, NULL, tell_bytes})};
 
 /* Packs an input that it does not have. -------------------------------------------------------- */
 static int64_t pack_nothing(const ml_call *c, void *to) { return 4; }
@@ -453,6 +442,18 @@ const ml_kernel my_bytes = {.abi = ML_KERNEL_ABI,
                             ML_PARAMS_OF(bytes_params),
                             .prepare = prepare_same,
                             ML_TYPED({"any -> any", NULL, NULL, give_bytes})};
+
+/* Two strings, of which the first lies beyond the end. */
+static ml_status give_strings(const ml_call *c) {
+    const int32_t words[] = {2, 99, 16, 16};
+    ml_status status = ml_set_bytes(c, 0, sizeof words);
+    if (status == ML_OK) memcpy(ml_out(c, 0), words, sizeof words);
+    return status;
+}
+const ml_kernel my_wrong_strings = {.abi = ML_KERNEL_ABI,
+                                    .name = "my_wrong_strings",
+                                    .prepare = prepare_same,
+                                    ML_TYPED({"s64 -> string", NULL, NULL, give_strings})};
 
 /* Adds 1 in blocks of so many elements, also of a constant that is folded. */
 #define GRAIN_FIELDS(X, S) X(S, i64, grain) X(S, i32, fails)
