@@ -53,7 +53,7 @@ TESTS = {
     "unit/user_kernels ops/control_flow",
     "plan": "unit/sizes unit/polls unit/requests unit/folding memory/sharing memory/offline memory/planner unit/dynamic "
     "unit/plans unit/dynamic_in_place unit/bind_tensor unit/state unit/fusion unit/capacities unit/nest unit/errors "
-    "ops/fully_connected unit/user_kernels unit/graph_check",
+    "ops/fully_connected unit/user_kernels",
     "state": "unit/state unit/state_calls unit/rebinding unit/packed unit/limits unit/strings unit/bind_tensor "
     "unit/bind_memory unit/dynamic unit/sizes unit/plans unit/no_allocation unit/states unit/lifetime unit/capacities "
     "unit/moving_memory unit/string_carries",
