@@ -14,7 +14,9 @@ from built import (
     Array,
     accumulator,
     count_since,
+    custom_chain,
     floats,
+    head,
     ready,
     relu_chain,
     resized,
@@ -392,7 +394,7 @@ class Crowd:
     """Sixty tensors of random lifetimes, which a short search does not pack to the bound: x and a variable tensor (4,)
     in, the last step's number and the sum of both out."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, dynamic: bool = False) -> None:
         rng = random.Random(8)
         spans = [
             (first, min(19, first + rng.randrange(1, 9)), rng.randrange(1, 60) * 16)
@@ -412,6 +414,10 @@ class Crowd:
             tensors.update(zip(made, results, strict=False))
         self.kept = graph.variable("kept", (4,))
         graph.output(results[-1], graph.node("ADD", [x, self.kept], out=("sum", (4,))))
+        if dynamic:  # none of the others reads what comes of it
+            graph.output(
+                graph.node("NEG", [graph.node("Head", [x], out=("heads", (1,)), custom=True)], out=("z", (1,)))
+            )
         self.model = builder.build()
 
     def __call__(self, node: Any, *inputs: Array) -> tuple[Array, ...]:
@@ -439,6 +445,27 @@ def test_a_plan_above_its_bound_improves_when_its_shapes_come_back() -> None:
     assert interpreter.counters["plans_improved"] == 1
     assert bound <= interpreter.arena_bytes < before
     np.testing.assert_array_equal(run(interpreter, floats(1, 2, 3, 4))[0], want)
+
+
+def test_a_plan_with_dynamic_tensors_is_not_improved() -> None:
+    """It is placed anew after runs."""
+    crowd = Crowd(dynamic=True)
+    interpreter = ready(crowd.model, custom_ops={"Step": crowd, "Head": head})
+    assert above_its_bound(interpreter)
+    for size in (1, 4, 1, 4):
+        resized(interpreter, size)
+    assert interpreter.counters["plans_improved"] == 0
+
+
+def test_what_runs_learn_is_counted() -> None:
+    """Among the bytes of cached plans."""
+
+    def known(node: Any, x: Array) -> Array:
+        return x
+
+    known.shape = lambda node, x: x  # type: ignore[attr-defined]
+    found = [ready(custom_chain("Foo"), custom_ops={"Foo": f}).usage.cached_bytes for f in (known, lambda node, x: x)]
+    assert found[1] > found[0]
 
 
 def test_a_plan_in_force_is_not_improved_but_kept_with_its_variables() -> None:
