@@ -142,6 +142,19 @@ def test_numbers_of_all_widths(reader: Reader, form: str, width: int) -> None:
         assert reader.read(data, "x") == {"x": number}
 
 
+@pytest.mark.parametrize("count", [1, 2, 3, 9])
+def test_vectors_of_numbers_that_lie_elsewhere(reader: Reader, count: int) -> None:
+    """Each element is an offset; at the start of the bytes a wrong one would lie before them."""
+
+    def add(b: Any) -> None:
+        b.Key("x")
+        with b.Vector():
+            for number in range(count):
+                b.IndirectInt(number)
+
+    assert reader.read(built(add), "x") == {"x": tuple(range(count))}
+
+
 def test_large_unsigned_numbers(reader: Reader) -> None:
     data = built(lambda b: (b.Key("x"), b.UInt(2**62, 8)))
     assert reader.read(data.replace(struct.pack("<Q", 2**62), struct.pack("<Q", 2**64 - 2)), "x") == {"x": 2**64 - 2}
