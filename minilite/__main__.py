@@ -7,7 +7,8 @@ from typing import NoReturn
 
 INTERRUPTED = 130
 PATIENCE = 2.0
-"""Seconds that the command has to end by itself: some module may have swallowed the exception."""
+"""Seconds that the command has to end by itself. Some module may have swallowed the exception, as imports do: then it
+is raised once more, so that nothing half-written is left, and after as many seconds the process ends."""
 
 
 def _end(*_: object) -> NoReturn:
@@ -17,8 +18,13 @@ def _end(*_: object) -> NoReturn:
 
 def _interrupt(*_: object) -> NoReturn:
     _signal.signal(_signal.SIGINT, _end)
+    _signal.signal(_signal.SIGALRM, _interrupt_again)
+    _signal.setitimer(_signal.ITIMER_REAL, PATIENCE, PATIENCE)
+    raise KeyboardInterrupt
+
+
+def _interrupt_again(*_: object) -> NoReturn:
     _signal.signal(_signal.SIGALRM, _end)
-    _signal.setitimer(_signal.ITIMER_REAL, PATIENCE)
     raise KeyboardInterrupt
 
 
@@ -39,6 +45,8 @@ def main() -> int:
     finally:
         gone = _signal.getsignal(_signal.SIGINT) is _end
         _signal.signal(_signal.SIGINT, _end)
+        if gone:
+            _signal.signal(_signal.SIGALRM, _end)
     return INTERRUPTED if gone else status
 
 
