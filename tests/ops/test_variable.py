@@ -211,6 +211,20 @@ def test_value_that_is_read_before_the_variable_is_assigned_has_no_memory(late: 
             interpreter.get_tensor(old)
 
 
+@pytest.mark.parametrize("names", [("one", "two"), ("two", "one")])
+def test_assigning_another_variable_leaves_a_value_where_it_is(names: tuple[str, str]) -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x = graph.input("x", (2,))
+    for name in ("one", "two"):
+        graph.node("ASSIGN_VARIABLE", [variable(graph, name), graph.constant(f"first {name}", floats(1, 2))])
+    old = graph.node("READ_VARIABLE", [variable(graph, names[0])], out=("old", (2,)))
+    graph.node("ASSIGN_VARIABLE", [variable(graph, names[1]), x])
+    graph.output(graph.node("SUB", [x, old], out=("y", (2,))))
+    assert stored(ready(builder.build()), old) == "none"
+    assert agree(builder.build(), [floats(5, 7)])[0][0].tolist() == [4, 5]
+
+
 def test_value_that_is_an_output_keeps_what_was_read() -> None:
     builder = ModelBuilder()
     graph = builder.subgraph()
