@@ -24,14 +24,16 @@ ml_status ml_error_memory(ml_error *error, const char *what, int64_t needed, int
         error->needed = needed;
         error->available = available;
     }
-    if (needed <= 0)
-        return ml_error_set(error, ML_ARENA_ERROR, "the system refused the memory for %s", what);
     if (available <= 0)
         return ml_error_set(error, ML_ARENA_ERROR, "%s needs %lld bytes, the system refused them",
                             what, (long long)needed);
     return ml_error_set(error, ML_ARENA_ERROR,
                         "%s needs %lld bytes, has %lld, the system refused more", what,
                         (long long)needed, (long long)available);
+}
+
+ml_status ml_error_refused(ml_error *error, const char *what) {
+    return ml_error_set(error, ML_ARENA_ERROR, "the system refused the memory for %s", what);
 }
 
 void ml_error_about(ml_error *error, int32_t tensor, const ml_shape *shape) {

@@ -115,7 +115,7 @@ ml_status ml_graph_borrow(ml_graph *g, ml_error *error) {
     for (int32_t s = 0; s < g->n_subgraphs; s++)
         most = ml_max_s64(most, g->subgraphs[s].io.n_tensors);
     b.variables = malloc((size_t)(2 * most + g->n_resources + 1) * sizeof *b.variables);
-    if (!b.variables) return ml_error_memory(error, "a graph's variables", 0, 0);
+    if (!b.variables) return ml_error_refused(error, "a graph's variables");
     b.last = b.variables + most;
     b.assigned = b.last + most;
     for (int32_t v = 0; v < g->n_resources; v++) b.assigned[v] = LASTING;

@@ -193,7 +193,7 @@ static ml_status check_subgraph(const ml_graph_def *def, int32_t s, const ml_ten
         status = check_tensor(def, &tensors[t], s, t, error);
     if (status != ML_OK) return status;
     uint8_t *seen = malloc((size_t)sub->n_tensors + 1);
-    if (!seen) return ml_error_memory(error, "checking a graph", 0, 0);
+    if (!seen) return ml_error_refused(error, "checking a graph");
     status = check_nodes(def, sub, tensors, nodes, s, seen, error);
     free(seen);
     return status;

@@ -53,7 +53,7 @@ static ml_status derive_subgraph(ml_graph *g, int32_t s, ml_error **errors, cons
         any = sub->nodes[n].typed && sub->nodes[n].typed->derive;
     if (!any) return ML_OK;
     ml_tensor *tensors = calloc((size_t)sub->n_slots + 1, sizeof *tensors);
-    if (!tensors) return ml_error_memory(*errors, "deriving", 0, 0);
+    if (!tensors) return ml_error_refused(*errors, "deriving");
     for (int32_t slot = 0; slot < sub->n_slots; slot++) {
         const ml_tensor_def *def = &sub->tensors[sub->numbers[slot]];
         tensors[slot] = (ml_tensor){.shape = def->shape, .type = (uint8_t)def->type};

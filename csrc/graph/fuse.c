@@ -290,7 +290,7 @@ ml_status ml_graph_fuse(ml_graph *g, ml_error *error) {
     for (int32_t s = 0; s < g->n_subgraphs; s++)
         most = ml_max_s64(most, g->subgraphs[s].io.n_tensors);
     int32_t *tables = malloc((size_t)(2 * most + 1) * sizeof *tables);
-    if (!tables) return ml_error_memory(error, "a graph's fused nodes", 0, 0);
+    if (!tables) return ml_error_refused(error, "a graph's fused nodes");
     fusing f = {.graph = g, .producers = tables, .readers = tables + most, .most = bytes + 1};
     for (int32_t s = 0; s < g->n_subgraphs; s++) {
         f.sub = &g->subgraphs[s];

@@ -138,8 +138,7 @@ static ml_status index_tensors(ml_graph *g, ml_error *error) {
     bool tables = allocate_tables(g, words + most);
     g->constants = calloc((size_t)constants, sizeof *g->constants);
     g->fresh = calloc((size_t)(all - constants + 1), sizeof *g->fresh);
-    if (!tables || !g->constants || !g->fresh)
-        return ml_error_memory(error, "a graph's tables", 0, 0);
+    if (!tables || !g->constants || !g->fresh) return ml_error_refused(error, "a graph's tables");
     int32_t *at = g->index_tables;
     ml_tensor *constant = g->constants + 1, *fresh = g->fresh;
     for (int32_t s = 0; s < g->n_subgraphs; s++) {
@@ -199,7 +198,7 @@ static ml_status add_frame(ml_graph *g, int32_t subgraph, int32_t parent, int32_
         realloc(g->children, (size_t)(g->total_children + sub->n_children + 1) * sizeof *children);
     if (frames) g->frames = frames;
     if (children) g->children = children;
-    if (!frames || !children) return ml_error_memory(error, "a graph's frames", 0, 0);
+    if (!frames || !children) return ml_error_refused(error, "a graph's frames");
     int32_t frame = *number = g->n_frames++;
     g->frames[frame] = (ml_frame){.subgraph = subgraph,
                                   .parent = parent,
@@ -250,7 +249,7 @@ static ml_status fill(ml_graph *g, const ml_graph_def *def, int64_t tensors, int
     g->params = copy_bytes(def->params, def->params_bytes);
     if (!g->own || !g->subgraphs || !g->nodes || !g->node_io || !g->tensor_defs || !g->io ||
         !g->params || !g->quantizations)
-        return ml_error_memory(errors, "a graph", 0, 0);
+        return ml_error_refused(errors, "a graph");
     int32_t root;
     copy_subgraphs(g, def);
     ml_status status = def->fuses ? ml_graph_fuse(g, errors) : ML_OK;

@@ -100,7 +100,7 @@ static ml_status allocate(lowering *l, int64_t quantized, int64_t most, ml_error
     l->slots = malloc((size_t)(most + 1) * sizeof *l->slots);
     if (!shown->tensors || !l->quantizations || !l->nodes || !l->subgraphs || !l->codes ||
         !l->operands || !l->slots)
-        return ml_error_memory(error, "lowering", 0, 0);
+        return ml_error_refused(error, "lowering");
     for (int32_t t = -1; t < most; t++) l->slots[t + 1] = t < 0 ? ~0 : t;
     return ML_OK;
 }
@@ -167,7 +167,7 @@ ml_status ml_lowering_put(ml_lowering *shown, const ml_kernel *kernel, int32_t t
     const ml_node_row *row = standing_at(l);
     int64_t place = add_params(l, params, kernel->params_bytes);
     if (place < 0 || !room_for_numbers(l, (int64_t)row->n_inputs + row->n_outputs + n_subgraphs))
-        return ml_error_memory(error, "the nodes' operands and parameters", 0, 0);
+        return ml_error_refused(error, "the nodes' operands and parameters");
     int32_t start = add_numbers(l, row->inputs, row->n_inputs);
     add_numbers(l, row->outputs, row->n_outputs);
     add_numbers(l, subgraphs, n_subgraphs);
@@ -192,7 +192,7 @@ void ml_lowering_skip(ml_lowering *shown) { shown->need = ML_NEEDS_NOTHING; }
 static ml_status collect_refusal(lowering *l, const ml_error *error, ml_error *out) {
     if (!make_room((void **)&l->refused, &l->refused_room, l->shown.n_refused, 1,
                    sizeof *l->refused))
-        return ml_error_memory(out, "errors of nodes", 0, 0);
+        return ml_error_refused(out, "errors of nodes");
     ml_error *to = &l->refused[l->shown.n_refused++];
     *to = error ? *error : ML_NO_ERROR;
     to->status = ML_UNSUPPORTED;
@@ -249,7 +249,7 @@ static ml_status lower_composite(lowering *l, const ml_node_row *row, bool *done
     if (!code.kernel || l->reference || any_sparse(l, row)) return ML_OK;
     const int32_t typed = ml_match_node(l, &code, row);
     if (typed == ML_MATCH_NO_MEMORY)
-        return ml_error_memory(error, "the types of a node's operands", 0, 0);
+        return ml_error_refused(error, "the types of a node's operands");
     if (typed < 0 || !code.kernel->typed[typed].eval) return ML_OK;
     const int32_t *subgraphs = NULL;
     int32_t n_subgraphs = 0;
@@ -301,7 +301,7 @@ static ml_status lower_node(lowering *l, ml_error *error) {
     }
     const int32_t typed = ml_match_node(l, code, row);
     if (typed == ML_MATCH_NO_MEMORY)
-        return ml_error_memory(error, "the types of a node's operands", 0, 0);
+        return ml_error_refused(error, "the types of a node's operands");
     if (typed < 0) return collect_refusal(l, NULL, error);
     const int32_t *subgraphs = NULL;
     int32_t n_subgraphs = 0;
@@ -358,7 +358,7 @@ ml_status ml_lowering_run(ml_lowering *shown, ml_error *error) {
         status = lower_node(l, error);
     }
     if (status == ML_ARENA_ERROR && error->status == ML_OK)
-        return ml_error_memory(error, "the nodes' operands", 0, 0);
+        return ml_error_refused(error, "the nodes' operands");
     ml_graph_def *def = &shown->description;
     def->io = l->io;
     def->params = l->params;

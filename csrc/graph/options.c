@@ -267,7 +267,7 @@ static int32_t resource(const ml_call *c, const char *kind, const ml_node_option
         int64_t room = 2 * (int64_t)count + 16;
         ml_resource_name *grown = realloc(l->resources, (size_t)room * sizeof *grown);
         if (!grown) {
-            ml_error_memory(c->env->error, "resources", 0, 0);
+            ml_error_refused(c->env->error, "resources");
             return -1;
         }
         l->resources = grown;

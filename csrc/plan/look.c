@@ -152,7 +152,7 @@ ml_status ml_plan_without(const ml_plan *plan, const int32_t *tensors, int32_t c
                           ml_outlook *outlook, ml_error *error) {
     const ml_planner_graph *io = &ml_frame_subgraph(plan->graph, 0)->io;
     ml_planner *planner = planner_of(plan, 0, shares_places(plan, 0));
-    if (!planner) return ml_error_memory(error, "planning", 0, 0);
+    if (!planner) return ml_error_refused(error, "planning");
     for (int32_t i = 0; i < count; i++)
         if (tensors[i] >= 0 && tensors[i] < io->n_tensors)
             ml_planner_places(planner)[tensors[i]] = ML_PLACE_NONE;

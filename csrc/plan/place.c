@@ -219,7 +219,7 @@ static ml_status plan_apart(const ml_placing *x, int32_t frame, bool again, ml_p
                             ml_error *error) {
     int32_t sharing = ML_SHARE_TFLITE | ML_SHARE_WIDE;
     ml_planner *apart = ml_place_planner(x, frame, x->options & ~sharing);
-    if (!apart) return ml_error_memory(error, "planning", 0, 0);
+    if (!apart) return ml_error_refused(error, "planning");
     int64_t least = ml_planner_lower_bound(*planner), shared;
     bool better = again && ml_planner_place_again(apart, least + least / 8);
     ml_status status = ML_OK;
@@ -245,7 +245,7 @@ static ml_status plan_frame(const ml_placing *x, int32_t frame, ml_planner **pla
                             ml_error *error) {
     bool two = x->options & ML_KEEP_SMALLER && !follows_file(x, frame);
     *planner = ml_place_planner(x, frame, x->options);
-    if (!*planner) return ml_error_memory(error, "planning", 0, 0);
+    if (!*planner) return ml_error_refused(error, "planning");
     if (!x->longer && ml_planner_place_again(*planner, INT64_MAX)) return ML_OK;
     if (two && !x->longer && ml_planner_stood(*planner))
         return plan_apart(x, frame, true, planner, error);

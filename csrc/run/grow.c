@@ -82,7 +82,7 @@ static ml_status make_room(ml_alone_list *list, ml_error *error) {
     if (list->count < list->room) return ML_OK;
     int32_t room = list->room ? 2 * list->room : 16;
     ml_alone *records = realloc(list->records, (size_t)room * sizeof *records);
-    if (!records) return ml_error_memory(error, "places of dynamic tensors", 0, 0);
+    if (!records) return ml_error_refused(error, "places of dynamic tensors");
     list->records = records;
     list->room = room;
     return ML_OK;

@@ -229,7 +229,7 @@ static ml_status copy_learnt(const ml_graph *g, const ml_learnt *learnt, ml_plan
                              ml_error *error) {
     const int64_t rows = (int64_t)g->total_slots + g->total_nodes;
     int64_t *planned = malloc((size_t)(rows + g->n_frames) * sizeof *planned);
-    if (!planned) return ml_error_memory(error, "a copy of what runs have learnt", 0, 0);
+    if (!planned) return ml_error_refused(error, "a copy of what runs have learnt");
     memcpy(planned, learnt->capacities, (size_t)g->total_slots * sizeof *planned);
     memcpy(planned + g->total_slots, learnt->scratch, (size_t)g->total_nodes * sizeof *planned);
     for (int32_t f = 0; f < g->n_frames; f++) planned[rows + f] = learnt->alone[f].offered;

@@ -72,7 +72,7 @@ ml_status ml_heap_acquire(const ml_state *s, const ml_residence *r, ml_block **f
         if (!*fresh) *fresh = calloc((size_t)slots, sizeof **fresh);
         ml_status status =
             *fresh ? make_empty(account, &(*fresh)[slot], &r->rows->tensors[slot].shape, error)
-                   : ml_error_memory(error, "strings", 0, 0);
+                   : ml_error_refused(error, "strings");
         if (status == ML_OK) continue;
         ml_blocks_free(account, *fresh, *fresh ? slots : 0);
         *fresh = NULL;

@@ -199,7 +199,7 @@ static ml_status take_room(unpacking *u) {
     const ml_kept_row *row;
     int32_t made = 0;
     u->fresh = calloc((size_t)u->n_fresh, sizeof *u->fresh);
-    if (!u->fresh) return ml_error_memory(u->error, "a snapshot", 0, 0);
+    if (!u->fresh) return ml_error_refused(u->error, "a snapshot");
     for (u->at = 0; (row = next_row(u, &data));) {
         const ml_block *b = block_of(u, row);
         if (!b || !is_short(b, row)) continue;

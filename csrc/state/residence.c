@@ -136,7 +136,7 @@ static ml_status make_needs(ml_state *s, ml_error *error) {
     if (s->needs) return ML_OK;
     ml_need *needs =
         calloc((size_t)(s->graph->total_slots + s->graph->total_nodes) + 1, sizeof *needs);
-    if (!needs) return ml_error_memory(error, "what runs learn", 0, 0);
+    if (!needs) return ml_error_refused(error, "what runs learn");
     s->needs = needs;
     s->scratch_needs = needs + s->graph->total_slots;
     return ML_OK;

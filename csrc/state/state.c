@@ -91,7 +91,7 @@ ml_status ml_state_make(ml_graph *graph, ml_interpreter *interpreter, const ml_s
         return ML_OK;
     }
     ml_state_free(s);
-    return ml_error_memory(error, "an interpreter", 0, 0);
+    return ml_error_refused(error, "an interpreter");
 }
 
 void ml_state_free(ml_state *s) {
@@ -282,7 +282,7 @@ static ml_status prepare_requested(ml_state *s, const ml_binding *bindings, int3
     ml_binding *copy = same             ? s->bound
                        : n_bindings > 0 ? malloc((size_t)n_bindings * sizeof *copy)
                                         : NULL;
-    if (n_bindings > 0 && !copy) return ml_error_memory(&s->error, "bound tensors", 0, 0);
+    if (n_bindings > 0 && !copy) return ml_error_refused(&s->error, "bound tensors");
     if (n_bindings > 0) memcpy(copy, bindings, (size_t)n_bindings * sizeof *copy);
     ml_status status = ml_requests_spec(s, NULL, 0, &resized, &s->error);
     ml_plan_request request = request_of(s, copy, same ? s->n_bound : n_bindings);

@@ -121,8 +121,8 @@ def has_core() -> bool:
     return hasattr(ctypes.CDLL(_core.__file__), "ml_failing_begin")
 
 
-MISTOLD = re.compile(r"needs -|needs \d bytes|has \d,")
-"""What no error says: that fewer than ten bytes were asked for, or that a room that grows has so few."""
+MISTOLD = re.compile(r"needs -|needs 0 |has \d,")
+"""What no error says: that nothing was asked for, or that a room that grows has fewer than ten bytes."""
 
 
 class Outcome(NamedTuple):
