@@ -116,6 +116,8 @@ static ml_status prepare_lsh(const ml_call *c, ml_wish *wish) {
     lsh_blob *b = c->blob;
     b->items = x->dims[0];
     b->bytes = ml_elements_of(x, 1, x->rank) * ml_type_bytes(ml_input(c, 1)->type);
+    /* The hashes of elements without bytes are all equal, and so are the signs of their sums. */
+    if (b->bytes == 0 && !weights && b->items > 1) b->items = 1;
     b->bits = seeds->dims[1];
     wish->worker_bytes = (int64_t)sizeof(float) + b->bytes;
     ml_shape y = {.rank = 0};

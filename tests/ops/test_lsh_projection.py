@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.node import Given, OneNode, values
+from support.time_limit import ends_within
 from support.weighted import same_for_any_number_of_threads
 
 from minilite.errors import ShapeError, UnsupportedOpError
@@ -36,6 +37,18 @@ def test_projection(functions: Any, weighed: bool, how: str) -> None:
     for shape in ((1,), (9,), (4, 2, 3), (1, 100)):
         weights = values(rng, "f32", shape[0]) if weighed else None
         projection(values(rng, "f32", functions), values(rng, "f32", shape), weights, how).check()
+
+
+@pytest.mark.parametrize("how", ["DENSE", "SPARSE"])
+def test_elements_without_bytes(how: str) -> None:
+    """Many of them are in few bytes of a file."""
+    seeds = values(np.random.default_rng(1), "f32", (2, 30))
+    for count in (1, 5):
+        for weights in (None, np.linspace(-1, 2, count)):
+            projection(seeds, np.zeros((count, 0), np.float32), weights, how).check()
+    with ends_within(60):
+        many = projection(seeds, np.zeros((2**31 - 1, 0), np.float32), how=how).check(oracle=None)
+    assert np.array_equal(many, projection(seeds, np.zeros((1, 0), np.float32), how=how).check())
 
 
 def test_every_length() -> None:
