@@ -197,7 +197,7 @@ struct ml_kernel {
                        * have as many bytes; i < 8 */
     uint8_t follows; /* ML_INPUT(i): output 0 takes input i's type, whatever the file says of it */
     uint8_t quantization; /* ml_takes_quantization */
-    uint64_t writes; /* ML_INPUT(i) | ..: variable tensors that it writes, which is an effect */
+    uint64_t writes; /* ML_INPUT(i) | ..: inputs that are variables, and written: an effect */
     const char *takes; /* the operands by name: "x axis? more...? -> y", marks as in ml_typed */
     const char
         *calls; /* the options that say which subgraphs it runs, split by spaces; NULL: none */

@@ -103,7 +103,7 @@ class StateError(MiniliteError, RuntimeError, ValueError):
 
 
 class ArenaError(MiniliteError, MemoryError, RuntimeError):
-    """Memory is short: the message says how many bytes are needed, and how many are available."""
+    """Memory is short: for tensors the message says how many bytes are needed, and how many are available."""
 
 
 class KernelError(MiniliteError, RuntimeError):

@@ -189,13 +189,18 @@ def next_count(graph: Any, count: int) -> int:
 
 
 def records_are_right(interpreter: Any) -> None:
-    """Each record of memory is where its tensor is, and what is live at once does not overlap."""
+    """Each tensor lies in the record of its root, and what is live at once does not overlap."""
     memory = interpreter.memory
     for frame, (subgraph, _, _) in enumerate(memory.frames()):
-        tensors = len(interpreter.model.subgraphs[subgraph].tensors)
         records = memory.records(frame)
+        placed = {number: (size, offset) for number, size, _, _, offset in records}
+        for number in range(len(interpreter.model.subgraphs[subgraph].tensors)):
+            tensor = memory.tensor(number, frame)
+            if tensor.storage == "arena" and tensor.bytes > 0 and tensor.root in placed:
+                size, offset = placed[tensor.root]
+                assert tensor.offset == offset, (frame, number)
+                assert tensor.bytes <= size, (frame, number)
         for number, size, first, last, offset in records:
-            assert number >= tensors or memory.tensor(number, frame).offset == offset
             for other, more, begin, end, at in records:
                 apart = last < begin or end < first or offset + size <= at or at + more <= offset
                 assert other == number or apart, (frame, number, other)

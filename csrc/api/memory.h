@@ -145,8 +145,9 @@ void ml_planner_resolve_deallocations(ml_planner *planner);
 /* Drops the records of tensors whose last reader comes before `node`. */
 void ml_planner_purge(ml_planner *planner, int32_t node);
 
-/* Puts a tensor into the place of `root`, which is live no later than the tensor, whatever would
- * permit that; call it after plan_allocations, for all tensors of a place. */
+/* Gives `tensor` the place of `root`, without asking whether it may share it. `root` begins to live
+ * no later than `tensor`; its bytes and its last node grow to cover it. Call it after
+ * plan_allocations, for each tensor of the place; only roots, bytes and lifetimes are right then. */
 void ml_planner_join(ml_planner *planner, int32_t tensor, int32_t root);
 
 const int64_t *ml_planner_offsets(const ml_planner *planner); /* -1 = not placed */

@@ -107,7 +107,6 @@ void ml_planner_join(ml_planner *p, int32_t tensor, int32_t root) {
     p->root[tensor] = root;
     p->bytes[root] = ml_max_s64(p->bytes[root], p->bytes[tensor]);
     if (p->last[tensor] > p->last[root]) p->last[root] = p->last[tensor];
-    p->bound = -1;
 }
 
 static void group_by_first(ml_planner *p) {

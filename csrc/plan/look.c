@@ -1,9 +1,9 @@
 /* look.c -- reads a plan for reports; all numbers passed in are checked.
  *
  * A plan keeps offsets and roots, but not lifetimes, which only reports need. A planner that gets
- * the same facts as the one that placed the plan finds them again, so reports print what was
- * planned. The plan may also be the copy of a residence; then it has the capacities with which that
- * was placed. */
+ * the same sizes finds them again, and the roots tell it which tensors share a place. The plan may
+ * also be the copy of a residence; then it has the capacities, the scratch and the rooms that runs
+ * have left. */
 #include <stdlib.h>
 
 #include "plan/plan.h"
@@ -83,7 +83,7 @@ int32_t ml_plan_part_of(const ml_plan *p, int32_t frame, int32_t position) {
     return whole < 0 ? -1 : nodes[whole].index;
 }
 
-/* A planner that knows the sizes of a plan that is placed, and its lifetimes; nothing is placed. */
+/* A planner that knows the sizes of a plan, and finds lifetimes; it places nothing itself. */
 static ml_planner *planner_of(const ml_plan *plan, int32_t frame, bool shares) {
     const int32_t options = (int32_t)plan->options, sharing = ML_SHARE_TFLITE | ML_SHARE_WIDE;
     const ml_graph *g = plan->graph;
@@ -99,7 +99,7 @@ static ml_planner *planner_of(const ml_plan *plan, int32_t frame, bool shares) {
     return ml_place_planner(&placing, frame, shares ? options : options & ~sharing);
 }
 
-/* Whether the tensors of a frame share places. If not, the plan is the smaller one without. */
+/* False if no tensors may share a place, or if the plan was smaller without that. */
 static bool shares_places(const ml_plan *plan, int32_t frame) {
     const ml_subgraph *sub = ml_frame_subgraph(plan->graph, frame);
     const ml_tensor *tensors = plan->rows.tensors + plan->graph->frames[frame].slot_base;
@@ -108,13 +108,18 @@ static bool shares_places(const ml_plan *plan, int32_t frame) {
     return false;
 }
 
-/* Tensors share places as they do now: runs may have moved some, and sizes that have changed since
- * would make a planner share others. */
+/* Tensors share places as they do now, and have the bytes that lie there: runs may have moved some,
+ * and the next placement would give tensors that are to share a place the bytes of the largest. */
 static ml_planner *planner_as_placed(const ml_plan *plan, int32_t frame) {
     const ml_subgraph *sub = ml_frame_subgraph(plan->graph, frame);
-    const ml_tensor *tensors = plan->rows.tensors + plan->graph->frames[frame].slot_base;
+    const int32_t slot_base = plan->graph->frames[frame].slot_base;
+    const ml_tensor *tensors = plan->rows.tensors + slot_base;
     ml_planner *planner = planner_of(plan, frame, false);
-    for (int32_t slot = 0; planner && slot < sub->n_slots; slot++)
+    if (!planner) return NULL;
+    int64_t *bytes = ml_planner_bytes(planner);
+    for (int32_t slot = 0; plan->has_capacities && slot < sub->n_slots; slot++)
+        if (tensors[slot].dynamic) bytes[sub->numbers[slot]] = plan->capacities[slot_base + slot];
+    for (int32_t slot = 0; slot < sub->n_slots; slot++)
         if (tensors[slot].storage == ML_STORAGE_ARENA)
             ml_planner_join(planner, sub->numbers[slot], tensors[slot].root);
     return planner;

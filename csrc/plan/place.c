@@ -130,6 +130,7 @@ static bool describe_tensors(const ml_placing *x, int32_t frame, ml_planner *pla
     return stand;
 }
 
+/* All children of a node have the same room. */
 static int64_t room_of(const ml_placing *x, int32_t frame, int32_t n) {
     if (!x->rooms) return ml_children_room(x->graph, x->rows, frame, n);
     const bool calls = ml_frame_subgraph(x->graph, frame)->nodes[n].n_children > 0;

@@ -29,8 +29,8 @@ typedef struct ml_placing {
     int32_t options;
     const int64_t *capacities; /* NULL: for a plan, whose open tensors take no bytes */
     const int64_t *scratch; /* by node: scratch needed so far; NULL if capacities is */
-    const int64_t *rooms; /* by frame: its bytes in its caller's scratch; NULL: what it needs */
-    ml_frame_planner *planners; /* by frame; NULL for reports, which place nothing */
+    const int64_t *rooms; /* by frame: its bytes in its caller's scratch; NULL: as regions say */
+    ml_frame_planner *planners; /* by frame; NULL for reports, which keep none */
     bool longer; /* the sizes have come back: the rest of the budget may be spent */
     bool offline; /* the memory plan of the file is used */
 } ml_placing;

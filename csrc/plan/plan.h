@@ -24,8 +24,9 @@ struct ml_plan {
     ml_plan *source; /* of a copy: the plan whose folded values it shares; held */
     union {
         ml_folded *folded; /* NULL in copies */
-        /* has_capacities: in the copy of a residence: bytes planned, by slot, then of scratch, by
-         * node, then of the callers' scratch for each frame */
+        /* has_capacities: in the copy of a residence: three tables, one after the other: the
+         * capacity of each slot, the scratch of each node, and for each frame the bytes that its
+         * caller's scratch has for it */
         int64_t *capacities;
     };
 #ifdef ML_DEBUG

@@ -56,13 +56,6 @@ static void forget(ml_alone_list *list, int32_t id) {
     }
 }
 
-bool ml_has_place(const ml_alone_list *list, int32_t id, int64_t offset) {
-    if (offset < list->planned) return true;
-    for (int32_t i = 0; i < list->count; i++)
-        if (list->records[i].id == id && list->records[i].offset == offset) return true;
-    return false;
-}
-
 /* The lowest offset after everything planned at which `size` bytes of `id` overlap no other live
  * record whose lifetime overlaps [first, last]. */
 static int64_t find_gap(const ml_alone_list *list, int32_t id, int64_t size, int32_t first,

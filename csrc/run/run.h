@@ -45,8 +45,5 @@ void ml_mark_readers(ml_residence *residence, const ml_subgraph *sub, const ml_f
  * place, before and after. */
 ml_status ml_grow(ml_state *state, ml_residence *residence, int32_t frame, int32_t id,
                   int64_t bytes, int64_t *offset);
-/* Whether the place at `offset` still belongs to the record. Another record may have grown into
- * it. */
-bool ml_has_place(const ml_alone_list *list, int32_t id, int64_t offset);
 
 #endif

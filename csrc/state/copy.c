@@ -172,12 +172,12 @@ ml_status ml_state_overwriter(ml_state *s, int32_t tensor, int32_t *node, ml_err
     if (status != ML_OK || !plan) return status;
     const ml_tensor *t = ml_plan_tensor(plan, 0, tensor);
     const ml_subgraph *sub = ml_frame_subgraph(s->graph, 0);
-    int32_t count = t && t->storage == ML_STORAGE_ARENA && t->offset >= 0
-                        ? ml_plan_records(plan, 0, NULL, 0)
-                        : 0;
+    bool there = t && t->storage == ML_STORAGE_ARENA && t->offset >= 0;
+    int32_t count = there ? ml_plan_records(plan, 0, NULL, 0) : 0;
     ml_record *records = count > 0 ? malloc((size_t)count * sizeof *records) : NULL;
-    if (records) {
-        ml_plan_records(plan, 0, records, count);
+    if (count < 0 || (count > 0 && (!records || ml_plan_records(plan, 0, records, count) < 0))) {
+        status = ml_error_refused(error, "a plan's records");
+    } else if (records) {
         int32_t last = -1, heir = find_heir(sub, plan, tensor, producer_of(sub, tensor));
         for (int32_t i = 0; i < count; i++)
             if (records[i].tensor == t->root) last = records[i].last;
@@ -187,8 +187,8 @@ ml_status ml_state_overwriter(ml_state *s, int32_t tensor, int32_t *node, ml_err
         if (position < 0) position = last; /* dead tensors are overwritten at once */
 #endif
         if (position >= 0 && position < sub->io.n_nodes) *node = sub->nodes[position].index;
-        free(records);
     }
+    free(records);
     ml_plan_free(plan);
     return status;
 }
@@ -205,8 +205,9 @@ ml_status ml_state_plan(ml_state *s, ml_plan **plan, ml_error *error) {
 }
 
 /* Outputs that runs have moved away from the inputs they were placed with get roots of their own;
- * what follows such an output shares its place with it. */
-static void tell_apart(const ml_subgraph *sub, ml_tensor *tensors) {
+ * what follows such an output shares its place with it. An output that has no bytes now may have
+ * followed an input to a place that others have since: it has none. */
+static void tell_apart(const ml_subgraph *sub, const ml_alone_list *alone, ml_tensor *tensors) {
     for (int32_t n = 0; n < sub->io.n_nodes; n++) {
         const ml_node_io *io = sub->nodes[n].io;
         ml_tensor *out = io->n_outputs > 0 ? &tensors[sub->slots[io->outputs[0]]] : NULL;
@@ -222,6 +223,12 @@ static void tell_apart(const ml_subgraph *sub, ml_tensor *tensors) {
                 out->root = tensors[slot].root;
         }
     }
+    for (int32_t slot = 0; slot < sub->n_slots; slot++) {
+        ml_tensor *t = &tensors[slot];
+        if (t->dynamic && t->storage == ML_STORAGE_ARENA &&
+            !ml_has_place(alone, t->root, t->offset))
+            t->offset = -1;
+    }
 }
 
 /* What runs have learnt of memory, for reports. */
@@ -236,7 +243,8 @@ static ml_status copy_learnt(const ml_graph *g, const ml_learnt *learnt, ml_plan
     plan->capacities = planned;
     plan->has_capacities = 1;
     for (int32_t f = 0; f < g->n_frames; f++)
-        tell_apart(ml_frame_subgraph(g, f), plan->rows.tensors + g->frames[f].slot_base);
+        tell_apart(ml_frame_subgraph(g, f), &learnt->alone[f],
+                   plan->rows.tensors + g->frames[f].slot_base);
     return ML_OK;
 }
 

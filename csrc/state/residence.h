@@ -43,6 +43,15 @@ typedef struct ml_alone_list {
     int64_t offered;
 } ml_alone_list;
 
+/* Whether the place at `offset` still belongs to the record. Another record may have grown into
+ * it. */
+static inline bool ml_has_place(const ml_alone_list *list, int32_t id, int64_t offset) {
+    if (offset < list->planned) return true;
+    for (int32_t i = 0; i < list->count; i++)
+        if (list->records[i].id == id && list->records[i].offset == offset) return true;
+    return false;
+}
+
 /* What runs learn about a plan with dynamic tensors. One block, except for the records in
  * `alone`. */
 typedef struct ml_learnt {

@@ -202,7 +202,8 @@ static ml_status furnish(ml_pool *pool, int32_t threads, int64_t bytes, ml_error
         ml_os_free(workers);
         ml_os_free(ranges);
         ml_os_free(scratch);
-        return ml_error_refused(error, "the workers of a pool");
+        return bytes > 0 ? ml_error_memory(error, "the scratch of a worker", bytes, 0)
+                         : ml_error_refused(error, "the workers of a pool");
     }
     for (int32_t i = 0; i < threads; i++) {
         workers[i] = (pool_worker){.pool = pool, .number = i};

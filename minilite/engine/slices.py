@@ -48,8 +48,9 @@ def run(
     cut, call = part.model.subgraphs[0], part._array_call()
     into = output_arrays(cut, call.outputs, out) if out is not None else None
     fitting = input_arrays(cut, [arrays])
-    if one._recorder is not None:
-        return dict(one._recorder.sliced(call, fitting, into, cancel))
+    recorder = one._recorder  # another thread may end it
+    if recorder is not None:
+        return dict(recorder.sliced(call, fitting, into, cancel))
     return dict(call.run(fitting, into, cancel))
 
 

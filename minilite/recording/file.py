@@ -15,9 +15,9 @@ import secrets
 import struct
 import zipfile
 import zlib
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -84,7 +84,8 @@ def _refused(path: Path, why: str) -> InputError:
 class Writer:
     """Collects calls and arrays in a file beside the path, which takes its place when all is written.
 
-    The owner calls `discard` after whatever ends it early, Ctrl-C at any moment after the constructor too.
+    Whoever makes one calls `discard` if anything, Ctrl-C included, ends the writing early. After that, and after
+    `finish`, it writes nothing more.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -94,9 +95,10 @@ class Writer:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
         if self._path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-        # The name is known before the file exists, so that `discard` finds whatever was interrupted.
-        self._part = self._path.with_name(f".{self._path.name[:100]}.{secrets.token_hex(8)}.part")
-        self._closing = ExitStack()
+        # The name is known before the file exists, so that `discard` finds whatever was interrupted. File systems
+        # take 255 bytes.
+        self._part = self._path.with_name(f".{self._path.name[:50]}.{secrets.token_hex(8)}.part")
+        self._file: BinaryIO | None = None
         self._archive: zipfile.ZipFile | None = None
         self._names: dict[tuple[str, tuple[int, ...], str], str] = {}
         self._rows: dict[str, Any] = {}
@@ -104,15 +106,17 @@ class Writer:
 
     def begin(self) -> None:
         """Makes the file. Raises: OSError."""
-        file = self._closing.enter_context(self._part.open("xb"))
-        self._archive = self._closing.enter_context(zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1))
+        self._file = self._part.open("xb")
+        self._archive = zipfile.ZipFile(self._file, "w", zipfile.ZIP_DEFLATED, compresslevel=1)
 
     def add(self, call: Call) -> None:
         """One more call."""
         self._calls.append(call)
 
     def array(self, array: Array) -> str:
-        """Writes an array, and gives its name; equal arrays are written once."""
+        """Writes an array, and gives its name; equal arrays are written once. "" if nothing is written any more."""
+        if self._archive is None or self._archive.fp is None:
+            return ""
         if array.dtype.kind == "V":  # bfloat16, whose bits any numpy can read
             array = array.view(np.uint16)
         parts = _parts(array)
@@ -140,15 +144,20 @@ class Writer:
         text = json.dumps(whole, sort_keys=True).encode()
         self._member(_HEADER, np.frombuffer(text, np.uint8))
         self._member(_SEAL, np.frombuffer(hashlib.sha256(text).digest(), np.uint8))
-        self._closing.close()
+        assert self._archive is not None
+        assert self._file is not None
+        self._archive.close()
+        self._file.close()
         self._part.replace(self._path)
 
     def discard(self) -> None:
         """Leaves nothing behind, wherever the writing stopped."""
         if self._archive is not None:
             self._archive.fp = None  # or it would write its table of members, and complain of an interrupted one
-        with suppress(OSError):
-            self._closing.close()
+        if self._file is not None:
+            with suppress(OSError):
+                self._file.close()
+        self._calls, self._names, self._rows = [], {}, {}
         with suppress(OSError):
             self._part.unlink()
 

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
 
 class RecordedSession(Session):
-    """A Session whose calls are noted."""
+    """A Session whose calls are noted. One that waits for its turn may be a plain Session when it gets it: its
+    recording has ended then, and notes nothing more."""
 
     recorder: Recorder
     plain_invoke: Callable[[], None]
@@ -42,45 +43,45 @@ class RecordedSession(Session):
     def ask(self, index: Any, size: Any) -> bool:
         """As Session's; accepted shapes are noted."""
         with self.recorder.lock:
-            accepted = super().ask(index, size)
+            accepted = Session.ask(self, index, size)
             if accepted:
                 self.recorder.note("resize", self, tensor=index, shape=tuple(map(int, size)))
             return accepted
 
     def allocate(self) -> None:
         """As Session's; failures are noted too."""
-        self.recorder.attempt(Call("allocate", self._root), super().allocate)
+        self.recorder.attempt(Call("allocate", self._root), partial(Session.allocate, self))
 
     def invoke(self, cancel: Cancel | None = None) -> None:
         """As Session's; noted with what it computes."""
         if cancel is None or not self.ready:
-            super().invoke(cancel)  # by `invoke_unchecked`, which is noted
+            Session.invoke(self, cancel)  # by `invoke_unchecked`, which is noted
         else:
             self.recorder.invoked(self, partial(self.state.run_until, cancel))
 
     def set(self, index: int, value: Any) -> None:
         """As Session's; noted with the array if it is accepted."""
         with self.recorder.lock:
-            super().set(index, value)
+            Session.set(self, index, value)
             self.recorder.note_set(self, index, value)
 
     def bind(self, arrays: Mapping[int, Array | None]) -> None:
         """As Session's; noted if all arrays are accepted."""
         with self.recorder.lock:
-            super().bind(arrays)
+            Session.bind(self, arrays)
             for index, array in arrays.items():
                 self.recorder.note_bound(self, index, array)
 
     def reset_variables(self) -> None:
         """As Session's."""
         with self.recorder.lock:
-            super().reset_variables()
+            Session.reset_variables(self)
             self.recorder.note("reset_variables", self)
 
     def close(self) -> None:
         """As Session's."""
         with self.recorder.lock:
-            super().close()
+            Session.close(self)
             self.recorder.note("close", self)
 
 
@@ -92,7 +93,7 @@ class RecordedShared(Shared):
     def reset_resources(self) -> None:
         """As Shared's."""
         with self.recorder.lock:
-            super().reset_resources()
+            Shared.reset_resources(self)
             self.recorder.writer.add(Call("reset_resources"))
 
 
@@ -111,13 +112,13 @@ class Recorder:
 
     def __enter__(self) -> Recorder:  # noqa: PYI034 - typing.Self came with Python 3.11
         """Begins. Raises: StateError if a recording is on already, OSError."""
-        one = self._interpreter
+        one, begun = self._interpreter, False
         try:
-            with one._making:
+            with self.lock, one._making:
                 if one._recorder is not None:
                     message = "a recording of this interpreter is under way: one at a time"
                     raise StateError(message)
-                self.writer = Writer(self._path)
+                self.writer, begun = Writer(self._path), True
                 one._recorder = self
                 self.writer.begin()
                 self._note_state()
@@ -125,7 +126,7 @@ class Recorder:
                     self.attach(session)
             return self
         except BaseException:
-            if one._recorder is self:
+            if begun:
                 self._stop()
             raise
 
@@ -142,10 +143,12 @@ class Recorder:
             self._stop()
 
     def _stop(self) -> None:
-        """Leaves the interpreter as it was, and no file that is not whole."""
-        if self._interpreter._recorder is self:
-            self._detach()
-        self.writer.discard()
+        """Leaves no file that is not whole; the interpreter notes nothing more."""
+        with self.lock, self._interpreter._making:
+            if self._interpreter._recorder is self:
+                self._detach()
+            self.writer.discard()
+            self._left, self._known = None, {}
 
     def attach(self, session: Session) -> None:
         """Notes the calls of one more Session from here on."""

@@ -457,6 +457,20 @@ def test_a_plan_with_dynamic_tensors_is_not_improved() -> None:
     assert interpreter.counters["plans_improved"] == 0
 
 
+def test_records_of_a_file_that_numbers_an_output_first() -> None:
+    """Tensor 0 lies where tensor 1 does, which is computed before it."""
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    first = graph.tensor("first", (4,))
+    soft = graph.node("SOFTMAX", [graph.input("x", (4,))], out=("soft", (4,)), options={"beta": 1.0})
+    graph.node("NEG", [soft], [first])
+    graph.output(graph.node("SOFTMAX", [first], out=("y", (4,)), options={"beta": 1.0}))
+    plan = ready(builder.build()).plan
+    assert plan is not None
+    assert plan.tensor(first).root == soft
+    assert first not in [tensor for tensor, *_ in plan.records()]
+
+
 def test_what_runs_learn_is_counted() -> None:
     """Among the bytes of cached plans."""
 
