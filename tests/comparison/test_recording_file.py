@@ -1,0 +1,116 @@
+"""Recordings: how their file is written, whatever ends it, and what becomes of the interpreter."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from built import floats, relu_chain
+
+import minilite
+from minilite.engine.session import Session
+from minilite.errors import StateError
+from minilite.recording.file import read_recording
+from minilite.recording.recorder import RecordedSession
+
+FOLDER = str(Path(minilite.__file__).with_name("recording"))
+
+
+def calls(path: Path) -> list[str]:
+    return [call.call for call in read_recording(path).calls]
+
+
+def test_it_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "r.npz"
+    path.write_bytes(b"before")
+    interpreter = minilite.Interpreter(model_content=relu_chain())
+    with pytest.raises(KeyboardInterrupt), interpreter.recording(path):  # noqa: PT012
+        interpreter.run(floats(1, 2, 3, 4))
+        assert path.read_bytes() == b"before"
+        raise KeyboardInterrupt
+    assert [each.name for each in tmp_path.iterdir()] == ["r.npz"]
+    assert path.read_bytes() == b"before"
+    with interpreter.recording(path):
+        with pytest.raises(StateError, match="one at a time"), interpreter.recording(tmp_path / "second.npz"):
+            pass
+        interpreter.run(floats(1, 2, 3, 4))
+    assert [each.name for each in tmp_path.iterdir()] == ["r.npz"]
+    assert minilite.replay(path, interpreter.model).agrees
+    with pytest.raises(FileNotFoundError), interpreter.recording(tmp_path / "no" / "r.npz"):
+        pass
+
+
+def interrupted(path: Path, after: int) -> bool:
+    """Records a run, and ends it as Ctrl-C would after that many lines of minilite/recording; whether it was ended.
+
+    Not in __exit__ itself: an interrupt between its call and its `try` cannot be caught."""
+    lines = itertools.count()
+
+    def trace(frame: Any, event: str, _: Any) -> Any:
+        code = frame.f_code
+        inside = code.co_filename.startswith(FOLDER) and code.co_name != "__exit__"
+        if inside and event == "line" and next(lines) == after:
+            raise KeyboardInterrupt
+        return trace
+
+    interpreter = minilite.Interpreter(model_content=relu_chain())
+    interpreter.allocate_tensors()
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        with interpreter.recording(path):
+            interpreter.run(floats(1, 2, 3, 4))
+    except KeyboardInterrupt:
+        return True
+    else:
+        return False
+    finally:
+        sys.settrace(before)
+        with interpreter.recording(path.with_name("next.npz")):
+            interpreter.run(floats(1, 2, 3, 4))
+
+
+def test_ctrl_c_at_any_line_leaves_nothing_half_written(tmp_path: Path) -> None:
+    """Also between the file's first byte and the first call; the interpreter can record again."""
+    path = tmp_path / "r.npz"
+    path.write_bytes(b"before")
+    ended = 0
+    while interrupted(path, ended):
+        assert sorted(each.name for each in tmp_path.iterdir()) == ["next.npz", "r.npz"], ended
+        if path.read_bytes() != b"before":  # once its calls are written
+            assert "invoke" in calls(path)
+        ended += 1
+    assert ended > 100
+
+
+def test_a_recording_that_is_begun_twice_goes_on(tmp_path: Path) -> None:
+    interpreter = minilite.Interpreter(model_content=relu_chain())
+    with interpreter.recording(tmp_path / "r.npz") as recording:
+        with pytest.raises(StateError, match="one at a time"), recording:
+            pass
+        interpreter.run(floats(1, 2, 3, 4))
+    assert "invoke" in calls(tmp_path / "r.npz")
+
+
+def test_names_may_be_as_long_as_the_system_takes(tmp_path: Path) -> None:
+    interpreter = minilite.Interpreter(model_content=relu_chain())
+    for path in (tmp_path / ("x" * 251 + ".npz"), tmp_path / ("\u5b57" * 80 + ".npz")):
+        with interpreter.recording(path):
+            interpreter.run(floats(1, 2, 3, 4))
+        assert "invoke" in calls(path)
+
+
+def test_calls_that_end_after_their_recording_go_well(tmp_path: Path) -> None:
+    """A thread that waits for its turn while another ends the recording has begun a call that would be noted."""
+    interpreter = minilite.Interpreter(model_content=relu_chain())
+    with interpreter.recording(tmp_path / "r.npz") as recording:
+        interpreter.run(floats(1, 2, 3, 4))
+    session = interpreter._sessions[0]
+    assert type(session) is Session
+    RecordedSession.set(session, 0, floats(-1, 2, -3, 4))  # type: ignore[arg-type]
+    recording.invoked(session, session.invoke_unchecked)
+    assert interpreter.get_tensor(interpreter.get_output_details()[0]["index"]).tolist() == [0, 2, 0, 4]
+    assert calls(tmp_path / "r.npz").count("invoke") == 1
