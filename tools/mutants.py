@@ -50,13 +50,13 @@ TESTS = {
     "unit/limits unit/rows unit/bad_input unit/metadata unit/flexbuffer fuzz/reader_fuzz unit/breakage",
     "graph": "unit/folding unit/origin unit/bad_input unit/graph_check unit/store unit/branches unit/dynamic_loops "
     "unit/fusion unit/custom unit/dynamic_in_place unit/rows unit/errors unit/breakage unit/lowering_record unit/plans "
-    "unit/user_kernels ops/control_flow ops/variable",
+    "unit/user_kernels ops/control_flow ops/variable ops/normalization",
     "plan": "unit/sizes unit/polls unit/requests unit/folding memory/sharing memory/offline memory/planner unit/dynamic "
     "unit/plans unit/dynamic_in_place unit/bind_tensor unit/state unit/fusion unit/capacities unit/nest unit/errors "
     "ops/fully_connected unit/user_kernels",
     "state": "unit/state unit/state_calls unit/rebinding unit/packed unit/limits unit/strings unit/bind_tensor "
     "unit/bind_memory unit/dynamic unit/sizes unit/plans unit/no_allocation unit/states unit/lifetime unit/capacities "
-    "unit/moving_memory unit/string_carries",
+    "unit/moving_memory unit/string_carries memory/offline",
     "run": "unit/runs_alone unit/branches unit/polls unit/dynamic_loops unit/profile unit/dynamic unit/cancel "
     "unit/dynamic_in_place unit/bind_tensor unit/custom unit/string_carries unit/nest unit/errors unit/capacities "
     "unit/moving_memory unit/user_kernels",

@@ -147,7 +147,7 @@ void ml_planner_purge(ml_planner *planner, int32_t node);
 
 /* Gives `tensor` the place of `root`, without asking whether it may share it. `root` begins to live
  * no later than `tensor`; its bytes and its last node grow to cover it. Call it after
- * plan_allocations, for each tensor of the place; only roots, bytes and lifetimes are right then. */
+ * plan_allocations, for each tensor of the place. Only roots, bytes and lifetimes hold then. */
 void ml_planner_join(ml_planner *planner, int32_t tensor, int32_t root);
 
 const int64_t *ml_planner_offsets(const ml_planner *planner); /* -1 = not placed */
