@@ -34,6 +34,7 @@ SHAPES: list[tuple[Any, Any]] = [
     ((1, 2, 1, 3, 1), (2, 2, 1, 3, 4)),
     ((2, 1, 3, 1, 2, 2), (1, 2, 3, 1, 2, 1)),
     ((5, 300), (5, 1)),
+    ((5, 700), (5, 1)),
     # A short row that comes again, of either operand, and another one from plane to plane.
     ((3, 700, 3), (3, 1, 3)),
     ((2, 1, 5), (2, 9, 5)),
@@ -250,6 +251,18 @@ def test_in_place(op: str, kind: str) -> None:
         t = g.node(op, [second, t], out=outs[2])
         g.output(g.node(op, [t, t], out=outs[3]))
         compare(run_minilite(builder.build(), [x], reference=True), run_minilite(builder.build(), [x]), 0.0, "")
+
+
+def test_rows_of_more_than_2_31_elements_are_not_merged() -> None:
+    """Only planned: 8 GiB."""
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x, y = graph.input("x", (1, 1, 1), signature=(-1, -1, 1)), graph.input("y", (1, 1, 2), signature=(-1, -1, 2))
+    graph.output(graph.node("ADD", [x, y], out=("z", (1, 1, 2))))
+    plan = minilite.Interpreter(model_content=builder.build()).plan_for(
+        {"x": (65536, 65536, 1), "y": (65536, 65536, 2)}
+    )
+    assert plan.shape(2) == (65536, 65536, 2)
 
 
 def test_refusals() -> None:

@@ -368,3 +368,12 @@ def test_quantization_refused(x: Any, w: Any, y: Any, words: str) -> None:
 def test_threads(types: str, w: Any) -> None:
     """Lines, pixels and gathered windows; enough work for several blocks."""
     same_for_any_number_of_threads(Layer("CONV_2D", types, (2, 31, 33, 24), w, window_options("SAME")))
+
+
+def test_windows_of_2_31_elements_are_refused() -> None:
+    """Of two that are dilated; LiteRT's numbers overflow."""
+    w = Given(np.zeros((1, 2, 2, 1), np.float32), True)
+    node = OneNode(
+        "CONV_2D", [np.zeros((1, 4, 4, 1), np.float32), w, None], window_options("SAME", (1, 1), (1, 2**31 - 1))
+    )
+    node.refused(ShapeError, "a window of width 2147483648 is larger than 2147483647", by_litert=False)
