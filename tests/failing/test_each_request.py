@@ -12,6 +12,7 @@ import pytest
 from built import F32, S32, below, bound, custom_chain, graph_with, head, loop, next_count, request
 from failing.short_memory import TOTALS, Core, Seam, each_fails, has_core
 from property.sequence_models import MODELS
+from support.crowd import Crowd
 from support.drawn import made
 from support.drawn_all import DRAWN
 
@@ -328,6 +329,14 @@ def test_plans_with_and_without_sharing(requests: Core | Seam) -> None:
         return [x]
 
     assert each_fails([made_of(graph_with(build), planner="naive"), allocated, ran(rows(2))], requests) > 0
+
+
+def test_plans_above_their_bound(requests: Core | Seam) -> None:
+    """Planned with and without sharing, and planned longer once their sizes come back."""
+    crowd = Crowd()
+    x = np.ones(4, np.float32)
+    steps = [made_of(crowd.model, custom_ops={"Step": crowd}), allocated, ran(x), resized((1,)), resized((4,)), ran(x)]
+    assert each_fails(steps, requests) > 0
 
 
 def test_files_and_bound_memory(tmp_path: Path, requests: Core | Seam) -> None:
