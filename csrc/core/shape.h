@@ -72,10 +72,11 @@ static inline const char *ml_type_name(int32_t type) {
     const ml_type_row *row = ml_type_row_of(type);
     return row ? row->name : "?";
 }
-/* Types of no fixed size; their bytes are allocated outside the arena. */
+/* Types of no fixed size; their bytes are allocated outside the arena. No kernel takes variants. */
 static inline bool ml_type_is_heap(int32_t type) { return type == ML_STRING || type == ML_VARIANT; }
 
-/* "(1, 64, 64, 3)" into `text`, for messages; returns text. */
+/* "(1, 64, 64, 3)" into `text`, for messages; returns text. Of eight dimensions that all have ten
+ * digits the last does not fit. */
 static inline const char *ml_shape_text(const ml_shape *shape, char text[96]) {
     int used = snprintf(text, 96, "(");
     for (int32_t i = 0; i < shape->rank && used < 80; i++)

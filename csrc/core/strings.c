@@ -5,6 +5,7 @@
 
 bool ml_strings_are_whole(const void *data, int64_t bytes, int64_t elements, char text[128]) {
     int64_t count = bytes >= 4 ? ml_string_word(data, 0) : 0;
+    /* No strings may have no table of offsets. */
     if (count != elements || (elements > 0 && bytes / 4 - 2 < elements)) {
         snprintf(text, 128, "has %lld strings in %lld bytes, its shape has %lld elements",
                  (long long)count, (long long)bytes, (long long)elements);

@@ -4,6 +4,7 @@
 bool ml_table_is_whole(const void *data, int64_t bytes) {
     const ml_table *t = data;
     char why[128];
+    /* The last two keep the sum below from overflowing. */
     if (bytes < (int64_t)sizeof *t || t->count < 0 || t->slots <= t->count ||
         (t->slots & (t->slots - 1)) != 0 || t->slots > bytes / 4 || t->count > bytes / 8)
         return false;

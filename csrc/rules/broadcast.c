@@ -123,6 +123,7 @@ enum { COPIES_BYTES = 4096, LEAST_COPIES = 4 };
  * dimension; 0 if there is none, or if it is long. A bias, or a slope per channel, is such a
  * row. */
 static int64_t copies_of(const ml_broadcast *s, const ml_row_rule *rule) {
+    /* 2 only where the row would have 2^31 elements and more, and was not merged with others. */
     const int32_t steps = (s->a_steps & 1) + (s->b_steps & 1);
     if (s->row_kind != ML_ROW_FULL || s->n_outer == 0 || steps != 1) return 0;
     const int64_t bytes = s->row * (s->a_steps & 1 ? rule->b_bytes : rule->a_bytes);
@@ -150,7 +151,7 @@ static void repeated_rows(const ml_call *c, const ml_row_rule *rule, const stret
 /* Whether rows of bytes are short, and the other input has one element per row: then many rows are
  * computed at a time, with that element repeated. */
 static bool is_spread(const ml_broadcast *s, const ml_row_rule *rule) {
-    const bool bytes = rule->a_bytes == 1 && rule->b_bytes == 1;
+    const bool bytes = rule->a_bytes * rule->b_bytes == 1; /* both */
     return bytes && s->row_kind != ML_ROW_FULL && s->n_outer > 0 && s->row <= COPIES_BYTES / 8;
 }
 

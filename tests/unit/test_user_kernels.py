@@ -419,6 +419,7 @@ NO_SHAPES: list[tuple[int, int, Any, str]] = [
     (0, -1, (), "output 0 would have rank -1, at most 8 is supported"),
     (0, 9, (), "output 0 would have rank 9, at most 8 is supported"),
     (0, 2, (3, -4), r"output 0 would have the shape \(3, -4\), with a negative dimension"),
+    (0, 3, (2**28, 2**28, MOST), r"output 0 would have the shape .*, more elements than an int64 counts"),
     (0, 3, (MOST, MOST, MOST), r"output 0 would have the shape .*, more elements than an int64 counts"),
 ]
 
