@@ -89,7 +89,7 @@ ml_status ml_check_channels(const ml_call *c, int32_t tensor) {
     const ml_tensor *t = ml_tensor_of(c, tensor);
     if (q->n_scales == 1 || !ml_known(t)) return ML_OK;
     char text[96];
-    /* The reader has compared them with the shape in the file; a folded constant may have another. */
+    /* The reader has compared them with the file's shape; a folded constant may have another. */
     if (q->dimension >= t->shape.rank || t->shape.dims[q->dimension] != q->n_scales)
         return ml_fail(
             c, ML_UNSUPPORTED, "tensor '%s' has %d scales along dimension %d of shape %s",
