@@ -7,13 +7,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* In the same order as in the cdef (CMakeLists.txt). */
+/* In the same order as in the cdef (CMakeLists.txt). The package has only those that kernels
+ * need. */
 #include "api/types.h"
 #include "api/load.h"
+#include "api/load_file.h"
+#if __has_include("api/run.h")
 #include "api/run.h"
 #include "api/memory.h"
 #include "api/look.h"
-#include "api/load_file.h"
 #include "api/lower.h"
+#endif
 
 #endif
