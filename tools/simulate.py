@@ -44,7 +44,7 @@ from property.test_any_sequence import Sequence as Calls
 from support import apart
 
 import minilite
-from minilite import KernelError, ShapeError, StateError
+from minilite import ArenaError, KernelError, ShapeError, StateError
 from minilite._core import ffi
 from minilite.errors import MiniliteError
 from minilite.format.reader import load_model
@@ -71,6 +71,11 @@ PLAIN = (
     "clone", "turn_to", "resize", "allocate", "ask_for_a_plan", "trim", "feed", "feed_what_does_not_fit", "invoke",
     "run", "run", "run", "call_a_signature", "reset_all_variables", "reset_resources", "look",
 )  # fmt: skip
+
+
+OF_ANY_INPUT = (KernelError, ShapeError, ArenaError, ArithmeticError)
+"""What a run may answer whose inputs hold what happens to be there: a shape that it reads may be impossible, or need
+more memory than `max_bytes`."""
 
 
 class WrongError(Exception):
@@ -383,8 +388,7 @@ class Program:
             tokens.append(token := minilite.Cancel())
             turns.pass_on()
             early = token.cancelled
-            # Inputs hold what happens to be there: a shape that is read from one may be impossible.
-            ended = self.answer(lambda: one.invoke(cancel=token), KernelError, ShapeError, ArithmeticError)
+            ended = self.answer(lambda: one.invoke(cancel=token), *OF_ANY_INPUT)
             return "a cancel was lost" if early and ended != "KernelError" else ended
 
         def work(one: minilite.Interpreter) -> None:
@@ -397,7 +401,7 @@ class Program:
                 elif kind == "cancel" and tokens:
                     self.dice.choice(tokens).cancel()
                 else:
-                    answers.append(self.answer(self.dice.choice(self.ways()), KernelError, ArithmeticError))
+                    answers.append(self.answer(self.dice.choice(self.ways()), *OF_ANY_INPUT))
                 turns.pass_on()
 
         self.polls.turns = turns
@@ -406,10 +410,8 @@ class Program:
         finally:
             self.polls.turns = None
         self.done.update(f"together {answer}" for answer in answers)
-        demand(
-            set(answers) <= {"served", "busy", "KernelError", "ShapeError", "ArithmeticError"},
-            f"threads were answered by {answers}",
-        )
+        fine = {"served", "busy", *(error.__name__ for error in OF_ANY_INPUT)}
+        demand(set(answers) <= fine, f"threads were answered by {answers}")
         self.note(answers)
         self.settle()
 
