@@ -38,7 +38,7 @@ from typing import Any
 import numpy as np
 from failing.short_memory import FOREVER, Core, Seam, has_core
 from property.sequence_models import MODELS, head
-from property.sequence_oracle import Run, Used, arrays_of, expected, fresh, made, outcome, resize, run_plainly
+from property.sequence_oracle import Run, Used, arrays_of, expected, feed, fresh, made, outcome, resize, run_plainly
 from property.test_any_sequence import OPTIONS
 from property.test_any_sequence import Sequence as Calls
 from support import apart
@@ -74,8 +74,8 @@ PLAIN = (
 
 
 OF_ANY_INPUT = (KernelError, ShapeError, ArenaError, ArithmeticError)
-"""What a run may answer whose inputs hold what happens to be there: a shape that it reads may be impossible, or need
-more memory than `max_bytes`."""
+"""What a run may answer after another thread has resized its inputs, which then hold what happens to be there: a shape
+that is read from one may be impossible, or need more memory than `max_bytes`."""
 
 
 class WrongError(Exception):
@@ -384,11 +384,11 @@ class Program:
             return "served" if found.equals(wanted) else "other results"
 
         def run_until_cancelled(one: minilite.Interpreter) -> str:
-            one.allocate_tensors()
+            feed(one, self.used.name, Run(self.dice.choice(SIZES), 1))
             tokens.append(token := minilite.Cancel())
             turns.pass_on()
             early = token.cancelled
-            ended = self.answer(lambda: one.invoke(cancel=token), *OF_ANY_INPUT)
+            ended = self.answer(lambda: one.invoke(cancel=token), KernelError, ArithmeticError)
             return "a cancel was lost" if early and ended != "KernelError" else ended
 
         def work(one: minilite.Interpreter) -> None:

@@ -90,14 +90,19 @@ def call_signature(one: minilite.Interpreter, name: str, run: Run) -> list[Array
     return [found[key] for key in signature.outputs]
 
 
+def feed(one: minilite.Interpreter, name: str, run: Run) -> None:
+    """Resizes, allocates, and sets all inputs."""
+    resize(one, name, run.size)
+    one.allocate_tensors()
+    for tensor, array in zip(one.model.subgraphs[0].inputs, arrays_of(name, run), strict=True):
+        one.set_tensor(tensor, array)
+
+
 def run_plainly(one: minilite.Interpreter, name: str, run: Run) -> Given:
-    """Resizes, allocates, feeds, runs and reads."""
+    """Feeds, runs and reads."""
 
     def steps() -> list[Array]:
-        resize(one, name, run.size)
-        one.allocate_tensors()
-        for tensor, array in zip(one.model.subgraphs[0].inputs, arrays_of(name, run), strict=True):
-            one.set_tensor(tensor, array)
+        feed(one, name, run)
         one.invoke()
         return outputs_of(one)
 

@@ -76,6 +76,8 @@ def _work(work: Callable[[int], Any], numbers: Sequence[int], begin: Callable[[]
                 pickle.dump(work(number), sink)
                 sink.flush()
         status = 0
+    except BrokenPipeError:
+        pass  # nobody asks for the answers any more
     except BaseException:  # noqa: BLE001 - this process must not go on as its parent does
         traceback.print_exc()
     finally:
