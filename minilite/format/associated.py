@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import zipfile
-import zlib
 from typing import Any
 
 from minilite.errors import ModelFormatError, shortened
@@ -16,8 +15,6 @@ MOST_BYTES = 64 << 20
 """The most bytes that all files together may have when unpacked."""
 MOST_FILES = 1000
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError, ValueError)
-"""Exceptions of zipfile for archives that are broken, encrypted or compressed in an unknown way."""
 
 
 def read_associated_files(data: Any) -> dict[str, bytes]:
@@ -28,16 +25,16 @@ def read_associated_files(data: Any) -> dict[str, bytes]:
     names that lead out of the archive.
     """
     reader = BytesFile(memoryview(data))
-    if not zipfile.is_zipfile(reader):
-        return {}
     try:
+        if not zipfile.is_zipfile(reader):
+            return {}
         with zipfile.ZipFile(reader) as archive:
-            entries = [entry for entry in archive.infolist() if not entry.is_dir()]
+            entries = [entry for entry in archive.infolist() if not entry.filename.endswith("/")]
             _check(entries)
             return {entry.filename: _unpacked(archive, entry) for entry in entries}
-    except _BROKEN as error:
-        if isinstance(error, ModelFormatError):
-            raise
+    except (ModelFormatError, MemoryError):
+        raise
+    except Exception as error:  # noqa: BLE001 - zipfile raises many classes, and other ones in each version of Python
         message = f"associated files: the zip archive at the file's end cannot be read: {' '.join(str(error).split())}"
         raise ModelFormatError(message) from None
 
@@ -55,6 +52,9 @@ def _check(entries: list[zipfile.ZipInfo]) -> None:
         raise ModelFormatError(message)
     for entry in entries:
         name = entry.filename
+        if not name:
+            message = "associated files: an entry of the archive has no name, must have one"
+            raise ModelFormatError(message)
         parts = name.replace("\\", "/").split("/")
         if ".." in parts or "" in parts or ":" in parts[0] or not name.isprintable():
             message = f"associated files: the name {shortened(repr(name))} leads out of the archive"

@@ -10,6 +10,7 @@ import random
 import struct
 import tracemalloc
 import zipfile
+from typing import Any
 
 import numpy as np
 import pytest
@@ -133,6 +134,41 @@ def test_broken_archives_are_refused() -> None:
     with zipfile.ZipFile(whole, "a", zipfile.ZIP_LZMA) as archive:
         archive.writestr("a", b"x")
     assert "packed by method 14" in refusal(whole.getvalue())
+
+
+def test_entries_without_a_name_are_refused() -> None:
+    made = io.BytesIO(relu_chain())
+    with zipfile.ZipFile(made, "a") as archive:
+        entry = zipfile.ZipInfo("x")
+        entry.filename = entry.orig_filename = ""
+        archive.writestr(entry, b"1")
+    assert "has no name" in refusal(made.getvalue())
+
+
+def test_folders_are_no_files() -> None:
+    assert set(read_model(with_files(relu_chain(), {"a/": b"", "a/b": b"1"})).associated_files) == {"a/b"}
+
+
+@pytest.mark.parametrize("stage", ["is_zipfile", "ZipFile"])
+@pytest.mark.parametrize("raised", [IndexError, zipfile.BadZipFile, TypeError, struct.error, OverflowError, OSError])
+def test_whatever_the_zip_reader_raises_is_one_refusal(
+    stage: str, raised: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: Any, **__: Any) -> None:
+        raise raised("first\nsecond")
+
+    model = with_files(relu_chain(), {"a": b""})
+    monkeypatch.setattr(zipfile, stage, fails)
+    assert refusal(model) == ("associated files: the zip archive at the file's end cannot be read: first second")
+
+
+def test_zips_of_models_that_cannot_be_read_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: Any, **__: Any) -> None:
+        raise IndexError
+
+    monkeypatch.setattr(zipfile, "ZipFile", fails)
+    with pytest.raises(minilite.ModelFormatError, match="a zip archive that is not whole"):
+        minilite.Interpreter(model_content=b"PK\x03\x04" + bytes(100))
 
 
 def test_damaged_archives_give_files_or_one_error() -> None:
