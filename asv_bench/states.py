@@ -17,6 +17,7 @@ import numpy as np
 
 from asv_bench.benchmarks import common
 from asv_bench.benchmarks.batches import stream
+from minilite._native.rates import arrays_apart
 
 SIZES = ((1, 1), (10, 16), (1, 65536), (10, 65536), (100, 65536))
 """Variables, and the floats of each."""
@@ -40,7 +41,7 @@ def row(variables: int, size: int) -> str:
     interpreter.run(np.ones(size, np.float32))
     state = interpreter.get_state()
     nbytes = variables * size * 4
-    one, other = np.ones(nbytes, np.uint8), np.ones(nbytes, np.uint8)
+    one, other = arrays_apart(((nbytes,), np.uint8), ((nbytes,), np.uint8))
     to, source = ctypes.c_void_p(other.ctypes.data), ctypes.c_void_p(one.ctypes.data)
     count = ctypes.c_size_t(nbytes)
     repeats = max(1, 100_000 // max(nbytes, 1000))
