@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minilite.text import shape_text
 
@@ -13,6 +13,20 @@ if TYPE_CHECKING:
     from minilite.profiling.profile import NodeTime
 
 _PROCESS = 1
+_GAP = 2
+"""Nanoseconds between two times of a thread, at least. Viewers read microseconds as doubles, add up a time and a
+duration, or cut off what is below a nanosecond; with less between them, a slice could end after the next one begins."""
+
+
+class _Slice(NamedTuple):
+    """What a thread did from one nanosecond to another."""
+
+    start: int
+    end: int
+    name: str
+    kind: str
+    """A run, a node, or one of its blocks."""
+    details: dict[str, str]
 
 
 def trace_text(timing: Timing, columns: Sequence[NodeTime | None]) -> str:
@@ -21,37 +35,59 @@ def trace_text(timing: Timing, columns: Sequence[NodeTime | None]) -> str:
     Times are microseconds since the first run began. Each thread is a track: the caller's has runs, in them nodes, in
     these the nodes of their subgraphs and the caller's blocks; the other tracks have the blocks of the pool's threads.
     """
-    origin = int(timing.spans[0, 0])
-    events = [*_names(timing), *_runs(timing, origin), *_events(timing, columns, origin)]
+    threads = _threads(timing, columns)
+    names = {0: "the caller's thread"} | {number: f"thread {number}" for number in range(1, len(threads))}
+    events: list[dict[str, Any]] = [_about("process_name", "minilite")]
+    events += [_about("thread_name", name, tid=number) for number, name in names.items()]
+    for number, slices in enumerate(threads):
+        events += _placed(slices, number, int(timing.spans[0, 0]))
     other = {"events_lost": timing.lost}
     return json.dumps({"traceEvents": events, "displayTimeUnit": "ns", "otherData": other}, ensure_ascii=False)
 
 
-def _names(timing: Timing) -> Iterator[dict[str, Any]]:
-    """The names of the process and of its threads, in their order."""
-    yield {"ph": "M", "name": "process_name", "pid": _PROCESS, "args": {"name": "minilite"}}
-    for worker in range(max(0, int(timing.events["worker"].max())) + 1):
-        name = f"thread {worker}" if worker else "the caller's thread"
-        yield {"ph": "M", "name": "thread_name", "pid": _PROCESS, "tid": worker, "args": {"name": name}}
+def _about(what: str, name: str, **thread: int) -> dict[str, Any]:
+    return {"ph": "M", "name": what, "pid": _PROCESS, **thread, "args": {"name": name}}
 
 
-def _runs(timing: Timing, origin: int) -> Iterator[dict[str, Any]]:
-    for number, (start, end) in enumerate(timing.spans.tolist()):
-        yield _slice(f"run {number}", "run", 0, start - origin, end - start)
-
-
-def _events(timing: Timing, columns: Sequence[NodeTime | None], origin: int) -> Iterator[dict[str, Any]]:
-    for start, end, place, worker in sorted(timing.events.tolist(), key=lambda event: (event[0], -event[1])):
+def _threads(timing: Timing, columns: Sequence[NodeTime | None]) -> list[list[_Slice]]:
+    """The slices of each thread as they begin; of those that begin at once, what has others in it comes first."""
+    runs = [_Slice(start, end, f"run {i}", "run", {}) for i, (start, end) in enumerate(timing.spans.tolist())]
+    found: list[list[tuple[int, int, _Slice]]] = [[(one.start, -1, one) for one in runs]]
+    for start, end, place, worker in timing.events.tolist():
         node = columns[place]
         assert node is not None
-        found = _slice(
-            f"{node.node} {node.op}", "node" if worker < 0 else "block", max(worker, 0), start - origin, end - start
-        )
-        if worker < 0:
-            found["args"] = {"output": node.name, "shape": shape_text(node.shape), "kernel": node.kernel}
-        yield found
+        while len(found) <= worker:
+            found.append([])
+        details = {"output": node.name, "shape": shape_text(node.shape), "kernel": node.kernel}
+        one = _Slice(start, end, f"{node.node} {node.op}", *(("node", details) if worker < 0 else ("block", {})))
+        found[max(worker, 0)].append((start, node.frame if worker < 0 else len(columns), one))
+    return [[one for _, _, one in sorted(thread, key=lambda item: item[:2])] for thread in found]
 
 
-def _slice(name: str, kind: str, thread: int, start: int, length: int) -> dict[str, Any]:
-    times = {"ts": start / 1e3, "dur": length / 1e3}
-    return {"ph": "X", "name": name, "cat": kind, "pid": _PROCESS, "tid": thread, **times}
+def _placed(slices: Sequence[_Slice], thread: int, origin: int) -> Iterator[dict[str, Any]]:
+    """A thread's events. Each lies in the one before it or begins after its end: where the clock stood still, times are
+    put off by _GAP."""
+    begun, ended = [0] * len(slices), [0] * len(slices)
+    opened: list[int] = []
+    last = origin - _GAP
+
+    def put_off(time: int) -> int:
+        nonlocal last
+        last = max(time, last + _GAP)
+        return last
+
+    def close() -> None:
+        number = opened.pop()
+        ended[number] = put_off(slices[number].end)
+
+    for number, one in enumerate(slices):
+        while opened and slices[opened[-1]].end <= one.start:
+            close()
+        begun[number] = put_off(one.start)
+        opened.append(number)
+    while opened:
+        close()
+    for one, start, end in zip(slices, begun, ended, strict=True):
+        times = {"ts": (start - origin) / 1e3, "dur": (end - start) / 1e3}
+        event = {"ph": "X", "name": one.name, "cat": one.kind, "pid": _PROCESS, "tid": thread, **times}
+        yield event | ({"args": one.details} if one.details else {})
