@@ -162,7 +162,13 @@ int32_t ml_file_has_metadata(const ml_file *file, const char *name);
  * the file, and nothing more is checked: each table is read by a call of its own. */
 ml_status ml_file_read_table(const void *data, int64_t bytes, int32_t table, int64_t at,
                              ml_slot_value *values, ml_file_error *error);
-/* Maps a file for reading, until ml_os_unmap_file; the descriptor may be closed at once. NULL if
- * the file cannot be mapped. Each system defines them (os/os.h). */
-void *ml_os_map_file(int32_t descriptor, int64_t bytes);
-void ml_os_unmap_file(void *data, int64_t bytes);
+/* A file that is mapped for reading; data is NULL while none is. */
+typedef struct ml_mapping {
+    void *data;
+    int64_t bytes;
+} ml_mapping;
+/* Maps a file, until ml_os_unmap_file; the descriptor may be closed at once. 0 if the file cannot
+ * be mapped. Each system defines them (os/os.h). */
+int32_t ml_os_map_file(ml_mapping *mapping, int32_t descriptor, int64_t bytes);
+/* Has no effect where no file is mapped. */
+void ml_os_unmap_file(ml_mapping *mapping);

@@ -160,11 +160,17 @@ typedef struct ml_timing {
 /* The same as ml_state_run, and fills in `timing`. */
 uintptr_t ml_state_run_timed(ml_state *state, ml_timing *timing);
 void ml_error_free(ml_error *error);
-/* Adds a view of the arena, or removes one. While there are views, memory neither moves nor is
- * freed: the state itself lives until its caller and all views have released it. Pin before looking
- * up the address for the view. */
-void ml_state_pin(ml_state *state);
-void ml_state_unpin(ml_state *state);
+/* What a view of the arena holds; empty while it is zero. While there are pins, memory neither
+ * moves nor is freed: the state itself lives until its caller and all pins have released it. */
+typedef struct ml_pin {
+    ml_state *state;
+} ml_pin;
+/* Fills an empty pin, if a tensor of the main frame still has that size, and the state still has
+ * the generation under which it was looked up; else ML_NOT_READY. ML_BUSY during a call. */
+ml_status ml_state_pin(ml_state *state, int32_t tensor, uint64_t generation, int64_t bytes,
+                       ml_pin *pin);
+/* Empties a pin; has no effect on one that is empty. */
+void ml_pin_end(ml_pin *pin);
 /* Gives back unused arena memory, and cached plans that are not in use; the next prepare or run
  * takes what it needs again. */
 ml_status ml_state_trim(ml_state *state, ml_error *error);

@@ -100,7 +100,8 @@ REFUSABLE(void *, ml_os_map, NULL, (int64_t bytes), (bytes))
 REFUSABLE(void *, ml_os_grow, NULL, (void *pages, int64_t had, int64_t bytes), (pages, had, bytes))
 REFUSABLE(bool, ml_os_cut, false, (void *pages, int64_t had, int64_t bytes), (pages, had, bytes))
 REFUSABLE(bool, ml_os_drop, false, (void *pages, int64_t bytes), (pages, bytes))
-REFUSABLE(void *, ml_os_map_file, NULL, (int32_t descriptor, int64_t bytes), (descriptor, bytes))
+REFUSABLE(int32_t, ml_os_map_file, 0, (ml_mapping * mapping, int32_t descriptor, int64_t bytes),
+          (mapping, descriptor, bytes))
 REFUSABLE(bool, ml_os_start, false, (ml_os_thread * thread, void (*run)(void *), void *argument),
           (thread, run, argument))
 

@@ -52,9 +52,9 @@ void ml_os_prefer_large_pages(void *pages, int64_t bytes) {}
 
 int64_t ml_os_resident(const void *pages, int64_t bytes) { return bytes; }
 
-void *ml_os_map_file(int32_t descriptor, int64_t bytes) { return NULL; }
+int32_t ml_os_map_file(ml_mapping *mapping, int32_t descriptor, int64_t bytes) { return 0; }
 
-void ml_os_unmap_file(void *data, int64_t bytes) {}
+void ml_os_unmap_file(ml_mapping *mapping) {}
 
 /* Time --------------------------------------------------------------------------------------- */
 

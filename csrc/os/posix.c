@@ -55,13 +55,18 @@ bool ml_os_drop(void *pages, int64_t bytes) {
     return madvise(pages, (size_t)bytes, MADV_DONTNEED) == 0;
 }
 
-void *ml_os_map_file(int32_t descriptor, int64_t bytes) {
-    if (bytes > PTRDIFF_MAX) return NULL;
+int32_t ml_os_map_file(ml_mapping *mapping, int32_t descriptor, int64_t bytes) {
+    if (bytes > PTRDIFF_MAX) return 0;
     void *data = mmap(NULL, (size_t)bytes, PROT_READ, MAP_SHARED, descriptor, 0);
-    return data == MAP_FAILED ? NULL : data;
+    if (data == MAP_FAILED) return 0;
+    *mapping = (ml_mapping){data, bytes};
+    return 1;
 }
 
-void ml_os_unmap_file(void *data, int64_t bytes) { munmap(data, (size_t)bytes); }
+void ml_os_unmap_file(ml_mapping *mapping) {
+    if (mapping->data) munmap(mapping->data, (size_t)mapping->bytes);
+    mapping->data = NULL;
+}
 
 /* Time --------------------------------------------------------------------------------------- */
 

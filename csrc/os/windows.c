@@ -61,17 +61,21 @@ void ml_os_prefer_large_pages(void *pages, int64_t bytes) {}
 int64_t ml_os_resident(const void *pages, int64_t bytes) { return bytes; }
 
 /* The view alone keeps the mapping. */
-void *ml_os_map_file(int32_t descriptor, int64_t bytes) {
+int32_t ml_os_map_file(ml_mapping *mapping, int32_t descriptor, int64_t bytes) {
     const HANDLE file = (HANDLE)_get_osfhandle(descriptor);
-    if (file == INVALID_HANDLE_VALUE || bytes > PTRDIFF_MAX) return NULL;
-    const HANDLE mapping = CreateFileMappingW(file, NULL, PAGE_READONLY, 0, 0, NULL);
-    if (!mapping) return NULL;
-    void *data = MapViewOfFile(mapping, FILE_MAP_READ, 0, 0, (SIZE_T)bytes);
-    CloseHandle(mapping);
-    return data;
+    if (file == INVALID_HANDLE_VALUE || bytes > PTRDIFF_MAX) return 0;
+    const HANDLE whole = CreateFileMappingW(file, NULL, PAGE_READONLY, 0, 0, NULL);
+    if (!whole) return 0;
+    mapping->data = MapViewOfFile(whole, FILE_MAP_READ, 0, 0, (SIZE_T)bytes);
+    mapping->bytes = bytes;
+    CloseHandle(whole);
+    return mapping->data != NULL;
 }
 
-void ml_os_unmap_file(void *data, int64_t bytes) { UnmapViewOfFile(data); }
+void ml_os_unmap_file(ml_mapping *mapping) {
+    if (mapping->data) UnmapViewOfFile(mapping->data);
+    mapping->data = NULL;
+}
 
 /* Time --------------------------------------------------------------------------------------- */
 

@@ -6,7 +6,7 @@
  * of that shape), then it copies. In between another thread may have put another size into use. So
  * the second step passes the generation that the first one returned; if that has changed, C refuses
  * the copy, and Python asks again. Pointers are valid only during the turn; pins keep views
- * valid. */
+ * valid, and are taken in the same two steps. */
 #include <stdlib.h>
 
 #include "state/state.h"
@@ -51,8 +51,7 @@ static uint64_t number_of(const ml_state *s, const ml_tensor *t) {
                                 memory_order_relaxed);
 }
 
-/* Tensors without memory are allowed, because reports ask about all tensors. A caller that keeps
- * the address has to pin the state first. */
+/* Tensors without memory are allowed, because reports ask about all tensors. */
 ml_status ml_state_place(ml_state *s, int32_t tensor, ml_place_now *place, ml_error *error) {
     ml_status status = ml_enter_copy(s->interpreter);
     if (status != ML_OK) return status;
@@ -110,6 +109,18 @@ ml_status ml_state_write(ml_state *s, int32_t tensor, uint64_t generation, const
     else if (bytes > 0) memmove(data, from, (size_t)bytes);
     ml_leave(s->interpreter);
     return status;
+}
+
+ml_status ml_state_pin(ml_state *s, int32_t tensor, uint64_t generation, int64_t bytes,
+                       ml_pin *pin) {
+    ml_status status;
+    find_for_copy(s, tensor, generation, bytes, &status);
+    if (status != ML_OK) return status;
+    atomic_fetch_add(&s->holders, 1);
+    atomic_fetch_add(&s->pinned, 1);
+    pin->state = s;
+    ml_leave(s->interpreter);
+    return ML_OK;
 }
 
 /* Overwriting ---------------------------------------------------------------------------------- */

@@ -368,12 +368,10 @@ ml_status ml_state_reset_variables(ml_state *s, ml_error *error) {
     return ML_OK;
 }
 
-void ml_state_pin(ml_state *s) {
-    atomic_fetch_add(&s->holders, 1);
-    atomic_fetch_add(&s->pinned, 1);
-}
-
-void ml_state_unpin(ml_state *s) {
+void ml_pin_end(ml_pin *pin) {
+    ml_state *s = pin->state;
+    if (!s) return;
+    pin->state = NULL;
     atomic_fetch_sub(&s->pinned, 1);
     ml_state_free(s);
 }

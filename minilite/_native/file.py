@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import os
 from typing import TYPE_CHECKING, Any
 
 from minilite import errors
 from minilite._core import ffi, lib
+from minilite._native import owned
 from minilite._native.status import fields_of
 from minilite.late import Later
 
@@ -62,13 +64,11 @@ def map_file(path: str | os.PathLike[str]) -> memoryview | bytes:
     Small files, and files that cannot be mapped, such as pipes, are read, as by `read_file`. Raises: OSError,
     ValueError for a path with a null byte, ModelFormatError.
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
+    with io.FileIO(path) as file:
+        descriptor = file.fileno()
         size = os.fstat(descriptor).st_size
         mapped = _mapped(descriptor, size)
         return _read(descriptor, size) if mapped is None else mapped
-    finally:
-        os.close(descriptor)
 
 
 def read_file(path: str | os.PathLike[str]) -> memoryview | bytes:
@@ -76,20 +76,16 @@ def read_file(path: str | os.PathLike[str]) -> memoryview | bytes:
 
     Raises: OSError, ValueError for a path with a null byte, ModelFormatError for more than MOST_READ bytes.
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        return _read(descriptor, os.fstat(descriptor).st_size)
-    finally:
-        os.close(descriptor)
+    with io.FileIO(path) as file:
+        return _read(file.fileno(), os.fstat(file.fileno()).st_size)
 
 
 def _mapped(descriptor: int, size: int) -> memoryview | None:
     """A mapping of the file; None for small files, and for files that cannot be mapped."""
-    pointer = lib.ml_os_map_file(descriptor, size) if size > _SMALL else None
-    if not pointer:
+    mapping = owned.empty("ml_mapping *", lib.ml_os_unmap_file)
+    if size <= _SMALL or not lib.ml_os_map_file(mapping, descriptor, size):
         return None
-    unmap = lib.ml_os_unmap_file  # bound here, because modules are freed before objects when Python exits
-    return memoryview(ffi.buffer(ffi.gc(pointer, lambda mapped: unmap(mapped, size)), size)).toreadonly()
+    return memoryview(owned.buffer(mapping, int(ffi.cast("uintptr_t", mapping.data)), size)).toreadonly()
 
 
 def _read(descriptor: int, size: int) -> memoryview | bytes:

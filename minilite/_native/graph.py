@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from minilite import errors
 from minilite._core import ffi, lib
+from minilite._native import owned
 from minilite._native.status import MAX_RANK, fresh_error, fresh_errors, raise_error
 from minilite.late import Later
 
@@ -46,10 +46,6 @@ def _flagged(file: File, callers: Container[str]) -> Any:
         file.text(code.name) if code.custom else "" for code in (rows.operators[i] for i in range(rows.n_operators))
     ]
     return ffi.new("uint8_t[]", [name in callers for name in names] or 1)
-
-
-def _release(_lowering: Lowering, _bytes: Any) -> None:
-    """Called when the last view of a constant is freed; it has kept the lowering alive."""
 
 
 class Lowering:
@@ -148,8 +144,8 @@ class Lowering:
         shape = tuple(tensor.shape.dims[0 : tensor.shape.rank])
         if not tensor.bytes:
             return np.zeros(shape, np.float32)
-        kept = ffi.gc(ffi.cast("char *", tensor.data), functools.partial(_release, self))
-        flat = np.frombuffer(memoryview(ffi.buffer(kept, tensor.bytes)).toreadonly(), np.float32)
+        address = int(ffi.cast("uintptr_t", tensor.data))
+        flat = np.frombuffer(memoryview(owned.buffer(self, address, tensor.bytes)).toreadonly(), np.float32)
         return flat.reshape(shape)
 
     def set_constant(self, subgraph: int, number: int, value: Array) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from minilite import errors
 from minilite._core import ffi, lib
+from minilite._native import owned
 from minilite._native.hooks import HOOKS
 from minilite._native.status import BUSY, MAX_RANK, STORAGES, fields_of, fresh_error, raise_error
 from minilite.late import Later
@@ -239,24 +240,19 @@ class State:
         """A copy of the residence in use: the plan with what runs have learnt."""
         return self._plan(lib.ml_state_memory)
 
-    def pin(self) -> None:
-        """Adds a view of the arena. While there are views, memory neither moves nor is freed, not even with the
-        state."""
-        lib.ml_state_pin(self.pointer)
-
-    def unpin(self, _: Any = None) -> None:
-        """Removes a view."""
-        lib.ml_state_unpin(self.pointer)
-
     def buffer(self, place: Place) -> Any:
         """A tensor's bytes as a buffer; valid until `generation` changes, readable as long as addresses stay mapped."""
         return ffi.buffer(ffi.cast("char *", place.address), place.bytes)
 
-    def pinned_buffer(self, place: Place) -> Any:
-        """A tensor's bytes as a buffer. It takes over a pin: memory stays as long as the buffer, or an array over it,
-        lives."""
-        memory = ffi.gc(ffi.cast("char *", place.address), self.unpin)
-        return ffi.buffer(memory, place.bytes)
+    def pinned_buffer(self, tensor: int, place: Place) -> Any:
+        """A tensor's bytes as a buffer; None if it is no longer at `place`. While the buffer, or an array over it,
+        lives, memory neither moves nor is freed, not even with the state. Raises: StateError."""
+        pin = owned.empty("ml_pin *", lib.ml_pin_end)
+        status = lib.ml_state_pin(self.pointer, tensor, place.generation, place.bytes, pin)
+        if status == lib.ML_BUSY:
+            raise errors.StateError(BUSY)
+        # Folded values may lie in the file, which the state keeps.
+        return None if status else owned.buffer((pin, self), place.address, place.bytes)
 
     def trim(self) -> None:
         """Gives back memory that the plan in use does not need."""

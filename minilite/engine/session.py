@@ -432,16 +432,14 @@ class Session:
         return self._pinned(index)
 
     def _pinned(self, index: int) -> Array:
-        """An array over the tensor's memory, which is pinned before it is looked up."""
-        self.state.pin()
-        try:
+        """An array over the tensor's memory. Raises: StateError."""
+        for _ in range(_TRIES):
             place = self._look(index)
-            memory = self.state.pinned_buffer(place)
-        except BaseException:
-            self.state.unpin()
-            raise
-        array: Array = _ndarray(place.array_shape, place.dtype, memory)
-        array.flags.writeable = place.writable
-        if place.writable and place.settled:
-            self._owners[index] = place.generation, place.array_shape, place.dtype, memory
-        return array
+            memory = self.state.pinned_buffer(index, place)
+            if memory is not None:
+                array: Array = _ndarray(place.array_shape, place.dtype, memory)
+                array.flags.writeable = place.writable
+                if place.writable and place.settled:
+                    self._owners[index] = place.generation, place.array_shape, place.dtype, memory
+                return array
+        raise errors.StateError(MOVES, tensors=[self.tensor(index).name])

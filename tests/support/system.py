@@ -7,19 +7,17 @@ import sys
 
 import pytest
 
-from minilite._core import ffi, lib
+from minilite._core import lib
+from minilite._native import owned
 
 
 def _maps_files() -> bool:
     descriptor = os.open(__file__, os.O_RDONLY)
     try:
-        size = os.fstat(descriptor).st_size
-        pointer = lib.ml_os_map_file(descriptor, size)
+        mapping = owned.empty("ml_mapping *", lib.ml_os_unmap_file)
+        return bool(lib.ml_os_map_file(mapping, descriptor, os.fstat(descriptor).st_size))
     finally:
         os.close(descriptor)
-    if pointer != ffi.NULL:
-        lib.ml_os_unmap_file(pointer, size)
-    return bool(pointer != ffi.NULL)
 
 
 needs_reserved = pytest.mark.skipif(

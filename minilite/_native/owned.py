@@ -1,0 +1,26 @@
+"""Owned: gives objects of Python the memory of C that they refer to, for as long as they live.
+
+An interrupt (Ctrl-C, no memory) may come between any two lines. So an owner is made before C takes anything, and is
+empty; one call into C takes something and notes it there; and the destructor is a function in C, which has no effect on
+an empty owner. A destructor in Python could be interrupted itself, and what it was to give back would stay for ever.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from operator import is_
+from typing import Any
+
+from minilite._core import ffi
+
+
+def empty(row: str, end: Any) -> Any:
+    """An empty struct of C ("ml_pin *"), for a call to fill; `end` is the function in C that gives back what it
+    holds."""
+    return ffi.gc(ffi.new(row), end)
+
+
+def buffer(owner: Any, address: int, size: int) -> Any:
+    """Memory of C as a buffer, which keeps its owner alive."""
+    # cffi calls is_(owner, pointer) at the end: a function in C without effect, which held the owner until then.
+    return ffi.buffer(ffi.gc(ffi.cast("char *", address), partial(is_, owner)), size)
