@@ -155,14 +155,14 @@ typedef struct ml_scale_s32_args {
  * y and y_stride of the matmul, and sums, rows, sums_stride and n of the scaling. Lines are as in
  * product_s8; rows of scales are numbered on too. */
 
-/* y = 128 + round(min(max(zero + x * inverse, low), 127)), ties away from zero, no step fused:
+/* y = 128 + min(max(zero + round(x * inverse), low), 127), ties away from zero, no step fused:
  * quantizes floats to bytes. NaN becomes `low`, which is -128 or more. */
 typedef struct ml_quantize_u8_args {
     const float *x;
     int64_t n;
-    float zero;
     float inverse;
-    float low;
+    int32_t zero;
+    int32_t low;
     uint8_t *y;
 } ml_quantize_u8_args;
 

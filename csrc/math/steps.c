@@ -11,12 +11,12 @@ static int32_t step_of_zero(double least, double most, double scale) {
 }
 
 ml_steps ml_steps_of(float least, float most, bool asymmetric) {
-    if (!(least < most)) return (ml_steps){1.0f, 0.0f, -127.0f, 0};
+    if (!(least < most)) return (ml_steps){1.0f, 0.0f, -127, 0};
     if (asymmetric) {
         double scale = (double)(most - least) / 255.0; /* the difference is computed in float */
-        return (ml_steps){(float)scale, 1.0f / (float)scale, -128.0f,
+        return (ml_steps){(float)scale, 1.0f / (float)scale, -128,
                           step_of_zero(least, most, scale)};
     }
     float range = -least > most ? -least : most;
-    return (ml_steps){range / 127.0f, 127.0f / range, -127.0f, 0};
+    return (ml_steps){range / 127.0f, 127.0f / range, -127, 0};
 }

@@ -12,7 +12,7 @@
 typedef struct ml_steps {
     float scale; /* 1 for a row of zeros */
     float inverse;
-    float low;
+    int32_t low;
     int32_t zero;
 } ml_steps;
 /* For values from least <= 0 to most >= 0. */

@@ -100,7 +100,7 @@ float ml_quantize_bytes(const ml_simd *simd, const float *x, int64_t k, bool asy
     float least, most;
     simd->range_f32(x, k, &least, &most);
     const ml_steps steps = ml_steps_of(least, most, asymmetric);
-    const ml_quantize_u8_args args = {x, k, (float)steps.zero, steps.inverse, steps.low, row};
+    const ml_quantize_u8_args args = {x, k, steps.inverse, steps.zero, steps.low, row};
     simd->quantize_u8(&args);
     *factor = -128 - steps.zero;
     return steps.scale;
@@ -162,8 +162,8 @@ static ml_status quantize_pieces(const ml_call *c, int64_t first, int64_t end, i
     const pieces *p = args;
     const ml_steps steps = p->steps;
     const int64_t at = first * p->piece, n = ml_min_s64(end * p->piece, p->k) - at;
-    const ml_quantize_u8_args quantize = {p->x + at,     n,         (float)steps.zero,
-                                          steps.inverse, steps.low, p->to + at};
+    const ml_quantize_u8_args quantize = {p->x + at,  n,         steps.inverse,
+                                          steps.zero, steps.low, p->to + at};
     c->env->simd->quantize_u8(&quantize);
     return ML_OK;
 }

@@ -14,7 +14,7 @@ from minilite.ops_shared.operator import OpNode, reference
     rounding={
         "f32": (
             "dot products within 8 eps of the sum of |x w|; with integer weights each batch quantized by "
-            "itself, symmetrically where the weights have one scale"
+            "itself, symmetrically where the weights' scales are all equal"
         ),
         "s8": "int32 sums, double rounding by float64(scale_x * scale_w) / scale_y",
         "u8": "int32 sums, double rounding by float32(scale_x * scale_w) / scale_y",
@@ -24,7 +24,7 @@ from minilite.ops_shared.operator import OpNode, reference
 def conv(node: OpNode, x: Array, weights: Array, bias: Array | None = None) -> Array:
     """y[b, i, j, o] = clamp(bias[o] + sum over taps and channels of x * w), zero outside; sums in float64."""
     down, across = window.axes(node, x, *weights.shape[1:3])
-    x, weights, scale = weighted.convolved(node, x, weights, asymmetric=weighted.per_output(node))
+    x, weights, scale = weighted.convolved(node, x, weights, asymmetric=weighted.scales_differ(node))
     groups, outputs = x.shape[3] // weights.shape[3], weights.shape[0]
     sums = np.zeros((x.shape[0], down.out, across.out, outputs))
     inputs_of, outputs_of = weights.shape[3], outputs // groups
@@ -32,4 +32,4 @@ def conv(node: OpNode, x: Array, weights: Array, bias: Array | None = None) -> A
         for g in range(groups):
             columns = slice(g * outputs_of, (g + 1) * outputs_of)
             sums[..., columns] += seen[..., g * inputs_of : (g + 1) * inputs_of] @ weights[columns, i, j].T
-    return weighted.finish(node, sums, scale, bias, weights_first=weighted.per_output(node))
+    return weighted.finish(node, sums, scale, bias, weights_first=weighted.scales_differ(node))

@@ -27,9 +27,9 @@ def _tensor(node: OpNode, position: int) -> Tensor:
     return tensor
 
 
-def per_output(node: OpNode) -> bool:
-    """Whether each output's weights have a scale of their own."""
-    return len(_tensor(node, 1).quantization.scales) > 1
+def scales_differ(node: OpNode) -> bool:
+    """Whether the weights have several scales that are not all equal."""
+    return len(set(_tensor(node, 1).quantization.scales)) > 1
 
 
 def weight_scales(node: OpNode, outputs: int) -> Array:
@@ -108,9 +108,9 @@ def quantize_rows(x: Array, *, asymmetric: bool) -> tuple[Array, Array, Array]:
     else:
         low, span = -127.0, np.where(flat, np.float32(127), np.maximum(-least, most))
         scale, inverse = span / np.float32(127), np.float32(127) / span
-        zero = np.zeros_like(scale)
-    steps = round_half_away(zero.astype(np.float32) + x * inverse)
-    return np.clip(steps, low, 127.0).astype(np.float64), scale.astype(np.float32), zero.astype(np.float64)
+        zero = np.zeros(scale.shape)
+    steps = zero + round_half_away(x * inverse)
+    return np.clip(steps, low, 127.0), scale.astype(np.float32), zero
 
 
 def is_hybrid(node: OpNode) -> bool:

@@ -1,4 +1,4 @@
-"""quantize_u8 at each level: float32's steps, ties away from zero, limits, NaN, tails."""
+"""quantize_u8 at each level: steps away from zero at ties, before the zero point is added; limits, NaN, tails."""
 
 from __future__ import annotations
 
@@ -13,19 +13,18 @@ from minilite._core import ffi
 F = np.float32
 
 
-def quantize_u8(level: str, x: NDArray, zero: float, inverse: float, low: float, y: NDArray) -> NDArray:
+def quantize_u8(level: str, x: NDArray, zero: int, inverse: float, low: int, y: NDArray) -> NDArray:
     fields = {"x": pointer(x, "float *"), "n": x.size, "y": pointer(y, "uint8_t *")}
     SIMD[level].quantize_u8(ffi.new("ml_quantize_u8_args *", {**fields, "zero": zero, "inverse": inverse, "low": low}))
     return y
 
 
-def expected(x: NDArray, zero: float, inverse: float, low: float) -> NDArray:
+def expected(x: NDArray, zero: int, inverse: float, low: int) -> NDArray:
     with np.errstate(invalid="ignore", over="ignore"):
-        v = F(zero) + x * F(inverse)
-    v = np.where(v > low, v, F(low))
-    v = np.where(v < 127, v, F(127))
-    half = np.where(v < 0, F(-0.49999997), F(0.49999997))
-    return (np.trunc(v + half).astype(np.int32) + 128).astype(np.uint8)
+        v = x * F(inverse)
+    v = np.where(np.isnan(v), -1000, np.clip(v, -1000, 1000)).astype(np.float64)
+    steps = zero + np.trunc(v + np.copysign(0.5, v))
+    return (np.clip(steps, low, 127) + 128).astype(np.uint8)
 
 
 @pytest.mark.parametrize("level", SIMD)

@@ -133,13 +133,18 @@ static void fill(const ml_call *c, int64_t first, int64_t count, int32_t group, 
 
 /* Outputs -------------------------------------------------------------------------------------- */
 
-/* Whether each output has its own scale. Then floats are quantized asymmetrically. */
-static bool scales_each(const ml_call *c) { return ml_input_quantization(c, 1)->n_scales > 1; }
+/* As in TFLite, several scales that are all equal count as one. */
+static bool scales_differ(const ml_quantization *q) {
+    for (int32_t i = 1; i < q->n_scales; i++)
+        if (q->scales[i] != q->scales[0]) return true;
+    return false;
+}
 
 static ml_scale_s32_args scaling(const ml_call *c, const ml_requantized *r, const float *scales) {
     const conv_params *p = c->params;
-    return ml_scaling_of(c, r, scales, scales_each(c) ? ML_WEIGHTS_FIRST : ML_SCALES_FIRST,
-                         p->minimum, p->maximum);
+    const bool differ = ((const conv_blob *)c->blob)->scales_differ;
+    return ml_scaling_of(c, r, scales, differ ? ML_WEIGHTS_FIRST : ML_SCALES_FIRST, p->minimum,
+                         p->maximum);
 }
 
 /* As in TFLite, int16 is summed in 64 bits, unless the bias has 32. */
@@ -174,6 +179,7 @@ static void choose_lines(const ml_call *c, conv_blob *blob) {
 
 ml_status ml_conv_prepare_integers(const ml_call *c, ml_wish *wish) {
     conv_blob *blob = c->blob;
+    blob->scales_differ = scales_differ(ml_input_quantization(c, 1));
     /* If there are many weights, windows of short lines are gathered into longer blocks: else each
      * line would read the weights again. */
     const int32_t least = blob->blocks.k * blob->blocks.n > NEAR_WEIGHTS ? LEAST_LINE : 2;
@@ -197,6 +203,7 @@ ml_status ml_conv_integers(const ml_call *c) {
 
 ml_status ml_conv_hybrid(const ml_call *c) {
     const ml_integers product = product_of(c);
-    ml_status status = ml_quantize_floats(c, &product, integer_rule(c), scales_each(c));
+    const bool asymmetric = ((const conv_blob *)c->blob)->scales_differ;
+    ml_status status = ml_quantize_floats(c, &product, integer_rule(c), asymmetric);
     return status == ML_OK ? ml_conv_integers(c) : status;
 }

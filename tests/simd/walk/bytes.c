@@ -246,7 +246,7 @@ void walk_dequantize_s8(walk *w) {
 void walk_quantize_u8(walk *w) {
     for (int i = 0; i < 2000; i++) {
         begin_case(w);
-        ml_quantize_u8_args p = {.n = draw_length(w), .zero = draw_float(w, -9, 9)};
+        ml_quantize_u8_args p = {.n = draw_length(w), .zero = (int32_t)draw(w, -128, 127)};
         p.inverse = i % 2 ? draw_float(w, 1, 90) : 0.5f;
         p.x = i % 4 ? floats(w, p.n, -3, 3) : odd_floats(w, p.n, -3, 3);
         p.low = draw(w, 0, 1) ? -128 : -127;
