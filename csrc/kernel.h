@@ -33,7 +33,7 @@
 #include "core/shape.h"
 
 /* Rows of another number are refused. */
-#define ML_KERNEL_ABI 5
+#define ML_KERNEL_ABI 6
 
 struct ml_simd;
 struct ml_frame_engine;
@@ -333,10 +333,7 @@ static inline const ml_tensor *ml_output(const ml_call *c, int i) {
     return ml_tensor_of(c, c->inputs[c->n_inputs + i]);
 }
 /* A tensor's value where it is known before any run; else NULL. */
-static inline const void *ml_known(const ml_tensor *t) {
-    bool keeps = t->storage <= ML_STORAGE_FOLDED || t->storage == ML_STORAGE_SLOT;
-    return keeps ? t->known : NULL;
-}
+static inline const void *ml_known(const ml_tensor *t) { return t->known; }
 /* Whether the run has come to the node: its inputs have values. */
 static inline bool ml_reached(const ml_call *c) { return c->env->data != NULL; }
 /* The bytes of input `i`: known ones, or the run-time ones when the node has been reached; else

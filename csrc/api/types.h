@@ -106,10 +106,8 @@ typedef struct ml_shape {
 
 /* A tensor in a plan or a residence. */
 typedef struct ml_tensor {
-    union {
-        const void *known; /* constant, folded, slot: its value, NULL while unknown */
-        int64_t offset; /* other storage: in its frame's region, -1 while unplaced */
-    };
+    const void *known; /* its value, where that is known before any run; else NULL */
+    int64_t offset; /* in its frame's region; -1 while unplaced, and of what lies elsewhere */
     int64_t bytes; /* of the current shape; heap tensors: 0 */
     ml_shape shape;
     int32_t root; /* the tensor whose memory it shares in place, or itself */

@@ -155,6 +155,7 @@ static ml_status index_tensors(ml_graph *g, ml_error *error) {
                 continue;
             }
             *constant = (ml_tensor){.known = def->data,
+                                    .offset = -1,
                                     .bytes = def->bytes,
                                     .shape = def->shape,
                                     .root = t,

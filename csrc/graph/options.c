@@ -441,6 +441,7 @@ static void show_operands(lowering *l, const int32_t *tensors, int32_t count) {
         const ml_tensor_def *def = &l->tensors[tensors[i]];
         l->operands[tensors[i]] = (ml_tensor){
             .known = def->data,
+            .offset = -1,
             .bytes = def->bytes,
             .shape = def->shape,
             .root = tensors[i],

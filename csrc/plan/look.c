@@ -46,8 +46,7 @@ int64_t ml_plan_lower_bound(const ml_plan *plan) { return plan->rows.frames[0].l
 /* Folded values count for the plan that computed them, not for its copies. */
 int64_t ml_plan_own_bytes(const ml_plan *plan) {
     int64_t bytes = ml_plan_block_bytes(plan->graph, plan->words, (int32_t)plan->n_bound);
-    for (const ml_folded *pool = plan->has_capacities ? NULL : plan->folded; pool;
-         pool = pool->next)
+    for (const ml_folded *pool = plan->folded; pool; pool = pool->next)
         bytes += (int64_t)sizeof *pool + 1024;
     return bytes;
 }
@@ -87,7 +86,7 @@ int32_t ml_plan_part_of(const ml_plan *p, int32_t frame, int32_t position) {
 static ml_planner *planner_of(const ml_plan *plan, int32_t frame, bool shares) {
     const int32_t options = (int32_t)plan->options, sharing = ML_SHARE_TFLITE | ML_SHARE_WIDE;
     const ml_graph *g = plan->graph;
-    const int64_t *planned = plan->has_capacities ? plan->capacities : NULL;
+    const int64_t *planned = plan->capacities;
     ml_placing placing = {.graph = g,
                           .rows = (ml_rows *)(uintptr_t)&plan->rows, /* only read */
                           .strategy = ml_memory_strategy_name((int32_t)plan->strategy),
@@ -117,7 +116,7 @@ static ml_planner *planner_as_placed(const ml_plan *plan, int32_t frame) {
     ml_planner *planner = planner_of(plan, frame, false);
     if (!planner) return NULL;
     int64_t *bytes = ml_planner_bytes(planner);
-    for (int32_t slot = 0; plan->has_capacities && slot < sub->n_slots; slot++)
+    for (int32_t slot = 0; plan->capacities && slot < sub->n_slots; slot++)
         if (tensors[slot].dynamic) bytes[sub->numbers[slot]] = plan->capacities[slot_base + slot];
     for (int32_t slot = 0; slot < sub->n_slots; slot++)
         if (tensors[slot].storage == ML_STORAGE_ARENA)

@@ -270,7 +270,7 @@ static ml_status take_offsets(const ml_placing *x, int32_t frame, ml_planner *pl
         ml_tensor *t = &tensors[slot];
         if (t->storage == ML_STORAGE_SLOT) continue; /* its caller places it */
         t->root = roots[sub->numbers[slot]];
-        if (t->storage != ML_STORAGE_FOLDED) t->offset = offsets[t->root];
+        t->offset = offsets[t->root];
     }
     for (int32_t n = 0; n < sub->io.n_nodes; n++) {
         ml_node_plan *row = &x->rows->nodes[f->node_base + n];

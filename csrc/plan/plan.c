@@ -70,8 +70,8 @@ ml_plan *ml_plan_hold(ml_plan *plan) {
 
 void ml_plan_free(ml_plan *plan) {
     if (!plan || atomic_fetch_sub(&plan->holders, 1) > 1) return;
-    if (plan->has_capacities) free(plan->capacities);
-    for (ml_folded *pool = plan->has_capacities ? NULL : plan->folded; pool;) {
+    free(plan->capacities);
+    for (ml_folded *pool = plan->folded; pool;) {
         ml_folded *next = pool->next;
         free(pool);
         pool = next;

@@ -22,21 +22,18 @@ struct ml_plan {
     const ml_graph *graph;
     ml_rows rows;
     ml_plan *source; /* of a copy: the plan whose folded values it shares; held */
-    union {
-        ml_folded *folded; /* NULL in copies */
-        /* has_capacities: in the copy of a residence: three tables, one after the other: the
-         * capacity of each slot, the scratch of each node, and for each frame the bytes that its
-         * caller's scratch has for it */
-        int64_t *capacities;
-    };
+    ml_folded *folded; /* NULL in copies */
+    /* In the copy of a residence, else NULL: three tables, one after the other: the capacity of
+     * each slot, the scratch of each node, and for each frame the bytes that its caller's scratch
+     * has for it */
+    int64_t *capacities;
 #ifdef ML_DEBUG
     int32_t *deaths; /* by slot: the last node at which its root is live */
 #endif
     uint32_t options : 24;
     uint32_t strategy : 8; /* its place in the table */
-    uint32_t n_bound : 30;
+    uint32_t n_bound : 31;
     uint32_t dynamic : 1; /* some node is open, or waits for an open one */
-    uint32_t has_capacities : 1;
     int32_t words; /* of the key's shapes */
     int32_t key[]; /* shapes: rows of [tensor, rank, dims...]; then the bound tensors */
 };

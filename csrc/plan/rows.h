@@ -28,11 +28,10 @@ static inline int64_t ml_scratch_offset(const ml_node_plan *row) {
     return row->scratch_block < 0 ? -1 : (int64_t)row->scratch_block * ML_ALIGNMENT;
 }
 
-/* Weights in the layout of the level. The node's packs_in_run says which member is valid, so read
- * it only by ml_constant_weights and ml_computed_weights. */
-typedef union ml_packed {
-    const void *weights; /* constant weights, in a store */
-    int64_t offset; /* packs_in_run: offset in the node's own scratch */
+/* Weights in the layout of the level. */
+typedef struct ml_packed {
+    const void *weights; /* constant ones, in a store; else NULL */
+    int64_t offset; /* where in the node's own scratch runs pack computed ones; else -1 */
 } ml_packed;
 
 typedef struct ml_frame_plan {
@@ -74,15 +73,13 @@ static inline ml_packed *ml_packed_of(const ml_graph *g, const ml_rows *rows, in
 static inline const void *ml_constant_weights(const ml_graph *g, const ml_rows *rows, int32_t frame,
                                               int32_t node) {
     const ml_packed *packed = ml_packed_of(g, rows, frame, node);
-    return packed && !rows->nodes[g->frames[frame].node_base + node].packs_in_run ? packed->weights
-                                                                                  : NULL;
+    return packed ? packed->weights : NULL;
 }
 /* The offset in the node's scratch at which runs pack its weights; -1 if they do not. */
 static inline int64_t ml_computed_weights(const ml_graph *g, const ml_rows *rows, int32_t frame,
                                           int32_t node) {
     const ml_packed *packed = ml_packed_of(g, rows, frame, node);
-    return packed && rows->nodes[g->frames[frame].node_base + node].packs_in_run ? packed->offset
-                                                                                 : -1;
+    return packed ? packed->offset : -1;
 }
 
 #endif

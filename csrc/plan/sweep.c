@@ -113,7 +113,7 @@ static ml_status provide_packed(ml_engine *engine, const ml_call *c, int32_t fra
                                 const ml_node *node, ml_node_plan *row, ml_wish *wish) {
     int32_t t = node->kernel->packs < c->n_inputs ? c->inputs[node->kernel->packs] : -1;
     ml_packed *packed = ml_packed_of(engine->graph, engine->rows, frame, (int32_t)c->node);
-    packed->weights = NULL;
+    *packed = (ml_packed){.weights = NULL, .offset = -1};
     row->packs_in_run = 0;
     if (t < 0) return ML_OK;
     const ml_tensor *operand = ml_tensor_of(c, t);

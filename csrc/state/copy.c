@@ -252,7 +252,6 @@ static ml_status copy_learnt(const ml_graph *g, const ml_learnt *learnt, ml_plan
     memcpy(planned + g->total_slots, learnt->scratch, (size_t)g->total_nodes * sizeof *planned);
     for (int32_t f = 0; f < g->n_frames; f++) planned[rows + f] = learnt->alone[f].offered;
     plan->capacities = planned;
-    plan->has_capacities = 1;
     for (int32_t f = 0; f < g->n_frames; f++)
         tell_apart(ml_frame_subgraph(g, f), &learnt->alone[f],
                    plan->rows.tensors + g->frames[f].slot_base);

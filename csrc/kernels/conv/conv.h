@@ -26,8 +26,6 @@ typedef struct conv_blob {
     int16_t lines; /* CONV_LINES, floats: output lines computed at a time */
 } conv_blob;
 
-_Static_assert(sizeof(conv_blob) <= 110, "plan and residence have 300 bytes per node in all");
-
 /* The number of input lines that the windows of `lines` output lines see; and the number of
  * elements of such a line. Both include padding. */
 int64_t ml_conv_lines_seen(const ml_window *w, int64_t lines);
