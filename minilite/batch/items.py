@@ -11,6 +11,7 @@ import numpy as np
 from minilite.batch.parquet import Table
 from minilite.errors import InputError, shortened
 from minilite.inputs import Feed, fitting, load_archive, load_input, map_array, read_input, read_source
+from minilite.inputs.foreign import foreign
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -169,7 +170,8 @@ class Reader:
             cell = cell["bytes"]
         if isinstance(cell, (bytes, bytearray)) and feed.tensor.type.name != "STRING":
             return read_input(bytes(cell), str(item), feed).array
-        array = np.asarray(cell, object) if isinstance(cell, (str, bytes)) else np.asarray(cell)
+        with foreign(f"{item}, column '{shortened(name)}', is no array"):
+            array = np.asarray(cell, object) if isinstance(cell, (str, bytes)) else np.asarray(cell)
         return fitting(self._shaped(array, name), str(item), feed).array
 
     def _shaped(self, array: Array, name: str) -> Array:

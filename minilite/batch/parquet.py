@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from minilite.errors import InputError, shortened
+from minilite.inputs.foreign import foreign
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,14 +31,11 @@ class Table:
     def __init__(self, path: str, inputs: Sequence[str], kept: Sequence[str]) -> None:
         """Raises: InputError if it cannot be read, or lacks a column."""
         arrow = _pyarrow(path)
-        try:
-            self._file = arrow.parquet.ParquetFile(path)
-        except FileNotFoundError:
+        if not Path(path).exists():
             message = f"could not open {path!r}: no such file or directory"
-            raise InputError(message) from None
-        except (OSError, arrow.ArrowException) as error:
-            message = f"{path} is a Parquet file that cannot be read: {' '.join(str(error).split())}"
-            raise InputError(message) from None
+            raise InputError(message)
+        with foreign(f"{path} is a Parquet file that cannot be read"):
+            self._file = arrow.parquet.ParquetFile(path)
         names = self._file.schema_arrow.names
         self._names = {name: name for name in (*inputs, *kept)}
         if len(inputs) == 1 == len(names):
@@ -46,7 +45,7 @@ class Table:
             message = f"{path} has no column '{shortened(lacking[0])}': it has {', '.join(map(shortened, names[:8]))}"
             raise InputError(message)
         self._list, self._numbers = arrow.ListScalar, arrow.types.is_primitive
-        self._path, self._errors = path, (OSError, arrow.ArrowException)
+        self._path = path
         self._starts = [0]
         for group in range(self._file.metadata.num_row_groups):
             self._starts.append(self._starts[-1] + self._file.metadata.row_group(group).num_rows)
@@ -60,16 +59,14 @@ class Table:
         """A value. Raises: InputError."""
         group = next(g for g, start in enumerate(self._starts[1:]) if row < start)
         if group != self._group:
-            try:
+            with foreign(f"{self._path}, row group {group}, cannot be read"):
                 table = self._file.read_row_group(group, columns=sorted(set(self._names.values())))
-            except self._errors as error:
-                message = f"{self._path}, row group {group}, cannot be read: {' '.join(str(error).split())}"
-                raise InputError(message) from None
             self._group, self._columns = group, {column: table[column] for column in table.column_names}
-        found = self._columns[self._names[name]][row - self._starts[group]]
-        if isinstance(found, self._list) and found.is_valid and self._numbers(found.values.type):
-            return found.values.to_numpy(zero_copy_only=False)  # numbers need not become Python objects
-        return found.as_py()
+        with foreign(f"{self._path}, row {row}, column '{shortened(name)}', cannot be read"):
+            found = self._columns[self._names[name]][row - self._starts[group]]
+            if isinstance(found, self._list) and found.is_valid and self._numbers(found.values.type):
+                return found.values.to_numpy(zero_copy_only=False)  # numbers need not become Python objects
+            return found.as_py()
 
 
 def parquet_bytes(columns: Mapping[str, Array], path: str) -> bytes:

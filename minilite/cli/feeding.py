@@ -121,10 +121,12 @@ def _members(path: str) -> list[str]:
     """The names of a .npz file's arrays; none for other files."""
     import zipfile  # long to import
 
+    from minilite.inputs.foreign import foreign
+
     try:
-        with zipfile.ZipFile(io.BytesIO(Path(path).read_bytes()) if path != "-" else io.BytesIO()) as archive:
+        with foreign(path), zipfile.ZipFile(Path(path) if path != "-" else io.BytesIO()) as archive:
             return [name.removesuffix(".npy") for name in archive.namelist()]
-    except (OSError, ValueError, zipfile.BadZipFile):
+    except InputError:  # it is none, or `load_input` says why it cannot be read
         return []
 
 

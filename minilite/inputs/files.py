@@ -6,7 +6,6 @@ import io
 import math
 import os
 import sys
-import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from minilite.errors import InputError, InputTypeError
 from minilite.format.dtypes import ENCODED, TensorType, array_type
 from minilite.format.origin import looks_like, why_not_opened
 from minilite.inputs.feed import Feed, Reading
+from minilite.inputs.foreign import foreign
 from minilite.inputs.image import is_image, read_image
 from minilite.inputs.sound import is_sound, read_sound
 
@@ -32,13 +32,21 @@ def read_source(path: str | os.PathLike[str]) -> bytes:
         message = f"path is of type {type(path).__name__}, must be a path; pass arrays to run() directly"
         raise InputTypeError(message)
     if path == STDIN:
-        return sys.stdin.buffer.read()
+        with foreign("could not read standard input"):
+            return _standard_input()
     try:
         return Path(path).read_bytes()
     except (OSError, ValueError) as error:
         reason = (getattr(error, "strerror", None) or str(error)).lower()
         message = f"could not open {str(path)!r}: {reason}{why_not_opened(str(path))}"
         raise InputError(message) from None
+
+
+def _standard_input() -> bytes:
+    if sys.stdin is None:
+        message = "standard input is closed"
+        raise InputError(message)
+    return sys.stdin.buffer.read()
 
 
 def load_input(path: str | os.PathLike[str], feed: Feed) -> Reading:
@@ -78,36 +86,33 @@ def load_array(data: bytes, name: str) -> Array:
 
 def map_array(path: str) -> Array:
     """The array of a .npy file, of which only what is used is read. Raises: InputError."""
-    try:
-        return _array_of(path, path, mmap_mode="r")
-    except FileNotFoundError:
+    if not Path(path).exists():
         message = f"could not open {path!r}: no such file or directory{why_not_opened(path)}"
-        raise InputError(message) from None
+        raise InputError(message)
+    return _array_of(path, path, mmap_mode="r")
 
 
 def _array_of(source: Any, name: str, **options: Any) -> Array:
+    rule = ", must be of numbers or strings"
     try:
-        array = np.load(source, allow_pickle=False, **options)
-    except FileNotFoundError:
-        raise
-    except (ValueError, EOFError, OSError) as error:
-        reason = (
-            "of objects" if "object" in str(error).lower() else f"that cannot be read: {' '.join(str(error).split())}"
-        )
-        message = f"{name} is a .npy file {reason}, must be of numbers or strings"
+        with foreign(f"{name} is a .npy file that cannot be read", rule):
+            array = np.load(source, allow_pickle=False, **options)
+    except InputError as error:
+        if "Object arrays" not in str(error):
+            raise
+        message = f"{name} is a .npy file of objects{rule}"
         raise InputError(message) from None
-    assert isinstance(array, np.ndarray)
+    if not isinstance(array, np.ndarray):
+        message = f"{name} is not a .npy file, but an archive"
+        raise InputError(message)
     return array
 
 
 def load_archive(data: bytes, name: str) -> dict[str, Array]:
     """The arrays of a .npz file by name. Raises: InputError."""
-    try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as archive:
-            found = {key: archive[key] for key in archive.files}
-    except (ValueError, EOFError, OSError, zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
-        message = f"{name} is a zip archive that cannot be read as .npz file: {' '.join(str(error).split())}"
-        raise InputError(message) from None
+    what = f"{name} is a zip archive that cannot be read as .npz file"
+    with foreign(what), np.load(io.BytesIO(data), allow_pickle=False) as archive:
+        found = {key: archive[key] for key in archive.files}
     if not found or not all(isinstance(array, np.ndarray) for array in found.values()):
         message = f"{name} is a zip archive that holds no arrays, not an .npz file"
         raise InputError(message)

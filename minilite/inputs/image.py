@@ -10,6 +10,7 @@ import numpy as np
 
 from minilite.errors import InputError
 from minilite.inputs.feed import Feed, Fit, Reading, Shape
+from minilite.inputs.foreign import foreign
 
 if TYPE_CHECKING:
     from minilite.format.model import Array
@@ -77,11 +78,12 @@ def read_image(data: bytes, name: str, feed: Feed) -> Reading:
     width = wanted.width if wanted.width > 0 else size[0]
     height = wanted.height if wanted.height > 0 else size[1]
     done = [f"{size[0]}x{size[1]} {mode}"]
-    image = image.convert(_MODES[wanted.channels])
-    if (width, height) != size:
-        image, how = _fitted(image, (width, height), feed.fit)
-        done.append(how)
-    pixels = np.asarray(image, np.uint8).reshape(height, width, wanted.channels)
+    with foreign(f"{name} is an image that cannot be converted"):
+        image = image.convert(_MODES[wanted.channels])
+        if (width, height) != size:
+            image, how = _fitted(image, (width, height), feed.fit)
+            done.append(how)
+        pixels = np.asarray(image, np.uint8).reshape(height, width, wanted.channels)
     made = feed.of_pixels(pixels)
     return Reading(wanted.arranged(made.array), ", ".join([*done, *filter(None, [made.note])]), size, (width, height))
 
@@ -112,17 +114,13 @@ def opened(data: bytes, name: str) -> Any:
     except ImportError:
         message = f"{name} is an image, and reading one takes Pillow: pip install pillow"
         raise InputError(message) from None
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")  # for very large images
-            image: Image.Image = Image.open(io.BytesIO(data), formats=_FORMATS)
-            image.load()
-            image = ImageOps.exif_transpose(image)
-    except (OSError, SyntaxError, ValueError, Warning, Image.DecompressionBombError, MemoryError) as error:
-        message = f"{name} is an image that cannot be read: {' '.join(str(error).split())}"
-        raise InputError(message) from None
-    if image.mode.startswith("I;16"):
-        return Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
+    with foreign(f"{name} is an image that cannot be read"), warnings.catch_warnings():
+        warnings.simplefilter("error")  # for very large images
+        image: Image.Image = Image.open(io.BytesIO(data), formats=_FORMATS)
+        image.load()
+        image = ImageOps.exif_transpose(image)
+        if image.mode.startswith("I;16"):
+            return Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
     if image.mode in ("I", "F"):
         message = f"{name} is an image of {image.mode} elements, must have 8 or 16 bits per channel"
         raise InputError(message)

@@ -12,11 +12,12 @@ import numpy as np
 from minilite.errors import InputError
 from minilite.format.dtypes import TensorType
 from minilite.inputs.feed import Feed, Reading
+from minilite.inputs.foreign import foreign
 
 if TYPE_CHECKING:
     from minilite.format.model import Array
 
-_MOST_CHANNELS = 8
+_MOST_CHANNELS, _MOST_WIDTH = 8, 4
 
 
 def is_sound(data: bytes) -> bool:
@@ -63,7 +64,8 @@ def _resampled(samples: Array, rate: int, wanted: int, name: str, feed: Feed) ->
             f"or sox {name} -r {wanted} out.wav"
         )
         raise feed.error(message) from None
-    return np.asarray(soxr.resample(samples, rate, wanted), np.float32)
+    with foreign(f"{name} of {rate} samples per second cannot be resampled to {wanted}"):
+        return np.asarray(soxr.resample(samples, rate, wanted), np.float32)
 
 
 def _of_samples(samples: Array, feed: Feed) -> Reading:
@@ -89,14 +91,13 @@ def _axis(feed: Feed) -> int:
 
 def _samples(data: bytes, name: str) -> tuple[Array, int]:
     """Samples (frames, channels) from -1 to 1, without 1, and the number of frames per second. Raises: InputError."""
-    try:
-        with wave.open(io.BytesIO(data)) as file:
-            channels, width, rate, frames = file.getparams()[:4]
-            raw = file.readframes(frames)
-    except (wave.Error, EOFError, ValueError, RuntimeError) as error:
-        reason = str(error) or "it ends early"
-        message = f"{name} is a .wav file that cannot be read: {reason}; samples have to be integers of 8 to 32 bits"
-        raise InputError(message) from None
+    rule = "; samples have to be integers of 8 to 32 bits"
+    with foreign(f"{name} is a .wav file that cannot be read", rule), wave.open(io.BytesIO(data)) as file:
+        channels, width, rate, frames = file.getparams()[:4]
+        raw = file.readframes(frames)
+    if width > _MOST_WIDTH:
+        message = f"{name} is a .wav file of {8 * width} bits per sample{rule}"
+        raise InputError(message)
     if not raw or not rate:
         message = f"{name} is a .wav file without samples"
         raise InputError(message)
