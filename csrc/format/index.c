@@ -108,14 +108,15 @@ static void name_operator(ml_index *x, int64_t at) {
     } else snprintf(error->op, sizeof error->op, "BUILTIN_%d", row->op);
 }
 
-static ml_status index_tensors(ml_index *x, const ml_table *t, ml_subgraph_row *row) {
+static ml_status index_tensors(ml_index *x, const ml_table *t, ml_subgraph_row *row,
+                               ml_tensor_row **made) {
     ml_vector v;
     void *rows;
     ml_status status = take_rows(x, t, ML_SLOT_SubGraph_tensors, sizeof(ml_tensor_row), &v, &rows,
                                  &row->n_tensors);
     if (status != ML_OK) return status;
     ml_tensor_row *tensors = rows;
-    row->tensors = tensors;
+    row->tensors = *made = tensors;
     x->n_tensors = v.count;
     for (int32_t i = 0; status == ML_OK && i < row->n_tensors; i++) {
         x->reader.error->tensor = i;
@@ -226,15 +227,17 @@ static ml_status index_nodes(ml_index *x, const ml_table *t, ml_subgraph_row *ro
 static ml_status index_subgraph(ml_index *x, int64_t at, ml_subgraph_row *row) {
     ml_reader *r = &x->reader;
     ml_table t;
+    ml_tensor_row *tensors = NULL;
     *row = (ml_subgraph_row){.tensors = NULL};
     ml_status status = ml_open_table(r, ML_TABLE_SubGraph, at, &t);
-    if (status == ML_OK) status = index_tensors(x, &t, row);
+    if (status == ML_OK) status = index_tensors(x, &t, row, &tensors);
     if (status == ML_OK)
         status = index_numbers(x, &t, ML_SLOT_SubGraph_inputs, 0, &row->inputs, &row->n_inputs);
     if (status == ML_OK)
         status = index_numbers(x, &t, ML_SLOT_SubGraph_outputs, 0, &row->outputs, &row->n_outputs);
     if (status == ML_OK) status = ml_slot_text(r, &t, ML_SLOT_SubGraph_name, &row->name);
-    return status == ML_OK ? index_nodes(x, &t, row) : status;
+    if (status == ML_OK) status = index_nodes(x, &t, row);
+    return status == ML_OK ? ml_index_empty_constants(x, row, tensors) : status;
 }
 
 static ml_status index_arguments(ml_index *x, const ml_table *t, int32_t slot, int32_t n_tensors,

@@ -29,5 +29,9 @@ ml_status ml_index_no_room(ml_index *x);
 void ml_index_give_back(ml_file *file);
 
 ml_status ml_index_tensor(ml_index *x, int64_t at, ml_tensor_row *row);
+/* Makes constants of the subgraph's tensors without elements that nothing computes; called after
+ * its inputs and nodes are known. Some converters write such constants, for example the shape of a
+ * scalar, without values. */
+ml_status ml_index_empty_constants(ml_index *x, const ml_subgraph_row *sub, ml_tensor_row *tensors);
 
 #endif

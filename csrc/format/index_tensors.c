@@ -109,6 +109,9 @@ static ml_status copy_constant(ml_index *x, ml_buffer_row *buffer, ml_tensor_row
     return ML_OK;
 }
 
+/* The values of constants without elements. */
+static const _Alignas(16) uint8_t nothing[16];
+
 /* Finds the values of the tensor in its buffer; refuses a buffer with too few bytes. */
 static ml_status index_constant(ml_index *x, ml_tensor_row *row, int64_t number) {
     ml_reader *r = &x->reader;
@@ -139,7 +142,6 @@ static ml_status index_constant(ml_index *x, ml_tensor_row *row, int64_t number)
         bytes = expected; /* like LiteRT, ignores the rest of a longer buffer */
     }
     if (!bytes) {
-        static const _Alignas(16) uint8_t nothing[16];
         row->data = nothing; /* an empty constant is still a constant */
         return ML_OK;
     }
@@ -306,4 +308,36 @@ ml_status ml_index_tensor(ml_index *x, int64_t at, ml_tensor_row *row) {
     if (status != ML_OK) return status;
     int64_t quantization = ml_slot_table(r, &t, ML_SLOT_Tensor_quantization);
     return quantization ? index_quantization(x, quantization, row) : ML_OK;
+}
+
+static bool is_without_values(const ml_tensor_row *row) {
+    bool empty = false;
+    for (int32_t i = 0; i < row->rank; i++) empty |= row->shape[i] == 0;
+    return empty && !row->data && !(row->flags & ML_ROW_VARIABLE);
+}
+
+/* `given` is memory for a flag per tensor. */
+static void mark_empty_constants(const ml_subgraph_row *sub, ml_tensor_row *tensors,
+                                 uint8_t *given) {
+    memset(given, 0, (size_t)sub->n_tensors);
+    for (int32_t i = 0; i < sub->n_inputs; i++) given[sub->inputs[i]] = 1;
+    for (int32_t k = 0; k < sub->n_nodes; k++) {
+        const ml_node_row *n = &sub->nodes[k];
+        for (int32_t i = 0; i < n->n_outputs; i++) given[n->outputs[i]] = 1;
+        for (int32_t i = 0; i < n->n_intermediates; i++)
+            if (n->intermediates[i] >= 0) given[n->intermediates[i]] = 1;
+    }
+    for (int32_t i = 0; i < sub->n_tensors; i++)
+        if (!given[i] && is_without_values(&tensors[i])) tensors[i].data = nothing;
+}
+
+ml_status ml_index_empty_constants(ml_index *x, const ml_subgraph_row *sub,
+                                   ml_tensor_row *tensors) {
+    bool found = false;
+    for (int32_t i = 0; i < sub->n_tensors; i++) found |= is_without_values(&tensors[i]);
+    if (!found) return ML_OK;
+    uint8_t *given = ml_index_take(x, sub->n_tensors, sizeof *given);
+    if (!given) return ml_index_no_room(x);
+    mark_empty_constants(sub, tensors, given);
+    return ML_OK;
 }

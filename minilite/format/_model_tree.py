@@ -40,10 +40,11 @@ def operator_code(op: str) -> int:
     raise ValueError(message)
 
 
-def model_tree(model: Model) -> Tree:
-    """All tables of `model`; constants that share their bytes share a buffer."""
+def model_tree(model: Model, absent_when_empty: bool = False) -> Tree:
+    """All tables of `model`; constants that share their bytes share a buffer. With `absent_when_empty`, the buffers of
+    constants without elements have no data."""
     keys: dict[Key, int] = {}
-    buffers = _Buffers()
+    buffers = _Buffers({} if absent_when_empty else {"data": b""})
     graphs = [_subgraph(subgraph, keys, buffers) for subgraph in model.subgraphs]
     notes = [{"name": name, "buffer": buffers.add(payload)} for name, payload in model.metadata.items()]
     return {
@@ -69,12 +70,16 @@ def model_tree(model: Model) -> Tree:
 class _Buffers:
     """The buffers of the file; 0 stays empty."""
 
-    def __init__(self) -> None:
+    def __init__(self, empty: Tree) -> None:
         self.tables: list[Tree] = [{}]
+        self._empty = empty
         self._numbers: dict[tuple[int, int], int] = {}
 
     def add(self, payload: bytes) -> int:
-        self.tables.append({"data": payload})
+        return self._append({"data": payload})
+
+    def _append(self, table: Tree) -> int:
+        self.tables.append(table)
         return len(self.tables) - 1
 
     def constant(self, array: Array | None) -> int:
@@ -82,7 +87,7 @@ class _Buffers:
             return 0
         key = array.__array_interface__["data"][0], array.nbytes
         if not array.nbytes:
-            return self.add(b"")
+            return self._append(self._empty)
         if key not in self._numbers:
             self._numbers[key] = self.add(array.tobytes())
         return self._numbers[key]

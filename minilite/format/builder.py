@@ -85,9 +85,13 @@ class ModelBuilder:
         graphs = tuple(graph.subgraph() for graph in self._subgraphs)
         return Model(self._version, self._description, graphs, tuple(self._signatures), Metadata(dict(self._metadata)))
 
-    def build(self, external_buffers: bool = False) -> bytes:
-        """The file; with `external_buffers`, constants, metadata and custom options follow the flatbuffer."""
-        return write_tree(model_tree(self.model()), external_buffers)
+    def build(self, external_buffers: bool = False, absent_when_empty: bool = False) -> bytes:
+        """The file; with `external_buffers`, constants, metadata and custom options follow the flatbuffer.
+
+        The buffer of a constant without elements has data of no bytes; with `absent_when_empty`, it has no data. Other
+        converters write a constant without data and without a buffer of its own, as `tensor` does.
+        """
+        return write_model(self.model(), external_buffers, absent_when_empty)
 
 
 class SubgraphBuilder:
@@ -226,9 +230,9 @@ class SubgraphBuilder:
         return numbers if isinstance(out, list) or len(numbers) != 1 else numbers[0]
 
 
-def write_model(model: Model, external_buffers: bool = False) -> bytes:
+def write_model(model: Model, external_buffers: bool = False, absent_when_empty: bool = False) -> bytes:
     """The file of a model, as `ModelBuilder.build`."""
-    return write_tree(model_tree(model), external_buffers)
+    return write_tree(model_tree(model, absent_when_empty), external_buffers)
 
 
 def as_read(model: Model) -> Model:
