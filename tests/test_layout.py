@@ -98,6 +98,7 @@ def test_a_family_has_one_stem_everywhere() -> None:
         "every_block",
         "every_empty",
         "every_tie",
+        "every_memory",
         "divided",
     }
     assert families() | by_engine == tested

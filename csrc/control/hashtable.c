@@ -233,7 +233,7 @@ static ml_status check_hashtable(const ml_call *c, void *params) {
                        "a table from %s to %s: one must be INT64, the other STRING",
                        ml_option_word(c, "key_dtype"), ml_option_word(c, "value_dtype"));
     const ml_node_option name = ml_option_of(c, "table_id");
-    const int32_t number = c->env->core->resource(c, "table", &name, 1);
+    const int32_t number = c->env->core->resource(c, "HASHTABLE", &name, 1);
     ((hashtable_params *)params)->resource = number;
     return number < 0 ? c->env->error->status : ML_OK;
 }

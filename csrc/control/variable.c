@@ -73,7 +73,7 @@ static ml_status assign_variable(const ml_call *c) {
 /* Gives each pair of container and shared name in the model one number. */
 static ml_status check_handle(const ml_call *c, void *params) {
     const ml_node_option names[2] = {ml_option_of(c, "container"), ml_option_of(c, "shared_name")};
-    const int32_t number = c->env->core->resource(c, "variable", names, 2);
+    const int32_t number = c->env->core->resource(c, "VAR_HANDLE", names, 2);
     ((handle_params *)params)->resource = number;
     return number < 0 ? c->env->error->status : ML_OK;
 }

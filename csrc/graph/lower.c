@@ -366,3 +366,25 @@ ml_status ml_lowering_run(ml_lowering *shown, ml_error *error) {
     def->subgraphs = l->subgraphs;
     return status;
 }
+
+/* What is kept from run to run ------------------------------------------------------------------ */
+
+int32_t ml_lowering_keeps(const ml_lowering *shown, int32_t first_tensor, const ml_node_def *node) {
+    const int32_t *operands = shown->description.io + node->io_start;
+    bool keeps = node->kernel->memory_bytes > 0;
+    for (int32_t i = 0; i < node->n_inputs + node->n_outputs && !keeps; i++) {
+        if (operands[i] < 0) continue;
+        const ml_tensor_def *t = &shown->tensors[first_tensor + operands[i]];
+        keeps = t->type == ML_RESOURCE || t->flags & ML_TENSOR_VARIABLE;
+    }
+    return keeps;
+}
+
+ml_resource_row ml_lowering_resource(const ml_lowering *shown, int32_t index) {
+    const ml_resource_name *found = &((const lowering *)shown)->resources[index];
+    const ml_node_option *names = found->names;
+    return (ml_resource_row){
+        .op = found->op,
+        .names = {{names[0].data, names[0].count}, {names[1].data, names[1].count}},
+        .number = names[0].integer};
+}

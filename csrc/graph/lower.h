@@ -31,7 +31,7 @@ typedef struct kept {
 
 /* A resource of the model: a variable or a table. */
 typedef struct ml_resource_name {
-    const char *kind;
+    const char *op;
     ml_node_option names[2];
 } ml_resource_name;
 

@@ -250,16 +250,16 @@ static bool same_text(const ml_node_option *a, const ml_node_option *b) {
            (a->count == 0 || memcmp(a->data, b->data, (size_t)a->count) == 0);
 }
 
-/* The number of the model's resource of that kind with those names; numbers are given in order of
- * first use. -1 if memory is missing. */
-static int32_t resource(const ml_call *c, const char *kind, const ml_node_option *names,
+/* The number of the model's resource of that operator with those names; numbers are given in order
+ * of first use. -1 if memory is missing. */
+static int32_t resource(const ml_call *c, const char *op, const ml_node_option *names,
                         int n_names) {
     lowering *l = lowering_of(c);
-    ml_resource_name wanted = {.kind = kind};
+    ml_resource_name wanted = {.op = op};
     for (int i = 0; i < n_names; i++) wanted.names[i] = names[i];
     const int32_t count = l->shown.description.n_resources;
     for (int32_t i = 0; i < count; i++)
-        if (strcmp(l->resources[i].kind, kind) == 0 &&
+        if (strcmp(l->resources[i].op, op) == 0 &&
             same_text(&l->resources[i].names[0], &wanted.names[0]) &&
             same_text(&l->resources[i].names[1], &wanted.names[1]))
             return i;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -111,6 +112,40 @@ class Lowering:
     def resources(self) -> int:
         """The number of resources (variables and tables) that C has found."""
         return int(self.pointer.description.n_resources)
+
+    @functools.cached_property
+    def resource_names(self) -> tuple[str, ...]:
+        """What the model calls its resources, by number: ``VAR_HANDLE name``, with its container if it has one."""
+        found = []
+        for number in range(self.resources):
+            row = lib.ml_lowering_resource(self.pointer, number)
+            texts = [
+                bytes(ffi.buffer(each.data, each.bytes)).decode(errors="replace") for each in row.names if each.bytes
+            ]
+            found.append(f"{ffi.string(row.op).decode()} {'/'.join(texts) or row.number}")
+        return tuple(found)
+
+    def keeping(self, subgraph: int) -> set[int]:
+        """The numbers of a subgraph's nodes whose outputs may depend on earlier runs: they, or nodes of subgraphs that
+        they call, have memory, variables or resources."""
+        callers: dict[int, list[tuple[int, int]]] = {}
+        waiting: list[tuple[int, int]] = []
+        for number in range(self.pointer.description.n_subgraphs):
+            first = self._start(number)[0]
+            for node in self.nodes(number):
+                place = number, node.index
+                start = node.io_start + node.n_inputs + node.n_outputs
+                for called in self.pointer.description.io[start : start + node.n_subgraphs]:
+                    callers.setdefault(called, []).append(place)
+                if lib.ml_lowering_keeps(self.pointer, first, ffi.addressof(node)):
+                    waiting.append(place)
+        found = set()
+        while waiting:
+            number, index = waiting.pop()
+            waiting += callers.pop(number, [])
+            if number == subgraph:
+                found.add(index)
+        return found
 
     @property
     def too_many_dimensions(self) -> bool:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from minilite.interpreter import Interpreter
 
 Shape = tuple[int, ...]
-_RESOURCES = frozenset({"VAR_HANDLE", "ASSIGN_VARIABLE", "READ_VARIABLE"})
 
 
 class Entry(NamedTuple):
@@ -25,8 +24,6 @@ class Entry(NamedTuple):
     subgraph: Subgraph
     inputs: Mapping[str, Tensor]
     outputs: Mapping[str, Tensor]
-    keeps_resources: bool
-    """Whether resource variables may make a run depend on earlier ones."""
 
     @classmethod
     def of(cls, model: Model, signature: str | None) -> Entry:
@@ -34,7 +31,6 @@ class Entry(NamedTuple):
 
         Raises: InputError.
         """
-        resources = any(node.op in _RESOURCES for graph in model.subgraphs for node in graph.nodes)
         if signature is None and not model.signatures:
             graph = model.subgraphs[0]
             inputs, outputs = ({graph.tensors[i].name: i for i in each} for each in (graph.inputs, graph.outputs))
@@ -42,9 +38,7 @@ class Entry(NamedTuple):
             found = find_signature(model.signatures, signature)
             graph, inputs, outputs = model.subgraphs[found.subgraph], dict(found.inputs), dict(found.outputs)
         tensors = graph.tensors
-        return cls(
-            graph, {n: tensors[i] for n, i in inputs.items()}, {n: tensors[i] for n, i in outputs.items()}, resources
-        )
+        return cls(graph, {n: tensors[i] for n, i in inputs.items()}, {n: tensors[i] for n, i in outputs.items()})
 
     def unbatched(self) -> str:
         """Why there is no batch dimension: an input that does not begin with 1. "" where there is one."""
@@ -73,8 +67,7 @@ class Runner:
 
     def run(self, arrays: Mapping[str, Array], cancel: Cancel | None = None) -> dict[str, Array]:
         """Runs on arrays by name, as `SignatureRunner`. Raises: as that."""
-        if self.entry.keeps_resources:
-            self.interpreter.reset_resources()
+        self.interpreter.reset_resources()
         if self._session.ready:
             self._session.state.reset_variables()
         inputs = self.entry.inputs

@@ -33,7 +33,6 @@ else:
 FIRST_BYTES, FIRST_TIMES = 1 << 30, 64
 """Without `max_bytes`, tensors may take this many bytes, or this many times those of the file, whichever is more, until
 an input is resized."""
-_HANDLES = ("VAR_HANDLE", "HASHTABLE")
 
 
 class ModelNames:
@@ -89,13 +88,6 @@ class Program:
         """What the sessions of one interpreter share; `max_iterations` 0 = no limit."""
         most = self._max_bytes or -self._at_first
         return Shared(self.lowered.resources, len(self.model.subgraphs), most, max_iterations)
-
-    @functools.cached_property
-    def resource_names(self) -> tuple[str, ...]:
-        """What the model calls its resource variables and tables, in the order of their nodes, each once."""
-        nodes = [node for graph in self.model.subgraphs for node in graph.nodes if node.op in _HANDLES]
-        texts = [f"{node.op} {node.options.get('shared_name', node.options.get('table_id'))}" for node in nodes]
-        return tuple(dict.fromkeys(texts))
 
     def graph(self, root: int) -> Graph:
         """The C graph whose main subgraph is `root`."""

@@ -15,15 +15,13 @@ if TYPE_CHECKING:
 
 
 def order_of(model: Model, lowering: Lowering, root: int) -> list[int] | None:
-    """An order with a lower peak for the nodes of a subgraph; None if none was found, or if nodes have effects."""
+    """An order with a lower peak for the nodes of a subgraph; None if none was found, or if nodes may have effects."""
     graph = model.subgraphs[root]
     tensors = [lowering.tensor(root, i) for i in range(len(graph.tensors))]
     if any(tensor.offline_offset >= 0 for tensor in tensors):  # the memory plan in the file is for its order
         return None
     nodes = lowering.nodes(root)
-    if any(
-        node.n_subgraphs or graph.nodes[node.index].custom or "VARIABLE" in graph.nodes[node.index].op for node in nodes
-    ):
+    if lowering.keeping(root) or any(node.n_subgraphs or graph.nodes[node.index].custom for node in nodes):
         return None
     sizes = [
         0

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 _MOST = 16
 """Slices that an interpreter keeps; the one that was made first goes first."""
-_KEEPING = frozenset({"VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "CALL_ONCE", "HASHTABLE"})
 
 
 def run(
@@ -37,7 +36,7 @@ def run(
     if part is None:
         while len(one._slices) >= _MOST:
             one._slices.pop(next(iter(one._slices)), None)
-        part = one._slices[key] = one._with_model(_sliced(one.model, *key))
+        part = one._slices[key] = one._with_model(_sliced(one, *key))
     given = inputs_by_number(graph, inputs) if inputs else {}
     wanted = part.model.subgraphs[0].inputs
     missing = [index for index in wanted if index not in given and index not in fed]
@@ -66,8 +65,9 @@ def _number(graph: Subgraph, key: Any) -> int:
     return index
 
 
-def _sliced(model: Model, last: Sequence[int], first: Sequence[int]) -> Model:
+def _sliced(one: Any, last: Sequence[int], first: Sequence[int]) -> Model:
     """The model with the nodes that compute `last`, from the tensors `first` on. Raises: InputError."""
+    model: Model = one.model
     graph = model.subgraphs[0]
     makers = {index: node for node in graph.nodes for index in node.outputs if index >= 0}
     waiting, seen, kept = list(last), set[int](), set[int]()
@@ -79,7 +79,7 @@ def _sliced(model: Model, last: Sequence[int], first: Sequence[int]) -> Model:
             waiting += [each for each in node.inputs if each >= 0]
         seen.add(index)
     nodes = [node for node in graph.nodes if node.index in kept]
-    _check(graph, nodes, first)
+    _check(graph, nodes, first, one._lowered().lowered.lowering.keeping(0))
     used = {each for node in nodes for each in (*node.inputs, *node.outputs, *node.intermediates)} | {*last, *first}
     made = graph._replace(
         tensors=tuple(
@@ -92,7 +92,7 @@ def _sliced(model: Model, last: Sequence[int], first: Sequence[int]) -> Model:
     return as_read(model._replace(subgraphs=(made, *model.subgraphs[1:]), signatures=()))
 
 
-def _check(graph: Subgraph, nodes: Sequence[Any], first: Sequence[int]) -> None:
+def _check(graph: Subgraph, nodes: Sequence[Any], first: Sequence[int], keeping: set[int]) -> None:
     for index in first:
         tensor = graph.tensors[index]
         if tensor.data is not None or tensor.is_variable:
@@ -100,7 +100,14 @@ def _check(graph: Subgraph, nodes: Sequence[Any], first: Sequence[int]) -> None:
             message = f"tensor {index} ('{tensor.name}') is {what}: since takes what nodes compute, and inputs"
             raise InputError(message, tensors=[tensor.name])
     for node in nodes:
-        if node.op in _KEEPING or any(index >= 0 and graph.tensors[index].is_variable for index in node.inputs):
+        computed = [graph.tensors[index].name for index in node.outputs if index in first]
+        if computed:
+            message = (
+                f"subgraph 0, node {node.index} ({node.op}) computes '{computed[0]}', which since gives, and another "
+                "tensor that the slice needs: since takes all outputs of a node, or none"
+            )
+            raise InputError(message, subgraph=0, node=node.index, op=node.op, tensors=computed)
+        if node.index in keeping:
             message = (
                 f"subgraph 0, node {node.index} ({node.op}) keeps values from run to run: a slice has none to keep"
             )

@@ -119,7 +119,8 @@ def _sessions(one: Any) -> Sessions | None:
 
 
 def _names(one: Any) -> tuple[str, ...]:
-    return one._lowered().resource_names if one._shared.resources else ()
+    names: tuple[str, ...] = one._lowered().lowered.lowering.resource_names
+    return names
 
 
 def snapshot(one: Any) -> ModelState:

@@ -67,12 +67,17 @@ Types = tuple[str, ...]
 Special = Callable[[np.random.Generator, Types, Types], "Case | tuple[OneNode, Mapping[str, Any]]"]
 
 
-def check_types(op: str, text: Case | Special, inputs: Types, outputs: Types) -> None:
-    """Runs an operator on operands of these types every way there is, and compares."""
+def node_of(op: str, text: Case | Special, inputs: Types, outputs: Types) -> tuple[OneNode, Mapping[str, Any]]:
+    """A node of an operator with operands of these types, and what to call its `check` with."""
     rng = np.random.default_rng(zlib.crc32(repr((op, inputs, outputs)).encode()))
     case = text if isinstance(text, Case) else text(rng, inputs, outputs)
-    if isinstance(case, Case):
-        case.node(op, rng, inputs, outputs).check(tolerance=case.tolerance, oracle=case.oracle_of(inputs, outputs))
-    else:
-        node, how = case
-        node.check(**how)
+    if not isinstance(case, Case):
+        return case
+    how = {"tolerance": case.tolerance, "oracle": case.oracle_of(inputs, outputs)}
+    return case.node(op, rng, inputs, outputs), how
+
+
+def check_types(op: str, text: Case | Special, inputs: Types, outputs: Types) -> None:
+    """Runs an operator on operands of these types every way there is, and compares."""
+    node, how = node_of(op, text, inputs, outputs)
+    node.check(**how)

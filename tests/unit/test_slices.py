@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from built import accumulator, floats
+from built import accumulator, floats, graph_with
 
 from minilite import Interpreter
 from minilite.errors import InputError, MiniliteError
@@ -69,6 +69,21 @@ def test_bad_slices() -> None:
     constant = next(t for t in interpreter.model.subgraphs[0].tensors if t.data is not None)
     with pytest.raises(InputError, match="is a constant: since takes what nodes compute"):
         interpreter.run(X, since={constant.index: constant.data})
+
+
+def test_one_output_of_a_node_of_two() -> None:
+    model = graph_with(
+        lambda graph: graph.node(
+            "UNPACK", [graph.input("x", (2, 3))], out=[("p", (3,)), ("q", (3,))], options={"num": 2, "axis": 0}
+        )
+    )
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    interpreter = Interpreter(model)
+    assert np.array_equal(interpreter.run(x, until=["q"])["q"], x[1])
+    with pytest.raises(InputError, match=r"node 0 \(UNPACK\) computes 'q', which since gives, and another tensor"):
+        interpreter.run(until=["p", "q"], since={"x": x, "q": x[0]})
+    both = interpreter.run(until=["p", "q"], since={"p": x[1], "q": x[0]})
+    assert np.array_equal([both["p"], both["q"]], x[::-1])
 
 
 def test_comparison_sees_what_differs(monkeypatch: pytest.MonkeyPatch) -> None:
