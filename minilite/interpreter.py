@@ -368,7 +368,7 @@ class Interpreter:
         **unknown: NoReturn,
     ) -> dict[str, Array]:
         """Runs the model on arrays and returns the outputs by name: ``run(array)``, ``run(first, second)`` or
-        ``run({name: array})``.
+        ``run({name: array})``. Tensors of one name go by their numbers.
 
         Inputs are resized to the shapes of the arrays if they differ. Outputs are owned copies; those named in `out`
         are written to the arrays there, which must have the right dtypes and shapes. The token `cancel` ends the run
@@ -403,14 +403,10 @@ class Interpreter:
         Scales and zero points are those of the tensors; values beyond a type's range are clamped. Raises: as `run`."""
         graph = self.model.subgraphs[0]
         given = tensor_arguments.inputs_by_number(graph, inputs)
-        found = self.run(
-            {number: float_values.quantized(graph.tensors[number], value) for number, value in given.items()},
-            cancel=cancel,
-        )
-        return {
-            graph.tensors[i].name: float_values.floats(graph.tensors[i], found[graph.tensors[i].name])
-            for i in graph.outputs
-        }
+        quantized = {number: float_values.quantized(graph.tensors[number], value) for number, value in given.items()}
+        found = self.run(quantized, cancel=cancel)
+        outputs = self._array_call().outputs
+        return {name: float_values.floats(graph.tensors[outputs[name]], array) for name, array in found.items()}
 
     async def run_async(self, *inputs: Any) -> dict[str, Array]:
         """Like `run`, in a thread of this interpreter's: the event loop goes on meanwhile.

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from minilite.engine.array_call import ArrayCall
+from minilite.engine.tensor_arguments import by_name
 from minilite.errors import InputError, MiniliteError
 from minilite.signature import find_signature
 
@@ -33,7 +34,7 @@ class Entry(NamedTuple):
         """
         if signature is None and not model.signatures:
             graph = model.subgraphs[0]
-            inputs, outputs = ({graph.tensors[i].name: i for i in each} for each in (graph.inputs, graph.outputs))
+            inputs, outputs = by_name(graph, graph.inputs, "inputs"), by_name(graph, graph.outputs, "outputs")
         else:
             found = find_signature(model.signatures, signature)
             graph, inputs, outputs = model.subgraphs[found.subgraph], dict(found.inputs), dict(found.outputs)

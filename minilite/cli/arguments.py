@@ -141,19 +141,21 @@ def by_input(interpreter: Interpreter, option: str, values: Sequence[str]) -> di
 
     Raises: UsageError.
     """
+    from minilite.engine.tensor_arguments import by_name  # few commands name inputs
+
     details = interpreter.get_input_details()
-    numbers = {detail["name"]: int(detail["index"]) for detail in details}
+    graph = interpreter.model.subgraphs[0]
     found: dict[int, str] = {}
     unnamed: list[str] = []
     for text in values:
         name, value = split_name(interpreter, text)
         if name is None:
             unnamed.append(value)
-        elif numbers[name] in found:
+        elif (number := by_name(graph, graph.inputs, "inputs")[name]) in found:
             message = f"{option} {text}: input '{name}' is given twice"
             raise UsageError(message)
         else:
-            found[numbers[name]] = value
+            found[number] = value
     free = [int(detail["index"]) for detail in details if int(detail["index"]) not in found]
     if len(unnamed) > len(free):
         message = f"{option} {unnamed[len(free)]}: {inputs_text(interpreter)}, and all of them are given already"

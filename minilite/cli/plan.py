@@ -15,6 +15,7 @@ import numpy as np
 from minilite.cli import arguments, plan_sizes
 from minilite.cli.arguments import UsageError
 from minilite.cli.output import print_json, width
+from minilite.engine.tensor_arguments import tensor_number
 from minilite.errors import InputError
 from minilite.format.dtypes import array_type
 from minilite.format.metadata import Metadata
@@ -180,9 +181,9 @@ def _bound(interpreter: Interpreter, options: argparse.Namespace, shapes: Mappin
     """The plan with each tensor of --bind bound to an array of its size. Raises: UsageError; InputError for tensors
     that cannot be bound."""
     graph, plan = interpreter.model.subgraphs[0], interpreter.plan_for(shapes)
-    names = {tensor.name: tensor.index for tensor in reversed(graph.tensors)}
+    names = {tensor.name for tensor in graph.tensors}
     for text in options.bind:
-        index = names.get(text, int(text) if text.isdecimal() else -1)
+        index = tensor_number(graph, text) if text in names else int(text) if text.isdecimal() else -1
         if not 0 <= index < len(graph.tensors):
             message = f"--bind {text}: the model has no tensor of this name, and numbers go to {len(graph.tensors) - 1}"
             raise UsageError(message)

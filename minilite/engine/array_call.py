@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,14 @@ from minilite.format.model import Array
 if TYPE_CHECKING:
     from minilite._native.cancel import Cancel
     from minilite.engine.session import Session
+    from minilite.format.model import Subgraph
+
+
+def by_key(subgraph: Subgraph, numbers: Iterable[int]) -> dict[Any, int]:
+    """Tensor numbers by name, or by the number itself where several have one name."""
+    each = {number: subgraph.tensors[number].name for number in numbers}
+    counts = Counter(each.values())
+    return {name if counts[name] == 1 else number: number for number, name in each.items()}
 
 
 class ArrayCall:
@@ -22,7 +31,7 @@ class ArrayCall:
 
     __slots__ = ("_count", "_names", "_types", "outputs", "session")
 
-    def __init__(self, session: Session, inputs: Sequence[tuple[str, int]], outputs: Mapping[str, int]) -> None:
+    def __init__(self, session: Session, inputs: Sequence[tuple[str, int]], outputs: Mapping[Any, int]) -> None:
         tensors = session.subgraph.tensors
         self.session: Session = session
         self._count = len(inputs)
@@ -31,15 +40,15 @@ class ArrayCall:
         self._types = {
             name: (index, public_type(tensors[index].type)) for name, index in inputs if names.count(name) == 1
         }
-        self.outputs: Mapping[str, int] = outputs
+        self.outputs: Mapping[Any, int] = outputs
         self._names = tuple(outputs.items())
 
     @classmethod
     def of_graph(cls, session: Session) -> ArrayCall:
-        """A subgraph's own inputs and outputs, by their tensors' names."""
+        """A subgraph's own inputs and outputs, by their tensors' names; outputs of one name by their numbers."""
         graph = session.subgraph
         inputs = [(graph.tensors[index].name, index) for index in graph.inputs]
-        return cls(session, inputs, {graph.tensors[index].name: index for index in graph.outputs})
+        return cls(session, inputs, by_key(graph, graph.outputs))
 
     def named(self, inputs: tuple[Any, ...]) -> Mapping[str, Any]:
         """Arrays by input name, given in the order of inputs or as a dict; empty if something else was given."""

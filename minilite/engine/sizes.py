@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
+from minilite.engine.array_call import by_key
 from minilite.errors import ArenaError, InputError, ShapeError
 from minilite.format.dtypes import TensorType, element_bits
 from minilite.format.model import Subgraph, Tensor
@@ -35,7 +36,7 @@ class PlannedSize(NamedTuple):
 
     size: int
     shapes: Mapping[str, Shape]
-    """Shapes of the inputs that have this size, by name."""
+    """Shapes of the inputs that have this size, by name, or by number where several have one name."""
     arena_bytes: int | None
     """None if the model refuses the size."""
     lower_bound: int | None
@@ -172,7 +173,7 @@ def _planned(
 ) -> PlannedSize:
     """Plans one size; a refusal is added to `errors`. Raises only errors that do not depend on the size:
     UnsupportedOpError, InputError."""
-    names = {graph.tensors[index].name: shape for index, shape in shapes.items()}
+    names = {key: shapes[index] for key, index in by_key(graph, shapes).items()}
     started = time.perf_counter()
     try:
         plan = plan_for(shapes)

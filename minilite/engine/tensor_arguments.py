@@ -90,6 +90,20 @@ def _named(subgraph: Subgraph, name: str) -> int:
     raise InputTypeError(message, tensors=[name])
 
 
+def by_name(subgraph: Subgraph, numbers: Iterable[int], what: str) -> dict[str, int]:
+    """Tensor numbers by name. Raises: InputError where several have one name."""
+    found: dict[str, int] = {}
+    for number in numbers:
+        name = subgraph.tensors[number].name
+        if found.setdefault(name, number) != number:
+            message = (
+                f"tensors {found[name]} and {number} are both {what} called '{shortened(name)}', names must differ here: "
+                "Interpreter.run takes arrays in order or by number"
+            )
+            raise InputError(message, tensors=[name])
+    return found
+
+
 def names(what: str, subgraph: Subgraph, numbers: Sequence[int], most: int = 8) -> str:
     """``inputs are x, y``: the names of some tensors for a message, at most eight of them."""
     found = [shortened(subgraph.tensors[number].name) for number in numbers[:most] if number >= 0]

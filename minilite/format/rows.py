@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
+from minilite.errors import ModelFormatError, shortened
 from minilite.format.dtypes import TensorType, element_bits, numpy_type
 from minilite.format.metadata import Metadata
 from minilite.format.model import Model, Node, Signature, Subgraph, Tensor
@@ -188,6 +189,12 @@ class Signatures(Rows[Signature]):
 
     def _make(self, number: int) -> Signature:
         key, inputs, outputs, subgraph = self._file.signature(number)
+        for what, arguments in (("inputs", inputs), ("outputs", outputs)):
+            names = [name for name, _ in arguments]
+            if len({*names}) < len(names):
+                twice = next(name for name in names if names.count(name) > 1)
+                message = f"signature {number} ('{shortened(key)}') has several {what} called '{shortened(twice)}'"
+                raise ModelFormatError(message)
         return Signature(key, dict(inputs), dict(outputs), subgraph)
 
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from minilite.format.model import Array, Model, Subgraph, Tensor
 
     Shape = tuple[int, ...]
+    _Named = Sequence[tuple[str, int]]
+    """Names and tensors: not a mapping, because two of a model without signatures may have one name."""
 
 NO_SIGNATURE = "<placeholder signature>"
 """LiteRT's name for the main subgraph of a model without signatures."""
@@ -68,11 +70,11 @@ class Compiled:
         return self._program.model.subgraphs[index]
 
 
-def _entries(model: Model) -> list[tuple[str, int, dict[str, int], dict[str, int]]]:
-    """Key, subgraph, inputs and outputs of every signature: tensors by their names, in the subgraph's order."""
+def _entries(model: Model) -> list[tuple[str, int, _Named, _Named]]:
+    """Key, subgraph, inputs and outputs of every signature: names and tensors, in the subgraph's order."""
     if not model.signatures:
         graph = model.subgraphs[0]
-        named = [{graph.tensors[i].name: i for i in tensors} for tensors in (graph.inputs, graph.outputs)]
+        named = [[(graph.tensors[i].name, i) for i in tensors] for tensors in (graph.inputs, graph.outputs)]
         return [(NO_SIGNATURE, 0, named[0], named[1])]
     found = []
     for signature in model.signatures:
@@ -82,9 +84,9 @@ def _entries(model: Model) -> list[tuple[str, int, dict[str, int], dict[str, int
     return found
 
 
-def _in_order(names: Mapping[str, int], tensors: Sequence[int]) -> dict[str, int]:
+def _in_order(names: Mapping[str, int], tensors: Sequence[int]) -> _Named:
     place = {tensor: at for at, tensor in reversed(tuple(enumerate(tensors)))}
-    return dict(sorted(names.items(), key=lambda item: place.get(item[1], len(tensors))))
+    return sorted(names.items(), key=lambda item: place.get(item[1], len(tensors)))
 
 
 class CompiledSignature:
@@ -93,16 +95,14 @@ class CompiledSignature:
     Tensors are bound to the buffers that were last given. Tensors that cannot be bound (constants, tensors whose shape
     depends on values, two over the same memory) are copied before or after each run."""
 
-    def __init__(
-        self, model: Compiled, key: str, subgraph: int, inputs: Mapping[str, int], outputs: Mapping[str, int]
-    ) -> None:
+    def __init__(self, model: Compiled, key: str, subgraph: int, inputs: _Named, outputs: _Named) -> None:
         self.key: str = key
-        self.inputs: tuple[str, ...] = tuple(inputs)
+        self.inputs: tuple[str, ...] = tuple(name for name, _ in inputs)
         """Names."""
-        self.outputs: tuple[str, ...] = tuple(outputs)
+        self.outputs: tuple[str, ...] = tuple(name for name, _ in outputs)
         """Names."""
-        self._in = tuple(inputs.values())
-        self._out = tuple(outputs.values())
+        self._in = tuple(index for _, index in inputs)
+        self._out = tuple(index for _, index in outputs)
         self._model = model
         self._subgraph = subgraph
         self._tensors = model.subgraph(subgraph).tensors
@@ -158,12 +158,25 @@ class CompiledSignature:
         """The position of an input or an output by its name. Raises: InputError."""
         names, what = (self.outputs, "Output") if output else (self.inputs, "Input")
         if name in names:
+            self.check_names(output=output)
             return names.index(name)
         message = f"{what} tensor not found: '{name}', signature '{self.key}' has {', '.join(names) or 'none'}"
         raise InputRuntimeError(message)
 
+    def check_names(self, *, output: bool) -> None:
+        """Refuses names that do not tell which input or output is meant. Raises: InputError."""
+        names, what = (self.outputs, "outputs") if output else (self.inputs, "inputs")
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            message = (
+                f"signature '{self.key}' has {names.count(twice)} {what} called '{twice}', names must differ here: "
+                "run_by_index takes buffers in order"
+            )
+            raise InputRuntimeError(message, tensors=[twice])
+
     def details(self, *, output: bool) -> dict[str, dict[str, Any]]:
-        """Name, tensor number, type and current shape of all inputs or outputs."""
+        """Name, tensor number, type and current shape of all inputs or outputs. Raises: InputError."""
+        self.check_names(output=output)
         names, tensors = (self.outputs, self._out) if output else (self.inputs, self._in)
         found = {}
         for name, index in zip(names, tensors, strict=True):

@@ -226,7 +226,7 @@ class CompiledModel:
         if input_name not in one.inputs:
             message = f"Unknown input '{input_name}' for signature '{signature_key}': takes {', '.join(one.inputs)}"
             raise InputError(message)
-        one.resize(one.inputs.index(input_name), dims, strict=strict)
+        one.resize(one.position(input_name, output=False), dims, strict=strict)
 
     def run_by_name(
         self, signature_key: str, input_map: Mapping[str, TensorBuffer], output_map: Mapping[str, TensorBuffer]
@@ -235,6 +235,8 @@ class CompiledModel:
 
         Raises: InputError, ShapeError, ArenaError, KernelError, StateError; all of them are RuntimeErrors here."""
         one = self._of_key(signature_key)
+        one.check_names(output=False)
+        one.check_names(output=True)
         missing = [name for name in one.outputs if name not in output_map]
         if missing:
             message = f"The given map is missing some output TensorBuffers: {', '.join(missing)}"
