@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minilite.cli.arguments import UsageError
 from minilite.cli.output import width
+from minilite.cli.writing import distinct
 from minilite.format.model import Model
 from minilite.report.detections import Box, Detection, detection_facts, detections, detections_text
 from minilite.report.results import Output
@@ -80,12 +81,21 @@ def found_in(
     return Found(objects, len(every) - len(objects), least, places)
 
 
-def draw(found: Found, source: str, target: Path) -> Path:
-    """Writes the picture with boxes to a file, or under its own name into a folder. Raises: InputError."""
+def drawings(target: Path | None, sources: Sequence[str]) -> list[Path]:
+    """Where the picture of each file is drawn: `target` itself, or in this folder under the file's own name, with a
+    number where names repeat; none without `target`."""
+    if target is None:
+        return []
+    if target.suffix and not target.is_dir():
+        return [target] * len(sources)
+    return [target / f"{stem}.png" for stem in distinct(Path(source).stem for source in sources)]
+
+
+def draw(found: Found, source: str, path: Path) -> Path:
+    """Writes the picture with boxes to a file. Raises: InputError."""
     from minilite.inputs import read_source
     from minilite.inputs.drawing import draw_boxes
 
-    path = target / f"{Path(source).stem}.png" if target.is_dir() or not target.suffix else target
     path.parent.mkdir(parents=True, exist_ok=True)
     boxes = [
         (place, f"{one.name} {one.score:.2f}", one.number)

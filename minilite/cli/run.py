@@ -13,9 +13,9 @@ import numpy as np
 
 from minilite.cli import arguments, digits, feeding
 from minilite.cli.arguments import UsageError
-from minilite.cli.found import Found, add_options, draw, found_in
+from minilite.cli.found import Found, add_options, draw, drawings, found_in
 from minilite.cli.output import print_json, width
-from minilite.cli.writing import check_target, write_outputs
+from minilite.cli.writing import check_apart, check_target, write_outputs
 from minilite.errors import ModelFormatError
 from minilite.interpreter import Interpreter
 from minilite.options import OpResolverType
@@ -136,8 +136,13 @@ def run_model(options: argparse.Namespace) -> None:
     interpreter = _interpreter(options)
     loaded = time.perf_counter() - started
     files = feeding.one_by_one(interpreter, options)
+    sources = [arguments.split_name(interpreter, text)[1] for text in (*options.data, *options.input)]
+    drawn = drawings(options.draw, sources)
+    single = {"--out": options.out, "--record": options.record}
+    targets = {option: [path] for option, path in single.items() if path is not None}
+    check_apart({**targets, "--draw": drawn}, [options.model, *sources])
     if files:
-        _run_each(interpreter, options, files, loaded)
+        _run_each(interpreter, options, files, drawn, loaded)
         return
     if options.out is not None:
         check_target(options.out, len(interpreter.model.subgraphs[0].outputs))
@@ -149,7 +154,7 @@ def run_model(options: argparse.Namespace) -> None:
         _print(interpreter, options, ran)
     written = write_outputs(options.out, ran.outputs) if options.out is not None else []
     recorded = [options.record] if options.record is not None else []
-    _tell_written(options, [*recorded, *written, *_drawn(options, ran)])
+    _tell_written(options, [*recorded, *written, *_drawn(sources, drawn, ran)])
 
 
 def _run(interpreter: Interpreter, options: argparse.Namespace, loaded: float) -> Ran:
@@ -164,7 +169,9 @@ def _run(interpreter: Interpreter, options: argparse.Namespace, loaded: float) -
     return Ran(given, outputs, times, found_in(interpreter.model, outputs, given, options))
 
 
-def _run_each(interpreter: Interpreter, options: argparse.Namespace, files: list[str], loaded: float) -> None:
+def _run_each(
+    interpreter: Interpreter, options: argparse.Namespace, files: list[str], drawn: Sequence[Path], loaded: float
+) -> None:
     """A line, or an item of JSON, for each file. Raises: UsageError."""
     if options.out is not None:
         message = f"--out {options.out}: goes with one file, {len(files)} are given"
@@ -176,12 +183,12 @@ def _run_each(interpreter: Interpreter, options: argparse.Namespace, files: list
     facts: list[dict[str, Any]] = []
     written = [options.record] if options.record is not None else []
     with interpreter.recording(options.record) if options.record is not None else nullcontext():
-        for file in files:
+        for at, file in enumerate(files):
             own = argparse.Namespace(**{**vars(options), "data": [file], "input": []})
             ran = _run(interpreter, own, loaded)
             facts.append({"file": file, **_facts(interpreter, own, ran)})
             rows.append([file, _summary(ran, options.top), duration(float(np.median(ran.times.runs)))])
-            written += _drawn(own, ran)
+            written += _drawn([file], drawn[at : at + 1], ran)
     if options.json:
         print_json({"model": options.model, "files": facts})
     else:
@@ -202,13 +209,13 @@ def _summary(ran: Ran, top: int | None) -> str:
     return values_text(ran.outputs[0]) if ran.outputs else ""
 
 
-def _drawn(options: argparse.Namespace, ran: Ran) -> list[Path]:
+def _drawn(sources: Sequence[str], drawn: Sequence[Path], ran: Ran) -> list[Path]:
     """The picture with what was found in it, if that is wanted. Raises: InputError."""
-    if options.draw is None or ran.found is None:
+    if ran.found is None:
         return []
-    sources = [text.partition("=")[2] or text for text in [*options.data, *options.input]]
-    pictures = [source for source, reading in zip(sources, ran.given.values(), strict=False) if reading.size]
-    return [draw(ran.found, pictures[0], options.draw)]
+    each = zip(sources, drawn, ran.given.values(), strict=False)
+    pictures = [(source, path) for source, path, reading in each if reading.size]
+    return [draw(ran.found, source, path) for source, path in pictures[:1]]
 
 
 def _tell_written(options: argparse.Namespace, paths: Sequence[Path]) -> None:

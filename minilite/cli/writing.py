@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from minilite.cli.arguments import UsageError
 from minilite.writing import npz_bytes, without_objects, write_whole
 
 if TYPE_CHECKING:
-    from minilite.format.model import Array
     from minilite.report.results import Output
 
 
@@ -34,6 +33,41 @@ def check_target(path: Path, outputs: int) -> None:
     raise UsageError(message)
 
 
+def check_apart(written: Mapping[str, Sequence[Path]], read: Iterable[str]) -> None:
+    """Refuses options that would write to one file, or over a file that is read. Raises: UsageError."""
+    taken = {_identity(Path(path)): path for path in read}
+    for option, paths in written.items():
+        here = {_identity(path): f"{option} {path}" for path in paths if not path.is_dir()}
+        for identity, told in here.items():
+            if identity in taken:
+                message = f"{told}: would be written over {taken[identity]}: give another file"
+                raise UsageError(message)
+        taken |= here
+
+
+def _identity(path: Path) -> Any:
+    """Equal for two paths of one file."""
+    try:
+        found = path.stat()
+    except (OSError, ValueError):
+        return str(path.absolute())
+    return found.st_dev, found.st_ino
+
+
+def distinct(names: Iterable[str]) -> list[str]:
+    """The names, repeated ones with a number after them; capitals do not make a name another one, because some file
+    systems take both for the same."""
+    found: list[str] = []
+    taken: set[str] = set()
+    for name in names:
+        one, number = name, 1
+        while one.casefold() in taken:
+            one, number = f"{name}_{number}", number + 1
+        found.append(one)
+        taken.add(one.casefold())
+    return found
+
+
 def write_outputs(path: Path, outputs: Sequence[Output]) -> list[Path]:
     """Writes a .npy of the only output, a .npz of all, or one .npy per output in a folder; in the tensors' own types.
 
@@ -41,13 +75,11 @@ def write_outputs(path: Path, outputs: Sequence[Output]) -> list[Path]:
     if path.suffix == ".npy":
         np.save(path, without_objects(outputs[0].tensor.name, outputs[0].array), allow_pickle=False)
         return [path]
-    arrays: dict[str, Array] = {}
-    for output in outputs:
-        stem = re.sub(r"[^\w.-]", "_", output.tensor.name)[:200].lstrip(".") or "output"
-        name, number = stem, 1
-        while name in arrays:
-            name, number = f"{stem}_{number}", number + 1
-        arrays[name] = without_objects(output.tensor.name, output.array)
+    stems = (re.sub(r"[^\w.-]", "_", output.tensor.name)[:200].lstrip(".") or "output" for output in outputs)
+    arrays = {
+        name: without_objects(output.tensor.name, output.array)
+        for name, output in zip(distinct(stems), outputs, strict=True)
+    }
     if path.suffix == ".npz":
         write_whole(path, npz_bytes(arrays))
         return [path]

@@ -77,6 +77,38 @@ def test_boxes_are_drawn(capsys: pytest.CaptureFixture[str], folder: pathlib.Pat
     assert np.asarray(Image.open("both/high.png")).any()
 
 
+def test_pictures_of_one_name_are_drawn_apart(capsys: pytest.CaptureFixture[str], folder: pathlib.Path) -> None:
+    """Also those whose names differ by the suffix or by capitals, which some file systems take for one."""
+    for name, size in (("a/wide.png", (60, 40)), ("a/WIDE.jpg", (20, 10)), ("wide_1.png", (30, 10))):
+        pathlib.Path(name).parent.mkdir(exist_ok=True)
+        kind = "JPEG" if name.endswith("jpg") else "PNG"
+        pathlib.Path(name).write_bytes(png(np.zeros((size[1], size[0], 3), np.uint8), kind))
+    text = run(capsys, "m.tflite", "wide.png", "a/wide.png", "a/WIDE.jpg", "wide_1.png", "--draw", "out")
+    drawn = [line.removeprefix("wrote ") for line in text.splitlines() if line.startswith("wrote ")]
+    assert drawn == ["out/wide.png", "out/wide_1.png", "out/WIDE_2.png", "out/wide_1_1.png"]
+    assert [np.asarray(Image.open(path)).shape[1::-1] for path in drawn] == [(200, 100), (60, 40), (20, 10), (30, 10)]
+
+
+def test_what_is_read_is_not_written_over(capsys: pytest.CaptureFixture[str], folder: pathlib.Path) -> None:
+    """And no two results go to one file. Nothing is written."""
+    np.savez("x.npz", image=np.zeros((1, 8, 8, 3), np.uint8))
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    for arguments, words in (
+        (["wide.png", "--draw", "wide.png"], "--draw wide.png: would be written over wide.png"),
+        (["wide.png", "--draw", "."], "--draw wide.png: would be written over wide.png"),
+        (["image=wide.png", "--draw", str(folder)], "would be written over wide.png"),
+        (["high.png", "wide.png", "--draw", "."], "--draw high.png: would be written over high.png"),
+        (["x.npz", "--out", "x.npz"], "--out x.npz: would be written over x.npz"),
+        (["x.npz", "--record", "m.tflite"], "--record m.tflite: would be written over m.tflite"),
+        (["--out", "o.npz", "--record", "o.npz"], "--record o.npz: would be written over --out o.npz"),
+        (["wide.png", "--record", "o.png", "--draw", "o.png"], "--draw o.png: would be written over --record o.png"),
+    ):
+        text = run(capsys, "m.tflite", *arguments, status=2)
+        assert text.count("\n") == 1
+        assert f"{words}: give another file" in text
+        assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
 def test_what_cannot_be_drawn_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     pathlib.Path("plain.tflite").write_bytes(passing((1, 4, 4, 3)))
     for arguments, says in (
