@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from minilite.errors import InputError
+
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r", "'")
 
 
 def write_whole(path: Path, data: str | bytes) -> None:
@@ -33,6 +36,24 @@ def write_whole(path: Path, data: str | bytes) -> None:
         raise
     finally:
         beside.unlink(missing_ok=True)
+
+
+def csv_text(rows: Iterable[Iterable[Any]]) -> str:
+    """CSV whose text no spreadsheet runs as a formula, which it does if text begins with = + - @, a tab or CR.
+
+    Text that begins with one of these, or with a single quote, has one quote more before it: who reads the file takes
+    off one, and has what was written. Numbers are written as they are."""
+    import csv  # long to import
+
+    lines: list[str] = []
+    # Cells with a CR are quoted if CR ends lines; each line is one call.
+    sink = SimpleNamespace(write=lambda line: lines.append(f"{line[:-2]}\n"))
+    csv.writer(sink, lineterminator="\r\n").writerows(map(_cells, rows))
+    return "".join(lines)
+
+
+def _cells(row: Iterable[Any]) -> list[Any]:
+    return [f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULAS) else cell for cell in row]
 
 
 def npz_bytes(arrays: Mapping[str, Any]) -> bytes:

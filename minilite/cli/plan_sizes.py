@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import io
 import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -18,7 +17,7 @@ from minilite.errors import InputError
 from minilite.interpreter import Interpreter
 from minilite.progress import progress, working
 from minilite.text import count, cut, duration, shape_text, table, wrapped
-from minilite.writing import write_whole
+from minilite.writing import csv_text, write_whole
 
 if TYPE_CHECKING:
     from minilite.engine.sizes import Fit, PlannedSize, Shape
@@ -178,7 +177,7 @@ def sweep(options: argparse.Namespace) -> None:
     each = sizes.sweep(session.plan_for, graph, wanted)
     found = list(progress(each, "size", len(wanted)))
     if options.csv is not None:
-        write_whole(options.csv, csv_text(found))
+        write_whole(options.csv, sizes_csv(found))
     if options.svg is not None:
         from minilite.report.sizes_svg import plot
 
@@ -192,18 +191,14 @@ def sweep(options: argparse.Namespace) -> None:
         print(_size_table(found))
 
 
-def csv_text(found: Sequence[PlannedSize]) -> str:
+def sizes_csv(found: Sequence[PlannedSize]) -> str:
     """One line per size: `size,inputs,arena_bytes,lower_bound,planning_seconds,refused`."""
-    import csv  # long to import
-
-    text = io.StringIO()
-    lines = csv.writer(text, lineterminator="\n")
-    lines.writerow(("size", "inputs", "arena_bytes", "lower_bound", "planning_seconds", "refused"))
+    rows: list[tuple[Any, ...]] = [("size", "inputs", "arena_bytes", "lower_bound", "planning_seconds", "refused")]
     for one in found:
         shapes = " ".join(f"{name}={shape_text(shape)}" for name, shape in one.shapes.items())
         figures = ("", "") if one.arena_bytes is None else (one.arena_bytes, one.lower_bound)
-        lines.writerow((one.size, shapes, *figures, f"{one.seconds:.9f}", one.refused or ""))
-    return text.getvalue()
+        rows.append((one.size, shapes, *figures, f"{one.seconds:.9f}", one.refused or ""))
+    return csv_text(rows)
 
 
 def swept_sizes(
