@@ -134,6 +134,22 @@ def stacked(values: Sequence[Array | None], empty: Array) -> Array:
     return np.stack([blank if value is None else value for value in values])
 
 
+def spread(column: Array, numbers: Sequence[int], count: int, blank: int = 0) -> Array:
+    """A column of `count` rows, of which only those of these numbers are there: the others are NaN among floats, None
+    in a column of objects, else masked, with `blank` (in text: nothing) below."""
+    if len(numbers) == count:
+        return column
+    kind = column.dtype.kind
+    others = {"f": np.nan, "c": np.nan, "O": None, "U": ""}.get(kind, blank)
+    made: Array = np.full((count, *column.shape[1:]), others, column.dtype)
+    made[numbers] = column
+    if kind in "fc" or (kind == "O" and column.ndim == 1):
+        return made
+    missing = np.ones(made.shape, bool)
+    missing[numbers] = False
+    return np.ma.array(made, mask=missing)
+
+
 def failed_row(error: MiniliteError, number: int) -> MiniliteError:
     """The same error, which names the row."""
     if isinstance(error, InputError) and str(error).startswith(f"row {number} "):

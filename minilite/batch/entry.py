@@ -6,9 +6,12 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from minilite.engine.array_call import ArrayCall
 from minilite.engine.tensor_arguments import by_name
 from minilite.errors import InputError, MiniliteError
+from minilite.format.dtypes import public_type
 from minilite.signature import find_signature
 
 if TYPE_CHECKING:
@@ -40,6 +43,12 @@ class Entry(NamedTuple):
             graph, inputs, outputs = model.subgraphs[found.subgraph], dict(found.inputs), dict(found.outputs)
         tensors = graph.tensors
         return cls(graph, {n: tensors[i] for n, i in inputs.items()}, {n: tensors[i] for n, i in outputs.items()})
+
+    def no_rows(self, name: str) -> Array:
+        """A column of an output that has no rows yet."""
+        tensor = self.outputs[name]
+        shape = tensor.shape[1:] if not self.unbatched() and tensor.shape[:1] == (1,) else tensor.shape
+        return np.empty((0, *shape), public_type(tensor.type))
 
     def unbatched(self) -> str:
         """Why there is no batch dimension: an input that does not begin with 1. "" where there is one."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import io
+import itertools
 import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from minilite.batch.parquet import parquet_bytes
-from minilite.writing import npz_bytes
+from minilite.errors import InputError, shortened
+from minilite.writing import csv_text, npz_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -20,28 +20,30 @@ if TYPE_CHECKING:
 
 def _npz(columns: Mapping[str, Array], _: str) -> bytes:
     """A column is an array. Rows of unequal shape are two: NAME.values, all of them in one dimension, and NAME.shapes.
-    Text is an array of text."""
+    Text is an array of text. Integers that are missing are -1 if they are classes, else 0; text that is missing is
+    empty."""
     arrays: dict[str, Array] = {}
     for name, column in columns.items():
         if column.dtype == object and any(isinstance(value, np.ndarray) for value in column):
-            rows = [np.zeros((0,)) if value is None else value for value in column]
+            taken = next((made for made in (f"{name}.values", f"{name}.shapes") if made in columns), None)
+            if taken is not None:
+                message = f"two arrays would be called '{shortened(taken)}', one for rows of '{shortened(name)}' that differ in shape"
+                raise InputError(message)
+            rows = [np.zeros((0,)) if value is None or np.ma.is_masked(value) else value for value in column]
             arrays[f"{name}.values"] = np.concatenate([row.reshape(-1) for row in rows])
             rank = max(row.ndim for row in rows)
             arrays[f"{name}.shapes"] = np.array([(*row.shape, *[1] * (rank - row.ndim)) for row in rows], np.int64)
         elif column.dtype == object and column.ndim == 1:
             arrays[name] = np.array(["" if value is None else _text(value) for value in column], str)
         else:
-            arrays[name] = column
+            arrays[name] = np.ma.getdata(column)
     return npz_bytes(arrays)
 
 
 def _csv(columns: Mapping[str, Array], _: str) -> bytes:
     """A line per row; arrays are JSON, and what is missing is empty."""
-    made = io.StringIO()
-    writer = csv.writer(made, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*([_cell(value) for value in column] for column in columns.values()), strict=True))
-    return made.getvalue().encode("utf-8", "backslashreplace")
+    rows = zip(*([_cell(value) for value in column] for column in columns.values()), strict=True)
+    return csv_text(itertools.chain([columns], rows)).encode("utf-8", "backslashreplace")
 
 
 def _text(value: Any) -> str:
@@ -49,6 +51,8 @@ def _text(value: Any) -> str:
 
 
 def _cell(value: Any) -> Any:
+    if np.ma.is_masked(value):
+        return ""
     if isinstance(value, np.ndarray) and value.size != 1:
         return json.dumps(value.tolist(), default=_text)
     if isinstance(value, np.ndarray):

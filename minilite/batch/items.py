@@ -63,9 +63,13 @@ class Taken(NamedTuple):
         raise InputError(message)
 
 
-def sources_of(paths: Sequence[str], taken: Taken) -> list[Source]:
-    """The files of folders, in order of their names, and files as given. Raises: InputError."""
-    found = [Source(path, _rows_in(path, taken)) for given in paths for path in _files(given)]
+SKIPPING = "with --on-error skip such a row is written with its error, and the others as they are"
+
+
+def sources_of(paths: Sequence[str], taken: Taken, *, skips: bool = False) -> list[Source]:
+    """The files of folders, in order of their names, and files as given. With `skips`, a table that cannot be read
+    stands for one row, which will fail. Raises: InputError."""
+    found = [Source(path, _rows_in(path, taken, skips=skips)) for given in paths for path in _files(given)]
     alone = next((source.path for source in found if source.rows is None), None)
     if len(taken.feeds) > 1 and alone is not None:
         names = ", ".join(f"'{shortened(name)}'" for name in taken.feeds)
@@ -88,14 +92,22 @@ def _files(given: str) -> list[str]:
     return found
 
 
-def _rows_in(path: str, taken: Taken) -> int | None:
+def _rows_in(path: str, taken: Taken, *, skips: bool) -> int | None:
     """Tables are known by their suffix, so that a million images are listed without being opened."""
     suffix = Path(path).suffix.lower()
     if suffix not in (".npy", ".npz", ".parquet") or (suffix == ".npy" and len(taken.feeds) > 1):
         if not Path(path).exists():
             read_source(path)
         return None
-    return len(_opened(path, taken, ()))
+    try:
+        return len(_opened(path, taken, ()))
+    except InputError as error:
+        if not Path(path).exists():
+            raise
+        if skips:
+            return 1
+        message = f"{error}; {SKIPPING}"
+        raise InputError(message) from None
 
 
 class _Arrays:

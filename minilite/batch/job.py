@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from minilite.batch.columns import objects, stacked
+from minilite.batch.columns import objects, spread, stacked
 from minilite.batch.formats import FORMS
-from minilite.batch.items import Column, Item, Reader, Source, Taken
+from minilite.batch.items import SKIPPING, Column, Item, Reader, Source, Taken
 from minilite.batch.sizing import LARGEST
 from minilite.engine.float_values import floats
 from minilite.errors import InputError, shortened
-from minilite.format.dtypes import public_type
 from minilite.writing import write_whole
 
 if TYPE_CHECKING:
@@ -27,6 +26,8 @@ if TYPE_CHECKING:
 _ABOUT = "_job.json"
 """Readers of folders of tables leave out names that begin with an underscore."""
 _MADE = ("file", "row", "error")
+NO_CLASS = -1
+"""The class of a row that failed, in files that cannot leave a number out."""
 
 
 class Job(NamedTuple):
@@ -42,7 +43,9 @@ class Job(NamedTuple):
     real: bool
     """Whether outputs are real numbers where the model's are quantized."""
     best: int
-    """How many classes are written in place of scores; 0: none."""
+    """How many classes are written in place of the scores of `ranked`."""
+    ranked: Sequence[str]
+    """The outputs that have a score per class, if best classes are written."""
     labels: Mapping[str, Sequence[str]]
     """By output: the names of its classes."""
     skips: bool
@@ -177,7 +180,8 @@ def _named(text: str | None, item: Item, at: int) -> str | None:
 def _stop(job: Job, texts: Sequence[str | None]) -> None:
     first = next((text for text in texts if text is not None), None)
     if first is not None and not job.skips:
-        raise InputError(first)
+        message = f"{first}; {SKIPPING}"
+        raise InputError(message)
 
 
 def _kept(reader: Reader, item: Item, name: str, failed: str | None) -> Any:
@@ -191,25 +195,34 @@ def _kept(reader: Reader, item: Item, name: str, failed: str | None) -> Any:
 
 
 def _outputs(job: Job, columns: Mapping[str, Sequence[Array | None]]) -> Iterator[tuple[str, Array]]:
+    entry = job.predictor._entry
     for name, rows in columns.items():
-        tensor = job.predictor._entry.outputs[name]
-        column = stacked(rows, np.empty((0, *tensor.shape[1:]), public_type(tensor.type)))
-        if job.best and column.ndim == 2 and column.shape[1] > 1 and column.dtype.kind in "fiu":
-            yield from _best(name, floats(tensor, column), job.best, job.labels.get(name, ()))
+        tensor = entry.outputs[name]
+        there = [number for number, row in enumerate(rows) if row is not None]
+        column = stacked([rows[number] for number in there], entry.no_rows(name))
+        if name in job.ranked and has_scores(column.shape[1:]):
+            best = _best(name, floats(tensor, column), job.best, job.labels.get(name, ()))
+            yield from ((part, spread(found, there, len(rows), NO_CLASS)) for part, found in best.items())
         else:
-            yield name, floats(tensor, column) if job.real and column.dtype.kind in "iu" else column
+            made = floats(tensor, column) if job.real and column.dtype.kind in "iu" else column
+            yield name, spread(made, there, len(rows))
 
 
-def _best(name: str, scores: Array, best: int, labels: Sequence[str]) -> Iterator[tuple[str, Array]]:
+def has_scores(row: Sequence[int]) -> bool:
+    """Whether a row of this shape can have a score per class: along its last dimension, beside which all others are 1.
+    -1 may become any size."""
+    return bool(row) and row[-1] != 1 and row[-1] != 0 and all(size in (1, -1) for size in row[:-1])
+
+
+def _best(name: str, scores: Array, best: int, labels: Sequence[str]) -> dict[str, Array]:
     """The best classes of each row, by name where they have one, and their scores."""
+    scores = scores.reshape(len(scores), scores.shape[-1])
     order = np.argsort(-scores, axis=1, kind="stable")[:, :best]
-    if len(labels) == scores.shape[1]:
-        classes = np.array(labels, str)[order]
-    else:
-        classes = order
+    classes = np.array(labels, str)[order] if len(labels) == scores.shape[1] else order
     found = np.take_along_axis(scores, order, axis=1)
-    yield f"{name}.class", classes[:, 0] if best == 1 else classes
-    yield f"{name}.score", found[:, 0] if best == 1 else found
+    if best == 1:
+        classes, found = classes[:, 0], found[:, 0]
+    return {f"{name}.class": classes, f"{name}.score": found}
 
 
 def waiting(parts: Sequence[Part]) -> list[Part]:
@@ -242,7 +255,11 @@ def _digest(data: bytes) -> str:
 
 def check_names(job: Job) -> None:
     """Refuses columns that would have one name. Raises: InputError."""
-    outputs = list(job.predictor._entry.outputs)
+    outputs = [
+        column
+        for name in job.predictor._entry.outputs
+        for column in ((f"{name}.class", f"{name}.score") if name in job.ranked else (name,))
+    ]
     taken = [*(_MADE if job.skips else _MADE[:2]), *outputs, *job.kept]
     twice = [name for name in taken if taken.count(name) > 1]
     if twice:

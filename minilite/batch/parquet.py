@@ -6,6 +6,8 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from minilite.errors import InputError, shortened
 from minilite.inputs.foreign import foreign
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 def _pyarrow(path: str) -> Any:
     try:
         import pyarrow
+        import pyarrow.compute
         import pyarrow.parquet
     except ImportError:
         message = f"{path}: Parquet needs pyarrow, which is not installed: pip install pyarrow"
@@ -81,16 +84,19 @@ def parquet_bytes(columns: Mapping[str, Array], path: str) -> bytes:
 def _cells(arrow: Any, column: Array) -> Any:
     if column.dtype == object:
         return arrow.array([_plain(value) for value in column])
-    if column.ndim == 1:
-        return arrow.array(column)
-    made = arrow.array(column.reshape(-1))
+    made = arrow.array(np.ma.getdata(column).reshape(-1))
     for size in column.shape[:0:-1]:
         made = arrow.FixedSizeListArray.from_arrays(made, size)
-    return made
+    if not np.ma.is_masked(column):
+        return made
+    missing = np.ma.getmaskarray(column).reshape(len(column), -1).all(axis=1)
+    return arrow.compute.if_else(arrow.array(missing), arrow.scalar(None, made.type), made)
 
 
 def _plain(value: Any) -> Any:
     """A cell of objects in a form that pyarrow knows: text for the bytes of strings, lists for arrays."""
+    if np.ma.is_masked(value):
+        return None
     if isinstance(value, bytes):
         return value.decode("utf-8", "backslashreplace")
     if hasattr(value, "tolist"):

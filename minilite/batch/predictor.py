@@ -19,7 +19,6 @@ from minilite.batch.rebatched import rebatched
 from minilite.batch.sizing import LARGEST, best_batch
 from minilite.engine.float_values import floats
 from minilite.errors import InputError, MiniliteError, ShapeError
-from minilite.format.dtypes import public_type
 from minilite.interpreter import Interpreter
 
 if TYPE_CHECKING:
@@ -251,10 +250,7 @@ class Predictor:
 
     def _column(self, name: str, found: Sequence[Row | None]) -> Array:
         tensor = self._entry.outputs[name]
-        shape = tensor.shape[1:] if self._batched and tensor.shape[:1] == (1,) else tensor.shape
-        column = stacked(
-            [None if row is None else row[name] for row in found], np.empty((0, *shape), public_type(tensor.type))
-        )
+        column = stacked([None if row is None else row[name] for row in found], self._entry.no_rows(name))
         made: Array = floats(tensor, column) if self._real and column.dtype.kind in "iu" else column
         return made
 

@@ -12,7 +12,7 @@ from minilite.cli.arguments import UsageError
 from minilite.cli.output import print_json, width
 from minilite.errors import ModelFormatError
 from minilite.progress import working
-from minilite.text import count, wrapped
+from minilite.text import count, cut, shape_text, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from minilite.batch.items import Taken
     from minilite.batch.job import Done, Job, Part
     from minilite.batch.predictor import Predictor
+    from minilite.report.results import Labels
 
 _ROWS = 1000
 _FORMS = ("npz", "csv", "parquet")
@@ -109,7 +110,7 @@ def execute(options: argparse.Namespace) -> None:
     job = _job(options, form)
     jobs.check_names(job)
     with working("listing the inputs"):
-        sources = sources_of(options.data, job.taken)
+        sources = sources_of(options.data, job.taken, skips=job.skips)
     if options.out.suffix:
         parts = jobs.parts_of(sources, options.out, form, None)
     else:
@@ -152,6 +153,7 @@ def _job(options: argparse.Namespace, form: str) -> Job:
         num_threads=options.threads or 1,
         on_error="skip",
     )
+    labels = _labels(predictor) if options.top else {}
     return Job(
         predictor=predictor,
         taken=_taken(options, predictor),
@@ -159,7 +161,8 @@ def _job(options: argparse.Namespace, form: str) -> Job:
         kept=options.keep,
         real=options.real,
         best=options.top,
-        labels=_labels(predictor) if options.top else {},
+        ranked=_ranked(options, predictor, labels) if options.top else (),
+        labels={name: found.texts for name, found in labels.items()},
         skips=options.on_error == "skip",
         base=str(Path.cwd()),
     )
@@ -191,19 +194,42 @@ def _taken(options: argparse.Namespace, predictor: Predictor) -> Taken:
     return Taken(feeds, constants, predictor._batched)
 
 
-def _labels(predictor: Predictor) -> Mapping[str, Sequence[str]]:
-    """By output: the classes' names in the model's metadata."""
+def _labels(predictor: Predictor) -> Mapping[str, Labels]:
+    """By output: the names of its classes in the model's metadata."""
     from minilite.report.results import labels_of
 
     model, entry = predictor._interpreter.model, predictor._entry
+    numbers = model.subgraphs[0].outputs
     try:
-        found = dict(
-            zip(model.subgraphs[0].outputs, labels_of(model.metadata, len(model.subgraphs[0].outputs)), strict=True)
-        )
+        found = dict(zip(numbers, labels_of(model.metadata, len(numbers)), strict=True))
     except ModelFormatError:
         return {}
-    named = {name: found[tensor.index].texts for name, tensor in entry.outputs.items() if tensor.index in found}
-    return {name: texts for name, texts in named.items() if texts}
+    named = {name: found[tensor.index] for name, tensor in entry.outputs.items() if tensor.index in found}
+    return {name: labels for name, labels in named.items() if labels.texts}
+
+
+def _ranked(options: argparse.Namespace, predictor: Predictor, labels: Mapping[str, Labels]) -> list[str]:
+    """The outputs that have a score per class, as far as the file tells. Raises: UsageError if there is none."""
+    from minilite.batch.job import has_scores
+    from minilite.report.detections import roles
+
+    entry = predictor._entry
+    found, told = [], []
+    for name, tensor in entry.outputs.items():
+        row = entry.no_rows(name)
+        known = tensor.shape_signature
+        shape = row.shape[1:] if known is None or len(known) != len(tensor.shape) else known[-row.ndim + 1 :]
+        of_values = name in labels and labels[name].of_values
+        if row.dtype.kind in "fiu" and not of_values and (not tensor.shape or has_scores(shape)):
+            found.append(name)
+        told.append(f"'{cut(name)}' {shape_text(row.shape[1:])}")
+    if entry.subgraph.index == 0 and roles(predictor._interpreter.model) is not None:
+        message = f"--top {options.top}: the model is a detector: its outputs are boxes, classes and scores of objects"
+        raise UsageError(message)
+    if not found:
+        message = f"--top {options.top}: no output has a score per class: a row of outputs is {', '.join(told)}"
+        raise UsageError(message)
+    return found
 
 
 def _run(options: argparse.Namespace, job: Job, parts: Sequence[Part]) -> list[Done]:

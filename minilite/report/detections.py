@@ -35,14 +35,15 @@ class Detection(NamedTuple):
 
 def detections(model: Model, outputs: Sequence[Output]) -> list[Detection] | None:
     """What was found in the first picture of a run, best first; None for a model that is no detector."""
-    roles = _roles(model, outputs)
-    if roles is None:
+    places = roles(model)
+    if places is None:
         return None
-    boxes, classes, scores = (roles[name].values for name in ("boxes", "classes", "scores"))
+    found_in = {role: outputs[at] for role, at in places.items()}
+    boxes, classes, scores = (found_in[role].values for role in ("boxes", "classes", "scores"))
     if boxes.shape[-1:] != (4,) or not boxes.shape[:2] == classes.shape == scores.shape or not boxes.size:
         return None
-    count = int(roles["count"].values.reshape(-1)[0]) if "count" in roles else boxes.shape[1]
-    labels = roles["classes"].labels
+    count = int(found_in["count"].values.reshape(-1)[0]) if "count" in found_in else boxes.shape[1]
+    labels = found_in["classes"].labels
     found = [
         Detection(
             int(kind), labels.of(int(kind)), float(score), (float(box[0]), float(box[1]), float(box[2]), float(box[3]))
@@ -52,19 +53,20 @@ def detections(model: Model, outputs: Sequence[Output]) -> list[Detection] | Non
     return sorted(found[: max(count, 0)], key=lambda one: -one.score)
 
 
-def _roles(model: Model, outputs: Sequence[Output]) -> Mapping[str, Output] | None:
-    """Boxes, classes, scores and if there is one their number, by what makes them, else by their names."""
+def roles(model: Model) -> Mapping[str, int] | None:
+    """Which outputs of a detector are boxes, classes, scores and if there is one their number: by what makes them, else
+    by their names. None for a model that is no detector."""
     graph = model.subgraphs[0]
-    by_tensor = {output.tensor.index: output for output in outputs}
+    places = {index: at for at, index in enumerate(graph.outputs)}
     names = tuple(_ROLES.values())
     for node in graph.nodes:
-        if node.op == OPERATOR and set(node.outputs[:3]) <= set(by_tensor):
-            return {name: by_tensor[i] for name, i in zip(names, node.outputs, strict=False) if i in by_tensor}
+        if node.op == OPERATOR and set(node.outputs[:3]) <= set(places):
+            return {name: places[i] for name, i in zip(names, node.outputs, strict=False) if i in places}
     try:
         told = [_ROLES.get((about.name or "").lower()) for about in model.metadata.outputs]
     except ModelFormatError:
         return None
-    found = {role: output for role, output in zip(told, outputs, strict=False) if role is not None}
+    found = {role: at for at, role in enumerate(told[: len(graph.outputs)]) if role is not None}
     return found if {"boxes", "classes", "scores"} <= set(found) else None
 
 

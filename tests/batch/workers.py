@@ -35,7 +35,7 @@ def main(model: str, rows: str, out: str) -> None:
     """See above."""
     predictor = Predictor(model, batch=1, on_error="skip", custom_ops={"Fatal": fatal})
     taken = Taken({name: Feed.of(tensor) for name, tensor in predictor._entry.inputs.items()}, {}, batched=True)
-    job = jobs.Job(predictor, taken, "npz", [], False, 0, {}, False, str(Path.cwd()))
+    job = jobs.Job(predictor, taken, "npz", [], False, 0, [], {}, False, str(Path.cwd()))
     parts = jobs.parts_of(sources_of([rows], taken), Path(out), "npz", 4)
     Path(out).mkdir()
     written = most = 0
