@@ -8,6 +8,7 @@ from typing import Any
 
 from minilite.cli import arguments, feeding
 from minilite.cli.output import print_json, width
+from minilite.engine import sizes
 from minilite.interpreter import Interpreter
 from minilite.progress import progress
 from minilite.text import Cell, count, duration, shape_text, table, wrapped
@@ -24,6 +25,11 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("model", metavar="MODEL", help="a .tflite file")
     feeding.add_inputs(parser)
     arguments.add_shape(parser)
+    parser.add_argument(
+        "--axis", choices=sizes.AXES,
+        help="which size is changed where resizing is measured (default: one that the file leaves open, else the first of batch, side and length "
+        "of which the model takes others)",
+    )  # fmt: skip
     parser.add_argument("--against", choices=("litert",), help="measure LiteRT too, in turns, and print ratios")
     parser.add_argument("--runs", metavar="N", type=arguments.positive, default=100, help="runs (default: 100)")
     arguments.add_threads(parser)
@@ -42,7 +48,7 @@ def execute(options: argparse.Namespace) -> None:
     arrays = {index: interpreter.get_tensor(index) for index in inputs}
     found = bench(
         options.model, arrays=arrays, litert=options.against is not None, threads=options.threads or 1,
-        level=options.level, runs=options.runs, progress=progress,
+        level=options.level, runs=options.runs, axis=options.axis, progress=progress,
     )  # fmt: skip
     plan = interpreter.plan
     head = {"model": options.model, "runs": options.runs, "threads": options.threads or 1}

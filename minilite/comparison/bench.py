@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from minilite.comparison import litert_process
-from minilite.engine.sizes import Scale
-from minilite.errors import ArenaError, InputError, ShapeError
+from minilite.engine.sizes import Axis, other_sizes
+from minilite.errors import InputError
 from minilite.interpreter import Interpreter
 from minilite.progress import Progress, silent
 
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from minilite.format.model import Array
 
 ROUNDS = 10
-"""How often what happens once per interpreter is measured, and how many new sizes there are."""
-_STEPS = (1, 2, 4, 8, 16, 32, 64)
+"""How often what happens once per interpreter is measured, and how many new sizes there are at most."""
 _MAKE, _ALLOCATE, _FIRST, _RUN, _NEW, _SEEN = "load", "allocate", "first_run", "run", "resize_new", "resize_seen"
 """What is measured. Resizing is resize_tensor_input and allocate_tensors."""
 
@@ -39,7 +38,8 @@ class Runtime(NamedTuple):
     make: Callable[[], Any]
     """An interpreter of the model."""
     memory: Sequence[str]
-    """Arguments of Python that print the peak of a process which loads and runs the model, in bytes."""
+    """Arguments of Python, followed by the inputs' shapes, that print the peak of a process which loads and runs the
+    model, in bytes."""
 
 
 class Case(NamedTuple):
@@ -48,7 +48,12 @@ class Case(NamedTuple):
     arrays: Mapping[int, Array]
     """By input."""
     sizes: Sequence[Shapes]
-    """Shapes of inputs to resize to, one after the other; empty where the model takes no other size."""
+    """Shapes of inputs to resize to, one after the other; empty where the model takes fewer than two other sizes."""
+
+    @property
+    def shapes(self) -> Shapes:
+        """Those of the arrays."""
+        return {index: array.shape for index, array in self.arrays.items()}
 
 
 class Bench(NamedTuple):
@@ -58,7 +63,8 @@ class Bench(NamedTuple):
     samples: Mapping[str, tuple[Array, ...]]
     """By step, an array per runtime; sample i of all runtimes was measured in the same round."""
     peak_bytes: tuple[int | None, ...]
-    """The largest memory of a process that loads the model and runs it; None where the system does not say."""
+    """The largest memory of a process that loads the model and runs it on arrays of these shapes; None where the
+    system does not say."""
     sizes: Sequence[Shapes]
     notes: tuple[str, ...]
 
@@ -80,14 +86,18 @@ def bench(
     threads: int = 1,
     level: str | None = None,
     runs: int = 100,
+    axis: Axis | None = None,
     progress: Progress | None = None,
 ) -> Bench:
-    """Measures a model on arrays by input, alone or in turns with LiteRT and its default delegates. Raises: InputError
-    if LiteRT is not installed; what loading and running the model raise."""
+    """Measures a model on arrays by input, alone or in turns with LiteRT and its default delegates. `axis` is the one
+    that is resized, by default the first of which the model takes other sizes. Raises: InputError if LiteRT is not
+    installed, or no input has the axis; what loading and running the model raise."""
     show = progress or silent
     runtimes = [_ours(model, threads, level), *([_litert(model, threads)] if litert else [])]
-    case = Case(arrays, _sizes(runtimes[0].make(), arrays))
-    notes = [] if case.sizes else ["resizing was not measured: the model takes no larger size of its first input"]
+    case = Case(arrays, _sizes(runtimes[0].make(), arrays, axis))
+    notes = (
+        [] if case.sizes else [f"resizing was not measured: the model takes no other {axis or 'size'} of its inputs"]
+    )
     samples: dict[str, tuple[Array, ...]] = {}
     for _ in show([0], "loading", None):
         samples |= _lives(runtimes, case)
@@ -98,7 +108,7 @@ def bench(
             samples |= _resizing(ready, case)
         except (RuntimeError, ValueError) as error:  # both runtimes' own are among these
             notes.append(f"resizing was not measured: {' '.join(str(error).split())}")
-    peaks = tuple(_peak(runtime) for runtime in show(runtimes, "process"))
+    peaks = tuple(_peak(runtime, case.shapes) for runtime in show(runtimes, "process"))
     return Bench(tuple(one.name for one in runtimes), samples, peaks, case.sizes, tuple(notes))
 
 
@@ -122,22 +132,12 @@ def _litert(model: str, threads: int) -> Runtime:
     return Runtime(version, make, ("-m", __name__, "litert", model, str(threads), ""))
 
 
-def _sizes(interpreter: Interpreter, arrays: Mapping[int, Array]) -> list[Shapes]:
-    """Sizes above that of the arrays, as many as there are rounds, which the model takes."""
+def _sizes(interpreter: Interpreter, arrays: Mapping[int, Array], axis: Axis | None) -> list[Shapes]:
+    """Sizes beside that of the arrays, at most as many as there are rounds, which the model takes; none unless there
+    are two to go to and fro between."""
     shapes = {index: array.shape for index, array in arrays.items()}
-    try:
-        scale = Scale(interpreter.model.subgraphs[0], shapes, None)
-    except InputError:  # no input can be larger
-        return []
-    for step in _STEPS:
-        found = [scale.at(scale.start + step * times) for times in range(1, ROUNDS + 1)]
-        try:
-            for shapes in found:
-                interpreter.plan_for(shapes)
-        except (ShapeError, ArenaError):
-            continue
-        return list(found)
-    return []
+    found = other_sizes(interpreter.plan_for, interpreter.model.subgraphs[0], shapes, ROUNDS, axis)
+    return list(found) if len(found) > 1 else []
 
 
 def _seconds(call: Callable[[], Any]) -> float:
@@ -158,7 +158,7 @@ def _in_turn(calls: Sequence[Callable[[], Any]], rounds: Any) -> tuple[Array, ..
 
 def _ready(interpreter: Any, case: Case) -> Any:
     """The interpreter with its inputs set, after a run."""
-    _resize(interpreter, {index: array.shape for index, array in case.arrays.items()})
+    _resize(interpreter, case.shapes)
     _feed(interpreter, case)
     interpreter.invoke()
     return interpreter
@@ -178,14 +178,13 @@ def _resize(interpreter: Any, shapes: Shapes) -> None:
 def _lives(runtimes: Sequence[Runtime], case: Case) -> dict[str, tuple[Array, ...]]:
     """What happens once per interpreter."""
     found: dict[str, list[list[float]]] = {step: [[] for _ in runtimes] for step in (_MAKE, _ALLOCATE, _FIRST)}
-    shapes = {index: array.shape for index, array in case.arrays.items()}
     for number in range(ROUNDS + 1):
         for place, runtime in enumerate(runtimes):
             gc.collect()
             interpreters: list[Any] = []
             times = {_MAKE: _seconds(lambda: interpreters.append(runtime.make()))}  # noqa: B023 - called at once
             (interpreter,) = interpreters
-            times[_ALLOCATE] = _seconds(lambda: _resize(interpreter, shapes))  # noqa: B023
+            times[_ALLOCATE] = _seconds(lambda: _resize(interpreter, case.shapes))  # noqa: B023
             _feed(interpreter, case)
             times[_FIRST] = _seconds(interpreter.invoke)
             if number:  # the first round loads libraries
@@ -205,9 +204,10 @@ def _resizing(ready: Sequence[Any], case: Case) -> dict[str, tuple[Array, ...]]:
     return {_NEW: tuple(map(np.array, new)), _SEEN: tuple(map(np.array, seen))}
 
 
-def _peak(runtime: Runtime) -> int | None:
+def _peak(runtime: Runtime, shapes: Shapes) -> int | None:
     """In a process of its own, so that nothing else counts. Raises: InputError if that process fails."""
-    done = subprocess.run([sys.executable, *runtime.memory], capture_output=True, text=True, check=False)
+    command = [sys.executable, *runtime.memory, json.dumps(list(shapes.items()))]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         message = f"{runtime.name} failed in a process of its own: {done.stderr.strip().splitlines()[-1:]}"
         raise InputError(message)
@@ -215,12 +215,12 @@ def _peak(runtime: Runtime) -> int | None:
     return found
 
 
-def _print_peak(which: str, model: str, threads: str, level: str) -> None:
-    """Prints by how many bytes loading and running a model on zeros raises the process's peak."""
+def _print_peak(which: str, model: str, threads: str, level: str, shapes: str) -> None:
+    """Prints by how many bytes loading a model and running it on inputs of these shapes raises the process's peak."""
     runtime = _ours(model, int(threads), level or None) if which == "minilite" else _litert(model, int(threads))
     before = _memory("VmRSS")
     interpreter = runtime.make()
-    interpreter.allocate_tensors()
+    _resize(interpreter, dict(json.loads(shapes)))
     interpreter.invoke()
     peak = _memory("VmHWM")
     print(json.dumps(peak - before if peak is not None and before is not None else None))

@@ -310,6 +310,53 @@ def open_sizes(graph: Subgraph, shapes: Mapping[int, Shape]) -> list[tuple[int, 
     return [(size, scale.at(size)) for size in sizes]
 
 
+def other_sizes(
+    plan_for: Callable[[dict[int, Shape]], Any],
+    graph: Subgraph,
+    shapes: Mapping[int, Shape],
+    count: int,
+    axis: Axis | None = None,
+) -> list[dict[int, Shape]]:
+    """Shapes of sizes beside the present one that the model takes, larger ones first; at most `count`. Without an axis
+    all are tried until one has two sizes: first the one that the file leaves open, or batch.
+
+    Raises: UnsupportedOpError; InputError if no input has the axis.
+    """
+    if not graph.inputs:
+        return []
+    inputs = [graph.tensors[index] for index in graph.inputs]
+    wanted = [axis] if axis else list(dict.fromkeys((_find_axis(inputs, shapes), *AXES)))
+    for each in wanted:
+        try:
+            scale = Scale(graph, shapes, each)
+        except InputError:  # no input has this axis
+            if axis:
+                raise
+            continue
+        for step in _STEPS:
+            found = _accepted_beside(plan_for, graph, scale, step, count)
+            if len(found) >= min(count, 2):
+                return found
+    return []
+
+
+def _accepted_beside(
+    plan_for: Callable[[dict[int, Shape]], Any], graph: Subgraph, scale: Scale, step: int, count: int
+) -> list[dict[int, Shape]]:
+    """Sizes that the model takes, one step after the other, up to the first that it refuses; smaller ones if there are
+    not enough larger ones."""
+    found: list[dict[int, Shape]] = []
+    for way in (step, -step):
+        size = scale.start + way
+        while len(found) < count and size > 0:
+            shapes = scale.at(size)
+            if _planned(plan_for, graph, size, shapes, []).refused is not None:
+                break
+            found.append(shapes)
+            size += way
+    return found
+
+
 def sweep(
     plan_for: Callable[[dict[int, Shape]], Any], graph: Subgraph, sizes: Iterable[tuple[int, dict[int, Shape]]]
 ) -> Iterator[PlannedSize]:
