@@ -65,6 +65,7 @@ def measure(wanted: str = "") -> dict[str, dict[str, Any]]:
             row["value"] = run(bench, *given)
         except NotImplementedError as error:
             row["reason"] = str(error)
+            row["not_yet"] = type(error).__name__ == "NotYetError"
         found[figure] = row
     return found
 

@@ -4,9 +4,9 @@ usage: python -m asv_bench.gate [BASE [NEW]] [--bench REGEX] [--accept REGEX] [-
 
 BASE is HEAD, NEW the working tree, unless given. Both are built, both measured by the benchmarks of this checkout. A
 figure is worse when it grew by more than its tolerance (0 but for instructions, 2 %, and the wheel's bytes, 1 %), or
-when it is gone: it applied to BASE and no longer does. What cannot be measured on this machine at all, instructions
-without valgrind, is skipped and said. A change that has its reason names the figures that may get worse, in a line of
-its commit's message:
+when it is gone: it applied to BASE and no longer does. One that NEW is too old for (benchmarks/common.py, `since`) has
+no value, and counts as worse. What cannot be measured on this machine at all, instructions without valgrind, is skipped
+and said. A change that has its reason names the figures that may get worse, in a line of its commit's message:
 
     Accept-figures: counted.Instructions.*resize new
 
@@ -91,6 +91,11 @@ def accepted_by(base: str, new: str, root: Path = builds.ROOT) -> list[str]:
     return re.findall(r"^Accept-figures: *(\S.*?) *$", builds.git("log", "--format=%B", span, root=root), re.MULTILINE)
 
 
+def without_value(before: Figures, after: Figures) -> list[str]:
+    """Figures that BASE does not have either, and that NEW is too old for, by what the benchmarks say."""
+    return [name for name, row in after.items() if row.get("not_yet") and "value" not in before.get(name, {})]
+
+
 def verdict(change: Change, accepted: Sequence[str]) -> str:
     """What the gate says of a change: WORSE, accepted or better."""
     if not change.worse:
@@ -126,9 +131,11 @@ def as_markdown(changes: Sequence[Change], accepted: Sequence[str], reasons: Seq
 def judge(before: Figures, after: Figures, accepted: Sequence[str] = (), form: Form = as_text) -> int:
     """Prints what changed; how many figures got worse and are not accepted."""
     changes = compare(before, after)
-    worse = sum(verdict(change, accepted) == "WORSE" for change in changes)
+    missing = without_value(before, after)
+    worse = sum(verdict(change, accepted) == "WORSE" for change in changes) + len(missing)
     compared = sum("value" in row for row in before.values())
-    print(form(changes, accepted, skipped(after), f"{compared} figures compared, {worse} worse"))
+    reasons = [*(f"{figure} has no value, and counts as worse" for figure in missing), *skipped(after)]
+    print(form(changes, accepted, reasons, f"{compared} figures compared, {worse} worse"))
     return worse
 
 

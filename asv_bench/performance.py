@@ -102,7 +102,7 @@ SHARED = tuple(f"asv_bench/benchmarks/{name}.py" for name in ("common", "operati
 COUNTING = tuple(f"asv_bench/benchmarks/{name}.py" for name in ("costs", "apart"))
 TIMING = "asv_bench/benchmarks/timing.py"
 BAD_CASE = ("asv_bench/benchmarks/dynamic_layers.py", "asv_bench/bad_case.py", "asv_bench/callgrind.py")
-RATES = ("asv_bench/levels.py", "asv_bench/benchmarks/primitives.py", "minilite/_native/rates.py")
+RATES = ("asv_bench/levels.py", "minilite/_native/rates.py")
 SECTIONS = {
     "peers": Section(make_peers, (*CODE, *SHARED, TIMING, "asv_bench/benchmarks/peers.py")),
     "counted": Section(make_counted, (*CODE, *SHARED, *COUNTING)),

@@ -22,6 +22,7 @@ from minilite.engine.states import ModelState
 from minilite.format import model
 from minilite.format.about import AssociatedFile, TensorMetadata
 from minilite.format.builder import ModelBuilder, SubgraphBuilder
+from minilite.format.dtypes import TensorType
 from minilite.format.metadata import Metadata
 from minilite.inputs import Feed, Reading, load_input
 from minilite.interpreter import Delegate, InterpreterWithCustomOps, load_delegate
@@ -62,6 +63,7 @@ PAGES: tuple[tuple[str, str, tuple[Any, ...]], ...] = (
     ("Planning without a model", "minilite.memory", tuple(getattr(memory, name) for name in memory.__all__)),
     ("Models", "minilite", (minilite.load_model,)),
     ("", "minilite.format.model", (model.Model, model.Subgraph, model.Node, model.Tensor, model.Quantization)),
+    ("", "minilite.format.dtypes", (TensorType,)),
     ("", "minilite.format.metadata", (Metadata,)),
     ("", "minilite.format.about", (TensorMetadata, AssociatedFile)),
     ("Many items", "minilite", (minilite.Predictor, minilite.rebatched)),

@@ -16,8 +16,14 @@ MAIN = """
 import importlib, json, sys
 sys.path.insert(0, sys.argv[1])
 module = importlib.import_module("benchmarks." + sys.argv[2])
-print(json.dumps(getattr(module, sys.argv[3])(*sys.argv[4:])))
+try:
+    print(json.dumps(getattr(module, sys.argv[3])(*sys.argv[4:])))
+except NotImplementedError as error:
+    print(error, file=sys.stderr)
+    sys.exit(3)
 """
+NOT_HERE = 3
+"""The exit status of MAIN for a NotImplementedError."""
 FIXED = {"PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
@@ -28,7 +34,8 @@ def call(
     tool: Sequence[str] = (),
     environment: Mapping[str, str] | None = None,
 ) -> Any:
-    """The function's answer. Raises: NotImplementedError, with the last line of what it said, when it failed."""
+    """The function's answer. Raises: NotImplementedError where it does, and RuntimeError when it failed, with the last
+    line of what it said."""
     flags = ["-S"] if sys.flags.no_site else []
     here = str(Path(__file__).resolve().parents[1])
     with tempfile.TemporaryDirectory() as empty:
@@ -41,6 +48,9 @@ def call(
             check=False,
         )
     if done.returncode:
-        message = f"{function} failed: {(done.stderr.strip().splitlines() or [f'exit {done.returncode}'])[-1]}"
-        raise NotImplementedError(message)
+        said = (done.stderr.strip().splitlines() or [f"exit {done.returncode}"])[-1]
+        if done.returncode == NOT_HERE:
+            raise NotImplementedError(said)
+        message = f"{function} failed: {said}"
+        raise RuntimeError(message)
     return json.loads(done.stdout.splitlines()[-1])

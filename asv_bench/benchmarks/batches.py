@@ -34,7 +34,7 @@ class Predict:
         graph = made.subgraph()
         graph.output(graph.node("RELU", [graph.input("x", (1, 64))], out=("y", (1, 64))))
         self.rows = {"x": np.ones((64, 64), np.float32)}
-        with common.if_there():
+        with common.since("0.10.0"):
             from minilite import Predictor
 
             self.predictor = Predictor(bytes(made.build()), batch=batch)
@@ -52,7 +52,7 @@ class State:
     param_names = ["variables", "floats"]
 
     def setup(self, variables: int, size: int) -> None:
-        with common.if_there():
+        with common.since("0.10.0"):
             self.interpreter = common.interpreter(model_content=stream(variables, size))
             self.interpreter.run(np.ones(size, np.float32))
             self.state = self.interpreter.get_state()

@@ -30,7 +30,7 @@ class Binding:
     def setup(self, size: int) -> None:
         values = np.random.default_rng(0).uniform(-1, 1, size).astype(np.float32)
         self.pairs = [(values.copy(), np.empty_like(values)) for _ in range(2)]
-        with common.if_there():
+        with common.since("0.2.0"):
             self.copying = common.interpreter(model_content=relu(size))
             self.copying.allocate_tensors()
             self.bound = common.interpreter(model_content=relu(size))
@@ -73,7 +73,7 @@ class Arena:
     deterministic = True
 
     def setup(self, name: str) -> None:
-        with common.if_there():
+        with common.since("0.2.0"):
             self.interpreter, source, target = common.ready(name)
             self.interpreter.plan.advise_bind  # noqa: B018 - asks whether it is there
         self.ends = [source, target]
@@ -141,7 +141,7 @@ class Copying:
     param_names = ["model"]
 
     def setup(self, name: str) -> None:
-        with common.if_there():
+        with common.since("0.2.0"):
             self.ways = Ways({"model_content": common.model(name)}, rounds=5)
 
     def track_share_of_copies(self, _: str) -> float:

@@ -1,15 +1,18 @@
 """Seeded models and arrays that several benchmarks share; importable at every commit.
 
-Nothing of minilite is imported before a benchmark needs it, and what a commit does not have yet makes a benchmark not
-applicable there (NotImplementedError, which asv shows as n/a) instead of failed.
+Nothing of minilite is imported before a benchmark needs it. Benchmarks use public names alone, and say from which
+version on it can do what they measure: on an older one they are not applicable (NotImplementedError, which asv shows as
+n/a), from there on whatever goes wrong is a failure, a name that was changed among them.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import importlib.metadata
 import math
 import random
+import re
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
@@ -19,14 +22,41 @@ WIDTH = 16
 _Suite = TypeVar("_Suite", bound=type)
 
 
+class NotYetError(NotImplementedError):
+    """The version at hand is older than what is measured. Other NotImplementedErrors are about the machine."""
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d+", version)[:3]))
+
+
+def distribution() -> importlib.metadata.Distribution | None:
+    """The installed package: minilite-runtime, up to 0.7.0 minilite."""
+    for name in ("minilite-runtime", "minilite"):
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            return importlib.metadata.distribution(name)
+    return None
+
+
+def older(version: str) -> bool:
+    """Whether the minilite at hand is older than a version, as it says itself. One that is not installed is."""
+    found = distribution()
+    return found is None or _numbers(found.version) < _numbers(version)
+
+
 @contextlib.contextmanager
-def if_there() -> Iterator[None]:
-    """Turns any exception inside into n/a: the version at hand cannot do that yet."""
+def since(version: str) -> Iterator[None]:
+    """Turns an exception inside into n/a on what is older than a version, the first that can do that. "0.2.0" stands
+    for 0.1.0 too: commits before it have that number as well."""
     try:
         yield
+    except NotImplementedError:
+        raise
     except Exception as error:
+        if not older(version):
+            raise
         message = f"not there yet: {type(error).__name__}: {error}"[:200]
-        raise NotImplementedError(message) from error
+        raise NotYetError(message) from error
 
 
 def suite(cls: _Suite) -> _Suite:
@@ -63,15 +93,10 @@ def interpreter(**options: Any) -> Any:
     return Interpreter(**options)
 
 
-def counter(of: Any, *names: str) -> int:
-    """An interpreter's counter by the first of these names that it has. Raises: NotImplementedError when it has
-    none."""
-    counters = getattr(of, "counters", None) or {}
-    for name in names:
-        if name in counters:
-            return int(counters[name])
-    message = f"no counter {' or '.join(names)}"
-    raise NotImplementedError(message)
+def counter(of: Any, name: str, version: str = "0.2.0") -> int:
+    """An interpreter's counter, which it has from a version on. Raises: NotYetError where it is older and has none."""
+    with since(version):
+        return int(of.counters[name])
 
 
 @functools.cache
@@ -153,12 +178,12 @@ def layers(kind: str, side: int = 28) -> bytes:
     """Six convolutions, half of them depthwise, 1.4 million multiply-adds: nearly all arithmetic; "float32" or "int8"
     per channel."""
     from minilite.format.dtypes import TensorType
-    from minilite.format.quantization import NOT_QUANTIZED, Quantization
+    from minilite.format.model import Quantization
 
     integers = kind == "int8"
     rng = np.random.default_rng(1)
     graph = (made := builder(f"layers, {kind}")).subgraph()
-    step = Quantization((0.05,), (0,)) if integers else NOT_QUANTIZED
+    step = Quantization((0.05,), (0,)) if integers else Quantization()
     type_ = TensorType.INT8 if integers else TensorType.FLOAT32
 
     def constants(name: str, shape: tuple[int, ...], along: int) -> list[int]:

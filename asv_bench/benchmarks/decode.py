@@ -48,7 +48,7 @@ class Decoder:
 
     def _product(self, x: int, inputs: int, outputs: int) -> int:
         from minilite.format.dtypes import TensorType
-        from minilite.format.quantization import Quantization
+        from minilite.format.model import Quantization
 
         values = self._rng.integers(-7, 8, (outputs, inputs)).astype(np.int8)
         if self.weights == "s8":
@@ -138,7 +138,7 @@ class Decode:
     timer = time.perf_counter
 
     def setup(self, weights: str, threads: int) -> None:
-        with common.if_there():
+        with common.since("0.10.0"):
             self.step = Step(Decoder(weights), threads)
             self.step.mask[...] = 0
             self.step.position[...] = PLACES - 1

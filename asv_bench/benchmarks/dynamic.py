@@ -19,7 +19,7 @@ class Family:
     timeout = 120
 
     def setup(self, form: str, nodes: int, percent: int) -> None:
-        with common.if_there():
+        with common.since("0.2.0"):
             self.runner = dynamic_family.Runner(dynamic_family.draw(form, nodes, percent), common.interpreter)
             for turn in (1, 0, 1, 0):
                 self.runner.run(turn)
@@ -46,15 +46,15 @@ class Counts:
     timeout = 120
 
     def setup(self, form: str, nodes: int, percent: int) -> None:
-        with common.if_there():
+        with common.since("0.2.0"):
             self.runner = dynamic_family.Runner(dynamic_family.draw(form, nodes, percent), common.interpreter)
             for turn in range(16):
                 self.runner.run(turn)
 
-    def _counted(self, *names: str) -> int:
-        before = common.counter(self.runner.interpreter, *names)
+    def _counted(self, name: str) -> int:
+        before = common.counter(self.runner.interpreter, name)
         self.runner.run(3)
-        return common.counter(self.runner.interpreter, *names) - before
+        return common.counter(self.runner.interpreter, name) - before
 
     def track_nodes_prepared(self, *_: object) -> int:
         return self._counted("nodes_prepared")

@@ -27,7 +27,7 @@ class Load:
     param_names = ["model"]
 
     def setup(self, name: str) -> None:
-        with common.if_there():
+        with common.since("0.2.0"):
             self.content = common.model(name)
             common.interpreter(model_content=self.content).allocate_tensors()
 
@@ -43,29 +43,27 @@ class Load:
         common.interpreter(model_content=self.content).allocate_tensors()
 
 
-class Lower:
-    """Lowering alone: after other models with the same kinds of nodes, and without (C knows most of them anyhow)."""
+class Read:
+    """From bytes to a Model, and from a Model that has no interpreter yet to an interpreter, which lowers it."""
 
     params = [MODELS]
     param_names = ["model"]
+    number = 1
+    repeat = (5, 30, 2.0)
 
     def setup(self, name: str) -> None:
-        with common.if_there():
-            from minilite.engine import lower
+        with common.since("0.2.0"):
+            from minilite import Interpreter, load_model
 
-            self.lower, self.answers = lower.lower, getattr(lower, "_answers", None)
-            if self.answers is None:  # from 0.5.0 on
-                from minilite.engine import answers
+            self.read, self.make, self.content = load_model, Interpreter, common.model(name)
+            self.make(self.read(self.content))
+            self.model = self.read(self.content)
 
-                self.answers = answers._answers
-            self.model = common.interpreter(model_content=common.model(name)).model
+    def time_read(self, _: str) -> None:
+        self.read(self.content)
 
     def time_lower(self, _: str) -> None:
-        self.lower(self.model, {})
-
-    def time_lower_unknown(self, _: str) -> None:
-        self.answers.clear()
-        self.lower(self.model, {})
+        self.make(self.model)
 
 
 class Allocate:
@@ -77,7 +75,7 @@ class Allocate:
     repeat = (5, 30, 2.0)
 
     def setup(self, name: str) -> None:
-        with common.if_there():
+        with common.since("0.2.0"):
             common.interpreter(model_content=common.model(name)).allocate_tensors()
             self.interpreter = common.interpreter(model_content=common.model(name))
 
@@ -92,7 +90,7 @@ class Further:
     param_names = ["model"]
 
     def setup(self, name: str) -> None:
-        with common.if_there():
+        with common.since("0.2.0"):
             self.first, _, _ = common.ready(name)
 
     def time_from_model(self, _: str) -> None:

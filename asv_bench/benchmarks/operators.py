@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import platform
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -10,6 +12,8 @@ import numpy as np
 from . import common
 
 IMAGE = (1, 56, 56, 64)
+WEIGHTS = 0.01
+"""The scale of constants of bytes."""
 
 
 class Single(NamedTuple):
@@ -181,7 +185,8 @@ def model(single: Single) -> tuple[bytes, list[Any]]:
     tensors, arrays = [], []
     for i, given in enumerate(single.inputs):
         if isinstance(given, np.ndarray | np.generic):
-            tensors.append(g.constant(f"c{i}", np.asarray(given)))
+            of_weights = _quantization(WEIGHTS if given.dtype == np.int8 else 0.0)
+            tensors.append(g.constant(f"c{i}", np.asarray(given), quantization=of_weights))
             continue
         x = _values(rng, single, given)
         arrays.append(x)
@@ -199,9 +204,9 @@ def model(single: Single) -> tuple[bytes, list[Any]]:
 
 def _quantization(scale: float) -> Any:
     """With the zero points that operators with a fixed output ask for."""
-    from minilite.format.quantization import NOT_QUANTIZED, Quantization
+    from minilite.format.model import Quantization
 
-    return Quantization((scale,), (-128 if scale == 1 / 256 else 0,)) if scale else NOT_QUANTIZED
+    return Quantization((scale,), (-128 if scale == 1 / 256 else 0,)) if scale else Quantization()
 
 
 def _kind(dtype: Any) -> Any:
@@ -232,9 +237,74 @@ class Operators:
     param_names = ["operator"]
 
     def setup(self, name: str) -> None:
-        with common.if_there():
+        with common.since("0.2.0"):
             self.invoke = ready(common.interpreter, *model(SINGLES[name]))
             self.invoke()
 
     def time_invoke(self, _: str) -> None:
+        self.invoke()
+
+
+X86 = platform.machine().lower() in ("x86_64", "amd64")
+LEVELS = ["scalar", *(["sse2", "avx2", "avx_vnni", "avx512", "amx"] if X86 else ["neon", "neon_dot", "i8mm"])]
+
+
+def _products(op: str, weights: tuple[int, ...], x: tuple[int, ...]) -> dict[str, Single]:
+    """Of floats and of bytes, by constant weights."""
+    rng = np.random.default_rng(0)
+    options = {"padding": "SAME", "stride_h": 1, "stride_w": 1, "depth_multiplier": 1}
+    used = {key: value for key, value in options.items() if op == "DEPTHWISE_CONV_2D"}
+    name = f"{op} {'x'.join(map(str, x))}"
+    floats, integers = rng.uniform(-1, 1, weights).astype(np.float32), rng.integers(-127, 128, weights).astype(np.int8)
+    return {name: Single(op, (x, floats), used), f"{name} s8": of_bytes(op, x, integers, options=used, version=3)}
+
+
+AT_LEVELS: dict[str, Single] = {
+    **_products("FULLY_CONNECTED", (256, 256), (196, 256)),
+    **_products("FULLY_CONNECTED", (1000, 1024), (1, 1024)),
+    **_products("DEPTHWISE_CONV_2D", (1, 3, 3, 32), (1, 112, 112, 32)),
+    **_products("DEPTHWISE_CONV_2D", (1, 3, 3, 512), (1, 14, 14, 512)),
+    **{
+        name: SINGLES[name]
+        for name in (
+            "ADD",
+            "ADD s8",
+            "MUL s8",
+            "LOGISTIC",
+            "LOGISTIC s8",
+            "SOFTMAX",
+            "SOFTMAX s8 128 x 128",
+            "QUANTIZE",
+            "DEQUANTIZE",
+            "MEAN last s8",
+            "MAX_POOL_2D",
+            "MAX_POOL_2D s8",
+            "AVERAGE_POOL_2D",
+            "AVERAGE_POOL_2D s8",
+            "RESIZE_BILINEAR",
+            "RESIZE_BILINEAR s8",
+        )
+    },
+}
+"""Operators whose time is nearly all in one inner loop."""
+
+
+class Levels:
+    """A run by level of instructions."""
+
+    params = [LEVELS, list(AT_LEVELS)]
+    param_names = ["level", "operator"]
+
+    def setup(self, level: str, name: str) -> None:
+        with common.since("0.7.0"):
+            from minilite import InputError
+
+            try:
+                common.interpreter(model_content=common.chain(1), level=level)
+            except InputError as error:  # this machine has no such level
+                raise NotImplementedError(str(error)) from error
+            self.invoke = ready(functools.partial(common.interpreter, level=level), *model(AT_LEVELS[name]))
+            self.invoke()
+
+    def time_invoke(self, _: str, __: str) -> None:
         self.invoke()

@@ -52,7 +52,7 @@ def cells(strategies: tuple[str, ...]) -> dict[str, dict[str, int]]:
 
 def bounds(*, shared_objects: bool) -> dict[str, int]:
     """The lower bound of each network, for plans by offsets or by shared objects."""
-    from minilite.memory.lower_bound import lower_bound, shared_objects_bound
+    from minilite.memory import lower_bound, shared_objects_bound
 
     bound = shared_objects_bound if shared_objects else lower_bound
     return {network: bound(problem(network), 1) for network in NETWORKS}

@@ -7,6 +7,7 @@ second interpreter of its own, which shows what noise there is. CPU time of the 
 
 from __future__ import annotations
 
+import importlib.util
 import statistics
 from collections.abc import Callable
 from typing import Any
@@ -33,6 +34,9 @@ def _litert_builtin(**options: Any) -> Any:
 
 def _micro(case: str) -> operations.Operation:
     """tflite-micro's `invoke`, the one operation it has in common with the others."""
+    if importlib.util.find_spec("tflite_micro") is None:
+        message = "tflite-micro is not installed"
+        raise NotImplementedError(message)
     from tflite_micro.python.tflite_micro import runtime
 
     content = common.model(case.removeprefix("invoke, "))
@@ -53,7 +57,9 @@ def _prepare(case: str, runtime: str) -> operations.Operation:
 
 def ratio(case: str, runtime: str) -> float:
     """minilite's cost of a case over a runtime's. Raises: what the runtime raises where it cannot do that."""
-    ours, theirs = _prepare(case, "minilite"), _prepare(case, runtime)
+    with common.since("0.2.0"):
+        ours = _prepare(case, "minilite")
+    theirs = _prepare(case, runtime)
     mine, others = timing.in_turn((ours, theirs), ROUNDS, SLICE)
     return statistics.median(one / max(1.0, other) for one, other in zip(mine, others, strict=True))
 
@@ -68,5 +74,4 @@ class Ratio:
     timeout = 120
 
     def track_ratio(self, operation: str, runtime: str) -> float:
-        with common.if_there():
-            return ratio(operation, runtime)
+        return ratio(operation, runtime)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -17,8 +18,10 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 _TRIES = 15
-_ROWS, _K, _COLUMNS = 84, 256, 64
-"""Sizes of a matrix product whose operands fit the first-level cache, and which all tiles divide."""
+_CACHED = (84, 256, 64)
+"""Rows, values of a row and outputs of a matrix product whose operands stay in a near cache, and which all tiles
+divide."""
+_WORK = 20 * math.prod(_CACHED)
 _PAGE, _LINE = 4096, 64
 """A processor compares the low bits of addresses, those within a page, to find out whether a load needs what a store
 before it has written."""
@@ -54,35 +57,44 @@ def best_seconds(work: Callable[[], None], times: int = 1) -> float:
     return max(1.0, min(found)) / 1e9
 
 
-def float_rate(level: str) -> float:
-    """Multiply-adds of float32 per second, by the level's matrix product on operands in the first-level cache."""
+def float_rate(level: str, sizes: tuple[int, int, int] = _CACHED) -> float:
+    """Multiply-adds of float32 per second, by the level's matrix product of (rows, values of a row, outputs)."""
     simd = choose_level(level)
+    rows, k, columns = sizes
     panel = simd.matmul_f32_panel
-    columns = -(-_COLUMNS // panel) * panel
-    shapes = ((_ROWS, _K), (columns, _K), (_ROWS, columns))
+    packed_columns = -(-columns // panel) * panel
+    shapes = ((rows, k), (packed_columns, k), (rows, columns))
     arrays = arrays_apart(*((shape, np.float32) for shape in shapes))
     a, packed, y = (ffi.from_buffer("float[]", array) for array in arrays)
     arguments: dict[str, Any] = {
-        "a": a, "rows": _ROWS, "a_stride": _K, "pieces": 1, "k": _K, "n": columns, "packed": packed, "y": y,
+        "a": a, "rows": rows, "a_stride": k, "pieces": 1, "k": k, "n": columns, "packed": packed, "y": y,
         "y_stride": columns, "low": -np.inf, "high": np.inf,
     }  # fmt: skip
     product = ffi.new("ml_matmul_f32_args *", arguments)
-    return float(_ROWS * _K * columns / best_seconds(lambda: simd.matmul_f32(product), 20))
+    return _products_rate(sizes, lambda: simd.matmul_f32(product))
 
 
-def byte_rate(level: str) -> float:
-    """Multiply-adds of bytes per second, by the level's matrix product on operands in the first-level cache."""
+def byte_rate(level: str, sizes: tuple[int, int, int] = _CACHED) -> float:
+    """The same of bytes."""
     simd = choose_level(level)
-    arrays = arrays_apart(((_ROWS, _K), np.uint8), ((_K * _COLUMNS,), np.int8), ((_ROWS, _COLUMNS), np.int32))
+    rows, k, columns = sizes
+    packed_bytes = -(-columns // 16) * 16 * -(-k // 4) * 4
+    arrays = arrays_apart(((rows, k), np.uint8), ((packed_bytes,), np.int8), ((rows, columns), np.int32))
     a, packed, y = (
         ffi.from_buffer(f"{kind}[]", x) for kind, x in zip(("uint8_t", "int8_t", "int32_t"), arrays, strict=True)
     )
     arguments: dict[str, Any] = {
-        "a": a, "rows": _ROWS, "a_stride": _K, "pieces": 1, "k": _K, "n": _COLUMNS, "packed": packed, "y": y,
-        "y_stride": _COLUMNS,
+        "a": a, "rows": rows, "a_stride": k, "pieces": 1, "k": k, "n": columns, "packed": packed, "y": y,
+        "y_stride": columns,
     }  # fmt: skip
     product = ffi.new("ml_matmul_s8_args *", arguments)
-    return float(_ROWS * _K * _COLUMNS / best_seconds(lambda: simd.matmul_s8(product), 20))
+    return _products_rate(sizes, lambda: simd.matmul_s8(product))
+
+
+def _products_rate(sizes: tuple[int, int, int], work: Callable[[], None]) -> float:
+    """Multiply-adds per second; small products are repeated, so that calling them takes no part."""
+    macs = math.prod(sizes)
+    return macs / best_seconds(work, max(1, _WORK // macs))
 
 
 def copy_rate(nbytes: int) -> float:

@@ -44,6 +44,13 @@ def test_a_figure_that_is_no_longer_measured_is_gone() -> None:
     assert gate.judge({"a.B.track_c": figure(1)}, {}) == 1
 
 
+@pytest.mark.parametrize("before", [{}, {"x": figure(None)}, {"x": figure(None) | {"not_yet": True}}, {"x": figure(1)}])
+def test_a_figure_that_neither_has_is_worse_unless_it_is_the_machine_s_fault(before: Any) -> None:
+    missing = figure(None) | {"not_yet": True}
+    assert gate.judge(before, {"x": missing}) == 1
+    assert gate.judge(before, {"x": missing | {"not_yet": False}}) == ("value" in before.get("x", {}))
+
+
 def test_changes_and_reasons_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
     gate.judge({"x": figure(4), "y": figure(None)}, {"x": figure(5), "y": figure(None)})
     assert capsys.readouterr().out.splitlines() == [
