@@ -1,8 +1,9 @@
 """Benchmarks past commits with asv, about a minute each, by the figures in milestones.py.
 
-usage: python -m asv_bench.history [--range FROM..TO] [--steps N] [--versions] [--full] [--print]
+usage: python -m asv_bench.history [NAME...] [--range FROM..TO] [--steps N] [--versions] [--full] [--print]
 
-Without options: the commits of history.txt, the versions of versions.txt and HEAD. `--range` takes the commits of
+Without names and options: the commits of history.txt, the versions of versions.txt and HEAD. A name is a version or a
+commit. `--range` takes the commits of
 main's own line in a range instead, from the first commit that runs models to HEAD if either is left out, and `--steps`
 thins it out; `--versions` takes the versions besides, alone without a range. Each commit is built as a wheel by
 scikit-build-core in a virtual environment, and measured by the benchmarks of this checkout; what it cannot do yet is
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import platform
+import re
 import subprocess
 import sys
 import tempfile
@@ -53,11 +55,11 @@ def commits(span: str, steps: int | None) -> list[str]:
     return [found[round(k * (len(found) - 1) / max(1, steps - 1))] for k in range(steps)]
 
 
-def asv_run(hashes: Path, full: bool) -> list[str]:
+def asv_run(hashes: Path, full: bool, name: str) -> list[str]:
     """asv's command line."""
     python = f"{sys.version_info.major}.{sys.version_info.minor}"
     made = [sys.executable, "-m", "asv", "run", f"HASHFILE:{hashes}", "-E", f"virtualenv:{python}"]
-    made += ["--skip-existing-successful", "--show-stderr"]
+    made += ["--skip-existing-successful", "--show-stderr", "--machine", name]
     for attribute in BRIEF:
         made += ["-a", attribute]
     if not full:
@@ -66,39 +68,55 @@ def asv_run(hashes: Path, full: bool) -> list[str]:
     return made
 
 
-def name_machine() -> None:
-    """Tells asv what machine this is, without what an update changes: asv keeps figures of another system or memory
-    apart."""
+def machine() -> dict[str, str]:
+    """asv's description of this machine, without what an update changes. Its name says the processor and how many there
+    are, so that machines that differ have folders of their own; the host's name says neither."""
     from asv.machine import Machine
 
-    memory = f"{round(int(Machine.get_defaults()['ram']) / 2**30)} GiB"
-    for told in (["--yes"], ["--os", platform.system(), "--ram", memory]):
-        command = [sys.executable, "-m", "asv", "machine", *told]
-        subprocess.run(command, cwd=HERE, check=True, stdout=subprocess.DEVNULL)
+    found = Machine.get_defaults()
+    info = Path("/proc/cpuinfo")
+    told = info.read_text() if info.exists() else ""
+    parts = (re.search(rf"^{what}\s*: (\d+)$", told, re.MULTILINE) for what in ("cpu family", "model"))
+    cpu = " ".join(
+        [found["cpu"], *(f"{word} {part[1]}" for word, part in zip(("family", "model"), parts, strict=True) if part)]
+    )
+    memory = f"{round(int(found['ram']) / 2**30)} GiB"
+    name = re.sub(r"[^a-z0-9]+", "-", f"{cpu} {found['num_cpu']} cpus".lower()).strip("-")
+    return {**found, "machine": name, "cpu": cpu, "os": platform.system(), "ram": memory}
+
+
+def name_machine() -> str:
+    """Tells asv what machine this is; its name."""
+    from asv.machine import MachineCollection
+
+    told = machine()
+    MachineCollection.save(told["machine"], told)
+    return told["machine"]
 
 
 def measure(wanted: Sequence[str], full: bool = False) -> int:
     """Runs asv on commits; its exit status, in which 2 only says that some benchmark failed on some commit."""
-    name_machine()
+    name = name_machine()
     with tempfile.TemporaryDirectory() as folder:
         hashes = Path(folder) / "commits"
         hashes.write_text("\n".join(dict.fromkeys(wanted)) + "\n")
-        status = subprocess.run(asv_run(hashes, full), cwd=HERE, check=False).returncode
+        status = subprocess.run(asv_run(hashes, full, name), cwd=HERE, check=False).returncode
     return 0 if status == 2 else status
 
 
 def main() -> int:
     """Measures what the command line asks for."""
     parser = argparse.ArgumentParser(prog="python -m asv_bench.history", description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help="versions and commits")
     parser.add_argument("--range", metavar="FROM..TO", help="commits of main's own line")
     parser.add_argument("--steps", type=int, help="at most this many commits of the range")
     parser.add_argument("--versions", action="store_true", help="the versions of versions.txt")
     parser.add_argument("--full", action="store_true", help="every benchmark, not the selection")
     parser.add_argument("--print", action="store_true", help="only print the commits")
     args = parser.parse_args()
-    wanted = []
+    wanted = [builds.commit_of(builds.versions().get(name, name)) for name in args.names]
     if args.range or args.steps:
-        wanted = commits(args.range or "..", args.steps)
+        wanted += commits(args.range or "..", args.steps)
     if args.versions:
         wanted += [builds.commit_of(commit) for commit in builds.versions().values()]
     wanted = wanted or chosen()

@@ -15,6 +15,8 @@ from asv_bench import builds
 RESULTS = Path(__file__).resolve().parent / "results"
 WIDTH, PANEL, LEFT, GAP, TOP = 940, 118, 62, 70, 34
 COLUMN = (WIDTH - 2 * LEFT - GAP) / 2
+LABEL = 36
+"""The room that a version's name needs."""
 WORTH_NAMING = 1.5
 """The factor from which on a step is named."""
 
@@ -47,6 +49,8 @@ LINES = (
     Line("a run of one node", "invoke, chain 1"),
     Line("a run of 100 nodes", "invoke, chain 100"),
     Line("set_tensor, 16 floats", "set_tensor"),
+    Line("a run of 50 nodes, half of them dynamic, 16 sizes", "dynamic branches, 16 sizes"),
+    Line("a plan of 126 records", "plan default, 126 records"),
 )
 Values = dict[tuple[Kind, Line], float]
 """What was measured of one commit."""
@@ -66,10 +70,11 @@ def _values(found: dict[str, Any], kind: Kind) -> Values:
 
 
 def read(results: Path = RESULTS) -> list[tuple[str, Values]]:
-    """(commit, figures) of the commits of HEAD's own line, oldest first, on the machine that has measured most of
-    them."""
+    """(commit, figures) of the commits of HEAD's own line, oldest first, on the machine that has measured the most
+    versions, and of those the most commits."""
     order = builds.git("rev-list", "--first-parent", "--reverse", "HEAD").split()
     most: list[tuple[str, Values]] = []
+    known = builds.versions()
     for folder in sorted(path for path in results.glob("*") if path.is_dir()):
         found: dict[str, Values] = {}
         for path in folder.glob("*-*.json"):
@@ -77,8 +82,15 @@ def read(results: Path = RESULTS) -> list[tuple[str, Values]]:
             for kind in KINDS:
                 found.setdefault(row["commit_hash"], {}).update(_values(row, kind))
         rows = [(commit, found[commit]) for commit in order if found.get(commit)]
-        most = max(most, rows, key=len)
+        most = max(
+            most, rows, key=lambda measured: (sum(name_of(commit) in known for commit, _ in measured), len(measured))
+        )
     return most
+
+
+def name_of(commit: str) -> str:
+    """The version that a commit is, else its short hash."""
+    return next((version for version, named in builds.versions().items() if commit.startswith(named)), commit[:7])
 
 
 def short(value: float) -> str:
@@ -97,9 +109,10 @@ def largest_step(values: Sequence[float | None]) -> tuple[int, float] | None:
     return max(falls, key=lambda fall: fall[1], default=None)
 
 
-def _panel(values: Sequence[float | None], left: float, top: float) -> list[str]:
-    """A line on a logarithmic axis, with what it is now and its largest step."""
+def _panel(values: Sequence[float | None], names: Sequence[str], left: float, top: float) -> list[str]:
+    """A line on a logarithmic axis, with the last figure and the largest step."""
     there = [value for value in values if value is not None]
+    last = [name for name, value in zip(names, values, strict=True) if value is not None][-1]
     low, high = math.floor(math.log10(min(there))), math.ceil(math.log10(max(there)))
     high = max(high, low + 1)
     height, step = PANEL - 44, COLUMN / max(1, len(values) - 1)
@@ -116,7 +129,7 @@ def _panel(values: Sequence[float | None], left: float, top: float) -> list[str]
     line = " ".join(f"{x:.1f},{at:.1f}" for x, at in points)
     parts.append(f'<polyline points="{line}" fill="none" stroke="#4c72b0" stroke-width="2"/>')
     parts += [f'<circle cx="{x:.1f}" cy="{at:.1f}" r="2.5" fill="#4c72b0"/>' for x, at in points]
-    parts.append(f'<text x="{left + COLUMN}" y="{top + 14}" text-anchor="end">now {short(there[-1])}</text>')
+    parts.append(f'<text x="{left + COLUMN}" y="{top + 14}" text-anchor="end">{last}: {short(there[-1])}</text>')
     found = largest_step(values)
     if found and found[1] >= WORTH_NAMING:
         x, at = next(point for point in points if point[0] >= left + found[0] * step - 0.01)
@@ -128,17 +141,19 @@ def _panel(values: Sequence[float | None], left: float, top: float) -> list[str]
 
 
 def _marks(commits: Sequence[str], left: float, height: float) -> list[str]:
-    """A dashed line at each version."""
+    """A dashed line at each version; names of the versions, and of the first and the last commit, where they have
+    room."""
     step = COLUMN / max(1, len(commits) - 1)
-    parts = []
-    for version, commit in builds.versions().items():
-        for k in (k for k, known in enumerate(commits) if known.startswith(commit)):
-            x = f"{left + k * step:.1f}"
+    parts, free, last = [], -LABEL, len(commits) - 1
+    for k, name in enumerate(map(name_of, commits)):
+        x, is_version = left + k * step, name in builds.versions()
+        if is_version:
             dashed = 'stroke="#c44e52" stroke-dasharray="3 3"'
-            parts.append(f'<line x1="{x}" x2="{x}" y1="{TOP}" y2="{height - 22}" {dashed}/>')
-            parts.append(f'<text x="{x}" y="{height - 8}" text-anchor="middle">{version}</text>')
-    parts.append(f'<text x="{left}" y="{height - 8}" text-anchor="middle">{commits[0][:7]}</text>')
-    parts.append(f'<text x="{left + COLUMN}" y="{height - 8}" text-anchor="middle">{commits[-1][:7]}</text>')
+            parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{height - 22}" {dashed}/>')
+        has_room = k == last or (k * step >= free and k * step <= COLUMN - LABEL)
+        if has_room and (is_version or k in (0, last)):
+            parts.append(f'<text x="{x:.1f}" y="{height - 8}" text-anchor="middle">{name}</text>')
+            free = k * step + LABEL
     return parts
 
 
@@ -158,30 +173,30 @@ def draw(rows: Sequence[tuple[str, Values]]) -> str:
             values = [found.get((kind, line)) for _, found in rows]
             parts.append(f'<text x="{left}" y="{top + 14}" font-size="13">{line.title}</text>')
             if any(value is not None for value in values):
-                parts += _panel(values, left, top)
+                parts += _panel(values, [name_of(commit) for commit, _ in rows], left, top)
         parts += _marks([commit for commit, _ in rows], left, height)
     return "\n".join([*parts, "</svg>", ""])
 
 
-def _cells(rows: Sequence[tuple[str, Values]], kind: Kind, line: Line) -> list[str]:
-    """First, at each version, now, and the commit of the largest step."""
+def _cells(rows: Sequence[tuple[str, Values]], shown: Sequence[str], kind: Kind, line: Line) -> list[str]:
+    """At the commits shown, and the commit of the largest step."""
     values = [found.get((kind, line)) for _, found in rows]
-    there = [value for value in values if value is not None]
     at = {commit: value for (commit, _), value in zip(rows, values, strict=True)}
-    versions = [
-        next((at[full] for full in at if full.startswith(commit)), None) for commit in builds.versions().values()
-    ]
-    cells = [short(value) if value is not None else "" for value in (there[0], *versions, there[-1])]
+    cells = [short(value) if value is not None else "" for value in (at[commit] for commit in shown)]
     found = largest_step(values)
-    return [*cells, f"{found[1]:.3g} x less at {rows[found[0]][0][:7]}" if found and found[1] >= WORTH_NAMING else ""]
+    where = name_of(rows[found[0]][0]) if found else ""
+    return [*cells, f"{found[1]:.3g} x less at {where}" if found and found[1] >= WORTH_NAMING else ""]
 
 
 def table(rows: Sequence[tuple[str, Values]]) -> str:
-    """The figures of the first commit that has them, of each version and of now, and the largest step, in Markdown."""
-    names = ["first", *builds.versions(), "now"]
+    """The figures of the first commit, of each version and of the last commit, and the largest step, in Markdown."""
+    shown = [
+        commit for k, (commit, _) in enumerate(rows) if k in (0, len(rows) - 1) or name_of(commit) in builds.versions()
+    ]
+    names = [name_of(commit) for commit in shown]
     lines = [f"| | | {' | '.join(names)} | largest step |", "|---|---|" + "---:|" * len(names) + "---|"]
     for line in LINES:
         for kind, word in zip(KINDS, ("cost", "instructions"), strict=True):
             if any((kind, line) in found for _, found in rows):
-                lines.append(f"| {line.title} | {word} | {' | '.join(_cells(rows, kind, line))} |")
+                lines.append(f"| {line.title} | {word} | {' | '.join(_cells(rows, shown, kind, line))} |")
     return "\n".join(lines)

@@ -179,8 +179,10 @@ HISTORY: dict[str, Callable[[Make], Operation]] = {
             "invoke, chain 100",
             "set_tensor",
             "get_tensor",
+            "dynamic branches, 16 sizes",
         )
     },
+    "plan default, 126 records": _plan("default", 126),
 }
 """The operations of the history."""
 EVERY = {**ALL, **HISTORY}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -70,12 +72,13 @@ ROWS: list[tuple[str, history_chart.Values]] = [
 ]
 
 
-def test_the_history_has_a_panel_a_figure() -> None:
+def test_the_history_has_a_panel_a_figure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(builds, "versions", lambda: {"1.0": "b" * 7})
     drawn = history_chart.draw(ROWS)
     assert drawn.count("<polyline") == 3
     assert drawn.count("<circle") == 5
-    assert "now 10<" in drawn
-    assert "now 5M<" in drawn
+    assert "ccccccc: 10<" in drawn
+    assert "1.0: 5M<" in drawn
     assert "150 x less" in drawn
     assert SECOND.title in drawn
     assert history_chart.LINES[2].title not in drawn
@@ -84,13 +87,25 @@ def test_the_history_has_a_panel_a_figure() -> None:
 def test_the_history_s_table_names_the_largest_step(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(builds, "versions", lambda: {"1.0": "b" * 7})
     lines = history_chart.table(ROWS).splitlines()
-    assert lines[0] == "| | | first | 1.0 | now | largest step |"
-    assert lines[2] == f"| {FIRST.title} | cost | 3k | 20 | 10 | 150 x less at bbbbbbb |"
-    assert lines[3] == f"| {SECOND.title} | cost | 1.5 | 1.5 | 1.5 |  |"
+    assert lines[0] == "| | | aaaaaaa | 1.0 | ccccccc | largest step |"
+    assert lines[2] == f"| {FIRST.title} | cost | 3k | 20 | 10 | 150 x less at 1.0 |"
+    assert lines[3] == f"| {SECOND.title} | cost |  | 1.5 |  |  |"
     assert len(lines) == 5
 
 
-def test_the_history_is_of_one_machine(tmp_path: Path) -> None:
+def test_names_of_versions_do_not_lie_on_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [(f"{k:040x}", {(COST, FIRST): 1.0 + k}) for k in range(50)]
+    monkeypatch.setattr(builds, "versions", lambda: {f"0.{k}.0": commit for k, (commit, _) in enumerate(rows)})
+    drawn = history_chart.draw(rows)
+    left = [float(x) for x in re.findall(r'<text x="([\d.]+)" y="[\d.]+" text-anchor="middle">0\.\d+\.0<', drawn)]
+    assert len(left) > 10
+    assert all(x - before >= history_chart.LABEL or x < before for before, x in itertools.pairwise(left))
+    assert ">0.0.0<" in drawn
+    assert ">0.49.0<" in drawn
+
+
+def test_the_history_is_of_one_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(builds, "versions", lambda: {"1.0": commits[1][:7]})
     commits = builds.git("rev-list", "--first-parent", "HEAD").split()[:3]
 
     def measured(machine: str, commit: str, value: float) -> None:
@@ -103,6 +118,8 @@ def test_the_history_is_of_one_machine(tmp_path: Path) -> None:
     measured("second", commits[0], 2.0)
     measured("second", commits[2], 4.0)
     assert history_chart.read(tmp_path) == [(commits[2], {(COST, FIRST): 4.0}), (commits[0], {(COST, FIRST): 2.0})]
+    measured("third", commits[1], 8.0)  # a version counts for more than two commits
+    assert history_chart.read(tmp_path) == [(commits[1], {(COST, FIRST): 8.0})]
 
 
 def test_the_readme_has_its_table_of_models() -> None:
