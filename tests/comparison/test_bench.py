@@ -150,7 +150,7 @@ def test_sizes_beside_the_present_one_are_those_that_the_model_takes(kind: str) 
 
 @pytest.mark.skipif(module._memory("VmHWM") is None, reason="the system does not say how much memory a process has")
 @pytest.mark.parametrize("length", [16, 1 << 24])
-def test_memory_is_that_of_the_shapes_that_were_asked_for(length: int, tmp_path: Path) -> None:
+def test_memory_is_that_of_the_given_shapes(length: int, tmp_path: Path) -> None:
     builder = ModelBuilder()
     graph = builder.subgraph()
     graph.output(graph.node("TANH", [graph.input("x", (1 << 12,))], out=("y", (1 << 12,))))
