@@ -97,6 +97,7 @@ def test_a_family_has_one_stem_everywhere() -> None:
         "every_type",
         "every_block",
         "every_empty",
+        "every_source",
         "every_tie",
         "every_memory",
         "divided",

@@ -1,0 +1,167 @@
+"""Every operand of every operator, from a constant, an input, a node, a variable or a bound buffer: the answer is the
+same, and what is refused is refused by LiteRT, too."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from support import apart, peer
+from support.cases import Case
+from support.compare import BUILTIN, REFERENCE, run_litert
+from support.drawn import attempt, near
+from support.litert_types import cases, named
+from support.node import Array
+from support.sources import (
+    ASSIGNED,
+    COMPUTED,
+    CONSTANT,
+    INITIAL,
+    INPUT,
+    Sourced,
+    may_be_constant,
+    sourced,
+    tensors_of,
+)
+
+import minilite
+from minilite._native.kernels import level_names
+from minilite.format.builder import write_model
+from minilite.ops import operators
+
+KNOWN = cases()
+ROWS = [row for row in operators().values() if row.name in KNOWN]
+BOUND = "bound"
+SOURCES = (INPUT, COMPUTED, INITIAL, ASSIGNED, BOUND)
+
+
+def node_of(op: str, types: Any) -> Any:
+    """The case's node in these types."""
+    rng = np.random.default_rng(zlib.crc32(repr((op, types)).encode()))
+    case = KNOWN[op] if isinstance(KNOWN[op], Case) else KNOWN[op](rng, *types)
+    return case.node(op, rng, *types) if isinstance(case, Case) else case[0]
+
+
+def runs(one: Sourced, values: list[Array], *, bound: bool = False, **options: Any) -> list[Any]:
+    """What a new interpreter gives for each value of the operand: outputs, or an error."""
+
+    def run(value: Array) -> list[Array]:
+        arrays = list(one.arrays)
+        if one.at >= 0:
+            arrays[one.at] = value
+        for i, (detail, array) in enumerate(zip(details, arrays, strict=True)):
+            if bound and i == one.at:
+                buffer[...] = array
+            else:
+                interpreter.set_tensor(detail["index"], array)
+        interpreter.reset_all_variables()
+        interpreter.invoke()
+        return [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]
+
+    interpreter = minilite.Interpreter(one.model, **options)
+    details, buffer = interpreter.get_input_details(), values[0].copy()
+    for detail, array in zip(details, one.arrays, strict=True):
+        if tuple(detail["shape"]) != array.shape:
+            interpreter.resize_tensor_input(detail["index"], array.shape)
+    if bound:
+        interpreter.bind_tensor(details[one.at]["index"], buffer)
+    interpreter.allocate_tensors()
+    return [attempt(lambda value=value: run(value)) for value in values]
+
+
+class Different(NamedTuple):
+    """An operand from a source, whose answer is not that of a constant."""
+
+    message: str
+    refused: bool
+    """Only this source is refused."""
+    one: Sourced
+    value: Array
+
+
+def another(value: Array) -> Array:
+    """The same elements in the opposite order: another value of this type and shape, except of scalars."""
+    return value.reshape(-1)[::-1].reshape(value.shape).copy()
+
+
+def outcomes(one: Sourced, values: list[Array], **how: Any) -> list[Any]:
+    """As `runs`; where no run begins, its error for each value."""
+    found = attempt(lambda: runs(one, values, **how))
+    return [found] * len(values) if isinstance(found, Exception) else found
+
+
+def differences(op: str, types: Any, sources: Sequence[str], **options: Any) -> Iterator[Different]:
+    """Compares the sources of each operand with a constant, for a value, for another one, and for the first again."""
+    node = node_of(op, types)
+    model = minilite.load_model(node.model)
+    for number, value in tensors_of(model, node.arrays).items():
+        values, constant = [value, another(value), value], may_be_constant(model, number)
+        first = CONSTANT if constant else INPUT
+        expected = [outcomes(sourced(model, node.arrays, number, x, first), [x], **options)[0] for x in values[:2]]
+        for source in sources:
+            if source in (INITIAL, BOUND) and not constant:
+                continue
+            one = sourced(model, node.arrays, number, value, INPUT if source == BOUND else source)
+            tried = values[:1] if source == INITIAL else values
+            found = outcomes(one, tried, bound=source == BOUND, **options)
+            for run, (a, b) in enumerate(zip([*expected, expected[0]], found, strict=False)):
+                refused = isinstance(b, Exception)
+                if refused and isinstance(a, Exception):
+                    continue
+                text = str(b) if refused else str(a) if isinstance(a, Exception) else near(a, b, 1e-5)
+                if text:
+                    where = f"{types}, tensor {number} {source} against {first}, run {run}"
+                    yield Different(f"{where}: {text}", refused, one, tried[run])
+
+
+def litert_runs(one: Sourced, value: Array) -> bool:
+    """Whether LiteRT computes the node, by any of its kernels; it may end the process."""
+    arrays = [value if i == one.at else array for i, array in enumerate(one.arrays)]
+    model = write_model(one.model)
+    kernels = (REFERENCE, BUILTIN)
+    return not all(isinstance(attempt(lambda k=k: run_litert(model, arrays, k)), Exception) for k in kernels)
+
+
+def faults(op: str, lines: Sequence[Any], sources: Sequence[str] = SOURCES, **options: Any) -> list[str]:
+    """The differences that LiteRT does not excuse by a refusal of its own."""
+    found = [different for types in lines for different in differences(op, types, sources, **options)]
+    asked = [different for different in found if different.refused and peer.HERE]
+    answers = apart.answers(lambda i: litert_runs(asked[i].one, asked[i].value), range(len(asked)))
+    excused = [asked[i].message for i, runs_there in answers if runs_there is not True]
+    return [different.message for different in found if different.message not in excused]
+
+
+def test_every_operator_has_a_case() -> None:
+    """The others have subgraphs, resources or random numbers."""
+    assert [row.name for row in operators().values() if row.name not in KNOWN and row.reference is not None] == []
+
+
+@pytest.mark.parametrize("op", [row.name for row in ROWS])
+def test_one_line_of_types(op: str) -> None:
+    assert faults(op, list(named(operators()[op]))[:1]) == []
+
+
+MATRICES = (
+    "CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV", "BATCH_MATMUL", "CONV_3D", "CONV_3D_TRANSPOSE", "SVDF",
+)  # fmt: skip
+RECURRENT = (
+    "RNN", "UNIDIRECTIONAL_SEQUENCE_RNN", "BIDIRECTIONAL_SEQUENCE_RNN", "LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM",
+    "BIDIRECTIONAL_SEQUENCE_LSTM",
+)  # fmt: skip
+"""Operators that put weights into the order of a level's inner loops; the latter have many operands."""
+
+
+@pytest.mark.parametrize("level", level_names())
+@pytest.mark.parametrize("op", [*MATRICES, *RECURRENT])
+def test_weights_assigned_between_runs(op: str, level: str) -> None:
+    lines = list(named(operators()[op]))
+    assert faults(op, lines if op in MATRICES else lines[:1], [ASSIGNED], level=level) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("op", [row.name for row in ROWS])
+def test_every_line_of_types(op: str) -> None:
+    assert faults(op, list(named(operators()[op]))) == []
