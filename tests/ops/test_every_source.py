@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -69,7 +70,7 @@ def runs(one: Sourced, values: list[Array], *, bound: bool = False, **options: A
     if bound:
         interpreter.bind_tensor(details[one.at]["index"], buffer)
     interpreter.allocate_tensors()
-    return [attempt(lambda value=value: run(value)) for value in values]
+    return [attempt(partial(run, value)) for value in values]
 
 
 class Different(NamedTuple):
@@ -122,7 +123,7 @@ def litert_runs(one: Sourced, value: Array) -> bool:
     arrays = [value if i == one.at else array for i, array in enumerate(one.arrays)]
     model = write_model(one.model)
     kernels = (REFERENCE, BUILTIN)
-    return not all(isinstance(attempt(lambda k=k: run_litert(model, arrays, k)), Exception) for k in kernels)
+    return not all(isinstance(attempt(partial(run_litert, model, arrays, k)), Exception) for k in kernels)
 
 
 def faults(op: str, lines: Sequence[Any], sources: Sequence[str] = SOURCES, **options: Any) -> list[str]:
