@@ -50,8 +50,7 @@ static unsigned look(ml_state *state, int32_t tensor) {
 }
 
 static bool prepare(ml_state *state) {
-    const ml_preparation wanted = {.state = state, .n_bindings = -1};
-    const uintptr_t failed = ml_state_prepare(&wanted);
+    const uintptr_t failed = ml_state_prepare(state);
     if (failed) ml_error_free((ml_error *)failed);
     return !failed;
 }

@@ -167,31 +167,31 @@ class Interpreter:
             return self._program
 
     def _session(self, subgraph: int = 0) -> Session:
-        session = self._sessions.get(subgraph)
+        session = self._main if subgraph == 0 else self._sessions.get(subgraph)
         if session is not None:
             return session
         self._subgraph(subgraph)
         with self._making:
-            if subgraph not in self._sessions:
-                session = self._sessions[subgraph] = self._new_session(subgraph)
-                if subgraph == 0:
-                    self._main = session
-            return self._sessions[subgraph]
+            session = self._sessions.get(subgraph) or self._new_session(subgraph)
+            self._sessions[subgraph] = session
+            if subgraph == 0:
+                self._main = session
+            return session
 
     def _new_session(self, subgraph: int) -> Session:
         wanted = self._options
         program = self._lowered()
         if self._shared is None:
-            self._shared = program.shared(wanted.max_iterations)
+            shared = program.shared(wanted.max_iterations)
             if wanted.threads > 1:
-                self._shared.set_threads(wanted.threads)
+                shared.set_threads(wanted.threads)
+            self._shared = shared
         session = Session(program, self._shared, subgraph, wanted.strategy, wanted.engine, wanted.cache_bytes)
         if self._recorder is not None:
             self._recorder.attach(session)
         if subgraph == 0:
             for index, shape in self._early_shapes.items():
                 session.resize(index, shape)
-            self._early_shapes = {}
         session.log(wanted.threads)
         return session
 
@@ -206,8 +206,7 @@ class Interpreter:
         session = self._main
         if session is None:
             session = self._session()
-        if not session.ready or session.released:
-            session.allocate()
+        session.allocate()
 
     def invoke(self, *, cancel: Cancel | None = None) -> None:
         """Runs the model once. The run ends early when the token `cancel` is set.
@@ -216,7 +215,7 @@ class Interpreter:
         if cancel is not None:
             return self._session().invoke(cancel)
         session = self._main
-        if session is None or not session.ready:
+        if session is None:
             message = "Invoke called on model that is not ready: allocate_tensors() has to come first"
             raise errors.StateError(message)
         run = session.invoke_unchecked  # bound first: CPython 3.11 looks up a method call of an attribute more slowly

@@ -83,9 +83,9 @@ void ml_state_free(ml_state *state);
 /* A buffer of the caller that replaces the memory of a tensor of the main subgraph. */
 typedef struct ml_binding {
     void *data;
-    int64_t bytes;
+    int64_t bytes; /* -1: the tensor is bound no longer */
+    int64_t number; /* the caller's, ascending from call to call; 0: none */
     int32_t tensor;
-    int32_t reserved;
 } ml_binding;
 
 /* Requests a shape (`rank` dimensions at `dims`) for a tensor of the main subgraph, from the next
@@ -102,18 +102,21 @@ int32_t ml_state_request(ml_state *state, int32_t tensor, const void *dims, int3
 /* Whether a shape was requested for the tensor since the last successful prepare; then *shape is
  * it. */
 int32_t ml_state_requested(ml_state *state, int32_t tensor, ml_shape *shape);
-/* Puts the plan for the requested shapes into use; shapes that were not requested are those of the
- * file. `bindings` are all buffers that are bound from now on; if their number is -1, the bound
- * buffers stay. The plan depends on which tensors are bound, not on where the buffers lie. Variable
- * tensors become zero, unless the plan stays the same and no shape was requested (not even the
- * current one). On failure the old plan, its buffers and its memory stay, and requests are
+/* Requests that buffers are bound, or bound no longer, from the next prepare on; takes no turn.
+ * The caller keeps a buffer as long as ml_state_holds says so. ML_REQUEST_SAME: nothing was there to
+ * be unbound; ML_REQUEST_WRONG: another thread's call has had a higher number. Then, and without
+ * memory, nothing is noted. */
+int32_t ml_state_bind(ml_state *state, const ml_binding *rows, int32_t count);
+/* Whether buffers of that number are requested, in use, or have not been given yet. */
+int32_t ml_state_holds(ml_state *state, int64_t number);
+/* The number of the buffer that is requested for the tensor; 0 if none is. */
+int64_t ml_state_requested_buffer(ml_state *state, int32_t tensor);
+/* Puts the plan for the requested shapes and buffers into use; shapes that were not requested are
+ * those of the file. The plan depends on which tensors are bound, not on where the buffers lie.
+ * Variable tensors become zero, unless the plan stays the same and no shape was requested (not even
+ * the current one). On failure the old plan, its buffers and its memory stay, and requests are
  * withdrawn, unless it failed because of the turn or of views. */
-typedef struct ml_preparation {
-    ml_state *state;
-    const ml_binding *bindings;
-    int32_t n_bindings;
-} ml_preparation;
-uintptr_t ml_state_prepare(const ml_preparation *wanted);
+uintptr_t ml_state_prepare(ml_state *state);
 /* Makes the plan for the requested shapes without using it; shapes in `rows` ([tensor, rank,
  * dims...] by ascending tensor) take precedence, and bound buffers stay. The caller frees the
  * plan. */
@@ -174,9 +177,8 @@ void ml_pin_end(ml_pin *pin);
 /* Gives back unused arena memory, and cached plans that are not in use; the next prepare or run
  * takes what it needs again. */
 ml_status ml_state_trim(ml_state *state, ml_error *error);
-/* Frees the arena (release), and takes it again for the plan in use (acquire); the plan stays. */
+/* Frees the arena until the next prepare; the plan stays. */
 ml_status ml_state_release_memory(ml_state *state, ml_error *error);
-ml_status ml_state_acquire_memory(ml_state *state, ml_error *error);
 /* Sets variable tensors to zero. */
 ml_status ml_state_reset_variables(ml_state *state, ml_error *error);
 /* A snapshot: what an interpreter and states of it keep from run to run. It is a sequence of rows,
@@ -218,6 +220,7 @@ typedef struct ml_place_now {
     /* All of this holds as long as this number: ML_GENERATION if `moves`, else ML_LAYOUT. */
     uint64_t generation;
     uint64_t layout; /* ML_LAYOUT at that time */
+    int64_t buffer; /* the number of the buffer that it is bound to; 0: of none */
     bool moves; /* runs may change its shape and place */
     bool settled; /* runs change no shape of the plan in use */
 } ml_place_now;
@@ -264,8 +267,10 @@ ml_status ml_state_get_usage(ml_state *state, ml_usage *usage);
 /* The address of two numbers. ML_LAYOUT changes whenever a pointer or a shape changes outside of
  * runs; ML_GENERATION changes with it, and whenever a run changes the shape or the place of a
  * dynamic tensor. Both return to an earlier value together with a plan whose pointers and shapes
- * are the same as then. Valid as long as the state. They are written atomically and may be read at
- * any time: calls that use a cached lookup compare them again once they have the turn. */
+ * are the same as then. ML_LAYOUT is 0 while runs are refused: until tensors are allocated, while
+ * shapes or buffers are requested, and after memory was released. ML_GENERATION is 0 until a plan
+ * is in use. Valid as long as the state. They are written atomically and may be read at any time:
+ * calls that use a cached lookup compare them again once they have the turn. */
 enum { ML_LAYOUT = 0, ML_GENERATION = 1 };
 const uint64_t *ml_state_generation(const ml_state *state);
 

@@ -88,10 +88,10 @@ static uintptr_t run(ml_state *s, ml_timing *timing, const ml_cancel *cancel) {
     if (status != ML_OK) return ml_busy_error();
     s->timing = timing;
     ml_residence *r = s->now;
-    bool released = r && s->arena.capacity == 0 && r->rows->frames[0].region_bytes > 0;
-    if (!r || released) {
+    if (!ml_is_ready(s)) {
         status = ml_error_set(&s->error, ML_NOT_READY,
-                              r ? "the arena's memory was released" : "no tensors are allocated");
+                              "Invoke called on model that is not ready: allocate_tensors() has to "
+                              "come first");
     } else {
         if (--s->trim.left < 0) ml_next_trim_window(s);
         if (r->learnt && r->learnt->grew) place_anew(s, r);

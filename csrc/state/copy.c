@@ -47,8 +47,14 @@ static bool runs_move(const ml_tensor *t) { return t->dynamic || t->storage == M
 
 /* The number (layout or generation) that changes with a tensor's shape or place. */
 static uint64_t number_of(const ml_state *s, const ml_tensor *t) {
-    return atomic_load_explicit(&s->changes[runs_move(t) ? ML_GENERATION : ML_LAYOUT],
-                                memory_order_relaxed);
+    return s->now->changes[runs_move(t) ? ML_GENERATION : ML_LAYOUT];
+}
+
+static int64_t buffer_of(const ml_state *s, const ml_tensor *t, int32_t tensor) {
+    int32_t i = 0;
+    if (t->storage != ML_STORAGE_BOUND) return 0;
+    while (s->bound[i].tensor != tensor) i++; /* it is bound, its row says */
+    return s->bound[i].number;
 }
 
 /* Tensors without memory are allowed, because reports ask about all tensors. */
@@ -63,7 +69,8 @@ ml_status ml_state_place(ml_state *s, int32_t tensor, ml_place_now *place, ml_er
         place->tensor = *ml_row_of(s->graph, s->now->rows, 0, tensor);
         place->data = find_bytes(s, tensor, &place->bytes);
         place->generation = number_of(s, &place->tensor);
-        place->layout = atomic_load_explicit(&s->changes[ML_LAYOUT], memory_order_relaxed);
+        place->layout = s->now->changes[ML_LAYOUT];
+        place->buffer = buffer_of(s, &place->tensor, tensor);
         place->settled = !s->now->learnt;
         place->moves = runs_move(&place->tensor);
     }

@@ -109,7 +109,7 @@ ml_status ml_state_write_heap(ml_state *s, int32_t tensor, uint64_t generation, 
                               int64_t bytes, ml_error *error) {
     ml_status status = ml_enter_copy(s->interpreter);
     if (status != ML_OK) return status;
-    bool there = s->now && s->changes[ML_GENERATION] == generation && tensor >= 0 &&
+    bool there = s->now && s->now->changes[ML_GENERATION] == generation && tensor >= 0 &&
                  tensor < ml_frame_subgraph(s->graph, 0)->io.n_tensors;
     ml_block *block = there ? ml_heap_block(s, s->now, 0, tensor) : NULL;
     if (!block)

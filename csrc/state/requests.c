@@ -1,5 +1,5 @@
-/* requests.c -- the shapes that callers request: noted one by one, put into use or withdrawn
- * together.
+/* requests.c -- the shapes and buffers that callers request: noted one by one, put into use or
+ * withdrawn together.
  *
  * A plan's key names the shapes that differ from the file's, by ascending tensor, so every size has
  * exactly one key. It is made from these rows when a plan is needed.
@@ -16,6 +16,23 @@ static void lock(ml_requests *a) {
     while (atomic_flag_test_and_set_explicit(&a->taken, memory_order_acquire)) ml_os_yield();
 }
 static void unlock(ml_requests *a) { atomic_flag_clear_explicit(&a->taken, memory_order_release); }
+
+/* Writes ML_LAYOUT, under the lock: a request that comes at the same time is not missed. */
+static void publish(ml_state *s) {
+    const ml_requests *a = &s->requests;
+    bool waits = !s->now || s->released || a->rebinds;
+    for (int32_t i = 0; i < a->count && !waits; i++) waits = a->rows[i].pending;
+    atomic_store_explicit(&s->changes[ML_LAYOUT], waits ? 0 : s->now->changes[ML_LAYOUT],
+                          memory_order_relaxed);
+}
+
+void ml_changed(ml_state *s) {
+    ml_run_changed(s);
+    s->now->changes[ML_LAYOUT] = s->generations;
+    lock(&s->requests);
+    publish(s);
+    unlock(&s->requests);
+}
 
 static const ml_shape *file_shape(const ml_state *s, int32_t tensor) {
     return &ml_frame_subgraph(s->graph, 0)->tensors[tensor].shape;
@@ -71,6 +88,7 @@ int32_t ml_state_request(ml_state *s, int32_t tensor, const void *dims, int32_t 
     bool file = ml_same_shape(&shape, file_shape(s, tensor));
     lock(&s->requests);
     ml_request_answer answer = note(&s->requests, tensor, &shape, file);
+    if (answer == ML_REQUEST_NOTED) publish(s);
     unlock(&s->requests);
     if (answer == ML_REQUEST_NOTED && !file) ml_account_end_first_limit(&s->interpreter->account);
     return answer;
@@ -156,6 +174,106 @@ ml_status ml_requests_spec(ml_state *s, const int32_t *rows, int32_t words, bool
     return ML_OK;
 }
 
+/* Buffers -------------------------------------------------------------------------------------- */
+
+/* Replaces, adds or removes one buffer; there is room. Returns whether that changes anything. */
+static bool note_buffer(ml_requests *a, const ml_binding *row) {
+    int32_t at = 0;
+    while (at < a->n_bound && a->bound[at].tensor < row->tensor) at++;
+    ml_binding *here = a->bound + at;
+    const bool there = at < a->n_bound && here->tensor == row->tensor;
+    const size_t after = (size_t)(a->n_bound - at) * sizeof *here;
+    if (row->bytes < 0) {
+        if (!there) return false;
+        memmove(here, here + 1, after - sizeof *here);
+        a->n_bound--;
+        return true;
+    }
+    if (!there) {
+        memmove(here + 1, here, after);
+        a->n_bound++;
+    }
+    *here = *row;
+    return true;
+}
+
+static ml_request_answer note_buffers(ml_requests *a, const ml_binding *rows, int32_t count) {
+    for (int32_t i = 0; i < count; i++)
+        if (rows[i].bytes >= 0 && rows[i].number <= a->newest) return ML_REQUEST_WRONG;
+    if (a->n_bound + count > a->bound_room) {
+        const int32_t room = a->n_bound + count;
+        ml_binding *bound = realloc(a->bound, (size_t)room * sizeof *bound);
+        if (!bound) return ML_REQUEST_NO_MEMORY;
+        a->bound = bound;
+        a->bound_room = room;
+    }
+    bool changed = false;
+    for (int32_t i = 0; i < count; i++) {
+        changed |= note_buffer(a, &rows[i]);
+        a->newest = ml_max_s64(a->newest, rows[i].number);
+    }
+    a->rebinds |= changed;
+    return changed ? ML_REQUEST_NOTED : ML_REQUEST_SAME;
+}
+
+int32_t ml_state_bind(ml_state *s, const ml_binding *rows, int32_t count) {
+    lock(&s->requests);
+    ml_request_answer answer = note_buffers(&s->requests, rows, count);
+    if (answer == ML_REQUEST_NOTED) publish(s);
+    unlock(&s->requests);
+    return answer;
+}
+
+static bool has_number(const ml_binding *rows, int32_t count, int64_t number) {
+    for (int32_t i = 0; i < count; i++)
+        if (rows[i].number == number) return true;
+    return false;
+}
+
+int32_t ml_state_holds(ml_state *s, int64_t number) {
+    const ml_requests *a = &s->requests;
+    lock(&s->requests);
+    bool holds = number > a->newest || has_number(a->bound, a->n_bound, number) ||
+                 has_number(s->bound, s->n_bound, number);
+    unlock(&s->requests);
+    return holds;
+}
+
+int64_t ml_state_requested_buffer(ml_state *s, int32_t tensor) {
+    const ml_requests *a = &s->requests;
+    int64_t number = 0;
+    lock(&s->requests);
+    for (int32_t i = 0; i < a->n_bound; i++)
+        if (a->bound[i].tensor == tensor) number = a->bound[i].number;
+    unlock(&s->requests);
+    return number;
+}
+
+ml_status ml_requests_bound(ml_state *s, ml_binding **bound, int32_t *n_bound, ml_error *error) {
+    ml_requests *a = &s->requests;
+    lock(a);
+    const size_t bytes = (size_t)a->n_bound * sizeof *a->bound;
+    ml_binding *copy = a->rebinds && bytes > 0 ? malloc(bytes) : NULL;
+    if (copy) memcpy(copy, a->bound, bytes);
+    *bound = a->rebinds ? copy : s->bound;
+    *n_bound = a->rebinds ? a->n_bound : s->n_bound;
+    const bool refused = a->rebinds && bytes > 0 && !copy;
+    unlock(a);
+    return refused ? ml_error_refused(error, "bound tensors") : ML_OK;
+}
+
+/* Under the lock, because ml_state_holds reads them. */
+void ml_requests_use_bound(ml_state *s, ml_binding *bound, int32_t n_bound) {
+    if (bound == s->bound) return;
+    lock(&s->requests);
+    free(s->bound);
+    s->bound = bound;
+    s->n_bound = n_bound;
+    unlock(&s->requests);
+}
+
+/* The end of a plan being made ------------------------------------------------------------------ */
+
 void ml_requests_accepted(ml_state *s) {
     ml_requests *a = &s->requests;
     lock(a);
@@ -167,6 +285,10 @@ void ml_requests_accepted(ml_state *s) {
         row->stands = true;
         row->planned = false;
     }
+    a->rebinds = a->n_bound != s->n_bound;
+    for (int32_t i = 0; i < a->n_bound && !a->rebinds; i++)
+        a->rebinds = a->bound[i].number != s->bound[i].number;
+    publish(s);
     unlock(a);
 }
 
@@ -182,10 +304,15 @@ void ml_requests_refused(ml_state *s) {
         a->rows[kept++] = row;
     }
     a->count = kept;
+    if (s->n_bound > 0) memcpy(a->bound, s->bound, (size_t)s->n_bound * sizeof *a->bound);
+    a->n_bound = s->n_bound; /* there is room: they were requested once */
+    a->rebinds = false;
+    publish(s);
     unlock(a);
 }
 
 void ml_requests_free(ml_state *s) {
     free(s->requests.rows);
     free(s->requests.spec);
+    free(s->requests.bound);
 }

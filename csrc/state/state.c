@@ -197,10 +197,11 @@ static void put_in_force(ml_state *s, ml_residence *r, bool rebinds, bool resize
     ml_enter_residence(s, r);
     if (stood) ml_resolve_outside_arena(s, r);
     else ml_resolve(s, r, before);
+    s->released = false;
     if (!stood || rebinds) ml_changed(s);
     else
-        for (int i = 0; i < 2; i++)
-            atomic_store_explicit(&s->changes[i], r->changes[i], memory_order_relaxed);
+        atomic_store_explicit(&s->changes[ML_GENERATION], r->changes[ML_GENERATION],
+                              memory_order_relaxed);
     if (only_buffers) {
         s->counters.rebinds += rebinds;
         return;
@@ -209,14 +210,17 @@ static void put_in_force(ml_state *s, ml_residence *r, bool rebinds, bool resize
     ml_begin_variables(s, r);
 }
 
-/* Compares bytes, including padding, all of which Python writes. */
+/* Whether tensors are bound to other memory; it may belong to another object of the caller's. */
 static bool differ(const ml_binding *a, int32_t count_a, const ml_binding *b, int32_t count_b) {
-    return count_a != count_b || (count_a > 0 && memcmp(a, b, (size_t)count_a * sizeof *a) != 0);
+    bool same = count_a == count_b;
+    for (int32_t i = 0; i < count_a && same; i++)
+        same = a[i].data == b[i].data && a[i].bytes == b[i].bytes && a[i].tensor == b[i].tensor;
+    return !same;
 }
 
 /* Everything that can fail comes first; then the old bindings are dropped and the residence is put
  * into use. */
-static ml_status prepare(ml_state *s, const ml_plan_request *request, ml_binding *copy,
+static ml_status prepare(ml_state *s, const ml_plan_request *request, ml_binding *bound,
                          bool resized, ml_error *error) {
     ml_residence *r;
     bool made;
@@ -232,9 +236,7 @@ static ml_status prepare(ml_state *s, const ml_plan_request *request, ml_binding
         return status;
     }
     bool rebinds = differ(s->bound, s->n_bound, request->bound, request->n_bound);
-    if (copy != s->bound) free(s->bound);
-    s->bound = copy;
-    s->n_bound = request->n_bound;
+    ml_requests_use_bound(s, bound, request->n_bound);
     if (made) {
         ml_cache_add(s, r);
     } else {
@@ -271,30 +273,27 @@ ml_status ml_state_plan_for(ml_state *s, const int32_t *rows, int32_t words, ml_
     return status;
 }
 
-static ml_status prepare_requested(ml_state *s, const ml_binding *bindings, int32_t n_bindings) {
+static ml_status prepare_requested(ml_state *s) {
     bool resized;
+    ml_binding *bound;
+    int32_t n_bound;
     if (s->pinned)
         return ml_error_set(
             &s->error, ML_VIEW_HELD,
             "There is at least 1 reference to internal data in the interpreter: views of its "
             "memory are held: drop them before allocating again");
-    bool same = n_bindings < 0;
-    ml_binding *copy = same             ? s->bound
-                       : n_bindings > 0 ? malloc((size_t)n_bindings * sizeof *copy)
-                                        : NULL;
-    if (n_bindings > 0 && !copy) return ml_error_refused(&s->error, "bound tensors");
-    if (n_bindings > 0) memcpy(copy, bindings, (size_t)n_bindings * sizeof *copy);
-    ml_status status = ml_requests_spec(s, NULL, 0, &resized, &s->error);
-    ml_plan_request request = request_of(s, copy, same ? s->n_bound : n_bindings);
-    if (status == ML_OK) status = prepare(s, &request, copy, resized, &s->error);
-    if (status != ML_OK && !same) free(copy);
+    ml_status status = ml_requests_bound(s, &bound, &n_bound, &s->error);
+    if (status != ML_OK) return status;
+    status = ml_requests_spec(s, NULL, 0, &resized, &s->error);
+    ml_plan_request request = request_of(s, bound, n_bound);
+    if (status == ML_OK) status = prepare(s, &request, bound, resized, &s->error);
+    if (status != ML_OK && bound != s->bound) free(bound);
     return status;
 }
 
-uintptr_t ml_state_prepare(const ml_preparation *wanted) {
-    ml_state *s = wanted->state;
+uintptr_t ml_state_prepare(ml_state *s) {
     if (ml_enter(s->interpreter) != ML_OK) return ml_busy_error();
-    ml_status status = prepare_requested(s, wanted->bindings, wanted->n_bindings);
+    ml_status status = prepare_requested(s);
     if (status == ML_OK) ml_requests_accepted(s);
     else if (status != ML_VIEW_HELD) ml_requests_refused(s);
     uintptr_t failed = status == ML_OK ? 0 : ml_state_give_error(s, status);
@@ -338,20 +337,11 @@ ml_status ml_state_release_memory(ml_state *s, ml_error *error) {
     if (status == ML_OK) {
         if (s->arena.reserved) ml_arena_shrink(&s->arena, 0);
         else ml_arena_release(&s->arena);
-        if (s->now) ml_resolve(s, s->now, NULL);
-        ml_changed(s);
-    }
-    ml_leave(s->interpreter);
-    return status;
-}
-
-ml_status ml_state_acquire_memory(ml_state *s, ml_error *error) {
-    ml_status status = ml_enter(s->interpreter);
-    if (status != ML_OK) return status;
-    if (s->now) {
-        status = ml_acquire(s, s->now, error);
-        if (status == ML_OK) ml_resolve(s, s->now, NULL);
-        ml_changed(s);
+        s->released = true;
+        if (s->now) {
+            ml_resolve(s, s->now, NULL);
+            ml_changed(s);
+        }
     }
     ml_leave(s->interpreter);
     return status;

@@ -38,7 +38,8 @@ typedef struct ml_request {
     ml_shape now;
 } ml_request;
 
-/* All requests. Nothing else is shared by threads that request shapes at the same time. */
+/* All requests. Nothing else is shared by threads that make some at the same time, except for the
+ * number ML_LAYOUT and the buffers in use, which change under this lock too. */
 typedef struct ml_requests {
     atomic_flag taken;
     ml_request *rows; /* by ascending tensor */
@@ -47,6 +48,11 @@ typedef struct ml_requests {
     int32_t *spec; /* the key of the plan being made; written by the holder of the turn */
     int32_t words;
     int32_t spec_room;
+    ml_binding *bound; /* the buffers requested, of frame 0, by ascending tensor */
+    int32_t n_bound;
+    int32_t bound_room; /* never less than the buffers in use */
+    bool rebinds; /* they are not those in use */
+    int64_t newest; /* the highest number that a buffer has had */
 } ml_requests;
 
 /* The functions of run/ that steps need. run/ passes them to each state it makes, so that this room
@@ -89,6 +95,7 @@ struct ml_state {
     int64_t cached_bytes;
     int64_t cache_bytes;
     ml_residence *now; /* in use; also in its bucket */
+    bool released; /* its arena */
     ml_engine engine; /* its rows are those of the residence in use */
     struct ml_frame_engine *frame_engines; /* by frame */
     ml_env *envs; /* by frame: the environment of the calls of all residences */
@@ -99,7 +106,8 @@ struct ml_state {
     ml_residence *oldest, *newest; /* by last use */
     int64_t ticks;
     int64_t poll_at; /* ns of the monotonic clock */
-    /* ML_LAYOUT and ML_GENERATION of the residence in use; Python reads them without the turn. */
+    /* ML_GENERATION of the residence in use; ML_LAYOUT too, or 0 while runs are refused. Python
+     * reads them without the turn. */
     _Atomic uint64_t changes[2];
     uint64_t generations; /* the last number given out */
     bool run_changed; /* in the current run, a dynamic tensor changed its shape or place */
@@ -130,10 +138,20 @@ uintptr_t ml_busy_error(void);
  * take precedence. *resized says whether shapes were requested since a plan was put into use. */
 ml_status ml_requests_spec(ml_state *state, const int32_t *rows, int32_t words, bool *resized,
                            ml_error *error);
+/* The buffers for that plan: those in use, or a copy of those requested, which the caller frees or
+ * puts into use. */
+ml_status ml_requests_bound(ml_state *state, ml_binding **bound, int32_t *n_bound, ml_error *error);
+void ml_requests_use_bound(ml_state *state, ml_binding *bound, int32_t n_bound);
 /* The plan of that key is in use now; or it was refused, and the requests are withdrawn. */
 void ml_requests_accepted(ml_state *state);
 void ml_requests_refused(ml_state *state);
 void ml_requests_free(ml_state *state);
+/* Notes that any pointer or shape of the residence in use may have changed. */
+void ml_changed(ml_state *state);
+/* Whether runs are served. */
+static inline bool ml_is_ready(const ml_state *s) {
+    return atomic_load_explicit(&s->changes[ML_LAYOUT], memory_order_relaxed) != 0;
+}
 
 /* cache.c */
 ml_residence *ml_cache_find(ml_state *state, const ml_plan_request *request);
@@ -198,14 +216,7 @@ void ml_heap_trim(ml_state *state);
 static inline void ml_run_changed(ml_state *s) {
     uint64_t number = ++s->generations;
     atomic_store_explicit(&s->changes[ML_GENERATION], number, memory_order_relaxed);
-    if (s->now) s->now->changes[ML_GENERATION] = number;
-}
-
-/* Notes that any pointer or shape of the residence in use may have changed. */
-static inline void ml_changed(ml_state *s) {
-    ml_run_changed(s);
-    atomic_store_explicit(&s->changes[ML_LAYOUT], s->generations, memory_order_relaxed);
-    if (s->now) s->now->changes[ML_LAYOUT] = s->generations;
+    s->now->changes[ML_GENERATION] = number;
 }
 
 #endif

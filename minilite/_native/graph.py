@@ -155,11 +155,12 @@ class Lowering:
     def _start(self, subgraph: int) -> tuple[int, int]:
         """The numbers of a subgraph's first tensor and first node, numbered on through all subgraphs."""
         if self._starts is None:
-            self._starts, tensors, nodes = [], 0, 0
+            starts, tensors, nodes = [], 0, 0
             for number in range(self.pointer.description.n_subgraphs):
                 rows = self.file.rows.subgraphs[number]
-                self._starts.append((tensors, nodes))
+                starts.append((tensors, nodes))
                 tensors, nodes = tensors + rows.n_tensors, nodes + rows.n_nodes
+            self._starts = starts
         return self._starts[subgraph]
 
     def place_of(self, handler: int) -> tuple[int, int]:

@@ -27,7 +27,7 @@ else:
 
 Array = Any
 Shape = tuple[int, ...]
-_BINDING = fields_of("ml_binding", "data bytes tensor")
+_BINDING = fields_of("ml_binding", "data bytes number tensor")
 packed_dims = tuple(struct.Struct(f"@{rank}i").pack for rank in range(MAX_RANK + 1))
 """By rank: packs dimensions for C. Raises: struct.error for values outside int32."""
 _COUNTERS = (
@@ -42,25 +42,13 @@ def debug_build() -> bool:
     return bool(lib.ml_debug_build())
 
 
-BindingRows = tuple[Any, int]
-
-
-def binding_rows(bound: Sequence[tuple[int, int, int]]) -> BindingRows:
-    """Buffers bound to tensors, given as (address, bytes, tensor), in C's form."""
-    if not bound:
-        return ffi.NULL, 0
-    rows = ffi.new("ml_binding[]", len(bound))
-    ffi.memmove(rows, b"".join(map(_BINDING.pack, *zip(*bound, strict=True))), len(bound) * _BINDING.size)
-    return rows, len(bound)
-
-
 class Place:
     """Where a tensor is now, and which array fits it. Valid as long as the state's layout number, or its generation if
     `moves`, does not change."""
 
     __slots__ = (
-        "address", "array_shape", "bytes", "dtype", "encoded", "generation", "layout", "moves", "settled", "shape",
-        "storage", "type", "writable",
+        "address", "array_shape", "bound", "buffer", "bytes", "dtype", "encoded", "generation", "layout", "moves",
+        "settled", "shape", "storage", "type", "writable",
     )  # fmt: skip
 
     def __init__(self, now: Any) -> None:
@@ -79,6 +67,10 @@ class Place:
         """Runs change no shapes, so they move nothing."""
         self.moves: bool = bool(now.moves)
         """Runs may change this tensor's shape and place."""
+        self.buffer: int = now.buffer
+        """The number of the buffer that it is bound to; 0: of none."""
+        self.bound: Array | None = None
+        """The array that it is bound to."""
         self.array_shape: Shape = ()
         """The shape of the array that fits it: `shape`, except for sparse constants. engine/place.py fills in this
         field and those below."""
@@ -152,8 +144,9 @@ class State:
         alone."""
         if status == lib.ML_BUSY:
             raise errors.StateError(BUSY)
+        # An interrupt may have kept an earlier call from taking its exception out.
         exception = self._hooks.exceptions.pop(get_ident(), None)
-        if exception is not None:
+        if exception is not None and status == lib.ML_PYTHON_ERROR:
             try:
                 raise exception
             finally:
@@ -205,15 +198,33 @@ class State:
         shape = ffi.new("ml_shape *")
         return tuple(shape.dims[0 : shape.rank]) if lib.ml_state_requested(self.pointer, tensor, shape) else None
 
-    def preparing(self, rows: BindingRows | None = None) -> tuple[Callable[[Any], int], Any]:
-        """A function that puts the plan for the requested shapes into use, and binds buffers of the caller
-        (`binding_rows`), by one call into C; and its argument. Without rows, bound buffers stay. Its result is for
-        `check`.
+    def bind(self, rows: Sequence[tuple[int, int, int, int]]) -> bool:
+        """Requests buffers from the next `prepare` on, each given as (address, bytes, number, tensor); -1 bytes end a
+        binding. Numbers ascend from call to call; False if they are not higher than those of all earlier calls. The
+        caller keeps a buffer alive while C `holds` its number. Raises: ArenaError."""
+        packed = ffi.new("ml_binding[]", len(rows) or 1)
+        ffi.memmove(packed, b"".join(_BINDING.pack(*row) for row in rows), len(rows) * _BINDING.size)
+        answer = lib.ml_state_bind(self.pointer, packed, len(rows))
+        if answer == lib.ML_REQUEST_NO_MEMORY:
+            message = "no memory for the bound tensors"
+            raise errors.ArenaError(message)
+        return bool(answer != lib.ML_REQUEST_WRONG)
 
-        The caller keeps `rows` alive during that call, and the buffers until a later call without them succeeds.
+    def holds(self, number: int) -> bool:
+        """Whether C may use a buffer of that number, now or later."""
+        return bool(lib.ml_state_holds(self.pointer, number))
+
+    def requested_buffer(self, tensor: int) -> int:
+        """The number of the buffer that is requested for a tensor; 0 if none is."""
+        return int(lib.ml_state_requested_buffer(self.pointer, tensor))
+
+    def preparing(self) -> tuple[Callable[[Any], int], Any]:
+        """A function that puts the plan for the requested shapes and buffers into use by one call into C, and its
+        argument. Its result is for `check`.
+
         Variable tensors become zero, unless the plan stays the same and no shape was requested.
         """
-        return lib.ml_state_prepare, ffi.new("ml_preparation *", (self.pointer, *(rows or (ffi.NULL, -1))))
+        return lib.ml_state_prepare, self.pointer
 
     def _plan(self, function: Callable[..., int], *arguments: Any) -> plans.Plan | None:
         out = ffi.new("ml_plan **")
@@ -259,12 +270,8 @@ class State:
         self._call(lib.ml_state_trim)
 
     def release_memory(self) -> None:
-        """Frees the arena; the plan stays."""
+        """Frees the arena until the next `prepare`; the plan stays."""
         self._call(lib.ml_state_release_memory)
-
-    def acquire_memory(self) -> None:
-        """Takes the arena again for the plan in use."""
-        self._call(lib.ml_state_acquire_memory)
 
     def reset_variables(self) -> None:
         """Sets variable tensors to zero."""

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from minilite._native.state import BindingRows, binding_rows
 from minilite.errors import InputError
 from minilite.format.dtypes import TensorType, element_bits, numpy_type, public_type
 from minilite.format.model import Array, Subgraph, Tensor
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 class Binding(NamedTuple):
@@ -21,11 +17,6 @@ class Binding(NamedTuple):
     array: Array
     address: int
     export: memoryview | None
-
-
-def rows_of(bound: Mapping[int, Binding]) -> BindingRows:
-    """The arrays that stand in for tensors, by number, as C takes them."""
-    return binding_rows([(b.address, b.array.nbytes, index) for index, b in sorted(bound.items())])
 
 
 def bindable(subgraph: Subgraph, tensor: Tensor, array: Any, offset: int) -> Binding:

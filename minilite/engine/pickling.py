@@ -31,7 +31,7 @@ def shapes_of(one: Any) -> tuple[dict[int, _Graph], dict[int, _Shape]]:
         tensors = session.subgraph.tensors
         inputs = (tensors[index] for index in session.subgraph.inputs)
         graphs[number] = {t.index: s for t in inputs if (s := session.shape(t.index)) != t.shape}, session.ready
-    return graphs, dict(one._early_shapes)
+    return graphs, {} if one._main else dict(one._early_shapes)
 
 
 def state_of(one: Any) -> _State:

@@ -49,7 +49,7 @@ def early_values(subgraph: Subgraph, index: int) -> Array:
     return public_bits(values.constant_values(tensor), tensor.type)
 
 
-def completed(tensor: Tensor, place: Place | None, bound: Array | None) -> Place:
+def completed(tensor: Tensor, place: Place | None) -> Place:
     """The place, completed by the array that fits the tensor there or in a bound buffer. Raises: InputError,
     StateError."""
     if place is not None and place.storage == "none":
@@ -69,6 +69,7 @@ def completed(tensor: Tensor, place: Place | None, bound: Array | None) -> Place
     # Of a sparse constant, the bytes of the sparse form.
     place.array_shape = (place.bytes // dtype.itemsize,) if sparse else place.shape
     place.dtype = dtype
+    bound = place.bound
     place.writable = place.storage not in ("constant", "folded") if bound is None else bool(bound.flags.writeable)
     place.encoded = kind if kind in ENCODED and not sparse else None
     return place

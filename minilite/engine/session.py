@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
-from _thread import RLock  # threading takes long to import
 from struct import error as StructError  # noqa: N812 - a class
 from typing import TYPE_CHECKING, Any
 
@@ -65,16 +65,11 @@ class Session:
         self.subgraph: Subgraph = program.model.subgraphs[root]
         self.state: State = new_state(program, shared, root, strategy, options, cache_bytes)
         self.invoke_unchecked: Callable[[], None] = self.state.run()
-        self.ready: bool = False
         self._root = root
         self._ask, self._requested_of = self.state.asking()
-        self._prepare, self._as_bound = self.state.preparing()
-        self._asks = 0  # counts requests: other threads may request shapes while tensors are allocated
-        self._allocated = False  # a plan is in use
-        self._bound: Mapping[int, Binding] = {}  # arrays that stand in for tensors, by number
-        self._bound_requested: Mapping[int, Binding] = self._bound
-        self.released: bool = False
-        self._binding = RLock()
+        self._prepare, self._prepared = self.state.preparing()
+        self._arrays: dict[int, dict[int, Binding]] = {}  # what C may use of a call of `bind`, by number and tensor
+        self._numbers = itertools.count(1)  # of calls of `bind`
         self._known: tuple[int, _Places, _Small] = (-1, {}, {})  # one tuple: threads see all of it or nothing
         self._all_known: dict[int, tuple[int, _Places, _Small]] = {}
         self._generations = self.state.generations
@@ -83,6 +78,16 @@ class Session:
         self._owners: dict[int, tuple[int, Shape, Any, Any]] = {}  # of views; kept for the next if runs move nothing
         self.snapshots: Any = None  # what engine/states.py knows of the variables
         self._kept = {*self.subgraph.outputs, *(self.subgraph.inputs if options & OPTIONS["keep_inputs"] else ())}
+
+    @property
+    def ready(self) -> bool:
+        """Whether runs are served: tensors are allocated for all that was requested."""
+        return bool(self._generations[0])
+
+    @property
+    def _allocated(self) -> bool:
+        """Whether a plan is in use."""
+        return bool(self._generations[1])
 
     @property
     def plan(self) -> Plan | None:
@@ -122,15 +127,10 @@ class Session:
             answer = ask(self._requested_of, index, packed_dims[rank](*size), rank)
         except (StructError, IndexError, OverflowError, TypeError):
             return False
-        if answer == 0:
-            return True
-        if answer > 0:
-            self._asks += 1
-            self.ready = False
-        elif answer < -1:
+        if answer < -1:
             message = "no memory for the requested shapes"
             raise errors.ArenaError(message)
-        return answer > 0
+        return answer >= 0
 
     def resize(self, index: int, shape: Shape) -> None:
         """Requests another shape of plain ints. Raises: InputError."""
@@ -143,53 +143,15 @@ class Session:
         Raises: InputError if buffers overlap or a tensor cannot be bound; ShapeError, ArenaError, UnsupportedOpError;
         StateError while a view is held and the plan would change.
         """
-        if self.ready:
-            if self.released:
-                self.state.acquire_memory()
-                self.released = False
+        if self._generations[0]:  # as `ready`
             return
-        if self._bound_requested is not self._bound:
-            self._bind()
-            return
-        asks, prepare = self._asks, self._prepare
         if self._owners:
             self._owners.clear()
-        if failed := prepare(self._as_bound):
-            self._refuse(failed)
-        self.released = False
-        self._allocated = True
-        self._settle(asks)
-
-    def _settle(self, asks: int) -> None:
-        """Becomes ready, unless shapes were requested after `asks` was read. A request counts before it takes back
-        `ready`, so in this order none is missed, with or without Python's global lock."""
-        self.ready = True
-        if asks != self._asks:
-            self.ready = False
-
-    def _bind(self) -> None:
-        """The same if bound buffers have changed."""
-        with self._binding:  # the buffers in C and those kept alive here change together
-            asks, wanted = self._asks, self._bound_requested
-            self._owners.clear()
-            rows = binding.rows_of(wanted)  # alive until C has read them
-            prepare, preparation = self.state.preparing(rows)
-            if failed := prepare(preparation):
-                self._refuse(failed)
-            self._bound = wanted
-            self.released = False
-            self._allocated = True
-            self._settle(asks)
-
-    def _refuse(self, failed: int) -> None:
-        """Raises the error of `prepare`. Requests are withdrawn, unless it was refused because of another call or a
-        view."""
-        try:
+        prepare = self._prepare  # in a local, as in `ask`
+        if failed := prepare(self._prepared):
             self.state.check(failed)
-        except Exception as error:
-            if not isinstance(error, errors.StateError):
-                self._bound_requested, self.ready = self._bound, self._allocated
-            raise
+        if self._arrays:
+            self._let_go()
 
     def plan_for(self, shapes: Mapping[int, Shape]) -> Plan:
         """The plan for the requested shapes, without using it; `shapes` take precedence."""
@@ -200,9 +162,6 @@ class Session:
     def invoke(self, cancel: Cancel | None = None) -> None:
         """Runs the plan in use by one call into C; ends early when the token is set. Raises: StateError,
         KernelError."""
-        if not self.ready:
-            message = "Invoke called on model that is not ready: allocate_tensors() has to come first"
-            raise errors.StateError(message)
         if cancel is None:
             self.invoke_unchecked()
         else:
@@ -237,30 +196,43 @@ class Session:
         """Frees the arena until the next `allocate`; the plan stays, `invoke` is refused meanwhile."""
         self._owners.clear()
         self.state.release_memory()
-        self.released = True
 
     def close(self) -> None:
         """Gives back all memory, until tensors are allocated again. Raises: StateError while a view is held."""
         self.trim()
         self.release_memory()
-        self.ready = False
 
     def bind(self, arrays: Mapping[int, Array | None]) -> None:
         """The caller's arrays stand in for tensors from the next `allocate` on; None ends it. Raises: InputError, and
         then all stays as it was."""
-        wanted, changed = dict(self._bound_requested), False
+        kept: dict[int, Binding] = {}
         for index, array in arrays.items():
             tensor = self.program.lowered.operands.tensor(self._root, self.tensor(index).index)
             offset = self.program.lowered.lowering.tensor(self._root, index).offline_offset
             if array is not None:
-                wanted[index] = binding.bindable(self.subgraph, tensor, array, offset)
-            elif wanted.pop(index, None) is None:
-                continue
-            changed = True
-        if changed:
-            self._bound_requested = wanted
-            self._asks += 1
-            self.ready = False
+                kept[index] = binding.bindable(self.subgraph, tensor, array, offset)
+        for number in self._numbers:
+            if kept:
+                self._arrays[number] = kept  # before C knows of them
+            rows = [(b.address, b.array.nbytes, number, index) for index, b in kept.items()]
+            rows += [(0, -1, number, index) for index in arrays if index not in kept]
+            if self.state.bind(rows):
+                return
+
+    def _let_go(self) -> None:
+        """Forgets arrays that C does not use any more."""
+        for number in tuple(self._arrays):
+            if not self.state.holds(number):
+                self._arrays.pop(number, None)
+
+    def bound_arrays(self) -> dict[int, Array]:
+        """The arrays that are requested, by tensor."""
+        found = {}
+        for number, call in tuple(self._arrays.items()):
+            for index, bound in call.items():
+                if self.state.requested_buffer(index) == number:
+                    found[index] = bound.array
+        return found
 
     # Tensors ----------------------------------------------------------------------------------------------------------
 
@@ -312,9 +284,15 @@ class Session:
 
     def _look(self, index: int) -> Place:
         tensor = self.tensor(index)
-        place = self.state.place(index) if self._allocated else None
-        at_caller = place is not None and place.storage == "bound"
-        return completed(tensor, place, self._bound[index].array if at_caller else None)
+        for _ in range(_TRIES):
+            place = self.state.place(index) if self._allocated else None
+            if place is None or not place.buffer:
+                return completed(tensor, place)
+            call = self._arrays.get(place.buffer)
+            if call is not None:  # no other thread has bound another array meanwhile
+                place.bound = call[index].array
+                return completed(tensor, place)
+        raise errors.StateError(MOVES, tensors=[tensor.name])
 
     def _is_small(self, index: int, place: Place) -> bool:
         """Whether the tensor is copied without a turn."""
@@ -331,7 +309,7 @@ class Session:
         if known[0] != self._generations[0]:
             known = self._know()
         small = known[2].get(index)
-        if small is not None and into is None and self.ready and not sequence & 1:
+        if small is not None and into is None and not sequence & 1:
             make, memory, dtype, shape = small
             copy = make() if make is not None else _ndarray(shape, dtype, bytearray(memory))
             if self._sequence[0] == sequence:
@@ -366,9 +344,6 @@ class Session:
 
     def set(self, index: int, value: Any) -> None:
         """Copies values into a tensor. Raises: InputError, StateError."""
-        if not self.ready:
-            message = "Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first"
-            raise errors.StateError(message, tensors=[self.tensor(index).name])
         sequence, known = self._sequence[0], self._known
         if known[0] != self._generations[0]:
             known = self._know()
@@ -382,6 +357,9 @@ class Session:
                     sequence = 0
                 if self._sequence[0] == sequence:
                     return
+        if not self.ready:
+            message = "Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first"
+            raise errors.StateError(message, tensors=[self.tensor(index).name])
         for _ in range(_TRIES):
             place = self._place(index)
             plain = type(value) is np.ndarray and place.encoded is None
@@ -412,7 +390,7 @@ class Session:
 
         def live() -> Array:
             owner = self._owners.get(index)
-            if owner is not None and owner[0] == self._generations[0] and self.ready:
+            if owner is not None and owner[0] == self._generations[0]:
                 return _ndarray(owner[1], owner[2], owner[3])
             return self._first_view(index)
 
@@ -426,8 +404,8 @@ class Session:
         place = self._place(index)
         if place.encoded is not None:
             return self.get(index)
-        if place.storage == "bound":
-            flat: Array = self._bound[index].array.reshape(-1)
+        if place.bound is not None:
+            flat: Array = place.bound.reshape(-1)
             return flat[: place.bytes // flat.itemsize].reshape(place.array_shape)
         return self._pinned(index)
 

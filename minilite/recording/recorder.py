@@ -137,7 +137,7 @@ class Recorder:
         try:
             with self.lock, self._interpreter._making:
                 self._detach()
-                if kind is None or issubclass(kind, Exception):
+                if kind is None or (issubclass(kind, Exception) and self.writer.whole):
                     self.writer.finish(self._facts())
         finally:
             self._stop()
@@ -199,8 +199,8 @@ class Recorder:
             session = self._interpreter._sessions[number]
             for index, shape in shapes.items():
                 self.writer.add(Call("resize", number, index, tuple(shape)))
-            for index, binding in session._bound_requested.items():
-                self.note_bound(session, index, binding.array)
+            for index, array in session.bound_arrays().items():
+                self.note_bound(session, index, array)
             if allocated:
                 self.writer.add(Call("allocate", number))
 
@@ -257,6 +257,8 @@ class Recorder:
     def invoked(self, session: Session, run: Callable[[], None]) -> None:
         """Makes a run and notes it, with what no call has set and with what came out."""
         with self.lock:
+            if not session.ready:
+                return run()  # which is refused
             self._note_change()
             call = Call("invoke", session._root, inputs=self._found(session))
             self._left, self._ran = None, True

@@ -367,36 +367,45 @@ def test_advice_outlives_its_interpreter() -> None:
     assert everything.advise_bind() == []
 
 
-def test_what_is_given_to_c_lives_until_it_was_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """C has a pointer to the list of buffers, and a pointer keeps nothing alive."""
-    from minilite._native.state import State
-    from minilite.engine import session
+def test_arrays_live_as_long_as_c_may_use_them() -> None:
+    """From the call that gives one on, until another one, or none, is in use in its place."""
+    interpreter = ready(mixed())
+    shape = interpreter.get_tensor(0)
+    alive: list[weakref.ref[Any]] = []
 
-    lists: list[weakref.ref[Any]] = []
-    alive: list[bool] = []
-    rows_of, preparing = session.binding.rows_of, State.preparing
+    def give() -> None:
+        buffer = np.zeros_like(shape)
+        alive.append(weakref.ref(buffer))
+        interpreter.bind_tensor(0, buffer)
 
-    def noted_rows(bound: Any) -> Any:
-        rows = rows_of(bound)
-        lists.append(weakref.ref(rows[0]))
-        return rows
+    def living() -> list[bool]:
+        gc.collect()
+        return [reference() is not None for reference in alive]
 
-    def noted_call(self: State, rows: Any = None) -> Any:
-        prepare, argument = preparing(self, rows)
-
-        def call(given: Any) -> int:
-            alive.append(lists[-1]() is not None)
-            return prepare(given)
-
-        return call, argument
-
-    interpreter = minilite.Interpreter(model_content=mixed())
+    give()
     interpreter.allocate_tensors()
-    monkeypatch.setattr(session.binding, "rows_of", noted_rows)
-    monkeypatch.setattr(State, "preparing", noted_call)
-    interpreter.bind_tensor(0, np.zeros_like(interpreter.get_tensor(0)))
+    give()
+    assert living() == [True, True]
+    give()
     interpreter.allocate_tensors()
-    assert alive == [True]
+    assert living() == [False, False, True]
+    interpreter.bind_tensor(0, None)
+    assert living() == [False, False, True]
+    interpreter.allocate_tensors()
+    assert living() == [False, False, False]
+
+
+def test_a_lower_number_of_another_thread_is_given_again() -> None:
+    """Two threads bind at once; the one whose number came too late takes another."""
+    interpreter = ready(mixed())
+    session, array = interpreter._session(), np.zeros_like(interpreter.get_tensor(0))
+    numbers = iter((5, 3, 4, 6))
+    session._numbers = numbers  # type: ignore[assignment]
+    interpreter.bind_tensor(0, array)
+    interpreter.bind_tensor(0, array)
+    assert session.state.requested_buffer(0) == 6
+    interpreter.allocate_tensors()
+    assert list(session._arrays) == [6]
 
 
 # Which buffers may meet -----------------------------------------------------------------------------------------------

@@ -3,13 +3,19 @@ back twice or never, and nothing is noted in Python that C does not know."""
 
 from __future__ import annotations
 
+import asyncio
 import gc
+import pickle
+import sys
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from built import relu_chain
-from support.interrupts import interrupted
+import pytest
+from built import relu_chain, zeros
+from processes import in_subprocess
+from support.interrupts import Interrupt, interrupted
 
 import minilite
 
@@ -19,6 +25,7 @@ NATIVE = ("_native/", "engine/session.py")
 def used(interpreter: minilite.Interpreter, size: int) -> None:
     """Resizes, fills, runs and reads, with right answers, and no view is left."""
     x = np.arange(size, dtype=np.float32) - 1
+    interpreter._safe_to_run()  # gives up what sessions keep for the next view
     interpreter.resize_tensor_input(0, [size])
     interpreter.allocate_tensors()
     interpreter.set_tensor(0, x)
@@ -35,7 +42,6 @@ def test_a_view_is_pinned_once_or_not_at_all() -> None:
     seen = set()
     for turn, place in enumerate(interrupted(lambda: interpreter.tensor(0)()[0], NATIVE)):
         seen.add(place.partition(":")[0])
-        interpreter._safe_to_run()  # gives up what the session keeps for the next view
         used(interpreter, 3 + turn % 3)
     assert any("pinned_buffer" in place for place in seen)
 
@@ -58,3 +64,158 @@ def test_destructors_run_no_line_of_python() -> None:
     lines += ends(held.clear)
     lines += ends(gc.collect)
     assert lines == []
+
+
+FEW: dict[str, Callable[[minilite.Interpreter], object]] = {
+    "set": lambda one: one.set_tensor(0, zeros(4)),
+    "get": lambda one: one.get_tensor(3),
+    "view": lambda one: one.tensor(0)(),
+    "invoke": minilite.Interpreter.invoke,
+    "resize": lambda one: (one.resize_tensor_input(0, [6]), one.allocate_tensors()),
+    "bind": lambda one: (one.bind_tensor(0, zeros(4)), one.allocate_tensors()),
+    "bind another": lambda one: (one.bind_tensor(0, zeros(4)), one.bind_tensor(0, zeros(4)), one.allocate_tensors()),
+    "close": minilite.Interpreter.close,
+}
+"""Calls of few lines, interrupted at each instruction."""
+MANY: dict[str, Callable[[minilite.Interpreter], object]] = {
+    "run": lambda one: one.run(zeros(5)),
+    "clone": lambda one: one.clone().run(zeros(3)),
+    "pickle": lambda one: pickle.loads(pickle.dumps(one)),
+    "state": lambda one: one.set_state(one.get_state()),
+    "until": lambda one: one.run(zeros(4), until="y0"),
+    "since": lambda one: one.run(since={"y0": zeros(4)}),
+    "trim": minilite.Interpreter.trim,
+    "plan": lambda one: (one.plan_for({"x": (9,)}), one.plan, one.memory),
+    "run_async": lambda one: asyncio.run(one.run_async(zeros(4))),
+}
+"""Calls of many lines, interrupted at each line."""
+PARTS = ("_native/", "engine/", "interpreter.py")
+
+
+@pytest.mark.parametrize("name", [*FEW, *MANY])
+def test_an_interpreter_is_usable_after_an_interrupt_anywhere(name: str) -> None:
+    interpreter = minilite.Interpreter(model_content=relu_chain())
+    action = {**FEW, **MANY}[name]
+    used(interpreter, 4)
+    turn = 0
+    for turn, _ in enumerate(interrupted(lambda: action(interpreter), PARTS, opcodes=name in FEW), 1):
+        interpreter.bind_tensor(0, None)
+        used(interpreter, 5 + turn % 3)
+        assert not interpreter._session()._arrays
+        used(interpreter, 4)
+    assert turn > 3
+
+
+def test_a_first_use_that_is_interrupted_forgets_no_request() -> None:
+    after, interrupt = 0, None
+    while interrupt is None or interrupt.where is not None:
+        interpreter = minilite.Interpreter(model_content=relu_chain(), num_threads=2)
+        interpreter.resize_tensor_input(0, [7])
+        interrupt = Interrupt(after, PARTS, opcodes=False)
+        interrupt.during(interpreter.allocate_tensors)
+        interpreter.allocate_tensors()
+        interpreter.set_tensor(0, zeros(7))
+        interpreter.invoke()
+        assert interpreter.get_tensor(3).shape == (7,), interrupt.where
+        after += 3
+    assert after > 100
+
+
+def test_a_first_binding_that_is_interrupted_can_be_made() -> None:
+    """Also in the loop over all subgraphs, of which nothing is kept before it is over."""
+    after, interrupt = 0, None
+    while interrupt is None or interrupt.where is not None:
+        interpreter = minilite.Interpreter(model_content=relu_chain(1))
+        interpreter.allocate_tensors()
+        interrupt = Interrupt(after, PARTS, opcodes=False)
+        interrupt.during(lambda one=interpreter: one.bind_tensor(0, zeros(4)))  # type: ignore[misc]
+        interpreter.bind_tensor(0, np.ones(4, np.float32))
+        interpreter.allocate_tensors()
+        interpreter.invoke()
+        assert interpreter.get_tensor(1).tolist() == [1] * 4, interrupt.where
+        after += 1
+    assert after > 5
+
+
+def test_one_thread_binds_while_others_read() -> None:
+    """Each call is served, or refused with an error of the family."""
+    interpreter = minilite.Interpreter(model_content=relu_chain())
+    interpreter.allocate_tensors()
+    done, odd, served = threading.Event(), [], [0]
+
+    def repeated(call: Callable[[], object]) -> None:
+        while not done.is_set():
+            try:
+                call()
+                served[0] += 1
+            except minilite.MiniliteError:
+                pass
+            except Exception as error:  # noqa: BLE001 - it is what the test looks for
+                odd.append(error)
+
+    def binder() -> None:
+        for turn in range(400):
+            size = 1 + turn % 3
+            try:
+                interpreter.bind_tensor(0, zeros(size) if turn % 2 else None)
+                interpreter.resize_tensor_input(0, [size])
+                interpreter.allocate_tensors()
+            except minilite.MiniliteError:
+                pass
+            except Exception as error:  # noqa: BLE001 - it is what the test looks for
+                odd.append(error)
+        done.set()
+
+    def put() -> None:
+        interpreter.set_tensor(0, zeros(int(interpreter.get_input_details()[0]["shape"][0])))
+
+    calls = (lambda: interpreter.get_tensor(0), lambda: interpreter.tensor(0)(), put)
+    threads = [threading.Thread(target=binder), *(threading.Thread(target=repeated, args=(call,)) for call in calls)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert odd == []
+    assert served[0]
+    interpreter.bind_tensor(0, None)
+    used(interpreter, 4)
+
+
+NO_MEMORY = """
+import _testcapi
+import minilite
+from test_interrupts import FEW, relu_chain, used
+
+interpreter = minilite.Interpreter(model_content=relu_chain())
+for name in ("set", "get", "view", "invoke", "resize", "close"):
+    failed = 0
+    while True:
+        used(interpreter, 4)
+        ended = False
+        _testcapi.set_nomemory(failed, failed + 1)
+        try:
+            FEW[name](interpreter)
+            ended = True
+        except (MemoryError, minilite.MiniliteError, SystemError):
+            pass
+        finally:
+            _testcapi.remove_mem_hooks()
+        used(interpreter, 5 + failed % 3)
+        if ended and failed > 60:
+            break
+        failed += 1
+print("fine")
+"""
+
+
+@pytest.mark.skipif(sys.implementation.name != "cpython", reason="needs CPython's test module")
+def test_an_interpreter_is_usable_after_a_memory_error_anywhere() -> None:
+    pytest.importorskip("_testcapi")
+    outcome = in_subprocess(NO_MEMORY, seconds=120)
+    assert outcome.status == 0, outcome.output
+    assert outcome.output.endswith("fine\n")

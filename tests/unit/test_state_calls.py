@@ -12,7 +12,7 @@ from built import Array, accumulator, custom_chain, floats, graph_with, ready, r
 
 import minilite
 from minilite._core import ffi, lib
-from minilite._native.state import Place, Shared, State, binding_rows
+from minilite._native.state import Place, Shared, State
 from minilite.engine.program import new_state
 from minilite.errors import MiniliteError, ShapeError, StateError
 from minilite.format.dtypes import TensorType
@@ -41,8 +41,8 @@ def test_before_tensors_are_allocated() -> None:
     assert state.memory is None
     assert state.overwriter(X) == -1
     assert (state.usage().arena_bytes, state.usage().bound_bytes) == (0, 0)
-    for ask in (lambda: state.place(X), state.run()):
-        with pytest.raises(StateError, match="no tensors are allocated"):
+    for ask, message in ((lambda: state.place(X), "no tensors are allocated"), (state.run(), "is not ready")):
+        with pytest.raises(StateError, match=message):
             ask()
     for call in (state.reset_variables, state.trim, state.release_memory):
         call()
@@ -88,9 +88,9 @@ def kinds() -> bytes:
 )
 def test_tensors_that_cannot_be_bound(tensor: int, message: str) -> None:
     interpreter, array = ready(kinds()), np.zeros(4, np.float32)
-    rows = binding_rows([(array.ctypes.data, array.nbytes, tensor)])
-    prepare, preparation = state_of(interpreter).preparing(rows)
-    failed = prepare(preparation)
+    assert state_of(interpreter).bind([(array.ctypes.data, array.nbytes, 1, tensor)])
+    prepare, state = state_of(interpreter).preparing()
+    failed = prepare(state)
     with pytest.raises(MiniliteError, match=message):
         state_of(interpreter).check(failed)
     assert interpreter.get_tensor(0).tolist() == [0, 0, 0, 0]
@@ -98,10 +98,10 @@ def test_tensors_that_cannot_be_bound(tensor: int, message: str) -> None:
 
 def test_no_buffer_is_bound() -> None:
     interpreter = ready(kinds())
-    rows = binding_rows([(0, 16, X)])
-    prepare, preparation = state_of(interpreter).preparing(rows)
+    assert state_of(interpreter).bind([(0, 16, 1, X)])
+    prepare, state = state_of(interpreter).preparing()
     with pytest.raises(MiniliteError, match="there is no tensor 0 to bind, or no buffer"):
-        state_of(interpreter).check(prepare(preparation))
+        state_of(interpreter).check(prepare(state))
 
 
 def test_a_variable_has_no_negative_dimension() -> None:
@@ -246,7 +246,6 @@ CALLS: dict[str, Callable[[State], object]] = {
     "place": lambda s: s.place(X),
     "trim": State.trim,
     "release_memory": State.release_memory,
-    "acquire_memory": State.acquire_memory,
     "reset_variables": State.reset_variables,
     "read": lambda s: s.read(X, PLACES[0], np.zeros(4, np.float32)),
     "write": lambda s: s.write(X, PLACES[0], np.zeros(4, np.float32)),
