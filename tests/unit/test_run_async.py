@@ -10,9 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 from built import custom_chain, floats, ready
+from processes import in_subprocess
 from test_threads import long_node
 
 from minilite.errors import InputError
+from minilite.format.builder import ModelBuilder
+from minilite.format.dtypes import TensorType
 
 
 def test_result_is_that_of_run() -> None:
@@ -99,3 +102,40 @@ def test_timeout_ends_the_kernel() -> None:
         asyncio.run(limited())
     assert turns == 20
     assert pixel() == [33.0] * 4
+
+
+LEFT = """
+import asyncio, threading
+from test_run_async import endless, floats
+
+interpreter = endless()
+if {daemon}:
+    threading.Thread(target=lambda: asyncio.run(interpreter.run_async(floats(1))), daemon=True).start()
+else:
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(interpreter.run_async(floats(1)))
+while not interpreter._shared or not interpreter._shared.sequence[0] & 1:
+    if not {daemon}:
+        loop.run_until_complete(asyncio.sleep(0))
+print("runs")
+"""
+
+
+def endless() -> Any:
+    """A loop whose condition is always true."""
+    builder = ModelBuilder()
+    main, test, body = builder.subgraph("main"), builder.subgraph("test"), builder.subgraph("body")
+    options = {"cond_subgraph_index": 1, "body_subgraph_index": 2}
+    main.output(main.node("WHILE", [main.input("x", (1,))], out=[("y", (1,))], options=options)[0])
+    below = test.constant("below", floats(-1))
+    test.output(test.node("GREATER", [test.input("x", (1,)), below], out=("more", (1,), TensorType.BOOL)))
+    body.output(body.node("ABS", [body.input("x", (1,))], out=("z", (1,))))
+    return ready(builder.build())
+
+
+@pytest.mark.parametrize("daemon", [True, False])
+def test_a_process_exits_while_a_run_goes_on(*, daemon: bool) -> None:
+    """Its event loop is in a daemon thread, or has been left."""
+    outcome = in_subprocess(LEFT.format(daemon=daemon), seconds=60)
+    assert outcome.status == 0, outcome.output
+    assert "runs" in outcome.output
