@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import stat
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,6 +20,7 @@ _FORMULAS = ("=", "+", "-", "@", "\t", "\r", "'")
 def write_whole(path: Path, data: str | bytes) -> None:
     """Writes a file atomically: readers of `path` see the old file or the new one, also after Ctrl-C.
 
+    The new one has the mode of the old one. If several threads or processes write one path, the last one's file stays.
     Devices and pipes are written to as they are. Raises: OSError.
     """
     payload = data.encode("utf-8", "backslashreplace") if isinstance(data, str) else data
@@ -26,9 +28,11 @@ def write_whole(path: Path, data: str | bytes) -> None:
     if target.exists() and not target.is_file():
         target.write_bytes(payload)
         return
-    beside = target.with_name(f".{target.name[:100]}.{os.getpid()}")
+    beside = target.with_name(f".{target.name[:100]}.{os.urandom(8).hex()}")  # nobody else's
     try:
         with beside.open("xb") as file:
+            if target.exists():
+                beside.chmod(stat.S_IMODE(target.stat().st_mode))
             file.write(payload)
         beside.replace(target)
     except OSError as error:

@@ -103,6 +103,8 @@ class Writer:
         self._names: dict[tuple[str, tuple[int, ...], str], str] = {}
         self._rows: dict[str, Any] = {}
         self._calls: list[Call] = []
+        self.whole: bool = True
+        """Every array is in the file whole."""
 
     def begin(self) -> None:
         """Makes the file. Raises: OSError."""
@@ -135,11 +137,15 @@ class Writer:
         info = zipfile.ZipInfo(f"{name}.npy", _EARLIEST)
         info.compress_type = zipfile.ZIP_DEFLATED
         assert self._archive is not None
+        whole, self.whole = self.whole, False
         with self._archive.open(info, "w", force_zip64=True) as file:
             np.lib.format.write_array(file, np.asarray(array, order="C"), allow_pickle=False)
+        self.whole = whole
 
     def finish(self, facts: Mapping[str, Any]) -> None:
-        """Writes what is left, and puts the file in its place. Raises: OSError."""
+        """Writes what is left, and puts the file in its place. Raises: OSError, also if an earlier write failed."""
+        if not self.whole:
+            raise OSError(errno.EIO, "not written: an array could not be written to the recording", str(self._path))
         whole = {"format": FORMAT, **facts, "calls": [call.to_json() for call in self._calls], "arrays": self._rows}
         text = json.dumps(whole, sort_keys=True).encode()
         self._member(_HEADER, np.frombuffer(text, np.uint8))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -114,3 +116,46 @@ def test_calls_that_end_after_their_recording_go_well(tmp_path: Path) -> None:
     recording.invoked(session, session.invoke_unchecked)
     assert interpreter.get_tensor(interpreter.get_output_details()[0]["index"]).tolist() == [0, 2, 0, 4]
     assert calls(tmp_path / "r.npz").count("invoke") == 1
+
+
+class FailingWrites:
+    """Stands in for a ZIP's members; one write finds no space, all others are made."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, fails: int) -> None:
+        self._plain = zipfile._ZipWriteFile.write  # type: ignore[attr-defined]
+        self._left = fails
+        monkeypatch.setattr(zipfile._ZipWriteFile, "write", lambda file, piece: self.write(file, piece))  # type: ignore[attr-defined]
+
+    def write(self, file: Any, piece: Any) -> Any:
+        self._left -= 1
+        if self._left == -1:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return self._plain(file, piece)
+
+
+@pytest.mark.parametrize("caught", [False, True])
+def test_a_recording_with_one_failed_write_replaces_nothing(tmp_path: Path, *, caught: bool) -> None:
+    """Whichever write it is, and whether or not the program goes on after it."""
+    path, failed = tmp_path / "r.npz", 0
+    interpreter = minilite.Interpreter(model_content=relu_chain())
+    interpreter.allocate_tensors()
+    while True:
+        path.write_bytes(b"before")
+        with pytest.MonkeyPatch.context() as monkeypatch:
+            FailingWrites(monkeypatch, failed)
+            try:
+                with interpreter.recording(path):
+                    for n in range(2):
+                        try:
+                            interpreter.run(floats(n, 2, 3, 4))
+                        except OSError:
+                            if not caught:
+                                raise
+            except OSError:
+                assert path.read_bytes() == b"before"
+                failed += 1
+                continue
+        assert minilite.replay(path, interpreter.model).agrees
+        break
+    assert failed > 4
+    assert [each.name for each in tmp_path.iterdir()] == ["r.npz"]
