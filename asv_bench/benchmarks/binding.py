@@ -29,8 +29,8 @@ class Binding:
 
     def setup(self, size: int) -> None:
         values = np.random.default_rng(0).uniform(-1, 1, size).astype(np.float32)
-        self.pairs = [(values.copy(), np.empty_like(values)) for _ in range(2)]
-        with common.since("0.2.0"):
+        self.pairs = [(common.placed(values, 0), common.placed(values, common.PAGE // 2)) for _ in range(2)]
+        with common.since("0.4.0"):
             self.copying = common.interpreter(model_content=relu(size))
             self.copying.allocate_tensors()
             self.bound = common.interpreter(model_content=relu(size))
@@ -73,7 +73,7 @@ class Arena:
     deterministic = True
 
     def setup(self, name: str) -> None:
-        with common.since("0.2.0"):
+        with common.since("0.4.0"):
             self.interpreter, source, target = common.ready(name)
             self.interpreter.plan.advise_bind  # noqa: B018 - asks whether it is there
         self.ends = [source, target]
@@ -102,9 +102,10 @@ class Ways:
         rng = np.random.default_rng(0)
         for detail in copying.get_input_details():
             values = rng.integers(0, 2, detail["shape"]).astype(detail["dtype"])
-            self._pairs.append((detail["index"], values, None))
+            self._pairs.append((detail["index"], common.placed(values, 0), None))
         for detail in copying.get_output_details():
-            self._pairs.append((detail["index"], None, np.empty(detail["shape"], detail["dtype"])))
+            target = common.placed(np.zeros(detail["shape"], detail["dtype"]), common.PAGE // 2)
+            self._pairs.append((detail["index"], None, target))
         self.nbytes = sum((values if target is None else target).nbytes for _, values, target in self._pairs)
         for index, values, target in self._pairs:
             bound.bind_tensor(index, values if target is None else target)
@@ -141,7 +142,7 @@ class Copying:
     param_names = ["model"]
 
     def setup(self, name: str) -> None:
-        with common.since("0.2.0"):
+        with common.since("0.4.0"):
             self.ways = Ways({"model_content": common.model(name)}, rounds=5)
 
     def track_share_of_copies(self, _: str) -> float:

@@ -11,7 +11,7 @@ class Calls:
     """Each on a graph of one node."""
 
     def setup(self) -> None:
-        with common.since("0.2.0"):
+        with common.since("0.4.0"):
             self.interpreter, self.source, self.target = common.ready("chain 1")
             self.view = self.interpreter.tensor(self.target)
         self.values = np.full((1, common.WIDTH), 0.5, np.float32)
@@ -44,7 +44,7 @@ class Signature:
     """A signature's runner, which resizes, sets, invokes and copies out."""
 
     def setup(self) -> None:
-        with common.since("0.2.0"):
+        with common.since("0.4.0"):
             graph = (made := common.builder("one ADD with a signature")).subgraph()
             x = graph.input("x", (1, common.WIDTH), signature=(-1, common.WIDTH))
             y = graph.node("ADD", [x, x], out=("y", (1, common.WIDTH)))

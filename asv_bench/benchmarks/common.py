@@ -10,9 +10,11 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib.metadata
+import itertools
 import math
 import random
 import re
+import sys
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
@@ -30,12 +32,12 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(map(int, re.findall(r"\d+", version)[:3]))
 
 
+@functools.cache
 def distribution() -> importlib.metadata.Distribution | None:
-    """The installed package: minilite-runtime, up to 0.7.0 minilite."""
-    for name in ("minilite-runtime", "minilite"):
-        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            return importlib.metadata.distribution(name)
-    return None
+    """The package that is imported, minilite-runtime, or minilite up to 0.7.0: the first on the path."""
+    names = ("minilite-runtime", "minilite")
+    found = (importlib.metadata.distributions(name=name, path=[path]) for path in sys.path for name in names)
+    return next(itertools.chain.from_iterable(found), None)
 
 
 def older(version: str) -> bool:
@@ -46,8 +48,8 @@ def older(version: str) -> bool:
 
 @contextlib.contextmanager
 def since(version: str) -> Iterator[None]:
-    """Turns an exception inside into n/a on what is older than a version, the first that can do that. "0.2.0" stands
-    for 0.1.0 too: commits before it have that number as well."""
+    """Turns an exception inside into n/a on what is older than a version, the first that can do that; "0.4.0" is the
+    first that can do most."""
     try:
         yield
     except NotImplementedError:
@@ -79,6 +81,19 @@ def suite(cls: _Suite) -> _Suite:
     return cls
 
 
+PAGE = 4096
+
+
+def placed(array: Any, place: int) -> Any:
+    """A copy of an array that begins `place` bytes after the beginning of a page. Copies between arrays that lie less
+    than 64 bytes apart modulo a page take up to ten times as long, and numpy's own lie anywhere."""
+    buffer = np.empty(array.nbytes + 2 * PAGE, np.uint8)
+    start = (place - buffer.ctypes.data) % PAGE
+    found = buffer[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    found[...] = array
+    return found
+
+
 def builder(description: str) -> Any:
     """A ModelBuilder. Raises: ImportError where there is none."""
     from minilite.format.builder import ModelBuilder
@@ -93,7 +108,7 @@ def interpreter(**options: Any) -> Any:
     return Interpreter(**options)
 
 
-def counter(of: Any, name: str, version: str = "0.2.0") -> int:
+def counter(of: Any, name: str, version: str = "0.4.0") -> int:
     """An interpreter's counter, which it has from a version on. Raises: NotYetError where it is older and has none."""
     with since(version):
         return int(of.counters[name])

@@ -122,7 +122,7 @@ def count(library: str, *names: str) -> dict[str, float]:
     prepares: dict[str, Callable[[operations.Make], operations.Operation]] = {"nothing": lambda _: int}
     for name, prepare in (prepares | {name: operations.EVERY[name] for name in names}).items():
         try:
-            with common.since("0.2.0"):
+            with common.since("0.4.0"):
                 found[name] = _counted(made, name, prepare(common.interpreter))
         except NotImplementedError as error:
             print(f"{name}: {error}", file=sys.stderr)

@@ -22,7 +22,7 @@ class Counters:
 
     def setup(self, name: str) -> None:
         self.name = name
-        with common.since("0.2.0"):
+        with common.since("0.4.0"):
             self.interpreter, self.source, _ = common.ready(name)
             for step in (1, 0):
                 self._resize(step)

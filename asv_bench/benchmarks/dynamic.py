@@ -19,7 +19,7 @@ class Family:
     timeout = 120
 
     def setup(self, form: str, nodes: int, percent: int) -> None:
-        with common.since("0.2.0"):
+        with common.since("0.4.0"):
             self.runner = dynamic_family.Runner(dynamic_family.draw(form, nodes, percent), common.interpreter)
             for turn in (1, 0, 1, 0):
                 self.runner.run(turn)
@@ -46,7 +46,7 @@ class Counts:
     timeout = 120
 
     def setup(self, form: str, nodes: int, percent: int) -> None:
-        with common.since("0.2.0"):
+        with common.since("0.4.0"):
             self.runner = dynamic_family.Runner(dynamic_family.draw(form, nodes, percent), common.interpreter)
             for turn in range(16):
                 self.runner.run(turn)

@@ -21,7 +21,7 @@ class Arena:
     deterministic = True
 
     def setup(self, name: str) -> None:
-        with common.since("0.2.0"):
+        with common.since("0.4.0"):
             self.interpreter, self.source, _ = common.ready(name)
         self.name = name
 
@@ -32,7 +32,7 @@ class Arena:
     track_arena.version = "29507e100a69f994cf3ed9b2c69d4725b81b199ff195b4d32fefc7ea1c06797b"  # type: ignore[attr-defined]
 
     def track_over_lower_bound(self, _: str) -> int:
-        with common.since("0.2.0"):
+        with common.since("0.4.0"):
             return int(self.interpreter.plan.arena_bytes - self.interpreter.plan.lower_bound)
 
     def track_arena_resized(self, _: str) -> int:
@@ -48,7 +48,7 @@ class Peak:
     param_names = ["model"]
 
     def setup(self, name: str) -> None:
-        with common.since("0.2.0"):
+        with common.since("0.4.0"):
             if name == "dynamic":
                 dynamic_family.Runner(dynamic_family.draw("branches", 50, 50), common.interpreter)
             else:
@@ -76,7 +76,7 @@ class Package:
 
     def track_wheel(self) -> int:
         """The package's files, deflated one by one as in a wheel."""
-        with common.since("0.2.0"):
+        with common.since("0.4.0"):
             import minilite
 
             folder = Path(minilite.__file__).parent

@@ -15,7 +15,7 @@ class Invoke:
     param_names = ["model"]
 
     def setup(self, name: str) -> None:
-        with common.since("0.2.0"):
+        with common.since("0.4.0"):
             self.interpreter, _, _ = common.ready(name)
 
     def time_invoke(self, _: str) -> None:
@@ -29,7 +29,7 @@ class Node:
     unit = "ns"
 
     def setup(self) -> None:
-        with common.since("0.2.0"):
+        with common.since("0.4.0"):
             self.short, _, _ = common.ready("chain 1")
             self.long, _, _ = common.ready("chain 1001")
 

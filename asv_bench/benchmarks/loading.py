@@ -27,7 +27,7 @@ class Load:
     param_names = ["model"]
 
     def setup(self, name: str) -> None:
-        with common.since("0.2.0"):
+        with common.since("0.4.0"):
             self.content = common.model(name)
             common.interpreter(model_content=self.content).allocate_tensors()
 
@@ -52,7 +52,7 @@ class Read:
     repeat = (5, 30, 2.0)
 
     def setup(self, name: str) -> None:
-        with common.since("0.2.0"):
+        with common.since("0.4.0"):
             from minilite import Interpreter, load_model
 
             self.read, self.make, self.content = load_model, Interpreter, common.model(name)
@@ -75,7 +75,7 @@ class Allocate:
     repeat = (5, 30, 2.0)
 
     def setup(self, name: str) -> None:
-        with common.since("0.2.0"):
+        with common.since("0.4.0"):
             common.interpreter(model_content=common.model(name)).allocate_tensors()
             self.interpreter = common.interpreter(model_content=common.model(name))
 
@@ -90,7 +90,7 @@ class Further:
     param_names = ["model"]
 
     def setup(self, name: str) -> None:
-        with common.since("0.2.0"):
+        with common.since("0.4.0"):
             self.first, _, _ = common.ready(name)
 
     def time_from_model(self, _: str) -> None:

@@ -46,7 +46,7 @@ def one_process() -> dict[str, float]:
     """Nanoseconds of the reference and of the operations that this version can do."""
     calls: dict[str, timing.Call] = {"reference": reference}
     for name, prepare in operations.HISTORY.items():
-        with contextlib.suppress(NotImplementedError), common.since("0.2.0"):
+        with contextlib.suppress(NotImplementedError), common.since("0.4.0"):
             call = prepare(common.interpreter)
             call()
             calls[name] = call

@@ -16,7 +16,7 @@ class Models:
     timer = time.perf_counter
 
     def setup(self, name: str, threads: int) -> None:
-        with common.since("0.2.0"):
+        with common.since("0.4.0"):
             self.interpreter, _, _ = common.ready(name, threads=threads)
 
     def time_invoke(self, _: str, __: int) -> None:

@@ -237,7 +237,7 @@ class Operators:
     param_names = ["operator"]
 
     def setup(self, name: str) -> None:
-        with common.since("0.2.0"):
+        with common.since("0.4.0"):
             self.invoke = ready(common.interpreter, *model(SINGLES[name]))
             self.invoke()
 
@@ -296,7 +296,7 @@ class Levels:
     param_names = ["level", "operator"]
 
     def setup(self, level: str, name: str) -> None:
-        with common.since("0.7.0"):
+        with common.since("0.4.0"):
             from minilite import InputError
 
             try:

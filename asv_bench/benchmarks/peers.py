@@ -57,7 +57,7 @@ def _prepare(case: str, runtime: str) -> operations.Operation:
 
 def ratio(case: str, runtime: str) -> float:
     """minilite's cost of a case over a runtime's. Raises: what the runtime raises where it cannot do that."""
-    with common.since("0.2.0"):
+    with common.since("0.4.0"):
         ours = _prepare(case, "minilite")
     theirs = _prepare(case, runtime)
     mine, others = timing.in_turn((ours, theirs), ROUNDS, SLICE)

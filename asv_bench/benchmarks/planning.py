@@ -31,7 +31,7 @@ class SharedObjects:
     bound = "shared_objects_bound"
 
     def setup(self, _: str, network: str) -> None:
-        with common.since("0.2.0"):
+        with common.since("0.4.0"):
             from minilite import memory
 
             from . import paper
@@ -68,7 +68,7 @@ class Pass:
     def setup(self, _: str, records: int) -> None:
         draw = random.Random(records)
         starts = [draw.randrange(records) for _ in range(records)]
-        with common.since("0.2.0"):
+        with common.since("0.4.0"):
             from minilite import memory
 
             self.plan = memory.plan

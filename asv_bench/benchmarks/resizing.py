@@ -21,7 +21,7 @@ class Resize:
     param_names = ["model"]
 
     def setup(self, name: str) -> None:
-        with common.since("0.2.0"):
+        with common.since("0.4.0"):
             self.interpreter, self.source, _ = common.ready(name)
             self.shapes = [common.shape(name, step) for step in range(SIZES)]
             for step in (1, 0):
@@ -55,7 +55,7 @@ class Direction:
     repeat = (5, 30, 2.0)
 
     def setup(self, name: str) -> None:
-        with common.since("0.2.0"):
+        with common.since("0.4.0"):
             self.interpreter, self.source, _ = common.ready(name)
             self.shapes = [common.shape(name, step) for step in range(SIZES)]
             common.resize(self.interpreter, self.source, common.shape(name, SIZES))

@@ -98,7 +98,7 @@ sys.path.insert(0, {str(SUITES.parent)!r})
 import importlib.metadata, pkgutil, benchmarks, figures
 for module in pkgutil.iter_modules(benchmarks.__path__):
     importlib.import_module("benchmarks." + module.name)
-importlib.metadata.distribution = lambda name: (_ for _ in ()).throw(importlib.metadata.PackageNotFoundError(name))
+importlib.metadata.distributions = lambda **_: []
 rows = figures.measure("planning|footprint|Counters|dynamic.Counts")
 assert len(rows) > 50
 assert all("not there yet" in row.get("reason", "") and row["not_yet"] for row in rows.values())
@@ -148,6 +148,21 @@ class Version:
 
     def __init__(self, version: str) -> None:
         self.version = version
+
+
+@pytest.mark.parametrize(("first", "second"), [("minilite", "minilite_runtime"), ("minilite_runtime", "minilite")])
+def test_the_first_package_on_the_path_is_meant(
+    first: str, second: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Versions up to 0.7.0 have another name, and may be measured where a later one is installed too."""
+    for name, version in ((first, "0.1.0"), (second, "0.9.0")):
+        folder = tmp_path / name / f"{name}-{version}.dist-info"
+        folder.mkdir(parents=True)
+        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    monkeypatch.setattr(sys, "path", [str(tmp_path / first), str(tmp_path / second), *sys.path])
+    found = common.distribution.__wrapped__()
+    assert found is not None
+    assert found.version == "0.1.0"
 
 
 @pytest.mark.parametrize(

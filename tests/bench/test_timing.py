@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
+import numpy as np
 import pytest
 
 import minilite
-from asv_bench.benchmarks import common, milestones, operations, timing
+from asv_bench.benchmarks import binding, common, milestones, operations, timing
 
 
 def test_a_sample_is_the_time_of_a_call() -> None:
@@ -64,3 +66,21 @@ def test_costs_are_the_least_in_units_of_the_reference(monkeypatch: pytest.Monke
     processes = iter([{"reference": 4.0, "a": 8.0}, {"reference": 2.0, "a": 12.0}, {"reference": 5.0, "a": 9.0}])
     monkeypatch.setattr(milestones.apart, "call", lambda *_: next(processes))
     assert milestones.measure() == {"a": 4.0}
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (3, 5), (1 << 16,)])
+@pytest.mark.parametrize("dtype", [np.int8, np.float32, np.float64])
+def test_arrays_lie_where_they_are_placed(shape: tuple[int, ...], dtype: Any) -> None:
+    values = np.arange(int(np.prod(shape)), dtype=dtype).reshape(shape)
+    for place in (0, common.PAGE // 2):
+        found = common.placed(values, place)
+        assert found.ctypes.data % common.PAGE == place
+        assert (found.dtype, found.shape) == (values.dtype, shape)
+        np.testing.assert_array_equal(found, values)
+
+
+def test_what_a_bound_run_reads_and_writes_is_half_a_page_apart() -> None:
+    suite = binding.Binding()
+    suite.setup(4096)
+    for source, target in suite.pairs:
+        assert (target.ctypes.data - source.ctypes.data) % 4096 == 2048
