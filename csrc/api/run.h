@@ -207,6 +207,9 @@ enum { ML_KEPT_STEP = 64 };
  * All states belong to the interpreter, and have a plan in use. */
 int64_t ml_kept_pack(ml_interpreter *interpreter, ml_state *const *states, int32_t n_states,
                      void *to, int64_t room);
+/* Whether bytes, which begin at the first multiple of 64 from `from` on, are a snapshot: of some
+ * model, perhaps not of the one it is for. */
+ml_status ml_kept_check(const void *from, int64_t bytes, ml_error *error);
 /* Puts a snapshot, which begins at the first multiple of 64 from `from` on, in force; whatever it
  * has no row of begins anew. On failure nothing has changed. */
 ml_status ml_kept_unpack(ml_interpreter *interpreter, ml_state *const *states, int32_t n_states,

@@ -1,8 +1,9 @@
 /* kept.c -- snapshots: packs what an interpreter keeps from run to run into bytes, and puts it
  * back.
  *
- * A snapshot may come from another process, so nothing in it is trusted. It is put back in three
- * steps: every row is checked, room is taken for values that have outgrown their blocks, and then
+ * A snapshot may come from another process, so nothing in it is trusted: bytes become a snapshot
+ * only after ml_kept_check, and it is put back in three steps: every row is checked again, now
+ * against the model too, room is taken for values that have outgrown their blocks, and then
  * everything is copied, which cannot fail. */
 #include <stdlib.h>
 
@@ -83,7 +84,7 @@ int64_t ml_kept_pack(ml_interpreter *interpreter, ml_state *const *states, int32
 /* Unpacking ------------------------------------------------------------------------------------ */
 
 typedef struct unpacking {
-    ml_interpreter *interpreter;
+    ml_interpreter *interpreter; /* NULL: rows are only checked by themselves */
     ml_state *const *states;
     int32_t n_states;
     const uint8_t *from;
@@ -142,30 +143,46 @@ static ml_status check_kept_bytes(const unpacking *u, const ml_kept_row *row, in
 
 static bool strings_fit(const ml_state *s, const ml_kept_row *row) {
     return s->heap && row->number >= 0 && row->number < ml_frame_subgraph(s->graph, 0)->n_slots &&
-           keeps_strings(s, row->number) && row->type == ML_STRING &&
+           keeps_strings(s, row->number) &&
            ml_same_shape(&row->shape, &s->now->rows->tensors[row->number].shape);
 }
 
-static ml_status check_kept_row(const unpacking *u, const ml_kept_row *row, const void *data) {
+/* What can be said of a row without its model. */
+static bool row_is_whole(const ml_kept_row *row, const void *data) {
+    if (row->state < -1 || !shape_is_whole(&row->shape)) return false;
+    switch (row->what) {
+    case ML_KEPT_RESOURCE: return row->state < 0 && row->number >= 0 && value_is_whole(row, data);
+    case ML_KEPT_CALLED: return row->state < 0;
+    case ML_KEPT_VARIABLES:
+    case ML_KEPT_NODES: return row->state >= 0;
+    case ML_KEPT_STRINGS:
+        return row->state >= 0 && row->type == ML_STRING && value_is_whole(row, data);
+    default: return false;
+    }
+}
+
+static ml_status refuse_kept_row(const unpacking *u, const ml_kept_row *row, bool whole) {
+    return ml_error_set(
+        u->error, ML_BINDING_ERROR,
+        "the snapshot is %s: its row at byte %lld (%d of state %d, number %d, type %d, %lld bytes) "
+        "%s",
+        whole ? "of another model" : "damaged", (long long)((const uint8_t *)row - u->from),
+        row->what, row->state, row->number, row->type, (long long)row->bytes,
+        whole ? "has no place here" : "is not whole");
+}
+
+/* Whether this model has a place for a whole row. */
+static ml_status check_kept_place(const unpacking *u, const ml_kept_row *row) {
     const ml_state *s = row->state >= 0 && row->state < u->n_states ? u->states[row->state] : NULL;
-    bool whole = false;
-    if (row->state == -1 && row->what == ML_KEPT_CALLED)
-        whole = row->bytes == u->interpreter->n_subgraphs;
-    else if (row->state == -1 && row->what == ML_KEPT_RESOURCE)
-        whole = row->number >= 0 && row->number < u->interpreter->n_resources &&
-                value_is_whole(row, data);
+    bool fits = false;
+    if (row->what == ML_KEPT_CALLED) fits = row->bytes == u->interpreter->n_subgraphs;
+    else if (row->what == ML_KEPT_RESOURCE) fits = row->number < u->interpreter->n_resources;
     else if (s && s->now && row->what == ML_KEPT_VARIABLES)
         return check_kept_bytes(u, row, s->now->rows->persistent_bytes);
     else if (s && s->now && row->what == ML_KEPT_NODES)
         return check_kept_bytes(u, row, s->graph->memory_bytes);
-    else if (s && s->now && row->what == ML_KEPT_STRINGS)
-        whole = strings_fit(s, row) && value_is_whole(row, data);
-    if (whole) return ML_OK;
-    return ml_error_set(u->error, ML_BINDING_ERROR,
-                        "the snapshot is of another model, or damaged: its row at byte %lld (%d of "
-                        "state %d, number %d, type %d, %lld bytes) has no place here",
-                        (long long)((const uint8_t *)row - u->from), row->what, row->state,
-                        row->number, row->type, (long long)row->bytes);
+    else if (s && s->now) fits = strings_fit(s, row);
+    return fits ? ML_OK : refuse_kept_row(u, row, true);
 }
 
 /* Whether rows ascend, so that each has a place of its own. The first row of a state has its
@@ -182,16 +199,23 @@ static ml_status check_kept_rows(unpacking *u) {
     const ml_kept_row *row, *before = NULL;
     const void *data = NULL;
     while ((row = next_row(u, &data)) && follows(before, row)) {
-        const ml_status status = check_kept_row(u, row, data);
+        if (!row_is_whole(row, data)) return refuse_kept_row(u, row, false);
+        before = row;
+        if (!u->interpreter) continue;
+        const ml_status status = check_kept_place(u, row);
         if (status != ML_OK) return status;
         const ml_block *b = block_of(u, row);
         u->n_fresh += b && is_short(b, row);
-        before = row;
     }
     if (!row && u->at == u->bytes) return ML_OK;
     return ml_error_set(
         u->error, ML_BINDING_ERROR, "the snapshot is damaged: rows end at byte %lld of %lld",
         (long long)(row ? (const uint8_t *)row - u->from : u->at), (long long)u->bytes);
+}
+
+ml_status ml_kept_check(const void *from, int64_t bytes, ml_error *error) {
+    unpacking u = {.from = (const uint8_t *)from + lead(from), .bytes = bytes, .error = error};
+    return check_kept_rows(&u);
 }
 
 static ml_status take_room(unpacking *u) {

@@ -97,9 +97,12 @@ def as_bytes(data: Packed) -> bytes:
 
 
 def from_bytes(data: bytes) -> Packed:
-    """The reverse of `as_bytes`."""
+    """The reverse of `as_bytes`. Raises: InputError for bytes that are damaged."""
     made = _new(_BYTES, len(data) + _STEP)
     ffi.memmove(_begin(made), data, len(data))
+    error = fresh_error()
+    if hasattr(lib, "ml_kept_check") and lib.ml_kept_check(made, len(data), error):
+        raise_error(error, None)
     return made
 
 

@@ -61,11 +61,42 @@ class ModelState:
         return f"<ModelState: {self.nbytes} bytes, variables {names}, {count} resources>"
 
 
-def _unpickled(graphs: Any, names: Any, form: str, data: bytes) -> ModelState:
+def _unpickled(graphs: Any, names: Any, form: Any, data: Any) -> ModelState:
     if form != _FORM:
-        message = f"the snapshot has the form '{shortened(form)}' of another version or machine, this one has '{_FORM}'"
+        text = shortened(str(form))
+        message = f"the snapshot has the form '{text}' of another version or machine, this one has '{_FORM}'"
         raise InputError(message)
-    return ModelState(Layout(graphs, names, form), kept.from_bytes(data))
+    try:
+        layout = _layout(graphs, names)
+        values = memoryview(data).tobytes()
+    except (TypeError, ValueError):
+        message = "the snapshot is damaged: it does not say of which subgraphs, variables and resources it is"
+        raise InputError(message) from None
+    return ModelState(layout, kept.from_bytes(values))
+
+
+def _layout(graphs: Any, names: Any) -> Layout:
+    """Raises: TypeError, ValueError."""
+    known = tuple(
+        (_whole(number), tuple((_text(name), _text(kind), (*map(_whole, shape),)) for name, kind, shape in variables))
+        for number, variables in graphs
+    )
+    numbers = [number for number, _ in known]
+    if numbers != sorted({*numbers}):  # as get_state orders them; each of them has a state of its own
+        raise ValueError
+    return Layout(known, (*map(_text, names),))
+
+
+def _whole(value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise TypeError
+    return value
+
+
+def _text(value: Any) -> str:
+    if type(value) is not str:
+        raise TypeError
+    return value
 
 
 def as_bytes(state: ModelState) -> bytes:
@@ -78,16 +109,10 @@ def from_bytes(data: bytes) -> ModelState:
     line, _, values = data.partition(b"\n")
     try:
         graphs, names, form = json.loads(line)
-        layout = (
-            tuple((int(number), tuple((str(name), str(kind), (*map(int, shape),)) for name, kind, shape in variables))
-                  for number, variables in graphs),
-            tuple(map(str, names)),
-            str(form),
-        )  # fmt: skip
     except (ValueError, TypeError, RecursionError):
         message = "the snapshot is damaged: its first line does not say what it is of"
         raise InputError(message) from None
-    return _unpickled(*layout, values)
+    return _unpickled(graphs, names, form, values)
 
 
 class Sessions(NamedTuple):

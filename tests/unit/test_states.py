@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import pickle
+import re
+import struct
 from typing import Any
 
 import numpy as np
@@ -11,6 +14,7 @@ import pytest
 from built import accumulator, floats, ready, relu_chain, texts, variable
 
 from minilite import ArenaError, Interpreter, KernelError
+from minilite.engine import states
 from minilite.errors import InputError, MiniliteError
 from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType
@@ -206,6 +210,82 @@ def test_damaged_snapshot_is_refused_or_harmless(model: bytes) -> None:
             step(interpreter, x)
     interpreter.set_state(state)
     assert interpreter.get_state() == state
+
+
+def mutant(rng: np.random.Generator, data: bytes) -> bytes:
+    """The bytes of a snapshot with other numbers in the heads of rows, other bytes, and rows cut, moved and doubled."""
+    wrong = bytearray(data)
+    for _ in range(rng.integers(1, 4)):
+        way, row = rng.integers(6), 64 * int(rng.integers(len(data) // 64))
+        if way < 2:
+            struct.pack_into("<q", wrong, row, int(rng.choice(SIZES)))
+        elif way < 4:
+            struct.pack_into("<i", wrong, row + 8 + 4 * int(rng.integers(13)), int(rng.choice(NUMBERS)))
+        elif way == 4:
+            wrong[rng.integers(len(wrong))] = rng.integers(256)
+        else:
+            start, end = sorted(64 * rng.integers(len(data) // 64 + 1, size=2))
+            wrong[row:row] = data[start:end]
+    return bytes(wrong[: rng.integers(len(wrong))] if rng.integers(8) == 0 else wrong)
+
+
+SIZES = (-1, 0, 1, 63, 64, 65, 1 << 31, 1 << 40, -(1 << 62), (1 << 63) - 1, -(1 << 63))
+NUMBERS = (-2, -1, 0, 1, 2, 3, 4, 5, 8, 9, 255, (1 << 31) - 1, -(1 << 31))
+
+
+@pytest.mark.parametrize("count", [500, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_a_snapshot_is_checked_before_anything_looks_at_it(count: int) -> None:
+    """What unpickling gives can be printed, counted, compared, pickled and tried; all else is an InputError."""
+    rng, whole, refused = np.random.default_rng(5), 0, 0
+    for model in (averaging(), accumulator(), table_of(filled=True), text_variable()):
+        interpreter = ready(model)
+        inputs = interpreter.get_input_details()[0]
+        step(interpreter, np.ones(inputs["shape"], inputs["dtype"]))
+        good = interpreter.get_state()
+        remade, (*layout, data) = good.__reduce__()
+        line = states.as_bytes(good).partition(b"\n")[0]
+        for _ in range(count // 4):
+            wrong = mutant(rng, data)
+            try:
+                state = remade(*layout, wrong)
+            except InputError as error:
+                refused += 1
+                with pytest.raises(InputError, match=re.escape(str(error))):
+                    states.from_bytes(line + b"\n" + wrong)
+                continue
+            whole += 1
+            assert repr(state).startswith(f"<ModelState: {state.nbytes} bytes")
+            assert 0 <= state.nbytes <= len(wrong)
+            assert bool(state) in (False, True)
+            assert pickle.loads(pickle.dumps(state)) == state == states.from_bytes(states.as_bytes(state))
+            with contextlib.suppress(MiniliteError):
+                attempt(interpreter, state)
+        interpreter.set_state(good)
+        assert interpreter.get_state() == good
+    assert refused > count // 2
+    assert whole > count // 50
+
+
+@pytest.mark.parametrize(
+    ("graphs", "names", "data"),
+    [
+        (graphs, (), b"")
+        for graphs in (
+            1, None, "01", [1], [[0]], [[0, 1]], [[0, [1]]], [[-1, []]], [[0.0, []]], [[True, []]], [["0", []]],
+            [[0, []], [0, []]], [[1, []], [0, []]], [[0, [["v", "F", ["2"]]]]], [[0, [["v", "F", [-1]]]]],
+            [[0, [["v", "F", [float("inf")]]]]], [[0, [[1, "F", []]]]], [[0, [["v", None, []]]]],
+        )
+    ]
+    + [((), names, b"") for names in (1, None, [1], [["a"]])]
+    + [((), (), data) for data in (None, 1, "a", [1])],
+)  # fmt: skip
+def test_a_snapshot_says_of_what_it_is(graphs: Any, names: Any, data: Any) -> None:
+    remade, (*_, form, _) = ready(averaging()).get_state().__reduce__()
+    with pytest.raises(InputError, match="the snapshot is damaged: it does not say of which"):
+        remade(graphs, names, form, data)
+    if data == b"":
+        with pytest.raises(InputError, match="the snapshot is damaged: it does not say of which"):
+            states.from_bytes(json.dumps([graphs, names, form]).encode() + b"\n")
 
 
 def attempt(interpreter: Interpreter, state: Any) -> None:
