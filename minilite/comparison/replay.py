@@ -10,12 +10,12 @@ from minilite.comparison.limit import Limit
 from minilite.comparison.measure import difference
 from minilite.comparison.result import Comparison, Row
 from minilite.engine import states
-from minilite.errors import InputError
+from minilite.errors import InputError, MiniliteError, shortened
 from minilite.format.dtypes import TensorType, public_bits
 from minilite.interpreter import Interpreter
-from minilite.options import OpResolverType
+from minilite.options import OpResolverType, Options
 from minilite.progress import silent
-from minilite.recording.calls import Call
+from minilite.recording.calls import Call, keywords
 from minilite.recording.file import Recording, read_recording
 from minilite.recording.recorder import model_hash
 from minilite.text import count, shape_text
@@ -51,7 +51,8 @@ def replay(
     `compare`); if the model quantizes floats on the way, only `tolerance` says how near they have to be. A call that
     failed has to fail again with the same class of exception. Custom operators that were the caller's are found in
     `custom_ops` by name. `progress` shows how far it is.
-    Raises: InputError for a recording that is cut short, changed or of another model, and for missing operators.
+    Raises: InputError for a recording that is cut short, changed or of another model, and for missing operators;
+    whatever a call raises that went well when it was recorded.
     """
     found = read_recording(recording)
     options: dict[str, Any] = {"level": level, "custom_ops": _operators(found, custom_ops)}
@@ -103,14 +104,14 @@ def _operators(found: Recording, given: Mapping[str, CustomOp] | None) -> dict[s
 def _interpreter(found: Recording, model: Any, options: Mapping[str, Any]) -> Interpreter:
     """A new one of the recorded options. Raises: InputError if the model is another one."""
     wanted = dict(found.options)
-    try:
-        wanted["experimental_op_resolver_type"] = OpResolverType[
-            str(wanted.get("experimental_op_resolver_type", "AUTO"))
-        ]
-        interpreter = Interpreter(model, **{**wanted, **options})
-    except KeyError as error:
-        message = f"'{found.path.name}' cannot be replayed: it has the kernels {error}"
-        raise InputError(message) from None
+    kernels = str(wanted.get("experimental_op_resolver_type", "AUTO"))
+    unknown = sorted(wanted.keys() - keywords(Options()).keys())
+    if unknown or kernels not in OpResolverType.__members__:
+        what = f"the option '{shortened(unknown[0])}'" if unknown else f"the kernels '{shortened(kernels)}'"
+        message = f"'{found.path.name}' cannot be replayed: it has {what}, which this version does not have"
+        raise InputError(message)
+    wanted["experimental_op_resolver_type"] = OpResolverType[kernels]
+    interpreter = Interpreter(model, **{**wanted, **options})
     digest, size = model_hash(interpreter.model)
     if digest != found.model:
         message = (
@@ -137,20 +138,25 @@ class _Calls:
         self._found, self._interpreter = found, interpreter
         self._bound: dict[tuple[int, int], Array] = {}
         self.made: list[_Made] = []
-        self.runs = 0
+        self.runs = self._number = 0
         self._kept: dict[tuple[int, int], kept.Row] = {}
 
     def make(self, call: Call) -> None:
         """One of them. Raises: InputError if the model has no such tensor."""
         session = self._interpreter._session(call.subgraph)
+        self._number += 1
         self.runs += call.call in ("invoke", "slice")
         error, found = "", None
         try:
             found = getattr(self, f"_{call.call}")(session, call)
         except Exception as raised:
-            if not call.error:
-                raise
             error = type(raised).__name__
+            if not call.error and isinstance(raised, MiniliteError):
+                raise
+            if not call.error:
+                name, why = self._found.path.name, f"{error}: {raised}"
+                message = f"'{name}' cannot be replayed: call {self._number} ({call.call}): {why}"
+                raise InputError(message) from raised
         made = _Made(self.runs, call, session)
         if call.error:
             if error != call.error:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from minilite._native.status import OPTIONS
+from minilite._native.status import MAX_RANK, OPTIONS
+from minilite.errors import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -12,6 +14,10 @@ if TYPE_CHECKING:
     from minilite.options import Options
 
 Shape = tuple[int, ...]
+_MOST = (1 << 31) - 1
+"""The largest number that C takes."""
+_NUMBER = re.compile("[0-9]{1,9}")
+"""A tensor's number, as a key of JSON."""
 CALLS = (
     "resize",
     "allocate",
@@ -68,22 +74,25 @@ def call_of(facts: Any) -> Call:
     if not isinstance(facts, dict) or facts.get("call") not in CALLS:
         message = "a call that does not exist"
         raise ValueError(message)
-    found: dict[str, Any] = {}
-    for name, value in facts.items():
-        default = Call._field_defaults.get(name, "")
-        if name not in Call._fields:
-            message = f"a call with '{name}'"
-            raise ValueError(message)
-        if name in ("inputs", "outputs"):
-            found[name] = {int(index): str(array) for index, array in value.items()}
-        elif name == "shape":
-            found[name] = tuple(map(int, value))
-        elif type(value) is not type(default):
-            message = f"a call whose '{name}' is {value!r}"
-            raise ValueError(message)
-        else:
-            found[name] = value
-    return Call(**found)
+    return Call(**{name: _field(name, value) for name, value in facts.items()})
+
+
+def _field(name: str, value: Any) -> Any:
+    """A field of a call, as its class has it. Raises: ValueError."""
+    default = Call._field_defaults.get(name, "")
+    if name not in Call._fields:
+        message = f"a call with '{name}'"
+        raise ValueError(message)
+    if name in ("inputs", "outputs") and type(value) is dict:
+        if all(_NUMBER.fullmatch(index) and type(array) is str for index, array in value.items()):
+            return {int(index): array for index, array in value.items()}
+    elif name == "shape" and type(value) is list:
+        if len(value) <= MAX_RANK and all(type(size) is int and 0 <= size <= _MOST for size in value):
+            return tuple(value)
+    elif type(value) is type(default) and not (type(value) is int and abs(value) > _MOST):
+        return value
+    message = f"a call whose '{name}' is {shortened(repr(value))}"
+    raise ValueError(message)
 
 
 def keywords(options: Options) -> dict[str, Any]:

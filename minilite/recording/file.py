@@ -10,18 +10,18 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
+import math
 import os
 import secrets
-import struct
 import zipfile
-import zlib
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from minilite.errors import InputError
+from minilite._native.status import MAX_RANK
+from minilite.errors import InputError, shortened
 from minilite.recording.calls import Call, call_of
 
 if TYPE_CHECKING:
@@ -33,14 +33,16 @@ FORMAT = 1
 _HEADER, _SEAL = "recording", "seal"
 _MOST_HEADER = 1 << 28
 """Bytes of the JSON that are read: a call takes about a hundred."""
+_MOST_ARRAY = 1 << 32
+"""Bytes of an array that are read. Archives unpack to a thousand times their size, so their own does not bound it."""
 _EARLIEST = (1980, 1, 1, 0, 0, 0)
 """The time of all members: when somebody recorded is nobody's business."""
 
-_DAMAGED = (
-    zipfile.BadZipFile, zlib.error, struct.error, ValueError, EOFError, NotImplementedError, RuntimeError, OSError,
-)  # fmt: skip
-"""What the standard library and numpy raise for a damaged file: for a wrong offset OSError, for a bit that says that a
-member is encrypted RuntimeError."""
+_FACTS = {
+    "minilite": str, "level": str, "model": str, "model_bytes": int, "options": dict, "custom_ops": list, "calls": list,
+    "arrays": dict,
+}  # fmt: skip
+_ARRAY_FACTS = {"type": str, "shape": list, "sha256": str}
 
 
 class Recording(NamedTuple):
@@ -207,7 +209,7 @@ def _fits(row: Mapping[str, Any], parts: Mapping[str, Array]) -> bool:
     """Whether the plain arrays are of the type and shape that the calls rely on."""
     if row["type"] != "strings":
         return bool(parts[""].dtype.str == row["type"] and list(parts[""].shape) == row["shape"])
-    offsets, count = parts["_offsets"], int(np.prod(row["shape"], dtype=np.int64))
+    offsets, count = parts["_offsets"], math.prod(row["shape"])
     ordered = (
         offsets.dtype == np.int64
         and offsets.shape == (count + 1,)
@@ -220,8 +222,8 @@ def _fits(row: Mapping[str, Any], parts: Mapping[str, Array]) -> bool:
 def _opened(path: Path) -> zipfile.ZipFile:
     try:
         return zipfile.ZipFile(path)
-    except _DAMAGED as error:
-        if isinstance(error, OSError) and error.errno != errno.EINVAL:
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):  # those it raises for wrong offsets
             raise
         with path.open("rb") as file:
             start = file.read(4)
@@ -229,7 +231,7 @@ def _opened(path: Path) -> zipfile.ZipFile:
         raise _refused(path, why) from None
 
 
-def _read(path: Path, archive: zipfile.ZipFile, name: str, most: int = 1 << 62) -> Array:
+def _read(path: Path, archive: zipfile.ZipFile, name: str, most: int | None = None) -> Array:
     """A member, if it has as many bytes as its array needs. Raises: InputError."""
     try:
         info = archive.getinfo(f"{name}.npy")
@@ -241,8 +243,10 @@ def _read(path: Path, archive: zipfile.ZipFile, name: str, most: int = 1 << 62) 
                 np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
             )
             shape, _, dtype = read_header(file)
-            needed = int(np.prod(shape, dtype=np.float64)) * dtype.itemsize
-            if dtype.hasobject or needed > min(most, info.file_size):
+            needed, most = math.prod(shape) * dtype.itemsize, _MOST_ARRAY if most is None else most
+            if needed > most:
+                raise _refused(path, f"array '{name}' needs {needed} bytes, must be at most {most}")
+            if dtype.hasobject or needed > info.file_size or min(shape, default=0) < 0:
                 raise _refused(path, f"array '{name}' has a size or a type that it cannot have")
         with archive.open(info) as file:
             array: Array = np.lib.format.read_array(file, allow_pickle=False)
@@ -251,7 +255,7 @@ def _read(path: Path, archive: zipfile.ZipFile, name: str, most: int = 1 << 62) 
         raise
     except KeyError:
         raise _refused(path, f"array '{name}' is missing") from None
-    except _DAMAGED as error:
+    except Exception as error:  # noqa: BLE001 - zipfile and numpy raise many classes, and other ones in each version
         raise _refused(path, f"array '{name}' is damaged: {' '.join(str(error).split())}") from None
 
 
@@ -259,24 +263,34 @@ def _parsed(path: Path, text: bytes) -> Recording:
     try:
         facts = json.loads(text)
         if facts["format"] != FORMAT:
-            raise _refused(path, f"its format is {facts['format']}, this version reads {FORMAT}")
-        calls = tuple(map(call_of, facts["calls"]))
-        for row in facts["arrays"].values():
-            if set(row) != {"type", "shape", "sha256"}:
-                message = "an array without type, shape and hash"
+            raise _refused(path, f"its format is {shortened(repr(facts['format']))}, this version reads {FORMAT}")
+        for name, kind in _FACTS.items():
+            if type(facts[name]) is not kind:
+                message = f"'{name}' is {shortened(repr(facts[name]))}"
                 raise ValueError(message)
         return Recording(
             path,
-            str(facts["minilite"]),
-            str(facts["level"]),
-            str(facts["model"]),
-            int(facts["model_bytes"]),
-            dict(facts["options"]),
+            facts["minilite"],
+            facts["level"],
+            facts["model"],
+            facts["model_bytes"],
+            facts["options"],
             tuple(map(str, facts["custom_ops"])),
-            calls,
-            facts["arrays"],
+            tuple(map(call_of, facts["calls"])),
+            {name: _array_row(row) for name, row in facts["arrays"].items()},
         )
     except InputError:
         raise
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise _refused(path, f"it says what no recording says: {error}") from None
+
+
+def _array_row(row: Any) -> Mapping[str, Any]:
+    """The row of an array. Raises: ValueError."""
+    if type(row) is not dict or {name: type(value) for name, value in row.items()} != _ARRAY_FACTS:
+        message = "an array without type, shape and hash"
+        raise ValueError(message)
+    if not all(type(size) is int and 0 <= size < 1 << 62 for size in row["shape"]) or len(row["shape"]) > MAX_RANK:
+        message = f"an array of shape {shortened(repr(row['shape']))}"
+        raise ValueError(message)
+    return row
