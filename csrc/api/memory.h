@@ -134,16 +134,28 @@ int64_t ml_planner_spent(const ml_planner *planner);
 void ml_planner_use_order(ml_planner *planner, ml_placing_order *order);
 
 void ml_planner_plan_allocations(ml_planner *planner);
+/* Places what nodes first..last allocate: a range that begins at one of the nodes, and may reach
+ * beyond them at both ends. */
 ml_status ml_planner_execute_allocations(ml_planner *planner, int32_t first, int32_t last,
                                          ml_error *error);
 void ml_planner_reset_allocations(ml_planner *planner);
-void ml_planner_reset_allocations_after(ml_planner *planner, int32_t node);
+/* Forgets tensors allocated after `node`, which is from -1 (before all nodes) to n_nodes. */
+ml_status ml_planner_reset_allocations_after(ml_planner *planner, int32_t node, ml_error *error);
 /* The same in two steps: mark what starts after `node`, then drop everything marked in one
  * pass. */
-void ml_planner_deallocate_after(ml_planner *planner, int32_t node);
+ml_status ml_planner_deallocate_after(ml_planner *planner, int32_t node, ml_error *error);
 void ml_planner_resolve_deallocations(ml_planner *planner);
 /* Drops the records of tensors whose last reader comes before `node`. */
-void ml_planner_purge(ml_planner *planner, int32_t node);
+ml_status ml_planner_purge_active(ml_planner *planner, int32_t node, ml_error *error);
+
+/* For callers outside the core, whose numbers may be anything. Whether ml_planner_new can take a
+ * graph: its tensors exist, the alignment is a power of two up to 4096. */
+ml_status ml_planner_check(const ml_planner_graph *graph, int32_t alignment, ml_error *error);
+/* Sets the bytes and the place (ml_place) of a tensor; placed variables cannot grow. */
+ml_status ml_planner_set(ml_planner *planner, int32_t tensor, int64_t bytes, int32_t place,
+                         ml_error *error);
+/* The lower bound of such sizes; INT64_MAX if they add up to more, -1 without memory. */
+int64_t ml_planner_checked_bound(ml_planner *planner);
 
 /* Gives `tensor` the place of `root`, without asking whether it may share it. `root` begins to live
  * no later than `tensor`; its bytes and its last node grow to cover it. Call it after
@@ -151,6 +163,7 @@ void ml_planner_purge(ml_planner *planner, int32_t node);
 void ml_planner_join(ml_planner *planner, int32_t tensor, int32_t root);
 
 const int64_t *ml_planner_offsets(const ml_planner *planner); /* -1 = not placed */
+const int64_t *ml_planner_placed(const ml_planner *planner); /* bytes placed, 0 = not placed */
 const int32_t *ml_planner_roots(const ml_planner *planner);
 const int32_t *ml_planner_first_nodes(const ml_planner *planner);
 const int32_t *ml_planner_last_nodes(const ml_planner *planner);

@@ -1,5 +1,5 @@
-/* planner.c -- ArenaPlanner without its buffers: lifetimes, sharing in place, allocation in steps,
- * and resets after some node.
+/* planner.c -- ArenaPlanner without its buffers: lifetimes, sharing in place, allocation in steps.
+ * (steps.c: what only callers outside the core ask of it.)
  *
  * Semantics are those of TFLite (arena_planner.cc), with Kelly's optimizations: contiguous arrays,
  * tensors grouped by allocating node, records of dead tensors purged, deallocation in one pass.
@@ -72,7 +72,7 @@ ml_planner *ml_planner_new(const ml_planner_graph *graph, const char *strategy, 
     p->edge = p->marked + count;
     p->skipped = p->edge + count;
     for (size_t t = 0; t < count; t++) p->offset[t] = p->fixed[t] = -1;
-    p->last_active = -1;
+    p->last_active = p->purged = -1;
     p->bound = -1;
     return p;
 }
@@ -110,6 +110,7 @@ uint8_t *ml_planner_places(ml_planner *p) { return p->place; }
 uint8_t *ml_planner_skipped(ml_planner *p) { return p->skipped; }
 uint8_t *ml_planner_pinned(ml_planner *p) { return p->pinned; }
 const int64_t *ml_planner_offsets(const ml_planner *p) { return p->offset; }
+const int64_t *ml_planner_placed(const ml_planner *p) { return p->placed; }
 const int32_t *ml_planner_roots(const ml_planner *p) { return p->root; }
 const int32_t *ml_planner_first_nodes(const ml_planner *p) { return p->first; }
 const int32_t *ml_planner_last_nodes(const ml_planner *p) { return p->last; }
@@ -123,6 +124,7 @@ int64_t ml_planner_high_water(const ml_planner *p, int32_t place) {
 void ml_planner_plan_allocations(ml_planner *p) {
     ml_planner_reset_allocations(p);
     ml_planner_find_lifetimes(p);
+    p->resized = false;
     p->bound = -1;
 }
 
@@ -140,7 +142,7 @@ void ml_planner_reset_allocations(ml_planner *p) {
         }
     p->n_active = 0;
     p->high_water = 0;
-    p->last_active = -1;
+    p->last_active = p->purged = -1;
 }
 
 void ml_planner_purge(ml_planner *p, int32_t node) {
@@ -148,6 +150,16 @@ void ml_planner_purge(ml_planner *p, int32_t node) {
     for (int32_t i = 0; i < p->n_active; i++)
         if (p->last[p->active[i]] >= node) p->active[kept++] = p->active[i];
     p->n_active = kept;
+    if (node > p->purged) p->purged = node;
+}
+
+/* Tensors that were purged are live again where an earlier node is to be placed. */
+static void recall_active(ml_planner *p) {
+    p->n_active = 0;
+    for (int32_t t = 0; t < p->count; t++)
+        if (p->place[t] == ML_PLACE_ARENA && p->placed[t] > 0 && p->root[t] == t)
+            p->active[p->n_active++] = t;
+    p->purged = -1;
 }
 
 /* Persistent tensors lie one after the other and never move. */
@@ -280,12 +292,29 @@ static void follow_roots(ml_planner *p, int32_t from, int32_t to) {
     }
 }
 
+static ml_status check_range(const ml_planner *p, int32_t first, int32_t last, ml_error *error) {
+    const int32_t nodes = p->graph->n_nodes;
+    if (!p->found)
+        return ml_error_set(error, ML_NOT_READY,
+                            "execute_allocations before plan_allocations: lifetimes are not known");
+    /* In a graph without nodes, inputs are allocated at node 0. */
+    if (nodes > 0 ? first <= last && first < nodes : first <= 0) return ML_OK;
+    return ml_error_set(error, ML_BINDING_ERROR,
+                        "nodes %d to %d, must be a range that begins before node %d: there are %d "
+                        "nodes",
+                        first, last, nodes > 0 ? nodes : 1, nodes);
+}
+
 ml_status ml_planner_execute_allocations(ml_planner *p, int32_t first, int32_t last,
                                          ml_error *error) {
+    ml_status status = check_range(p, first, last, error);
+    if (status != ML_OK) return status;
     int32_t nodes = p->graph->n_nodes;
     if (last > nodes - 1) last = nodes - 1;
-    /* In a graph without nodes, inputs are allocated at node 0. */
     int32_t from = p->group[first < 0 ? 0 : first], to = p->group[(last < 0 ? 0 : last) + 1];
+    if (p->resized && (status = ml_planner_check_shares(p, from, to, error)) != ML_OK)
+        return status;
+    if (first < p->purged) recall_active(p);
     ml_planner_purge(p, first);
     int32_t count = 0;
     for (int32_t i = 0; i < p->n_active; i++) {
@@ -298,7 +327,7 @@ ml_status ml_planner_execute_allocations(ml_planner *p, int32_t first, int32_t l
     for (int32_t k = from; k < to; k++) {
         int32_t t = p->by_first[k];
         if (p->place[t] == ML_PLACE_PERSISTENT) {
-            ml_status status = ml_planner_place_persistent(p, t, error);
+            status = ml_planner_place_persistent(p, t, error);
             if (status != ML_OK) return status;
         } else if (p->place[t] == ML_PLACE_ARENA && p->root[t] == t && p->placed[t] < p->bytes[t]) {
             p->records[count++] =
@@ -307,37 +336,13 @@ ml_status ml_planner_execute_allocations(ml_planner *p, int32_t first, int32_t l
     }
     for (int32_t i = 0; i < fixed; i++) p->active[i] = p->records[i].tensor;
     p->n_active = fixed;
-    ml_status status = count > fixed ? place_records(p, count, fixed, error) : ML_OK;
+    if (count > fixed) status = place_records(p, count, fixed, error);
+    if (status != ML_OK) p->purged = INT32_MAX; /* what grew is placed as before, but not active */
     if (status != ML_OK) return status;
     follow_roots(p, from, to);
+    if (p->resized) ml_planner_drop_left_behind(p);
     if (last > p->last_active) p->last_active = last;
     return ML_OK;
-}
-
-void ml_planner_deallocate_after(ml_planner *p, int32_t node) {
-    for (int32_t t = 0; t < p->count; t++)
-        if (p->place[t] == ML_PLACE_ARENA && p->first[t] > node && p->placed[t] > 0)
-            p->marked[t] = 1;
-    p->last_active = node;
-}
-
-void ml_planner_resolve_deallocations(ml_planner *p) {
-    p->n_active = 0;
-    for (int32_t t = 0; t < p->count; t++) {
-        if (p->marked[t]) {
-            p->marked[t] = 0;
-            p->offset[t] = -1;
-            p->placed[t] = 0;
-        } else if (p->place[t] == ML_PLACE_ARENA && p->placed[t] > 0 && p->root[t] == t &&
-                   p->last[t] >= p->last_active) {
-            p->active[p->n_active++] = t;
-        }
-    }
-}
-
-void ml_planner_reset_allocations_after(ml_planner *p, int32_t node) {
-    ml_planner_deallocate_after(p, node);
-    ml_planner_resolve_deallocations(p);
 }
 
 int32_t ml_planner_records(const ml_planner *p, ml_record *records, int32_t room) {

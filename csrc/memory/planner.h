@@ -38,11 +38,13 @@ struct ml_planner {
     int32_t alignment;
     int32_t count; /* tensors and temporaries */
     int32_t last_active; /* the node up to which memory was planned, -1 = none */
+    int32_t purged; /* active has all placed tensors that are live at this node or later */
     ml_placing_order *order; /* borrowed, or NULL */
     int32_t n_active;
     int32_t n_fixed; /* tensors with an offset set by the caller */
     bool found; /* lifetimes are up to date */
     bool stood; /* and were taken over from an earlier plan */
+    bool resized; /* sizes were set one by one since lifetimes were found */
     bool longer; /* set by ml_planner_search */
     int64_t spent; /* how much of the search budget is used */
     int64_t bound; /* lower bound; -1 = not known yet */
@@ -76,6 +78,15 @@ void ml_planner_find_lifetimes(ml_planner *planner);
 
 /* Places a persistent tensor after the previous ones. */
 ml_status ml_planner_place_persistent(ml_planner *planner, int32_t tensor, ml_error *error);
+
+/* Drops the records of tensors whose last reader comes before `node`. */
+void ml_planner_purge(ml_planner *planner, int32_t node);
+
+/* steps.c, for planners whose sizes were set one by one: whether the tensors
+ * by_first[from .. to) fit the places that they share; and what to do once they are placed. */
+ml_status ml_planner_check_shares(const ml_planner *planner, int32_t from, int32_t to,
+                                  ml_error *error);
+void ml_planner_drop_left_behind(ml_planner *planner);
 
 /* listing.c: stores the planner's first `count` records as those of the whole graph; true if they
  * are the same as before and lists are there. */

@@ -6,18 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from minilite._core import ffi, lib
-from minilite._native.status import OPTIONS
+from minilite._native.status import OPTIONS, fresh_error, raise_error
 from minilite.errors import ArenaError
 
 PLACE_NONE: int = lib.ML_PLACE_NONE
 PLACE_ARENA: int = lib.ML_PLACE_ARENA
 PLACE_PERSISTENT: int = lib.ML_PLACE_PERSISTENT
 FOREVER: int = lib.ML_FOREVER
-
-
-def _check(status: int, error: Any) -> None:
-    if status:
-        raise ArenaError(ffi.string(error.text).decode())
 
 
 class Planner:
@@ -53,6 +48,8 @@ class Planner:
             },
         )
         self._keep.append(table)
+        self._error = fresh_error()
+        self._check(lib.ml_planner_check(self._graph, alignment, self._error))
         bits = sum(OPTIONS[name] for name, on in options.items() if on)
         pointer = lib.ml_planner_new(self._graph, self._name, bits, alignment)
         if not pointer:
@@ -66,48 +63,51 @@ class Planner:
         self._keep.append(array)
         return array
 
-    def set_tensor(self, tensor: int, nbytes: int, place: int, *, pinned: bool = False) -> None:
-        """Sets what Prepare knows about a tensor."""
-        lib.ml_planner_bytes(self._pointer)[tensor] = nbytes
-        lib.ml_planner_places(self._pointer)[tensor] = place
-        lib.ml_planner_pinned(self._pointer)[tensor] = pinned
+    def _check(self, status: int) -> None:
+        if status:
+            error, self._error = self._error, fresh_error()
+            raise_error(error, None)
+
+    def set_tensor(self, tensor: int, nbytes: int, place: int) -> None:
+        """Sets what Prepare knows about a tensor. Raises: InputError."""
+        self._check(lib.ml_planner_set(self._pointer, tensor, nbytes, place, self._error))
 
     def bytes_of(self, tensor: int) -> int:
         """The bytes set last."""
         return int(lib.ml_planner_bytes(self._pointer)[tensor])
 
-    def place_of(self, tensor: int) -> int:
-        """The place set last."""
-        return int(lib.ml_planner_places(self._pointer)[tensor])
+    def placed_bytes(self, tensor: int) -> int:
+        """The bytes of its memory, those set last when it was placed; 0 while it is not."""
+        return int(lib.ml_planner_placed(self._pointer)[tensor])
 
     def plan_allocations(self) -> None:
         """Finds lifetimes and sharing."""
         lib.ml_planner_plan_allocations(self._pointer)
 
     def execute_allocations(self, first: int, last: int) -> None:
-        """Finds offsets for the tensors that nodes first..last (inclusive) allocate."""
-        error = ffi.new("ml_error *", {"node": -1})
-        _check(lib.ml_planner_execute_allocations(self._pointer, first, last, error), error)
+        """Finds offsets for the tensors that nodes first..last (inclusive) allocate. Raises: InputError, StateError,
+        ArenaError."""
+        self._check(lib.ml_planner_execute_allocations(self._pointer, first, last, self._error))
 
     def reset_allocations(self) -> None:
         """Forgets every offset outside the persistent arena."""
         lib.ml_planner_reset_allocations(self._pointer)
 
     def reset_allocations_after(self, node: int) -> None:
-        """Forgets the offsets of tensors allocated after `node`."""
-        lib.ml_planner_reset_allocations_after(self._pointer, node)
+        """Forgets the offsets of tensors allocated after `node`. Raises: InputError."""
+        self._check(lib.ml_planner_reset_allocations_after(self._pointer, node, self._error))
 
     def deallocate_after(self, node: int) -> None:
-        """Marks tensors allocated after `node`."""
-        lib.ml_planner_deallocate_after(self._pointer, node)
+        """Marks tensors allocated after `node`. Raises: InputError."""
+        self._check(lib.ml_planner_deallocate_after(self._pointer, node, self._error))
 
     def resolve_deallocations(self) -> None:
         """Drops everything marked, in one pass."""
         lib.ml_planner_resolve_deallocations(self._pointer)
 
     def purge(self, node: int) -> None:
-        """Drops the records of tensors whose last reader comes before `node`."""
-        lib.ml_planner_purge(self._pointer, node)
+        """Drops the records of tensors whose last reader comes before `node`. Raises: InputError."""
+        self._check(lib.ml_planner_purge_active(self._pointer, node, self._error))
 
     def offsets(self) -> list[int]:
         """Offsets by tensor; temporaries of node n are at n_tensors + n; -1 = not placed."""
@@ -129,8 +129,12 @@ class Planner:
 
     @property
     def lower_bound(self) -> int:
-        """The largest sum of bytes live at once."""
-        return int(lib.ml_planner_lower_bound(self._pointer))
+        """The largest sum of bytes live at once. Raises: ArenaError."""
+        bound = int(lib.ml_planner_checked_bound(self._pointer))
+        if bound < 0:
+            message = f"no memory for the lower bound of {self.count} tensors"
+            raise ArenaError(message)
+        return bound
 
     @property
     def active(self) -> int:
@@ -155,8 +159,9 @@ class Arena:
     def commit(self, nbytes: int, keep: int) -> bool:
         """Makes room and keeps the first `keep` bytes; returns whether the base moved. Raises: ArenaError."""
         moves = self._arena.moves
-        error = ffi.new("ml_error *", {"node": -1})
-        _check(lib.ml_arena_commit(self._arena, nbytes, keep, error), error)
+        error = fresh_error()
+        if lib.ml_arena_commit(self._arena, nbytes, keep, error):
+            raise_error(error, None)
         return bool(self._arena.moves != moves)
 
     def release(self) -> None:
@@ -172,6 +177,10 @@ class Arena:
     def capacity(self) -> int:
         """Bytes it holds."""
         return int(self._arena.capacity)
+
+    def holds(self, offset: int, nbytes: int) -> bool:
+        """Whether bytes at an offset lie in the memory that it holds."""
+        return 0 <= offset <= offset + nbytes <= int(self._arena.capacity)
 
     def buffer(self, offset: int, nbytes: int) -> Any:
         """A writable buffer over part of the arena; valid until a commit that moves it, or release."""

@@ -23,12 +23,17 @@ from minilite._native.planner import FOREVER, PLACE_ARENA, PLACE_NONE, PLACE_PER
 from minilite._native.status import NODE_IN_PLACE, NODE_TFLITE_SHARES, NODE_VIEW
 from minilite.errors import InputError, StateError
 from minilite.memory.records import UsageRecord
+from minilite.memory.whole import whole
 
 _SHARING: dict[str, dict[str, bool]] = {
     "none": {},
     "tflite": {"share_tflite": True},
     "wide": {"share_wide": True},
 }
+
+
+_MOST_IN_PLACE = 8
+"""Of so many inputs a node can say that output 0 may overwrite them."""
 
 
 class PlannerNode(NamedTuple):
@@ -76,9 +81,10 @@ class ArenaPlanner:
         alignment: int = 64,
     ) -> None:
         _check_graph(graph)
-        if strategy not in strategies():
-            message = f"strategy is {strategy!r}, must be one of {', '.join(strategies())}"
-            raise InputError(message)
+        for name, value, known in (("strategy", strategy, strategies()), ("in_place", in_place, tuple(_SHARING))):
+            if value not in known:
+                message = f"{name} is {value!r}, must be one of {', '.join(known)}"
+                raise InputError(message)
         self.graph = graph
         options = {
             **_SHARING[in_place],
@@ -88,50 +94,55 @@ class ArenaPlanner:
         }
         rows = [(node.inputs, node.outputs, _flags(node)) for node in graph.nodes]
         self._n = len(graph.sizes)
+        self._places = _places(graph)
+        alignment = whole("alignment", alignment, 32)
         self._planner = Planner(self._n, rows, graph.inputs, graph.outputs, strategy, options, alignment)
         self._arenas = {PLACE_ARENA: Arena(), PLACE_PERSISTENT: Arena()}
         self._pointers = [0] * self._planner.count
-        self._planned = False
         self.resolved: int = 0
         """How many pointers were resolved so far; only changed ones are."""
         for tensor, size in enumerate(graph.sizes):
-            self._planner.set_tensor(tensor, size, self._place(tensor))
+            self._planner.set_tensor(tensor, size, self._places[tensor])
         for number, node in enumerate(graph.nodes):
             if node.temporary_bytes:
                 self._planner.set_tensor(self._n + number, node.temporary_bytes, PLACE_ARENA)
 
-    def _place(self, tensor: int) -> int:
-        if tensor in self.graph.variables:
-            return PLACE_PERSISTENT
-        return PLACE_NONE if tensor in self.graph.constants else PLACE_ARENA
-
     def set_bytes(self, tensor: int, nbytes: int) -> None:
-        """Sets a tensor's size in bytes; it gets the memory in the next `execute_allocations` that covers its node."""
-        if nbytes < 0:
-            message = f"tensor {tensor}: {nbytes} bytes, must be 0 or more"
+        """Sets a tensor's size in bytes; it gets the memory in the next `execute_allocations` that covers its node.
+
+        Tensors after those of the graph are the scratch memory of its nodes. Raises: InputError, also for a variable
+        that has its place and would grow.
+        """
+        tensor = self._checked(tensor)
+        self._planner.set_tensor(tensor, whole(f"tensor {tensor}: the size", nbytes), self._places[tensor])
+
+    def _checked(self, tensor: int) -> int:
+        """A tensor's number. Raises: InputError."""
+        number = whole("a tensor's number", tensor)
+        if not 0 <= number < len(self._places):
+            message = (
+                f"tensor {number} does not exist: there are tensors 0 to {self._n - 1}, and scratch memory of nodes up to "
+                f"{len(self._places) - 1}"
+            )
             raise InputError(message)
-        self._planner.set_tensor(tensor, nbytes, self._place(tensor))
+        return number
 
     # TFLite's calls ---------------------------------------------------------------------------------------------------
 
     def plan_allocations(self) -> None:
         """Finds lifetimes, and which tensors share memory; sizes matter only for sharing. Forgets every offset."""
         self._planner.plan_allocations()
-        self._planned = True
-        self._pointers = [
-            p if self._planner.place_of(t) == PLACE_PERSISTENT else 0 for t, p in enumerate(self._pointers)
-        ]
+        self._pointers = [p if self._places[t] == PLACE_PERSISTENT else 0 for t, p in enumerate(self._pointers)]
 
     def execute_allocations(self, first: int, last: int) -> None:
         """Places the tensors that nodes first..last (inclusive) allocate around live ones, takes memory, resolves
         pointers.
 
-        Only tensors that grew are placed again. Raises: ArenaError, StateError.
+        Only tensors that grew are placed again. Raises: InputError for a range that ends before it begins or begins
+        after the last node; StateError before `plan_allocations`, and if tensors that share memory no longer have one
+        size; ArenaError.
         """
-        if not self._planned:
-            message = "execute_allocations before plan_allocations: lifetimes are not known"
-            raise StateError(message)
-        self._planner.execute_allocations(first, last)
+        self._planner.execute_allocations(whole("first", first, 32), whole("last", last, 32))
         self.acquire_non_persistent_memory()
 
     def reset_allocations(self) -> None:
@@ -140,13 +151,14 @@ class ArenaPlanner:
         self._resolve(everything=False)
 
     def reset_allocations_after(self, node: int) -> None:
-        """Forgets tensors allocated after `node`; tensors live at `node` keep their offsets."""
-        self._planner.reset_allocations_after(node)
+        """Forgets tensors allocated after `node`; tensors live at `node` keep their offsets. Raises:
+        InputError unless it is from -1 to the number of nodes."""
+        self._planner.reset_allocations_after(whole("node", node, 32))
         self._resolve(everything=False)
 
     def deallocate_after(self, node: int) -> None:
-        """Marks tensors allocated after `node` for `resolve_deallocations`."""
-        self._planner.deallocate_after(node)
+        """Marks tensors allocated after `node` for `resolve_deallocations`. Raises: InputError."""
+        self._planner.deallocate_after(whole("node", node, 32))
 
     def resolve_deallocations(self) -> None:
         """Drops all marked tensors in one pass over the records."""
@@ -154,8 +166,9 @@ class ArenaPlanner:
         self._resolve(everything=False)
 
     def purge_active_allocations(self, node: int) -> None:
-        """Drops the records of tensors whose last reader comes before `node` from the list of active records."""
-        self._planner.purge(node)
+        """Drops the records of tensors whose last reader comes before `node` from the list of active records.
+        Raises: InputError."""
+        self._planner.purge(whole("node", node, 32))
 
     def release_non_persistent_memory(self) -> None:
         """Gives back the arena's memory; offsets stay."""
@@ -182,33 +195,36 @@ class ArenaPlanner:
 
     def _resolve(self, *, everything: bool) -> None:
         for tensor, offset in enumerate(self._planner.offsets()):
-            base = self._arenas.get(self._planner.place_of(tensor))
-            placed = base is not None and base.base != 0 and offset >= 0 and self._planner.bytes_of(tensor) > 0
-            pointer = base.base + offset if placed and base is not None else 0
+            nbytes = self._planner.placed_bytes(tensor)
+            arena = self._arenas.get(self._places[tensor])
+            pointer = arena.base + offset if arena is not None and arena.holds(offset, nbytes) and nbytes > 0 else 0
             if pointer != self._pointers[tensor] or (everything and pointer):
                 self._pointers[tensor] = pointer
                 self.resolved += pointer != 0
 
     def pointer(self, tensor: int) -> int:
         """A tensor's address; 0 while it has none, and for tensors without bytes."""
-        return self._pointers[tensor]
+        return self._pointers[self._checked(tensor)]
 
     def offset(self, tensor: int) -> int | None:
         """A tensor's offset in its arena in bytes, None while it is not placed."""
-        offset = self._planner.offsets()[tensor]
+        offset = self._planner.offsets()[self._checked(tensor)]
         return offset if offset >= 0 else None
 
     def temporary_offset(self, node: int) -> int | None:
         """The offset of a node's scratch memory, None while it is not placed."""
+        if not 0 <= whole("node", node) < len(self._places) - self._n:
+            message = f"node {node} does not exist: there are {len(self._places) - self._n} nodes"
+            raise InputError(message)
         return self.offset(self._n + node)
 
     def root(self, tensor: int) -> int:
         """The tensor whose memory it shares, or itself."""
-        return self._planner.roots()[tensor]
+        return self._planner.roots()[self._checked(tensor)]
 
     def lifetime(self, tensor: int) -> tuple[int, int | None]:
         """First and last node, both inclusive; (-1, ...) = never allocated, last None = never freed."""
-        first, last = self._planner.lifetimes()[tensor]
+        first, last = self._planner.lifetimes()[self._checked(tensor)]
         return first, None if last == FOREVER else last
 
     @property
@@ -237,12 +253,25 @@ class ArenaPlanner:
 
     def buffer(self, tensor: int) -> Any:
         """A writable buffer over a tensor's bytes, valid until memory moves. Raises: StateError."""
-        offset = self.offset(tensor)
-        arena = self._arenas.get(self._planner.place_of(tensor))
+        offset, nbytes = self.offset(tensor), self._planner.bytes_of(tensor)
+        arena = self._arenas.get(self._places[tensor])
         if offset is None or arena is None or arena.base == 0:
             message = f"tensor {tensor} has no memory: it is not placed, or memory was released"
             raise StateError(message)
-        return arena.buffer(offset, self._planner.bytes_of(tensor))
+        placed = self._planner.placed_bytes(tensor)
+        if nbytes > placed or not arena.holds(offset, nbytes):
+            message = f"tensor {tensor} has grown to {nbytes} bytes, its memory has {placed}: execute_allocations first"
+            raise StateError(message)
+        return arena.buffer(offset, nbytes)
+
+
+def _places(graph: PlannerGraph) -> list[int]:
+    """By tensor, then for the scratch memory of each node."""
+    places = [PLACE_ARENA] * (len(graph.sizes) + len(graph.nodes))
+    for tensors, place in ((graph.constants, PLACE_NONE), (graph.variables, PLACE_PERSISTENT)):
+        for tensor in tensors:
+            places[tensor] = place
+    return places
 
 
 def _flags(node: PlannerNode) -> int:
@@ -253,14 +282,21 @@ def _flags(node: PlannerNode) -> int:
 
 
 def _check_graph(graph: PlannerGraph) -> None:
-    count = len(graph.sizes)
-    numbers = [(f"node {n}", t) for n, node in enumerate(graph.nodes) for t in (*node.inputs, *node.outputs)]
-    numbers += [("the graph", t) for t in (*graph.inputs, *graph.outputs, *graph.variables, *graph.constants)]
-    for where, tensor in numbers:
-        if not -1 <= tensor < count:
-            message = f"{where} names tensor {tensor}: the graph has tensors 0 to {count - 1}"
-            raise InputError(message)
+    """What C cannot see: numbers that are no integers, or do not fit it; C checks the rest."""
+    for kind, tensors in (("variables", graph.variables), ("constants", graph.constants)):
+        for tensor in tensors:
+            if not 0 <= whole(f"the graph's {kind}", tensor) < len(graph.sizes):
+                message = f"the graph's {kind} name tensor {tensor}: there are {len(graph.sizes)} tensors"
+                raise InputError(message)
+    for tensor in (*graph.inputs, *graph.outputs):
+        whole("the graph: a tensor's number", tensor, 32)
     for tensor, size in enumerate(graph.sizes):
-        if size < 0:
-            message = f"tensor {tensor}: {size} bytes, must be 0 or more"
-            raise InputError(message)
+        whole(f"tensor {tensor}: the size", size)
+    for number, node in enumerate(graph.nodes):
+        for tensor in (*node.inputs, *node.outputs):
+            whole(f"node {number}: a tensor's number", tensor, 32)
+        for position in node.in_place:
+            if not 0 <= whole(f"node {number}: in_place", position) < _MOST_IN_PLACE:
+                message = f"node {number}: in_place is {position}, must be an input's position below {_MOST_IN_PLACE}"
+                raise InputError(message)
+        whole(f"node {number}: temporary_bytes", node.temporary_bytes)
