@@ -16,6 +16,7 @@ import inspect
 import itertools
 import math
 import pkgutil
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -40,12 +41,17 @@ def benchmarks(module: Any) -> Iterator[tuple[type, str, tuple[Any, ...]]]:
 
 
 def once(suite: type, method: str, values: tuple[Any, ...]) -> None:
-    """Sets up and runs a benchmark. Raises: what it raises, and ValueError for one that gives no number."""
+    """Sets up and runs a benchmark; one that gives statements, in a process of its own. Raises: what it raises, and
+    ValueError for one that gives no number."""
     bench: Any = suite()
     if hasattr(bench, "setup"):
         bench.setup(*values)
     run = inspect.unwrap(getattr(suite, method))
     found = run(bench, *values)
+    if method.startswith("timeraw_"):
+        statement, before = (found, "") if isinstance(found, str) else found
+        flags = ["-S"] if sys.flags.no_site else []
+        subprocess.run([sys.executable, *flags, "-c", f"{before}\n{statement}"], check=True)
     if method.startswith("track_") and not math.isfinite(found):
         message = f"gave {found}"
         raise ValueError(message)

@@ -226,6 +226,14 @@ def test_the_walk_fails_at_a_benchmark_without_a_value(
     assert walk.walk(["planted"], past=True) == (failed if track is not not_yet else 0)
 
 
+@pytest.mark.parametrize(("statement", "failed"), [("import minilite", 0), ("from minilite import no_such_name", 1)])
+def test_the_walk_runs_statements(statement: str, failed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = {"__module__": "benchmarks.planted", "timeraw_import": lambda _: (statement, "import numpy")}
+    planted = types.SimpleNamespace(__name__="benchmarks.planted", Suite=type("Suite", (), own))
+    monkeypatch.setitem(sys.modules, "benchmarks.planted", planted)  # type: ignore[arg-type]
+    assert walk.walk(["planted"], past=False) == failed
+
+
 def measured(wanted: str) -> dict[str, str]:
     """For each figure that does not apply here, the reason."""
     command = [sys.executable, str(SUITES.parent / "figures.py"), "--bench", wanted]
