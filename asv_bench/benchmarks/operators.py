@@ -296,9 +296,10 @@ class Levels:
     param_names = ["level", "operator"]
 
     def setup(self, level: str, name: str) -> None:
-        with common.since("0.4.0"):
+        with common.since("0.7.0"):
             from minilite import InputError
 
+            common.interpreter(model_content=common.chain(1), level="scalar")
             try:
                 common.interpreter(model_content=common.chain(1), level=level)
             except InputError as error:  # this machine has no such level
