@@ -48,9 +48,9 @@ def call(
             check=False,
         )
     if done.returncode:
-        said = (done.stderr.strip().splitlines() or [f"exit {done.returncode}"])[-1]
+        last = (done.stderr.strip().splitlines() or [f"exit {done.returncode}"])[-1]
         if done.returncode == NOT_HERE:
-            raise NotImplementedError(said)
-        message = f"{function} failed: {said}"
+            raise NotImplementedError(last)
+        message = f"{function} failed: {last}"
         raise RuntimeError(message)
     return json.loads(done.stdout.splitlines()[-1])
