@@ -197,5 +197,7 @@ def step_s8(p: Operands, x: Array, h: Array, c: Array) -> tuple[Array, Array]:
     added = rounding_divide_by_pot(take * _gate(p, CELL, x, h, old), 30 + exponent).astype(np.int16)
     new = _saturated(kept + added, np.int16)
     new = _bounded(p.node.options["cell_clip"], p.scale(p.place.cell_state), 32767.0, new)
-    product = _gate(p, OUTPUT, x, h, new) * tanh_s16(new, 15 + exponent).astype(np.int64)
+    # LiteRT knows no tanh of cells whose scale is below 2**-15: the values it should replace stay, the input gate's.
+    factor = tanh_s16(new, 15 + exponent).astype(np.int64) if exponent >= -15 else take
+    product = _gate(p, OUTPUT, x, h, new) * factor
     return _output(p, product).astype(np.int8), new.astype(np.int16)

@@ -172,9 +172,10 @@ def test_every_value_of_a_gate() -> None:
         assert len(np.unique(found["C"])) > 9000
 
 
-@pytest.mark.parametrize("exponent", range(-15, -8))
+@pytest.mark.parametrize("exponent", [-30, *range(-20, -8)])
 def test_every_scale_of_cells(exponent: int) -> None:
-    """States that the caller sets, over the whole range; what gates make of them."""
+    """States that the caller sets, over the whole range; what gates make of them. Below 2**-15 LiteRT multiplies
+    the output gate with the input gate."""
     n = 512
     cells = Given(np.zeros((1, n), np.int16), quantization=one_scale("s16", 2.0**exponent), variable=True)
     node = Lstm("LSTM", INTEGER, (), 1, 1, 3, n, inputs={19: cells})
@@ -187,6 +188,14 @@ def test_every_scale_of_cells(exponent: int) -> None:
         found[name] = [interpreter.get_tensor(tensor(interpreter, which)) for which in ("y", "v18", "v19")]
     for name in ("numpy", "LiteRT"):
         np.testing.assert_array_equal(found["C"], found[name], err_msg=name)
+
+
+@pytest.mark.parametrize("parts", [parts for parts in SUBSETS if "cifg" not in parts], ids=" ".join)
+def test_parts_with_small_cells(parts: Sequence[str]) -> None:
+    """The scale that a converter gives to cells that stay below 1/2; every variant, both orders."""
+    cells = Given(np.zeros((2, 6), np.int16), quantization=one_scale("s16", 2.0**-16), variable=True)
+    for op, time_major in (("LSTM", True), *(("UNIDIRECTIONAL_SEQUENCE_LSTM", order) for order in (True, False))):
+        Lstm(op, INTEGER, parts, time_major=time_major, inputs={19: cells}, cell_clip=0.2).agree(INTEGER)
 
 
 def test_states_begin_at_their_zero_points() -> None:
@@ -259,12 +268,15 @@ def test_refused() -> None:
     Lstm(inputs=narrow).refused(ShapeError, "6 cells do not match 4 outputs", by_litert=False)  # it writes beyond
     Lstm(cell_clip=-1.0).refused(UnsupportedOpError, "cell_clip must be at least 0, it is -1")
     Lstm(inputs={19: np.zeros((2, 6), np.float32)}).refused(UnsupportedOpError, "must be a variable tensor")
-    for scale, zero, words in (
-        (0.3, 0, "power of two from 2..-15 to 2..-9"),
-        (2.0**-12, 3, "'v19' has the zero"),
+    for scale, zero, parts, words in (
+        (0.3, 0, (), "power of two from 2..-30 to 2..-9"),
+        (2.0**-8, 0, (), "power of two from 2..-30 to 2..-9"),
+        (2.0**-16, 0, ("cifg",), "at least 2..-15 without an input gate"),
+        (2.0**-12, 3, (), "'v19' has the zero"),
     ):
         cells = Given(np.zeros((2, 6), np.int16), quantization=one_scale("s16", scale, zero), variable=True)
-        Lstm(types=INTEGER, inputs={19: cells}).refused(UnsupportedOpError, words, by_litert=False)  # it goes on
+        node = Lstm(types=INTEGER, parts=parts, inputs={19: cells})
+        node.refused(UnsupportedOpError, words, by_litert=False)  # it goes on
     weights = const(np.zeros((6, 5)), np.int8, Quantization((0.5,) * 6, (0,) * 6))
     Lstm(types=HYBRID, inputs={2: weights}).refused(
         UnsupportedOpError, "'c2' must have one scale, it has 6", by_litert=False

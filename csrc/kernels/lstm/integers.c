@@ -48,7 +48,7 @@ static void fill_integers(const ml_call *c, const lstm_run *at, lstm_integers_de
     const lstm_params *params = c->params;
     const float *gate = params->scales.data, hidden = gate[4];
     float x = scale_of(c, 0), state = scale_of(c, at->r.state), cell = scale_of(c, at->cell_state);
-    while (d->exponent > -15 && cell < 0.75f * __builtin_ldexpf(1.0f, d->exponent)) d->exponent--;
+    while (d->exponent > -30 && cell < 0.75f * __builtin_ldexpf(1.0f, d->exponent)) d->exponent--;
     double unit = __builtin_ldexp(1.0, d->exponent);
     for (int32_t g = 0; g < ML_MAX_GATES; g++) {
         int32_t first = at->first + g, peephole = at->first + 8 + (g < 2 ? g : 2);
@@ -152,7 +152,9 @@ static void logistic(int16_t *v, int64_t n) {
     for (int64_t i = 0; i < n; i++) v[i] = ml_logistic_q3(v[i]);
 }
 
-/* Computes the cells, then the hidden values: the output, or with a projection its input. */
+/* Computes the cells, then the hidden values: the output, or with a projection its input. TFLite
+ * knows no tanh of cells whose scale is below 2^-15; so it multiplies the output gate with what is
+ * in the place of the result, the input gate. */
 static void step_row(const ml_call *c, const lstm_run *run, const integer_row *row,
                      int8_t *hidden) {
     const lstm_integers_derived *d = c->derived;
@@ -173,8 +175,10 @@ static void step_row(const ml_call *c, const lstm_run *run, const integer_row *r
     int16_t *output = sum_gate(c, run, row, OUTPUT_GATE);
     logistic(output, n);
     zero = run->r.gates[ML_OF_HIDDEN].n ? -zero : zero;
+    const bool activated = d->exponent >= -15;
     for (int64_t i = 0; i < n; i++) {
-        int32_t product = output[i] * ml_tanh_q15(cell[i], 15 + d->exponent);
+        int32_t product =
+            output[i] * (activated ? ml_tanh_q15(cell[i], 15 + d->exponent) : take[i]);
         hidden[i] =
             (int8_t)ml_clamp_s32(requantized(product, d->hidden) + zero, INT8_MIN, INT8_MAX);
     }

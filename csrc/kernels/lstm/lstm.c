@@ -285,10 +285,15 @@ static ml_status check_integers(const ml_call *c, lstm_params *p) {
     const int32_t cell = ml_input_tensor(c, CELL_STATE);
     const double scale = cell < 0 ? 1.0 : ml_scale_of(c, cell), exponent = log2(scale);
     const double whole = rint(exponent);
-    if (!(fabs(exponent - whole) < 1e-3) || whole < -15 || whole > -9)
+    if (!(fabs(exponent - whole) < 1e-3) || whole < -30 || whole > -9)
         return ml_fail(c, ML_UNSUPPORTED,
-                       "the cell state's scale must be a power of two from 2**-15 to 2**-9, it is "
+                       "the cell state's scale must be a power of two from 2**-30 to 2**-9, it is "
                        "%g",
+                       scale);
+    if (whole < -15 && !ml_input(c, 1)) /* see step_row in integers.c */
+        return ml_fail(c, ML_UNSUPPORTED,
+                       "the cell state's scale must be at least 2**-15 without an input gate, it "
+                       "is %g",
                        scale);
     const int32_t intermediates = c->env->core->node_row(c)->n_intermediates;
     if (intermediates != INTERMEDIATES)
