@@ -1,4 +1,4 @@
-"""SKIP_GRAM: the numpy reference and LiteRT agree; the number of combinations is known only in the run."""
+"""SKIP_GRAM: C kernel, numpy reference and LiteRT agree; the number of combinations is known only in the run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import pytest
 from built import texts
 from support.node import Given, OneNode
 
-from minilite.errors import ShapeError, UnsupportedOpError
+import minilite
+from minilite.errors import ArenaError, KernelError, ShapeError, UnsupportedOpError
 
 
 def skip_gram(text: Any, size: int = 2, skip: int = 1, every: bool = False) -> OneNode:
@@ -37,6 +38,25 @@ def test_combinations(size: int, skip: int, every: bool) -> None:
 @pytest.mark.parametrize("text", [" a b", "a b ", "  a  b  ", "\ta b", "ab", "a", "\xfc\xf1 b"])
 def test_spaces(text: str) -> None:
     skip_gram(text, 1).check()
+
+
+def run_within(node: OneNode, max_bytes: int) -> int:
+    """The number of combinations."""
+    interpreter = minilite.Interpreter(model_content=node.model, max_bytes=max_bytes)
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], node.arrays[0])
+    interpreter.invoke()
+    return int(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]).size)
+
+
+def test_memory_is_counted_before_it_is_taken() -> None:
+    node = skip_gram("a " * 2000, 3, 20, every=True)
+    with pytest.raises(ArenaError):
+        run_within(node, 1 << 20)
+    assert run_within(node, 1 << 30) > 900_000
+    many = skip_gram(" ".join(["w" * 10000] * 300), 3, 20)
+    with pytest.raises(KernelError, match="the combinations would take more than 2147483647 bytes"):
+        run_within(many, 1 << 40)
 
 
 def test_too_few_words() -> None:
