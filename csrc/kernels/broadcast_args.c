@@ -1,5 +1,6 @@
 /* broadcast_args.c -- BROADCAST_ARGS: the shape to which two shapes, given as values, broadcast. */
 #include "rules/values.h"
+#include "rules/work.h"
 
 static ml_status prepare_broadcast_args(const ml_call *c, ml_wish *wish) {
     const ml_shape *a = &ml_input(c, 0)->shape, *b = &ml_input(c, 1)->shape;
@@ -21,7 +22,9 @@ static int64_t dimension(const ml_call *c, int input, int64_t from_right) {
 static ml_status broadcast_args(const ml_call *c) {
     const ml_tensor *y = ml_out_tensor(c, 0);
     const int64_t rank = y->shape.dims[0];
-    for (int64_t i = 0; i < rank; i++) {
+    int64_t work = 0;
+    ml_status status = ML_OK;
+    for (int64_t i = 0; i < rank && status == ML_OK; i++) {
         const int64_t a = dimension(c, 0, i), b = dimension(c, 1, i);
         if (a != b && a != 1 && b != 1)
             return ml_fail(c, ML_KERNEL_ERROR,
@@ -31,8 +34,9 @@ static ml_status broadcast_args(const ml_call *c) {
         const int64_t dim = a == 1 ? b : a;
         if (y->type == ML_S64) ((int64_t *)ml_out(c, 0))[rank - 1 - i] = dim;
         else ((int32_t *)ml_out(c, 0))[rank - 1 - i] = (int32_t)dim;
+        status = ml_count_work(c, 1, &work);
     }
-    return ML_OK;
+    return status;
 }
 
 ML_KERNELS(broadcast_args) = {

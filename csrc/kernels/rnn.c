@@ -2,6 +2,7 @@
  * last output, activated. */
 #include "rules/checks.h"
 #include "rules/recurrent.h"
+#include "rules/work.h"
 
 #define RNN_FIELDS(X, S)                                                             \
     X(S, i32, activation, ML_OPTION("fused_activation_function")) X(S, i32, asymmetric, ML_OPTION("asymmetric_quantize_inputs")) X(S, i32, time_major, ML_BY_CHECK) X(S, i32, rank, ML_BY_CHECK) \
@@ -84,17 +85,19 @@ static ml_status step(const ml_call *c, const ml_recurrent *r, const ml_step *at
                       const void *context) {
     const float *bias = ml_in(c, r->state - STATE + BIAS), *sums = at->state;
     float *state = ml_variable(c, r->state);
-    int64_t n = r->gates[ML_OF_INPUT].outputs, batches = r->sequence.batches;
-    for (int64_t b = 0; b < batches; b++) {
+    int64_t n = r->gates[ML_OF_INPUT].outputs, batches = r->sequence.batches, work = 0;
+    ml_status status = ML_OK;
+    for (int64_t b = 0; b < batches && status == ML_OK; b++) {
         const float *input = (const float *)at->input + b * at->batch;
         const float *aux = at->aux ? (const float *)at->aux + b * at->batch : NULL;
         for (int64_t i = 0; i < n; i++) {
             float sum = input[i] + sums[b * n + i] + bias[i];
             state[b * n + i] = aux ? sum + aux[i] : sum;
         }
+        ml_activate(((const rnn_params *)c->params)->activation, state + b * n, n);
+        status = ml_count_work(c, n, &work);
     }
-    ml_activate(((const rnn_params *)c->params)->activation, state, batches * n);
-    return ML_OK;
+    return status;
 }
 
 static ml_status rnn(const ml_call *c) {

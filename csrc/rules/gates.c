@@ -77,19 +77,32 @@ typedef struct gate_args {
     const ml_gates *gates;
     const char *packed;
     const ml_gate_rows *rows;
+    int64_t parts; /* of the rows of each gate */
+    int64_t part; /* rows */
 } gate_args;
 
-static void multiply_floats(const ml_call *c, const gate_args *a, int64_t gate) {
+/* The rows of a gate that are multiplied without looking whether the run goes on: all of them,
+ * unless that takes some milliseconds. */
+static int64_t rows_at_once(const ml_gates *g, int64_t count) {
+    enum { LONG = 16 * ML_MOST_PRODUCTS, WHOLE_TILES = 24 };
+    const double fit = (double)LONG / ((double)g->k * (double)g->outputs + 1.0);
+    if (fit >= (double)count) return ml_max_s64(count, 1);
+    return fit < WHOLE_TILES ? (fit < 1.0 ? 1 : (int64_t)fit)
+                             : (int64_t)fit / WHOLE_TILES * WHOLE_TILES;
+}
+
+static void multiply_floats(const ml_call *c, const gate_args *a, int64_t gate, int64_t first,
+                            int64_t count) {
     const ml_gates *g = a->gates;
     ml_matmul_f32_args product = {
-        .a = a->rows->x,
-        .rows = a->rows->count,
+        .a = (const float *)a->rows->x + first * a->rows->stride,
+        .rows = count,
         .a_stride = a->rows->stride,
         .pieces = 1,
         .k = g->k,
         .n = g->outputs,
         .packed = (const float *)(const void *)(a->packed + gate * gate_bytes(c, g)),
-        .y = (float *)a->rows->y + gate * a->rows->count * g->outputs,
+        .y = (float *)a->rows->y + (gate * a->rows->count + first) * g->outputs,
         .y_stride = g->outputs,
         .low = -__builtin_inff(),
         .high = __builtin_inff(),
@@ -97,39 +110,47 @@ static void multiply_floats(const ml_call *c, const gate_args *a, int64_t gate) 
     c->env->simd->matmul_f32(&product);
 }
 
-/* Converts sums of quantized floats to floats, in place. */
-static void scale_sums(const ml_gate_rows *rows, const ml_gates *g, float of_weights, void *sums) {
+/* Converts sums of `count` rows of quantized floats to floats, in place. */
+static void scale_sums(const float *scales, int64_t count, const ml_gates *g, float of_weights,
+                       void *sums) {
     const int32_t *from = sums;
     float *y = sums;
-    for (int64_t r = 0; r < rows->count; r++, from += g->outputs, y += g->outputs) {
-        float scale = rows->scales[r] * of_weights;
+    for (int64_t r = 0; r < count; r++, from += g->outputs, y += g->outputs) {
+        float scale = scales[r] * of_weights;
         for (int64_t i = 0; i < g->outputs; i++) y[i] = (float)from[i] * scale;
     }
+}
+
+static void multiply_quantized(const ml_call *c, const gate_args *a, int64_t gate, int64_t first,
+                               int64_t count) {
+    const ml_gates *g = a->gates;
+    const ml_gate_rows *rows = a->rows;
+    int32_t *sums = (int32_t *)rows->y + (gate * rows->count + first) * g->outputs;
+    const ml_weights_s8 weights =
+        ml_weights_s8_at(a->packed + gate * gate_bytes(c, g), g->outputs, 1, g->k);
+    ml_multiply_bytes(c->env->simd, rows->quantized + first * g->k, count, &weights,
+                      rows->factors + first, sums);
+    if (ml_in_tensor(c, 0)->type == ML_F32)
+        scale_sums(rows->scales + first, count, g,
+                   ml_input_quantization(c, g->weights[gate])->scales[0], sums);
 }
 
 static ml_status multiply_body(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                                void *args) {
     const gate_args *a = args;
-    const ml_gates *g = a->gates;
-    for (int64_t gate = first; gate < end; gate++) {
-        if (g->type == ML_F32) {
-            multiply_floats(c, a, gate);
-            continue;
-        }
-        int32_t *sums = (int32_t *)a->rows->y + gate * a->rows->count * g->outputs;
-        const ml_weights_s8 weights =
-            ml_weights_s8_at(a->packed + gate * gate_bytes(c, g), g->outputs, 1, g->k);
-        ml_multiply_bytes(c->env->simd, a->rows->quantized, a->rows->count, &weights,
-                          a->rows->factors, sums);
-        if (ml_in_tensor(c, 0)->type == ML_F32)
-            scale_sums(a->rows, g, ml_input_quantization(c, g->weights[gate])->scales[0], sums);
+    for (int64_t i = first; i < end; i++) {
+        const int64_t gate = i / a->parts, row = i % a->parts * a->part;
+        const int64_t count = ml_min_s64(a->part, a->rows->count - row);
+        if (a->gates->type == ML_F32) multiply_floats(c, a, gate, row, count);
+        else multiply_quantized(c, a, gate, row, count);
     }
     return ML_OK;
 }
 
 ml_status ml_multiply_gates(const ml_call *c, const ml_gates *g, const void *packed,
                             const ml_gate_rows *rows) {
-    gate_args args = {g, packed, rows};
+    const int64_t part = rows_at_once(g, rows->count), parts = (rows->count - 1) / part + 1;
+    gate_args args = {g, packed, rows, parts, part};
     for (int64_t r = 0; g->type != ML_F32 && r < rows->count; r++) {
         uint8_t *row = rows->quantized + r * g->k;
         if (ml_in_tensor(c, 0)->type == ML_F32) {
@@ -141,8 +162,8 @@ ml_status ml_multiply_gates(const ml_call *c, const ml_gates *g, const void *pac
             rows->factors[r] = -ml_byte_of_zero(ML_S8, rows->zero);
         }
     }
-    int64_t cost = rows->count * g->k * g->outputs;
-    return ml_parallel(c, g->n, ml_work_grain(g->n, cost), multiply_body, &args);
+    const int64_t cost = part * g->k * g->outputs;
+    return ml_parallel(c, g->n * parts, ml_work_grain(g->n * parts, cost), multiply_body, &args);
 }
 
 /* Activations ---------------------------------------------------------------------------------- */

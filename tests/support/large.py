@@ -64,7 +64,6 @@ from minilite.format.dtypes import TensorType
 from minilite.format.quantization import Quantization
 
 SHORT = {
-    "BROADCAST_ARGS": "a few numbers",
     "CALL_ONCE": "its subgraph's nodes are looked at by themselves",
     "DENSIFY": "done while the file is loaded",
     "HASHTABLE": "a handle",
@@ -72,7 +71,6 @@ SHORT = {
     "IF": "its subgraphs' nodes are looked at by themselves",
     "RANK": "a number",
     "SHAPE": "a few numbers",
-    "SKIP_GRAM": "runs in Python",
     "STABLEHLO_CASE": "its subgraphs' nodes are looked at by themselves",
     "STABLEHLO_COMPOSITE": "its subgraph's nodes are looked at by themselves",
     "VAR_HANDLE": "a handle",
@@ -82,7 +80,6 @@ SHORT = {
     "SQUEEZE": "a view, or a copy in blocks",
     "EXPAND_DIMS": "a view, or a copy in blocks",
     "BITCAST": "a view, or a copy in blocks",
-    "RNN": "one product, of a step",
     "Landmarks2TransformMatrix": "a few points",
     "SignalFilterBank": "as many frequencies as int16 counts",
     "SignalFilterBankSpectralSubtraction": "1024 channels at most",
@@ -105,6 +102,9 @@ LARGE: dict[str, Any] = {
     **{op: divided(op) for op in ("DIV", "FLOOR_DIV", "FLOOR_MOD")},
     "POW": power,
     "ADD_N": of(*[(N,)] * 4),
+    "BROADCAST_ARGS": lambda rng, inputs, outputs: (
+        OneNode("BROADCAST_ARGS", [np.ones(N, dtype_of(kind)) for kind in inputs], kind=outputs[0]), {}),
+    "SKIP_GRAM": lambda *_: (family("skip_gram").skip_gram("a " * (N // 32), 3, 2, True), {}),
     "BUCKETIZE": of((N,), options={"boundaries": (-3.0, -1.5, 0.0, 0.5, 0.5, 2.0)}),
     "FAKE_QUANT": of((N,), options={"min": -1.0, "max": 2.0, "num_bits": 8}),
     "NumericVerify": lambda rng, inputs, outputs: (family("numeric_verify").verify(inputs[0], (N,)), {}),
@@ -182,6 +182,7 @@ LARGE: dict[str, Any] = {
     "STABLEHLO_SCATTER": moved_scatter,
     **{op: lstm(op) for op in ("LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM")},
     "BIDIRECTIONAL_SEQUENCE_LSTM": both,
+    "RNN": lambda rng, inputs, outputs: (family("rnn").Rnn("RNN", inputs[1], 2048, 1, 256, 256), {}),
     **{op: rnn(op) for op in ("UNIDIRECTIONAL_SEQUENCE_RNN", "BIDIRECTIONAL_SEQUENCE_RNN")},
     "SVDF": svdf,
     **{op: boxes(op) for op in ("NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5")},

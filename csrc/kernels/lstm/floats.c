@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "lstm.h"
+#include "rules/work.h"
 
 /* One row of gates: a batch at a step. */
 typedef struct float_row {
@@ -98,8 +99,9 @@ static ml_status project(const ml_call *c, const lstm_run *run, const ml_step *a
 static ml_status step(const ml_call *c, const ml_recurrent *r, const ml_step *at,
                       const void *context) {
     const lstm_run *run = context;
-    int64_t cells = r->gates[ML_OF_INPUT].outputs;
-    for (int64_t b = 0; b < r->sequence.batches; b++) {
+    int64_t cells = r->gates[ML_OF_INPUT].outputs, work = 0;
+    ml_status status = ML_OK;
+    for (int64_t b = 0; b < r->sequence.batches && status == ML_OK; b++) {
         float_row row = {
             .input = (const float *)at->input + b * at->batch,
             .aux = at->aux ? (const float *)at->aux + b * at->batch : NULL,
@@ -111,8 +113,9 @@ static ml_status step(const ml_call *c, const ml_recurrent *r, const ml_step *at
             .hidden = (float *)ml_scratch(c, run->hidden_at) + b * cells,
         };
         step_row(c, run, &row);
+        status = ml_count_work(c, ML_MAX_GATES * cells, &work);
     }
-    return project(c, run, at);
+    return status == ML_OK ? project(c, run, at) : status;
 }
 
 ml_status ml_lstm_floats(const ml_call *c) { return ml_lstm_run(c, 0, step); }

@@ -3,6 +3,7 @@
 #include "lstm.h"
 #include "math/fixed_s16.h"
 #include "rules/quantized.h"
+#include "rules/work.h"
 
 typedef struct multiplier {
     int32_t mantissa;
@@ -213,9 +214,10 @@ static ml_status project(const ml_call *c, const lstm_run *run, const ml_step *a
 static ml_status step(const ml_call *c, const ml_recurrent *r, const ml_step *at,
                       const void *context) {
     const lstm_run *run = context;
-    int64_t cells = r->gates[ML_OF_INPUT].outputs;
+    int64_t cells = r->gates[ML_OF_INPUT].outputs, work = 0;
     bool major = r->sequence.time_major;
-    for (int64_t b = 0; b < r->sequence.batches; b++) {
+    ml_status status = ML_OK;
+    for (int64_t b = 0; b < r->sequence.batches && status == ML_OK; b++) {
         integer_row row = {.input = (const int32_t *)at->input + b * at->batch,
                            .pitch = at->gate,
                            .state = (const int32_t *)at->state + b * cells,
@@ -225,8 +227,9 @@ static ml_status step(const ml_call *c, const ml_recurrent *r, const ml_step *at
                            .first = major ? b * cells : 0,
                            .together = major ? r->sequence.batches : 1};
         step_row(c, run, &row, (int8_t *)ml_scratch(c, run->hidden_at) + b * cells);
+        status = ml_count_work(c, ML_MAX_GATES * cells, &work);
     }
-    return project(c, run, at);
+    return status == ML_OK ? project(c, run, at) : status;
 }
 
 ml_status ml_lstm_integers(const ml_call *c) { return ml_lstm_run(c, HEAD, step); }
