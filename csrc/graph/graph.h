@@ -13,8 +13,10 @@
 #include "graph/store.h"
 #include "kernel.h"
 
-/* Limits on calls of subgraphs, so that memory stays in proportion to the file. */
-enum { ML_MAX_FRAMES = 4096, ML_MAX_UNFOLDED = 1 << 22 };
+/* Limits on calls of subgraphs, so that memory stays in proportion to the file, and that whatever
+ * calls itself for each level of calls fits the stack of a thread of 256 KiB. Converters nest three
+ * levels. */
+enum { ML_MAX_FRAMES = 4096, ML_MAX_UNFOLDED = 1 << 22, ML_MAX_DEPTH = 64 };
 
 typedef struct ml_node {
     const ml_kernel *kernel;
