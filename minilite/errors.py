@@ -3,10 +3,28 @@
 A message is coordinates, then both values, then the rule: ``subgraph 0, node 12 (CONV_2D 'conv1'): filter depth 8 does
 not match input depth 12``. Lower case, no full stop. Each class is also a subclass of the builtin that LiteRT raises in
 its place.
+
+Names in messages come from files of strangers: `visible` makes them safe to print.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
+
+_UNSAFE = re.compile("[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
+"""Control characters, ends of lines, marks that turn the direction of text, half surrogates, and the two characters
+beyond these that XML cannot hold."""
+
+
+def visible(text: str) -> str:
+    """Text that is safe to print on one line: characters that a terminal obeys and does not show become escapes, as in
+    Python and JSON: ``\\u001b``."""
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def visible_lines(text: str) -> str:
+    """The same for several lines; their ends stay."""
+    return "\n".join(map(visible, text.split("\n")))
 
 
 class MiniliteError(Exception):
@@ -22,7 +40,7 @@ class MiniliteError(Exception):
         tensors: Sequence[str] = (),
         shapes: Sequence[tuple[int, ...]] = (),
     ) -> None:
-        super().__init__(message)
+        super().__init__(visible(message.replace("\n", " ")))
         self.subgraph = subgraph
         self.node = node
         self.op = op
@@ -79,6 +97,7 @@ class UnsupportedOpError(MiniliteError, RuntimeError, ValueError):
         operators: Sequence[UnsupportedOperator] = (),
     ) -> None:
         super().__init__(message, subgraph=subgraph, node=node, op=op, tensors=tensors, shapes=shapes)
+        self.args = (visible_lines(message),)
         self.operators: tuple[UnsupportedOperator, ...] = tuple(operators)
 
 
@@ -111,10 +130,16 @@ class KernelError(MiniliteError, RuntimeError):
 
 
 def shortened(name: str, width: int = 60) -> str:
-    """A name for a message: on one line, with its middle left out if it is longer than `width` characters."""
-    name = " ".join(name.split()) if not name.isprintable() else name
+    """A name for a message: safe to print, on one line, with its middle left out if it is longer than `width`
+    characters."""
+    name = name if name.isprintable() else visible(" ".join(name.split()))
     head = (width - 2) // 2
     return name if len(name) <= width else f"{name[:head]}..{name[head + 2 - width :]}"
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names for a message: ``x, y``; ``''`` for an empty one; ``none`` where there are none."""
+    return ", ".join(shortened(name) or "''" for name in names) or "none"
 
 
 def coordinates(subgraph: int, node: int, op: str, name: str = "") -> str:

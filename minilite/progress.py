@@ -21,13 +21,14 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
-import os
 import shutil
-import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sized
 from typing import Any, Protocol, TypeVar
+
+from minilite.errors import visible
+from minilite.terminal import rewrite, shows_progress
 
 _SLOW, _PAUSE = 1.0, 0.25
 """Seconds before anything is shown, and between updates."""
@@ -74,7 +75,7 @@ def progress(items: Iterable[T], what: str, total: int | None = None) -> Iterato
 def working(what: str, total: int | None = None) -> Iterator[Work]:
     """Shows work that takes long, and since when. The caller counts `work.started` if there is a total."""
     work = Work(what, total)
-    if not _is_shown():
+    if not shows_progress():
         yield work
         return
 
@@ -86,10 +87,6 @@ def working(what: str, total: int | None = None) -> Iterator[Work]:
     finally:
         done.set()
         thread.join()
-
-
-def _is_shown() -> bool:
-    return sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def tick(done: Any, work: Work) -> None:
@@ -110,12 +107,10 @@ class _PlainLine:
 
     def show(self, work: Work, seconds: float) -> None:
         room = (shutil.get_terminal_size((100, 24)).columns or 100) - 1  # some terminals say 0
-        sys.stderr.write(f"\r\x1b[K{f'{work}, {seconds:.0f} s'[:room]}")
-        sys.stderr.flush()
+        rewrite(visible(f"{work}, {seconds:.0f} s")[:room])
 
     def wipe(self) -> None:
-        sys.stderr.write("\r\x1b[K")
-        sys.stderr.flush()
+        rewrite("")
 
 
 class _BarLine:
@@ -132,12 +127,12 @@ class _BarLine:
             text, *counted, console=Console(stderr=True), transient=True, auto_refresh=False,
             redirect_stdout=False, redirect_stderr=False,
         )  # fmt: skip
-        self._task = self._bars.add_task(str(work), total=work.total, seconds=0.0)
+        self._task = self._bars.add_task(visible(str(work)), total=work.total, seconds=0.0)
         self._bars.start()
 
     def show(self, work: Work, seconds: float) -> None:
         finished = max(0, work.started - 1)
-        self._bars.update(self._task, description=str(work), completed=finished, seconds=seconds, refresh=True)
+        self._bars.update(self._task, description=visible(str(work)), completed=finished, seconds=seconds, refresh=True)
 
     def wipe(self) -> None:
         self._bars.stop()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import ItemsView, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from minilite.errors import InputError, InputTypeError
+from minilite.errors import InputError, InputTypeError, listed
 from minilite.format.model import Array, Signature
 from minilite.late import Later
 
@@ -27,14 +27,13 @@ def find_signature(signatures: Sequence[Signature], key: str | None) -> Signatur
         message = (
             f"SignatureDef signature_key is None and model has {len(signatures)} Signatures. "
             "None is only allowed when the model has 1 SignatureDef: "
-            + (f"there are {', '.join(s.key for s in signatures)}" if signatures else "run() needs none")
+            + (f"there are {listed(s.key for s in signatures)}" if signatures else "run() needs none")
         )
         raise InputError(message)
     for signature in signatures:
         if signature.key == key:
             return signature
-    names = ", ".join(s.key for s in signatures) or "none"
-    message = f'Invalid signature_key provided: "{key}". The model has {names}'
+    message = f'Invalid signature_key provided: "{key}". The model has {listed(s.key for s in signatures)}'
     raise InputError(message)
 
 
@@ -70,7 +69,7 @@ class SignatureRunner:
         return type(self), (self._interpreter, self._signature.key)
 
     def __repr__(self) -> str:
-        return f"SignatureRunner('{self._signature.key}', inputs={list(self._signature.inputs)})"
+        return f"SignatureRunner({self._signature.key!r}, inputs={list(self._signature.inputs)})"
 
     def __call__(self, *by_position: Any, **inputs: Any) -> dict[str, Array]:
         """Runs the signature on arrays by name. Raises: InputError for names, types; ShapeError for shapes the model
@@ -84,17 +83,18 @@ class SignatureRunner:
     def _checked(self, by_position: Sequence[Any], inputs: Mapping[str, Any]) -> list[tuple[int, Array]]:
         expected = self._signature.inputs
         if by_position:
-            message = f"a signature takes its arrays by name: {', '.join(f'{name}=...' for name in expected)}"
+            named = ", ".join(f"{name}=..." for name in expected if name) or f"it takes {listed(expected)}"
+            message = f"a signature takes its arrays by name: {named}"
             raise InputTypeError(message)
         if len(inputs) != len(expected):
             message = (
                 f"Invalid number of inputs provided for running a SignatureDef, expected {len(expected)} vs "
-                f"provided {len(inputs)}: takes {', '.join(expected)}"
+                f"provided {len(inputs)}: takes {listed(expected)}"
             )
             raise InputError(message)
         for name in inputs:
             if name not in expected:
-                message = f"Invalid Input name ({name}) for SignatureDef: takes {', '.join(expected)}"
+                message = f"Invalid Input name ({name}) for SignatureDef: takes {listed(expected)}"
                 raise InputError(message)
         return [
             (expected[name], tensor_arguments.as_given(self._session.tensor(expected[name]), value))

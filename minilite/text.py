@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from minilite.errors import shortened
+from minilite.errors import shortened, visible
 
 Cell = str | int | float | None
 _LEAST, _READABLE, _WORDS = 8, 12, 24
@@ -22,7 +21,7 @@ class _Column:
     def __init__(self, name: str, cells: Sequence[Cell], whole: bool = False) -> None:
         self.name = name
         self.whole = whole
-        self.texts = ["" if cell is None else str(cell) for cell in cells]
+        self.texts = ["" if cell is None else visible(str(cell)) for cell in cells]
         self.right = any(isinstance(cell, (int, float)) for cell in cells)
         self.width = max(map(len, [name, *self.texts]))
 
@@ -112,7 +111,8 @@ def _wrap(text: str, width: int, indent: str = "") -> list[str]:
 
 
 def wrapped(text: str, width: int | None, indent: str = "  ") -> str:
-    """A line of words; if it is longer than `width`, it continues on indented lines."""
+    """A line of words, safe to print; if it is longer than `width`, it continues on indented lines."""
+    text = visible(text)
     if width is None or len(text) <= width:
         return text
     return "\n".join(textwrap.wrap(text, width, subsequent_indent=indent, break_on_hyphens=False))
@@ -123,10 +123,9 @@ def cut(text: str, width: int = 48) -> str:
     return shortened(text, width)
 
 
-def visible(text: str) -> str:
-    """The text with control characters as their pictures, so that a page shows them; half surrogates as ?."""
-    shown = re.sub(r"[\x00-\x1f]", lambda found: chr(0x2400 + ord(found[0])), text).replace("\x7f", "\u2421")
-    return shown.encode("utf-8", "replace").decode()
+def markup(text: str) -> str:
+    """The text as HTML and SVG hold it: escaped, and safe to show."""
+    return escape(visible(text))
 
 
 def shape_text(shape: Sequence[int] | None) -> str:
@@ -155,6 +154,6 @@ def html_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     kept = [i for i, _ in enumerate(header) if not texts or any(row[i] for row in texts)]
 
     def line(tag: str, cells: Sequence[str]) -> str:
-        return "<tr>" + "".join(f"<{tag}>{escape(cells[i])}</{tag}>" for i in kept) + "</tr>"
+        return "<tr>" + "".join(f"<{tag}>{markup(cells[i])}</{tag}>" for i in kept) + "</tr>"
 
     return "<table>" + line("th", header) + "".join(line("td", row) for row in texts) + "</table>"

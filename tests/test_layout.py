@@ -7,7 +7,7 @@ import functools
 import pathlib
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pytest
 
@@ -29,8 +29,9 @@ STAGES: dict[str, int] = {
     "late": 0,
     "errors": 1,
     "_core": 0,
-    "progress": 0,
+    "progress": 3,
     "text": 2,
+    "terminal": 2,
     "writing": 2,
     "_native": 2,
     "format": 3,
@@ -292,6 +293,40 @@ def test_pragmas_of_one_compiler_are_in_one_header() -> None:
 def test_who_may_use_what(module: str, part: str) -> None:
     users = {part_of(path) for path in files("minilite/*.py") for _, found in imports(path) if found.startswith(module)}
     assert users <= {part}
+
+
+def names_in(nodes: Iterable[ast.AST]) -> bool:
+    """Whether not all of them are constants."""
+    return not all(isinstance(node, ast.Constant) for node in nodes)
+
+
+def ways_to_the_terminal(tree: ast.AST) -> Iterator[int]:
+    """Lines that print, name a standard stream that is written to, or write text to a descriptor."""
+    streams = {"stdout", "stderr", "__stdout__", "__stderr__"}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id in ("print", "input", "breakpoint"):
+            yield node.lineno
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "sys":
+            if node.attr in streams:
+                yield node.lineno
+        elif isinstance(node, ast.ImportFrom) and node.module == "sys":
+            yield from (node.lineno for alias in node.names if alias.name in streams)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "os.write" and names_in(node.args):
+            yield node.lineno
+
+
+def test_only_one_module_writes_to_the_terminal() -> None:
+    """Text that comes from files is made safe there. Rich, by which `progress` draws bars, gets its text made safe."""
+    assert len(list(ways_to_the_terminal(ast.parse("print(a); sys.stderr.write(b); os.write(2, c)")))) == 3
+    found = {path: list(ways_to_the_terminal(ast.parse(path.read_text()))) for path in files("minilite/*.py")}
+    assert found.pop(PACKAGE / "terminal.py")
+    assert [f"{name_of(path)}:{line}" for path, lines in found.items() for line in lines] == []
+
+
+def test_only_one_function_escapes_markup() -> None:
+    """`text.markup` escapes what HTML and XML read, and what neither may hold."""
+    users = {name_of(path) for path in files("minilite/*.py") for _, found in imports(path) if found.startswith("html")}
+    assert users == {"minilite/text.py"}
 
 
 def test_runtime_imports_are_declared() -> None:

@@ -52,6 +52,7 @@ def exception_of(error: Any, names: Names | None) -> errors.MiniliteError:
     for position, (mark, number) in enumerate(zip(_MARKS, numbers, strict=False)):
         name = f" ('{errors.shortened(tensors[position])}')" if tensors else ""
         text = text.replace(mark, f"tensor {number}{name}")
+    text = errors.visible(text)
     shapes = [tuple(shape.dims[0 : shape.rank]) for shape in error.shapes[0 : len(numbers)] if shape.rank >= 0]
     if names is None or node < 0:
         return kind(text, subgraph=subgraph if subgraph >= 0 else None, tensors=tensors, shapes=shapes)

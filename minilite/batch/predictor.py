@@ -18,7 +18,7 @@ from minilite.batch.entry import Entry, Runner
 from minilite.batch.rebatched import rebatched
 from minilite.batch.sizing import LARGEST, best_batch
 from minilite.engine.float_values import floats
-from minilite.errors import InputError, MiniliteError, ShapeError
+from minilite.errors import InputError, MiniliteError, ShapeError, listed
 from minilite.interpreter import Interpreter
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class Predictor:
         return _remade, (type(self), self._interpreter.model if source is None else source, self._arguments)
 
     def __repr__(self) -> str:
-        takes, gives = ", ".join(self._entry.inputs), ", ".join(self._entry.outputs)
+        takes, gives = (listed(names) for names in (self._entry.inputs, self._entry.outputs))
         return f"<minilite.Predictor: {takes} -> {gives}, batch {self._batch}>"
 
     def __call__(self, columns: Mapping[str, Any]) -> dict[str, Array]:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import errno
-import os
 import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from minilite.cli import batch, bench, compare, completion, inspect, plan, profile, replay, report, run, stand_in
 from minilite.cli.arguments import UsageError, meant
-from minilite.errors import MiniliteError, UnsupportedOpError
+from minilite.errors import MiniliteError, UnsupportedOpError, visible
+from minilite.terminal import complain, say
 
 _FULL = (errno.ENOSPC, errno.EFBIG)
 """Errors of the system that only writing has."""
@@ -26,8 +25,16 @@ BAD, WRONG, INTERRUPTED = 1, 2, 130
 class _Parser(argparse.ArgumentParser):
     """Reports wrong usage in one line."""
 
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.color = False  # which Python 3.14 has, by escape sequences
+
     def error(self, message: str) -> NoReturn:
-        self.exit(WRONG, f"{self.prog}: {message}\n")
+        complain(visible(f"{self.prog}: {message}"))
+        sys.exit(WRONG)
+
+    def _print_message(self, message: str, file: Any = None) -> None:  # noqa: ARG002 - help, on standard output
+        say(message, end="")
 
 
 class _Version(argparse.Action):
@@ -35,7 +42,7 @@ class _Version(argparse.Action):
         from minilite import __version__
         from minilite._native.kernels import level_names
 
-        print(f"minilite {__version__}, instructions: {', '.join(level_names())}")
+        say(f"minilite {__version__}, instructions: {', '.join(level_names())}")
         parser.exit()
 
 
@@ -90,19 +97,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options = _parsed(arguments)
         status: int = options.execute(options) or 0
-        sys.stdout.flush()
     except BrokenPipeError:  # the reader of our output has closed the pipe
-        with contextlib.suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
-        sys.stderr.write("minilite: interrupted\n")
+        complain("minilite: interrupted")
         return INTERRUPTED
     except UnsupportedOpError as error:  # one line per operator
-        sys.stderr.write(f"minilite: {error}\n")
+        complain(f"minilite: {error}")
         return BAD
     except (MiniliteError, OSError, MemoryError) as error:
-        sys.stderr.write(f"minilite: {_line(error)}\n")
+        complain(f"minilite: {_line(error)}")
         return WRONG if isinstance(error, UsageError) else BAD
     return status
 

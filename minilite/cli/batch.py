@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from minilite.cli import arguments, feeding
 from minilite.cli.arguments import UsageError
 from minilite.cli.output import print_json, width
-from minilite.errors import ModelFormatError
+from minilite.errors import ModelFormatError, listed
 from minilite.progress import working
+from minilite.terminal import say
 from minilite.text import count, cut, shape_text, wrapped
 
 if TYPE_CHECKING:
@@ -184,12 +185,12 @@ def _taken(options: argparse.Namespace, predictor: Predictor) -> Taken:
     for text in options.set:
         fitting = [name for name in inputs if text.startswith(f"{name}=")]
         if not fitting:
-            message = f"--set {text}: takes NAME=FILE, the model's inputs are {', '.join(inputs)}"
+            message = f"--set {text}: takes NAME=FILE, the model's inputs are {listed(inputs)}"
             raise UsageError(message)
         name = max(fitting, key=len)
         constants[name] = load_input(text[len(name) + 1 :], feeds.pop(name)).array
     if not feeds:
-        message = f"--set names all inputs of the model: {', '.join(inputs)}"
+        message = f"no input is left to read from files: the model's are {listed(inputs)}, --set names all of them"
         raise UsageError(message)
     return Taken(feeds, constants, predictor._batched)
 
@@ -290,4 +291,4 @@ def _tell(options: argparse.Namespace, parts: Sequence[Part], done: Sequence[Don
         text += f"; {count(there, 'part')} {'was' if there == 1 else 'were'} there already"
     if failed:
         text += f"; {count(failed, 'row')} failed, their column 'error' says why"
-    print(wrapped(text, width()))
+    say(wrapped(text, width()))

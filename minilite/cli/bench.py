@@ -11,6 +11,7 @@ from minilite.cli.output import print_json, width
 from minilite.engine import sizes
 from minilite.interpreter import Interpreter
 from minilite.progress import progress
+from minilite.terminal import say
 from minilite.text import Cell, count, duration, shape_text, table, wrapped
 
 
@@ -58,13 +59,13 @@ def execute(options: argparse.Namespace) -> None:
         return
     shapes = ", ".join(shape_text(array.shape) for array in arrays.values()) or "no inputs"
     threads = count(head["threads"], "thread")
-    print(
+    say(
         wrapped(
             f"{Path(options.model).name}: {shapes}, {count(options.runs, 'run')}, {threads}, level {head['level']}",
             width(),
         )
     )
-    print(_text(found))
+    say(_text(found))
 
 
 def _text(found: Any) -> str:

@@ -11,6 +11,7 @@ from minilite.cli.arguments import UsageError
 from minilite.cli.output import print_json, width
 from minilite.interpreter import Interpreter
 from minilite.progress import progress
+from minilite.terminal import say
 
 if TYPE_CHECKING:
     from minilite.comparison.result import Comparison
@@ -78,7 +79,7 @@ def _shown(found: Comparison, options: argparse.Namespace, second: str | None) -
     if options.json:
         print_json(found.to_json())
     else:
-        print(comparison_text(found, width()))
+        say(comparison_text(found, width()))
     return int(options.tolerance is not None and not found.agrees)
 
 

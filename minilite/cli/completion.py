@@ -6,6 +6,8 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
+from minilite.terminal import say
+
 _SCRIPT = """\
 _minilite() {{
     local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}} words=
@@ -46,9 +48,9 @@ def execute(options: argparse.Namespace) -> None:
     from minilite.cli import parsers
 
     if options.shell == "fish":
-        print("\n".join(_fish(parsers())))
+        say("\n".join(_fish(parsers())))
         return
-    print((_ZSH if options.shell == "zsh" else "") + _bash(parsers()), end="")
+    say((_ZSH if options.shell == "zsh" else "") + _bash(parsers()), end="")
 
 
 def _choices(action: argparse.Action) -> list[str]:

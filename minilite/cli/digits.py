@@ -13,6 +13,7 @@ from minilite.format.model import Array
 from minilite.interpreter import Interpreter
 from minilite.options import Planner
 from minilite.report import duration, table
+from minilite.terminal import say
 from minilite.text import wrapped
 
 DATA = Path(__file__).resolve().parent.parent / "data"
@@ -63,7 +64,7 @@ def run(planner: Planner, threads: int | None, repeat: int, *, as_json: bool = F
     across = max(1, min(_ACROSS, (width() + 2) // (_WIDTH + 2)))
     for start in range(0, len(samples), across):
         pictures = [thumbnail(image) for image, _ in samples[start : start + across]]
-        print("\n".join("  ".join(lines).rstrip() for lines in zip(*pictures, strict=True)))
+        say("\n".join("  ".join(lines).rstrip() for lines in zip(*pictures, strict=True)))
     rows: list[list[str | int]] = [
         [
             f"{one.height} x {one.width}",
@@ -78,10 +79,10 @@ def run(planner: Planner, threads: int | None, repeat: int, *, as_json: bool = F
         for one in found
     ]
     header = ["size", "shows", "read as", "sure", "resize", "plan", "run", "arena bytes"]
-    print(table(header, rows, width=width(), spare=("arena bytes",)))
+    say(table(header, rows, width=width(), spare=("arena bytes",)))
     right = sum(one.shows == one.read for one in found)
     counters = ", ".join(f"{name} {count}" for name, count in interpreter.counters.items())
-    print(wrapped(f"{right} of {len(found)} right; {counters}", width()))
+    say(wrapped(f"{right} of {len(found)} right; {counters}", width()))
 
 
 def _recognise(interpreter: Interpreter, image: Array, label: int, repeat: int) -> Recognised:

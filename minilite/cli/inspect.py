@@ -14,6 +14,7 @@ from minilite.interpreter import Interpreter
 from minilite.report import inspection
 from minilite.report.check import check, check_facts, check_text
 from minilite.report.facts import model_facts
+from minilite.terminal import say
 
 if TYPE_CHECKING:
     from minilite._native.plan import Plan
@@ -56,7 +57,7 @@ def _show(interpreter: Interpreter, options: argparse.Namespace, plan: Plan | No
     if options.json:
         print_json(model_facts(interpreter.model, options.model, plan))
     else:
-        print(inspection(interpreter.model, Path(options.model).name, plan, width()), flush=True)
+        say(inspection(interpreter.model, Path(options.model).name, plan, width()))
 
 
 def _check(options: argparse.Namespace) -> int:
@@ -64,5 +65,5 @@ def _check(options: argparse.Namespace) -> int:
     if options.json:
         print_json(check_facts(answers, options.model))
     else:
-        print(check_text(answers, Path(options.model).name, width()))
+        say(check_text(answers, Path(options.model).name, width()))
     return int(any(answer.reason for answer in answers))

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from minilite.terminal import say, takes_all_letters
+
 _WIDTH, _LEAST = 100, 40
 
 
@@ -20,7 +22,7 @@ def width() -> int:
 
 def print_json(facts: Mapping[str, Any]) -> None:
     """Prints facts as JSON."""
-    print(json.dumps(_plain(facts), ensure_ascii=False, allow_nan=False, indent=2))
+    say(json.dumps(_plain(facts), ensure_ascii=not takes_all_letters(), allow_nan=False, indent=2))
 
 
 def _plain(value: Any) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -23,6 +22,7 @@ from minilite.format.reader import load_model
 from minilite.interpreter import Interpreter
 from minilite.progress import progress, working
 from minilite.report import cut, table
+from minilite.terminal import complain, say
 from minilite.text import wrapped
 from minilite.writing import write_whole
 
@@ -113,10 +113,10 @@ def execute(options: argparse.Namespace) -> None:
     if options.json:
         print_json(_facts(options, made, spent))
     else:
-        print(_summary(title, made, spent))
-        print(_map(made) if options.map else _places(made))
+        say(_summary(title, made, spent))
+        say(_map(made) if options.map else _places(made))
     if not options.json and options.capacity is not None and made.arena_bytes > options.capacity:
-        print(f"does not fit {options.capacity} bytes: the budget ran out, it is not known whether another plan does")
+        say(f"does not fit {options.capacity} bytes: the budget ran out, it is not known whether another plan does")
     if options.svg is not None:
         told = ", ".join(filter(None, (title, made.title, f"strategy {made.strategy}")))
         write_whole(options.svg, replace(made, title=told).to_svg())
@@ -219,15 +219,15 @@ def _compare(options: argparse.Namespace) -> None:
     if options.json:
         print_json(_comparison(options, len(records), alignment, made, refused))
         return
-    print(
+    say(
         wrapped(
             f"{Path(options.problem or options.model).name}: {len(records)} records, alignment {alignment}", width()
         )
     )
-    print(f"lower bound {bound} bytes")
+    say(f"lower bound {bound} bytes")
     rows: list[list[str | int]] = [[found.strategy, found.arena_bytes, *_gap(found)] for found in made]
     rows += [[strategy, "", "", reason] for strategy, reason in refused]
-    print(table(("strategy", "bytes", "above bound", ""), rows, width=width()))
+    say(table(("strategy", "bytes", "above bound", ""), rows, width=width()))
 
 
 def _comparison(
@@ -308,8 +308,8 @@ def _offline(options: argparse.Namespace) -> MemoryPlan:
     )  # fmt: skip
     write_whole(options.write_offline, data)
     left = len(made.plan.records) - len(made.offsets)
-    stream = sys.stderr if options.json else sys.stdout
-    print(f"{options.write_offline}: {len(made.offsets)} tensors fixed, {left} left to run time", file=stream)
+    tell = complain if options.json else say
+    tell(f"{options.write_offline}: {len(made.offsets)} tensors fixed, {left} left to run time")
     return made.plan
 
 

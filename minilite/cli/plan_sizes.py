@@ -16,6 +16,7 @@ from minilite.engine import sizes
 from minilite.errors import InputError
 from minilite.interpreter import Interpreter
 from minilite.progress import progress, working
+from minilite.terminal import say
 from minilite.text import count, cut, duration, shape_text, table, wrapped
 from minilite.writing import csv_text, write_whole
 
@@ -84,7 +85,7 @@ def fit(options: argparse.Namespace) -> None:
     if options.json:
         print_json(_fit_facts(options, found))
     else:
-        print(_fit_text(Path(options.model).name, found))
+        say(_fit_text(Path(options.model).name, found))
 
 
 def _fit_facts(options: argparse.Namespace, found: Fit) -> dict[str, Any]:
@@ -119,20 +120,18 @@ def _fit_text(title: str, found: Fit) -> str:
     plans = count(len(found.tried), "plan")
     if best is None:
         smallest = next(one for one in found.tried if one.arena_bytes is not None)
-        lines = [f"{head}: none of the sizes tried fits ({plans})"]
-        lines.append(f"{found.axis} {smallest.size} takes {smallest.arena_bytes} bytes, the least of the sizes tried")
+        least = f"{found.axis} {smallest.size} takes {smallest.arena_bytes} bytes, the least of the sizes tried"
+        lines = [wrapped(f"{head}: none of the sizes tried fits ({plans})", width()), wrapped(least, width())]
     else:
-        lines = [f"{head} is {best.size} ({plans})"]
+        lines = [wrapped(f"{head} is {best.size} ({plans})", width())]
         beyond = [one for one in found.tried if one.size > best.size]
         near = [one for one in found.tried if one.size <= best.size][-2:] + beyond[:2]
         lines.append(_size_table(near, found.budget))
     if not found.finished:
-        lines.append(f"the search ended after {plans}: a larger size may fit")
+        lines.append(wrapped(f"the search ended after {plans}: a larger size may fit", width()))
     if not found.monotone:
-        lines.append(_not_monotone(found))
-    return "\n".join(
-        wrapped(line, width()) if "\n" not in line and not line.startswith("  ") else line for line in lines
-    )
+        lines.append(wrapped(_not_monotone(found), width()))
+    return "\n".join(lines)
 
 
 def _not_monotone(found: Fit) -> str:
@@ -187,8 +186,8 @@ def sweep(options: argparse.Namespace) -> None:
     else:
         refused = sum(one.refused is not None for one in found)
         more = f", {refused} refused" if refused else ""
-        print(wrapped(f"{Path(options.model).name}: {count(len(found), 'size')}{more}", width()))
-        print(_size_table(found))
+        say(wrapped(f"{Path(options.model).name}: {count(len(found), 'size')}{more}", width()))
+        say(_size_table(found))
 
 
 def sizes_csv(found: Sequence[PlannedSize]) -> str:

@@ -12,6 +12,7 @@ from minilite.cli.output import print_json, width
 from minilite.interpreter import Interpreter
 from minilite.profiling.profile import profile
 from minilite.progress import progress
+from minilite.terminal import say
 from minilite.text import count, wrapped
 from minilite.writing import write_whole
 
@@ -53,8 +54,8 @@ def execute(options: argparse.Namespace) -> None:
         print_json({"model": options.model} | found.facts())
         return
     threads = f"{count(found.threads, 'thread')}, level {found.level}"
-    print(wrapped(f"{Path(options.model).name}: {count(found.runs, 'run')}, {threads}", width()))
-    print(found.text(width()))
+    say(wrapped(f"{Path(options.model).name}: {count(found.runs, 'run')}, {threads}", width()))
+    say(found.text(width()))
     if options.trace is not None:
         lost = f", {found.timing.lost} events left out" if found.timing.lost else ""
-        print(f"wrote {options.trace}{lost}")
+        say(f"wrote {options.trace}{lost}")

@@ -9,6 +9,7 @@ from typing import Any
 from minilite.cli import arguments
 from minilite.cli.output import print_json, width
 from minilite.progress import progress
+from minilite.terminal import say
 
 
 def add_parser(commands: Any) -> None:
@@ -43,5 +44,5 @@ def execute(options: argparse.Namespace) -> int:
     if options.json:
         print_json(found.to_json())
     else:
-        print(comparison_text(found, width()))
+        say(comparison_text(found, width()))
     return int(not found.agrees)

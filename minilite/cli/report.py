@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import threading
 import time
 from pathlib import Path
@@ -17,6 +16,7 @@ from minilite.engine import sizes
 from minilite.errors import MiniliteError
 from minilite.interpreter import Interpreter
 from minilite.progress import progress
+from minilite.terminal import complain, deliver, say
 from minilite.text import wrapped
 from minilite.writing import write_whole
 
@@ -93,7 +93,7 @@ def execute(options: argparse.Namespace) -> None:
     sections = [_compared(interpreter, given, options)] if options.against is not None else []
     text = page(Path(options.model).name, interpreter.model, plan, profiled, swept, sections)
     if options.out == "-":
-        sys.stdout.write(text)
+        deliver(text)
         return
     target = Path(options.out or f"{Path(options.model).stem}.html")
     write_whole(target, text)
@@ -102,7 +102,7 @@ def execute(options: argparse.Namespace) -> None:
         runs = profiled.runs if profiled is not None else 0
         print_json({"model": options.model, "out": str(target), "bytes": size, "runs": runs, "sizes": len(swept)})
     else:
-        print(wrapped(f"wrote {target} ({size / 1000:.0f} kB): open it in a browser", width()))
+        say(wrapped(f"wrote {target} ({size / 1000:.0f} kB): open it in a browser", width()))
 
 
 def _profiled(interpreter: Interpreter, options: argparse.Namespace) -> Profile | None:
@@ -124,7 +124,7 @@ def _profiled(interpreter: Interpreter, options: argparse.Namespace) -> Profile 
         return profile(interpreter._session(), runs, options.threads or 1, warm=False, progress=progress)
     except MiniliteError as error:
         late = f"a run takes more than {_PATIENCE} s; --runs 1 times one" if token.cancelled else None
-        sys.stderr.write(f"minilite: not timed: {late or ' '.join(str(error).split())}\n")
+        complain(f"minilite: not timed: {late or ' '.join(str(error).split())}")
         return None
     finally:
         timer.cancel()

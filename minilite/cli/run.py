@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from contextlib import nullcontext
 from pathlib import Path
@@ -32,6 +31,7 @@ from minilite.report.results import (
     ranking_text,
     values_text,
 )
+from minilite.terminal import complain, say
 from minilite.text import count, wrapped
 
 if TYPE_CHECKING:
@@ -193,8 +193,8 @@ def _run_each(
         print_json({"model": options.model, "files": facts})
     else:
         nodes = count(len(interpreter.model.subgraphs[0].nodes), "node")
-        print(wrapped(f"{Path(options.model).name}: {nodes}, {count(len(files), 'file')}", width()))
-        print(table(["file", "result", "time"], rows, width=width()))
+        say(wrapped(f"{Path(options.model).name}: {nodes}, {count(len(files), 'file')}", width()))
+        say(table(["file", "result", "time"], rows, width=width()))
     _tell_written(options, written)
 
 
@@ -219,8 +219,9 @@ def _drawn(sources: Sequence[str], drawn: Sequence[Path], ran: Ran) -> list[Path
 
 
 def _tell_written(options: argparse.Namespace, paths: Sequence[Path]) -> None:
+    tell = complain if options.json else say
     for path in paths:
-        print(f"wrote {path}", file=sys.stderr if options.json else sys.stdout)
+        tell(f"wrote {path}")
 
 
 def _interpreter(options: argparse.Namespace) -> Interpreter:
@@ -261,7 +262,7 @@ def _outputs(interpreter: Interpreter, options: argparse.Namespace) -> list[Outp
     try:
         labels = labels_of(interpreter.model.metadata, len(tensors))
     except ModelFormatError as error:
-        sys.stderr.write(f"minilite: no labels: {error}\n")
+        complain(f"minilite: no labels: {error}")
         labels = [Labels()] * len(tensors)
     if options.labels is not None:
         labels = given_labels(read_source(options.labels), options.labels, tensors, arrays, labels)
@@ -306,21 +307,21 @@ def _print(
     given, outputs, times = ran.given, ran.outputs, ran.times
     graph = interpreter.model.subgraphs[0]
     head = f"{Path(options.model).name}: {count(len(graph.nodes), 'node')}, {count(len(graph.tensors), 'tensor')}"
-    print(wrapped(head, width()))
-    print(f"load {duration(times.load)}, lower and allocate {duration(times.allocate)}")
-    print(_tensors(interpreter, given, outputs))
+    say(wrapped(head, width()))
+    say(f"load {duration(times.load)}, lower and allocate {duration(times.allocate)}")
+    say(_tensors(interpreter, given, outputs))
     for index, reading in given.items():
         if reading.note:
-            print(wrapped(f"input '{cut(graph.tensors[index].name)}': {reading.note}", width()))
+            say(wrapped(f"input '{cut(graph.tensors[index].name)}': {reading.note}", width()))
     if ran.found is not None:
-        print(ran.found.text())
+        say(ran.found.text())
     for output in outputs:
         if ran.found is None and is_ranked(output, options.top):
-            print(ranking_text(output, options.top or _TOP, width()))
+            say(ranking_text(output, options.top or _TOP, width()))
     which = f"median of {len(times.runs)}" if len(times.runs) > 1 else "first run"
-    print(f"time {duration(float(np.median(times.runs)))} ({which})")
+    say(f"time {duration(float(np.median(times.runs)))} ({which})")
     if (plan := interpreter.plan) is not None:
-        print(f"arena {plan.arena_bytes} bytes, lower bound {plan.lower_bound}")
+        say(f"arena {plan.arena_bytes} bytes, lower bound {plan.lower_bound}")
 
 
 def _tensors(interpreter: Interpreter, given: dict[int, Reading], outputs: list[Output]) -> str:

@@ -19,6 +19,7 @@ from minilite.engine.sizes import Axis, other_sizes
 from minilite.errors import InputError
 from minilite.interpreter import Interpreter
 from minilite.progress import Progress, silent
+from minilite.terminal import say
 
 if TYPE_CHECKING:
     from minilite.format.model import Array
@@ -223,7 +224,7 @@ def _print_peak(which: str, model: str, threads: str, level: str, shapes: str) -
     _resize(interpreter, dict(json.loads(shapes)))
     interpreter.invoke()
     peak = _memory("VmHWM")
-    print(json.dumps(peak - before if peak is not None and before is not None else None))
+    say(json.dumps(peak - before if peak is not None and before is not None else None))
 
 
 def _memory(which: str) -> int | None:

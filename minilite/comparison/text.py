@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from html import escape
 from typing import TYPE_CHECKING
 
 from minilite.comparison.measure import steps_text
-from minilite.text import Cell, count, cut, html_table, shape_text, table, visible, wrapped
+from minilite.text import Cell, count, cut, html_table, markup, shape_text, table, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -38,7 +37,7 @@ def comparison_html(found: Comparison) -> str:
     lines = [f"{name}: {label}" if name else label for name, label in _sides(found)]
     lines += [f"inputs: {found.inputs}", *_verdict(found), *(f"note: {note}" for note in found.notes)]
     rows = html_table(_HEADER, map(_cells, found.rows))
-    return f"<p>{'<br>'.join(escape(visible(line)) for line in lines)}</p>{rows}{_delegated(found)}"
+    return f"<p>{'<br>'.join(markup(line) for line in lines)}</p>{rows}{_delegated(found)}"
 
 
 def _delegated(found: Comparison) -> str:

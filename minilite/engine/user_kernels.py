@@ -29,7 +29,7 @@ class UserKernel:
 
     def __repr__(self) -> str:
         types = ", ".join(f"'{types}'" for types, _ in kernel_types(self.info))
-        return f"<C kernel '{self.info.name}' at {self.info.address:#x}: {types}>"
+        return f"<C kernel {self.info.name!r} at {self.info.address:#x}: {types}>"
 
     def types(self) -> str:
         """The operand types it takes, for messages."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Iterator, Sequence
-from html import escape
 from typing import TYPE_CHECKING
 
 from minilite.errors import ModelFormatError
-from minilite.text import Cell, count, cut, html_table, shape_text, table, wrapped
+from minilite.text import Cell, count, cut, html_table, markup, shape_text, table, wrapped
 
 if TYPE_CHECKING:
     from minilite.format.model import Model, Subgraph
@@ -31,8 +30,8 @@ def model_text(model: Model) -> str:
 def model_html(model: Model) -> str:
     """The same as HTML."""
     tables = html_table(HEADER, tensor_rows(model.subgraphs[0])) if model.subgraphs else ""
-    more = "".join(f"<br>{escape(name)}: {escape(text)}" for name, text in _more(model))
-    return f"<p>Model{escape(_name(model))}: {_size(model)}</p>{tables}<p>{more.removeprefix('<br>')}</p>"
+    more = "".join(f"<br>{markup(name)}: {markup(text)}" for name, text in _more(model))
+    return f"<p>Model{markup(_name(model))}: {_size(model)}</p>{tables}<p>{more.removeprefix('<br>')}</p>"
 
 
 def _name(model: Model) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from minilite.errors import listed
 from minilite.late import Later
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class Metadata(Mapping[str, bytes]):
         return len(self._all())
 
     def __repr__(self) -> str:
-        return f"<metadata: {', '.join(self) or 'none'}>"
+        return f"<metadata: {listed(self)}>"
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return Metadata, (dict(self._all()), dict(self.associated_files))

@@ -14,6 +14,7 @@ from minilite.errors import (
     ModelNotFoundError,
     ModelNotFoundRuntimeError,
     StateError,
+    listed,
 )
 from minilite.litert.compiled import Compiled, CompiledSignature
 from minilite.litert.environment import Environment, EnvironmentOptions
@@ -69,7 +70,7 @@ class CompiledModel:
     def __repr__(self) -> str:
         if self._model is None:
             return "<CompiledModel: closed>"
-        return f"<CompiledModel: signatures {', '.join(one.key for one in self._model.signatures)}>"
+        return f"<CompiledModel: signatures {listed(one.key for one in self._model.signatures)}>"
 
     def close(self) -> None:
         """Gives back all memory except that of buffers. All later calls raise a StateError."""
@@ -224,7 +225,7 @@ class CompiledModel:
             raise InputError(message)
         one = self._of_key(signature_key)
         if input_name not in one.inputs:
-            message = f"Unknown input '{input_name}' for signature '{signature_key}': takes {', '.join(one.inputs)}"
+            message = f"Unknown input '{input_name}' for signature '{signature_key}': takes {listed(one.inputs)}"
             raise InputError(message)
         one.resize(one.position(input_name, output=False), dims, strict=strict)
 
@@ -239,7 +240,7 @@ class CompiledModel:
         one.check_names(output=True)
         missing = [name for name in one.outputs if name not in output_map]
         if missing:
-            message = f"The given map is missing some output TensorBuffers: {', '.join(missing)}"
+            message = f"The given map is missing some output TensorBuffers: {listed(missing)}"
             raise InputRuntimeError(message, tensors=missing)
         inputs = [_memory(input_map[name], name) if name in input_map else None for name in one.inputs]
         one.run(inputs, [_memory(output_map[name], name) for name in one.outputs])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from minilite.errors import visible
 from minilite.memory.lower_bound import Section, sections
 from minilite.memory.records import FOREVER, UsageRecord
 
@@ -118,7 +119,7 @@ def _by_key(plan: MemoryPlan) -> dict[tuple[int, int], int]:
 def _line(plan: MemoryPlan, position: int) -> str:
     record = plan.records[position]
     return (
-        f"{plan.label(position)}: {record.size} bytes at {plan.offsets[position]}, "
+        f"{visible(plan.label(position))}: {record.size} bytes at {plan.offsets[position]}, "
         f"nodes {record.first_node} to {record.last_node}"
     )
 
@@ -132,4 +133,4 @@ def _changed(old: MemoryPlan, i: int, new: MemoryPlan, j: int) -> list[str]:
         ("last node", a.last_node, b.last_node),
     )
     changes = [f"{what} {was} -> {now}" for what, was, now in pairs if was != now]
-    return [f"~ {new.label(j)}: {', '.join(changes)}"] if changes else []
+    return [f"~ {visible(new.label(j))}: {', '.join(changes)}"] if changes else []

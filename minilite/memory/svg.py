@@ -4,11 +4,11 @@ room; hovering shows names and exact numbers."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
 from minilite.errors import shortened
 from minilite.memory.records import FOREVER
+from minilite.text import markup
 
 if TYPE_CHECKING:
     from minilite.memory.plan import MemoryPlan
@@ -85,7 +85,7 @@ def to_svg(plan: MemoryPlan, width: int = 900, height: int = 420) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" class="plan" {size} role="img">',
         f"<style>{_STYLE}</style>",
         f'<rect class="card" width="{width}" height="{height}"/>',
-        f'<text class="text" x="{_LEFT}" y="18" font-size="13">{escape(title)}</text>',
+        f'<text class="text" x="{_LEFT}" y="18" font-size="13">{markup(title)}</text>',
         f'<path class="bound" d="M{_LEFT} 32h28"/>',
         f'<text class="text" x="{_LEFT + 34}" y="36">{legend}</text>',
         *_boxes(plan, scale),
@@ -122,7 +122,7 @@ def _boxes(plan: MemoryPlan, scale: _Scale) -> Iterator[str]:
         yield (
             f'<rect class="box" x="{area.left:.2f}" y="{area.top:.2f}" width="{area.right - area.left:.2f}" '
             f'height="{area.bottom - area.top:.2f}" fill="hsl({position * _TURN % 360:.0f},60%,70%)">'
-            f"<title>{escape(hover)}</title></rect>"
+            f"<title>{markup(hover)}</title></rect>"
         )
     taken = list(areas.values())
     for position, area in areas.items():
@@ -156,7 +156,7 @@ def _inside(label: str, area: _Area) -> str:
 
 def _name(text: str, x: float, y: float, size: int, kind: str = "name", upright: bool = False) -> str:
     turned = f' transform="rotate(-90 {x:.2f} {y:.2f})"' if upright else ""
-    return f'<text class="{kind}" x="{x:.2f}" y="{y:.2f}" font-size="{size}"{turned}>{escape(text)}</text>'
+    return f'<text class="{kind}" x="{x:.2f}" y="{y:.2f}" font-size="{size}"{turned}>{markup(text)}</text>'
 
 
 def _axes(plan: MemoryPlan, scale: _Scale) -> Iterator[str]:

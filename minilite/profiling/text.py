@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from html import escape
 from typing import TYPE_CHECKING, Any
 
-from minilite.text import Cell, count, cut, duration, html_table, shape_text, table, wrapped
+from minilite.text import Cell, count, cut, duration, html_table, markup, shape_text, table, wrapped
 
 if TYPE_CHECKING:
     from minilite.profiling.profile import NodeTime, Profile, Spread
@@ -41,7 +40,7 @@ def profile_html(profile: Profile) -> str:
     whole = profile.nodes_ns or 1
     divided = any(node.blocks for node in profile.nodes)
     rows = [_row(profile, node, whole, divided, peaks=False) for node in profile.nodes]
-    told = "<br>".join(escape(line) for line in (head, *_sums(profile)))
+    told = "<br>".join(markup(line) for line in (head, *_sums(profile)))
     operators = html_table(_OPERATORS, _operators(profile, whole))
     nodes = html_table(_HEAD, rows)
     return f"<p>{told}</p>{operators}<details open><summary>nodes</summary>{nodes}</details>"

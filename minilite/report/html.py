@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from html import escape
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from minilite.errors import visible
 from minilite.report.html_data import NodeRow, drawing, node_rows, operator_rows, totals
 from minilite.report.sizes_svg import plot
-from minilite.text import count, duration, html_table, shape_text, visible
+from minilite.text import count, duration, html_table, markup, shape_text
 
 if TYPE_CHECKING:
     from minilite.engine.model_plan import ModelPlan
@@ -47,17 +47,17 @@ def page(
         parts.insert(0, Section("Sizes", _sizes(title, sizes)))
     data = {**drawing(model, plan), **_table(rows, profiled is not None)}
     return Template(_text("page.html")).substitute(
-        title=_escaped(title),
-        subtitle=_escaped(_subtitle(model, plan)),
-        links="".join(f'<a href="#part{at}">{escape(part.heading.lower())}</a>' for at, part in enumerate(parts)),
+        title=markup(title),
+        subtitle=markup(_subtitle(model, plan)),
+        links="".join(f'<a href="#part{at}">{markup(part.heading.lower())}</a>' for at, part in enumerate(parts)),
         totals="".join(
-            f"<div><dt>{_escaped(name)}</dt><dd>{_escaped(value)}</dd></div>"
+            f"<div><dt>{markup(name)}</dt><dd>{markup(value)}</dd></div>"
             for name, value in totals(model, plan, rows, profiled)
         ),
-        profiled=_escaped(_profiled(profiled, plan)),
+        profiled=markup(_profiled(profiled, plan)),
         operators=html_table(*operator_rows(rows)),
         sections="".join(
-            f'<h2 id="part{at}">{escape(part.heading)}</h2>\n{part.markup}\n' for at, part in enumerate(parts)
+            f'<h2 id="part{at}">{markup(part.heading)}</h2>\n{part.markup}\n' for at, part in enumerate(parts)
         ),
         data=_json(data),
         script=_text("page.js"),
@@ -68,14 +68,19 @@ def _text(name: str) -> str:
     return (_HERE / name).read_text(encoding="utf-8")
 
 
-def _escaped(text: str) -> str:
-    return escape(visible(text))
-
-
 def _json(data: Mapping[str, Any]) -> str:
     """JSON that no name in it can end: neither a tag nor an entity is left, and all of it is ASCII."""
-    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    text = json.dumps(_shown(data), separators=(",", ":"), allow_nan=False)
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def _shown(value: Any) -> Any:
+    """The same with all text made visible."""
+    if isinstance(value, str):
+        return visible(value)
+    if isinstance(value, Mapping):
+        return {key: _shown(each) for key, each in value.items()}
+    return [_shown(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def _subtitle(model: Model, plan: ModelPlan) -> str:
@@ -144,11 +149,11 @@ def _sizes(title: str, found: Sequence[PlannedSize]) -> str:
     rows = [
         (
             one.size,
-            " ".join(f"{visible(name)} {shape_text(shape)}" for name, shape in one.shapes.items()),
+            " ".join(f"{name} {shape_text(shape)}" for name, shape in one.shapes.items()),
             one.arena_bytes,
             one.lower_bound if one.arena_bytes is not None else None,
             duration(one.seconds) if one.arena_bytes is not None else None,
-            visible(one.refused) if one.refused else None,
+            one.refused,
         )
         for one in found
     ]

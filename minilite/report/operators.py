@@ -8,6 +8,7 @@ from minilite._native.kernels import find_kernel, kernel_types, match_kernel
 from minilite.ops import operators
 from minilite.ops_shared.operator import Operator
 from minilite.ops_shared.types import written_out
+from minilite.terminal import say
 
 _HEAD = """\
 # Operators
@@ -83,4 +84,4 @@ def lines() -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    print("\n".join(lines()))
+    say("\n".join(lines()))

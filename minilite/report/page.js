@@ -21,7 +21,6 @@ const bytes = count => {
   const power = count < 1000 ? 0 : Math.min(Math.floor(Math.log10(count) / 3), 4);
   return (power ? +(count / 1000 ** power).toPrecision(3) : count) + ' ' + ['B', 'kB', 'MB', 'GB', 'TB'][power];
 };
-const seen = text => text.replace(/[\u0000-\u001f\u007f]/g, c => c === '\u007f' ? '\u2421' : String.fromCharCode(0x2400 + c.charCodeAt()));
 const end = (text, most) => text.length > most ? '\u2026' + text.slice(1 - most) : text;
 const start = (text, most) => text.length > most ? text.slice(0, most - 1) + '\u2026' : text;
 const nodeText = at => nodes[at] ? `${nodes[at].node} ${nodes[at].op}` : 'the end';
@@ -57,7 +56,7 @@ function box(pen, at, {x, y, wide, high}) {
   if (wide > 3 && high > 3) pen.strokeRect(x, y, wide, high);
   if (high < 13) return;
   const start = Math.max(x, LEFT) + 4, letters = Math.floor((x + wide - start - 4) / 6.4);
-  const name = seen(tensors[records[at].tensor].name);
+  const name = tensors[records[at].tensor].name;
   if (letters < Math.min(name.length, 8)) return;
   pen.fillStyle = colours.ink;
   pen.fillText(name.length > letters ? '\u2026' + name.slice(1 - letters) : name, start, y + high / 2);
@@ -214,7 +213,7 @@ function about(at, plan) {
   const record = records[at], tensor = tensors[record.tensor];
   const last = record.last === null ? 'the end of the run' : nodeText(record.last);
   return [
-    seen(tensor.name), `${tensor.shape} ${tensor.type}`.trim(), `${record.size.toLocaleString('en')} bytes at ${plan.offsets[at].toLocaleString('en')}`,
+    tensor.name, `${tensor.shape} ${tensor.type}`.trim(), `${record.size.toLocaleString('en')} bytes at ${plan.offsets[at].toLocaleString('en')}`,
     `needed from node ${nodeText(record.first)} to ${record.last === null ? last : 'node ' + last}`,
     tensor.producer === null ? tensor.role || '' : `made by node ${nodeText(tensor.producer)}`,
     record.shared ? `also ${record.shared}` : '',
@@ -307,8 +306,8 @@ function cell(row, value, column) {
   const made = row.insertCell();
   made.className = column.kind;
   const digits = {minimumFractionDigits: column.digits, maximumFractionDigits: column.digits};
-  made.textContent = value === null ? '' : column.kind === 'n' ? value.toLocaleString('en', digits) : column.most < 0 ? start(seen(value), -column.most) : end(seen(value), column.most || 99);
-  if (column.kind === 'w' && value) made.title = seen(value);
+  made.textContent = value === null ? '' : column.kind === 'n' ? value.toLocaleString('en', digits) : column.most < 0 ? start(value, -column.most) : end(value, column.most || 99);
+  if (column.kind === 'w' && value) made.title = value;
   if (column.bar && value) made.style.background = `linear-gradient(to right, color-mix(in srgb, var(--mark) 35%, transparent) ${clamp(value, 0, 100)}%, transparent 0)`;
 }
 
@@ -421,7 +420,7 @@ function drawGraph() {
     pen.font = '12px system-ui, sans-serif';
     pen.fillText(node.shapes, right, y(at) - 7);
     pen.fillStyle = colours.soft;
-    pen.fillText(end(seen(node.name), 70) + (node.runs ? '' : `  (${node.becomes})`), text, y(at) + 8);
+    pen.fillText(end(node.name, 70) + (node.runs ? '' : `  (${node.becomes})`), text, y(at) + 8);
   }
 }
 get('graph').addEventListener('scroll', redraw);

@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from html import escape
 
 from minilite.engine.sizes import PlannedSize
 from minilite.errors import shortened
-from minilite.text import duration
+from minilite.text import duration, markup
 
 _WIDTH, _HEIGHT = 900, 420
 _LEFT, _RIGHT, _TOP, _BOTTOM = 80, 80, 50, 40
@@ -36,7 +35,7 @@ def plot(title: str, found: Sequence[PlannedSize]) -> str:
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="sizes" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img">',
         f"<style>{_STYLE}</style>",
-        f'<text x="{_LEFT}" y="18" font-size="13" fill="currentColor">{escape(shortened(title, 60))}</text>',
+        f'<text x="{_LEFT}" y="18" font-size="13" fill="currentColor">{markup(shortened(title, 60))}</text>',
         *_legend(),
         *_axes(across, up, (first, last), most, slowest),
     ]
@@ -99,8 +98,8 @@ def _points(
         if one.arena_bytes is None:
             told = f"{one.size} is refused: {one.refused}"
             mark = f'<path d="M{x - 3:.1f} {up(0) - 4:.1f}l6 -6m0 6l-6 -6" stroke="#b7791f" stroke-width="1.6">'
-            yield f"{mark}<title>{escape(told)}</title></path>"
+            yield f"{mark}<title>{markup(told)}</title></path>"
         else:
             told = f"{one.size}: arena {one.arena_bytes} bytes, lower bound {one.lower_bound}, planning {duration(one.seconds)}"
             mark = f'<circle cx="{x:.1f}" cy="{up(one.arena_bytes / most):.1f}" r="3" fill="#3d85d0">'
-            yield f"{mark}<title>{escape(told)}</title></circle>"
+            yield f"{mark}<title>{markup(told)}</title></circle>"

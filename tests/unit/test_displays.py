@@ -190,5 +190,5 @@ def test_profiles_and_comparisons_are_tables_in_notebooks(monkeypatch: pytest.Mo
     html = compare(builder.model(), against="scalar")._repr_html_()
     assert "all of them are equal" in html
     assert "<td>&lt;x&gt;</td>" in html
-    assert "<td>y\u2401</td>" in html
+    assert "<td>y\\u0001</td>" in html
     assert "<th>run</th>" not in html
