@@ -13,7 +13,7 @@ from apache_beam.utils.shared import Shared
 
 from minilite import options
 from minilite.batch.predictor import Predictor
-from minilite.errors import InputError, MiniliteError
+from minilite.errors import InputError, MiniliteError, listed
 
 if TYPE_CHECKING:
     from minilite.format.model import Array
@@ -144,7 +144,7 @@ def _row(element: Any, predictor: Predictor, where: str) -> Mapping[str, Array]:
     names = list(predictor.inputs)
     if not isinstance(element, Mapping):
         if len(names) != 1:
-            message = f"{where} is of type {type(element).__name__}, must map the inputs {', '.join(names)} to arrays"
+            message = f"{where} is of type {type(element).__name__}, must map the inputs {listed(names)} to arrays"
             raise InputError(message)
         return {names[0]: element}
     if missing := [name for name in names if name not in element]:

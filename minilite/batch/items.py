@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from minilite.batch.parquet import Table
-from minilite.errors import InputError, shortened
+from minilite.errors import InputError, listed, shortened
 from minilite.inputs import Feed, fitting, load_archive, load_input, map_array, read_input, read_source
 from minilite.inputs.foreign import foreign
 
@@ -117,7 +117,7 @@ class _Arrays:
         counts = {name: taken.rows_of(columns[name], name, path) for name in taken.feeds if name in columns}
         lacking = [name for name in taken.feeds if name not in columns]
         if lacking:
-            message = f"{path} has no array '{shortened(lacking[0])}': it has {', '.join(columns) or 'none'}"
+            message = f"{path} has no array '{shortened(lacking[0])}': it has {listed(columns)}"
             raise InputError(message)
         if len(set(counts.values())) > 1:
             message = f"{path} has arrays of unequal length: {counts}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minilite.errors import InputError, shortened
+from minilite.errors import InputError, listed, shortened
 from minilite.inputs.foreign import foreign
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Table:
             self._names[inputs[0]] = names[0]
         lacking = [name for name in self._names.values() if name not in names]
         if lacking:
-            message = f"{path} has no column '{shortened(lacking[0])}': it has {', '.join(map(shortened, names[:8]))}"
+            message = f"{path} has no column '{shortened(lacking[0])}': it has {listed(names[:8])}"
             raise InputError(message)
         self._list, self._numbers = arrow.ListScalar, arrow.types.is_primitive
         self._path = path

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from minilite._native.kernels import level_names
 from minilite._native.memory import strategies
-from minilite.errors import InputError
+from minilite.errors import InputError, listed
 from minilite.interpreter import Interpreter
 
 Shape = tuple[int, ...]
@@ -169,7 +169,7 @@ def inputs_text(interpreter: Interpreter) -> str:
     names = [detail["name"] for detail in interpreter.get_input_details()]
     if not names:
         return "the model has no inputs"
-    return f"the model's {'input is' if len(names) == 1 else 'inputs are'} {', '.join(names)}"
+    return f"the model's {'input is' if len(names) == 1 else 'inputs are'} {listed(names)}"
 
 
 def shapes(interpreter: Interpreter, values: Sequence[str]) -> dict[int, Shape]:

@@ -9,7 +9,7 @@ import numpy as np
 from minilite.comparison.matching import matched
 from minilite.engine.float_values import floats, quantized
 from minilite.engine.tensor_arguments import inputs_by_number, tensor_number, wanted_shapes
-from minilite.errors import InputError
+from minilite.errors import InputError, listed
 from minilite.format.dtypes import array_type
 from minilite.inputs.random_values import random_values
 
@@ -31,7 +31,7 @@ def both_inputs(
     pairs = matched(first, second)
     fed = {index: pairs[index] for index in first.inputs if pairs.get(index) in second.inputs}
     if set(fed) != set(first.inputs) or set(fed.values()) != set(second.inputs):
-        names = [", ".join(graph.tensors[i].name for i in graph.inputs) or "none" for graph in graphs]
+        names = [listed(graph.tensors[i].name for i in graph.inputs) or "none" for graph in graphs]
         message = f"the models take other inputs: {names[0]} against {names[1]}"
         raise InputError(message)
     given = _given(first, inputs)
@@ -58,7 +58,7 @@ def _given(graph: Subgraph, inputs: Any) -> dict[int, Any]:
         given = {tensor_number(graph, key): value for key, value in inputs.items()}
         for index in given:
             if index not in graph.inputs:
-                names = ", ".join(graph.tensors[i].name for i in graph.inputs)
+                names = listed(graph.tensors[i].name for i in graph.inputs)
                 message = f"tensor {index} is no input: the model's inputs are {names}"
                 raise InputError(message)
         return given

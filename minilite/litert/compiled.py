@@ -13,7 +13,7 @@ import numpy as np
 from minilite.engine.program import Program
 from minilite.engine.session import Session
 from minilite.engine.tensor_arguments import check_strict, wanted_shape
-from minilite.errors import ArenaError, InputError, InputRuntimeError
+from minilite.errors import ArenaError, InputError, InputRuntimeError, listed
 from minilite.format.dtypes import numpy_type
 from minilite.litert.tensor_buffer import UNKNOWN, HostMemory, type_name
 from minilite.options import OpResolverType, Options
@@ -160,7 +160,7 @@ class CompiledSignature:
         if name in names:
             self.check_names(output=output)
             return names.index(name)
-        message = f"{what} tensor not found: '{name}', signature '{self.key}' has {', '.join(names) or 'none'}"
+        message = f"{what} tensor not found: '{name}', signature '{self.key}' has {listed(names)}"
         raise InputRuntimeError(message)
 
     def check_names(self, *, output: bool) -> None:
@@ -259,7 +259,7 @@ class CompiledSignature:
         inputs = [memory for memory in given if memory is not None]
         if len(inputs) < len(given):
             missing = [name for name, memory in zip(self.inputs, given, strict=True) if memory is None]
-            message = f"no buffer was ever given for the input {', '.join(missing)} of signature '{self.key}'"
+            message = f"no buffer was ever given for the input {listed(missing)} of signature '{self.key}'"
             raise InputRuntimeError(message, tensors=missing)
         for index, memory in zip(self._in, inputs, strict=True):
             self._fit(index, memory)

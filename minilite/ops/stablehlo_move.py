@@ -89,7 +89,9 @@ def _rule(node: OpNode) -> str:
         raise node.refuse(f"subgraph {number} is to join updates, there are {len(node.subgraphs)}")
     ops = [inner.op for inner in node.subgraphs[number].nodes]
     if len(ops) > 1 or (ops and ops[0] not in _JOINS):
-        raise node.refuse(f"updates are joined by {', '.join(ops)}, only {', '.join(filter(None, _JOINS))} can")
+        raise node.refuse(
+            f"updates are joined by {', '.join(ops) or 'nothing'}, only {', '.join(filter(None, _JOINS))} can"
+        )
     return ops[0] if ops else ""
 
 

@@ -37,7 +37,7 @@ def _totals(totals: Facts) -> str:
     used = ", ".join(f"{name} {number}" for name, number in list(totals["operators"].items())[:_MOST])
     macs = f"{totals['multiply_adds']:,}" if totals["multiply_adds"] is not None else "not known how many"
     return (
-        f"{count(totals['nodes'], 'node')} of {count(len(totals['operators']), 'operator')} ({used}), {macs} "
+        f"{count(totals['nodes'], 'node')} of {count(len(totals['operators']), 'operator')} ({used or 'none'}), {macs} "
         f"multiply-adds, {totals['constants']:,} constant values in {totals['constant_bytes']:,} bytes"
     )
 

@@ -79,7 +79,9 @@ def given_labels(
         fits = Output(tensor, array).classes == len(texts)
         found.append(Labels(texts, labels.of_values) if fits or labels.of_values else Labels())
     if not any(labels.texts for labels in found):
-        shapes = ", ".join(f"'{cut(t.name)}' {shape_text(a.shape)}" for t, a in zip(tensors, arrays, strict=True))
+        shapes = (
+            ", ".join(f"'{cut(t.name)}' {shape_text(a.shape)}" for t, a in zip(tensors, arrays, strict=True)) or "none"
+        )
         message = f"{name} has {len(texts)} labels, no output has as many classes: {shapes}"
         raise InputError(message)
     return found

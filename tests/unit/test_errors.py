@@ -379,3 +379,30 @@ def test_a_tensor_that_is_to_blame_has_its_shape() -> None:
         interpreter.allocate_tensors()
     assert (caught.value.subgraph, caught.value.node, caught.value.tensors) == (0, None, ("x",))
     assert caught.value.shapes == ((1 << 30, 1 << 30, 1 << 30),)
+
+
+def test_lists_in_messages_have_no_holes() -> None:
+    """Where a list is empty, or a name, the message says so."""
+    assert errors.listed([]) == "none"
+    assert errors.listed(["a", "", "b\n"]) == "a, '', b"
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    y = graph.node("ABS", [graph.constant("c", np.ones(2, np.float32))], out=("y", (2,)))
+    graph.output(y)
+    builder.signature("none", {}, {"y": y})
+    runner = minilite.Interpreter(model_content=builder.build()).get_signature_runner("none")
+    with pytest.raises(errors.InputError, match=r"takes none$"):
+        runner(x=np.ones(2, np.float32))
+    with pytest.raises(errors.InputTypeError, match=r"by name: it takes none$"):
+        runner(np.ones(2, np.float32))
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x = graph.input("x", (2,))
+    y = graph.node("ABS", [x], out=("y", (2,)))
+    graph.output(y)
+    builder.signature("", {"": x}, {"y": y})
+    interpreter = minilite.Interpreter(model_content=builder.build())
+    with pytest.raises(errors.InputError, match=r"Invalid Input name \(x\) for SignatureDef: takes ''$"):
+        interpreter.get_signature_runner("")(x=np.ones(2, np.float32))
+    with pytest.raises(errors.InputError, match=r"The model has ''$|there are ''$"):
+        interpreter.get_signature_runner("other")
