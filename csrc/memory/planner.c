@@ -311,7 +311,8 @@ ml_status ml_planner_execute_allocations(ml_planner *p, int32_t first, int32_t l
     if (status != ML_OK) return status;
     int32_t nodes = p->graph->n_nodes;
     if (last > nodes - 1) last = nodes - 1;
-    int32_t from = p->group[first < 0 ? 0 : first], to = p->group[(last < 0 ? 0 : last) + 1];
+    const int32_t end = last < 0 ? 0 : last;
+    int32_t from = p->group[first < 0 ? 0 : first], to = p->group[end + 1];
     if (p->resized && (status = ml_planner_check_shares(p, from, to, error)) != ML_OK)
         return status;
     if (first < p->purged) recall_active(p);
@@ -319,7 +320,7 @@ ml_status ml_planner_execute_allocations(ml_planner *p, int32_t first, int32_t l
     int32_t count = 0;
     for (int32_t i = 0; i < p->n_active; i++) {
         int32_t t = p->active[i];
-        if (p->placed[t] < p->bytes[t] && p->first[t] >= first) continue;
+        if (p->placed[t] < p->bytes[t] && p->first[t] >= first && p->first[t] <= end) continue;
         p->records[count++] =
             (ml_record){p->placed[t], p->offset[t], p->first[t], p->last[t], t, 0};
     }

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minilite.memory.records import UsageRecord
+from minilite.memory.records import UsageRecord, check_records
+from minilite.memory.whole import whole
 
 
 class Fault(NamedTuple):
@@ -46,7 +47,13 @@ def _fault_of_one(
 def check(
     records: Sequence[UsageRecord], offsets: Sequence[int], *, alignment: int = 1, arena_bytes: int | None = None
 ) -> Fault | None:
-    """The first fault of a plan; None if it is valid. O(n^2)."""
+    """The first fault of a plan; None if it is valid. O(n^2). Raises: InputError for numbers that records do not
+    have."""
+    check_records(records, alignment)
+    for position, offset in enumerate(offsets):
+        whole(f"offset {position}", offset)
+    for position, record in enumerate(records):
+        whole(f"record {position}: size", record.size)
     if fault := _fault_of_one(records, offsets, alignment, arena_bytes):
         return fault
     start = np.array(offsets, np.int64)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
-from minilite.memory.records import UsageRecord
+from minilite.memory.records import UsageRecord, check_records
 
 
 class Section(NamedTuple):
@@ -32,7 +32,9 @@ def rounded(size: int, alignment: int) -> int:
 
 
 def sections(records: Sequence[UsageRecord], alignment: int = 64) -> list[Section]:
-    """The time axis cut where records begin and end, in order; gaps where nothing is live are left out."""
+    """The time axis cut where records begin and end, in order; gaps where nothing is live are left out.
+    Raises: InputError."""
+    check_records(records, alignment)
     events: dict[int, list[int]] = {}
     for position, record in enumerate(records):
         events.setdefault(record.first_node, []).append(position)
@@ -57,9 +59,12 @@ def sections(records: Sequence[UsageRecord], alignment: int = 64) -> list[Sectio
 
 
 def lower_bound(records: Iterable[UsageRecord], alignment: int = 64) -> int:
-    """The largest sum of rounded sizes that are live at once: no plan by offsets is smaller. O(n log n)."""
+    """The largest sum of rounded sizes that are live at once: no plan by offsets is smaller. O(n log n).
+    Raises: InputError."""
+    rows = [*records]
+    check_records(rows, alignment)
     changes: dict[int, int] = {}
-    for record in records:
+    for record in rows:
         size = rounded(record.size, alignment)
         changes[record.first_node] = changes.get(record.first_node, 0) + size
         changes[record.last_node + 1] = changes.get(record.last_node + 1, 0) - size
@@ -72,9 +77,10 @@ def lower_bound(records: Iterable[UsageRecord], alignment: int = 64) -> int:
 
 def positional_maxima(records: Sequence[UsageRecord], alignment: int = 64) -> list[int]:
     """For each i, the largest of all nodes' i-th largest sizes."""
+    cut = sections(records, alignment)
     sizes = [rounded(record.size, alignment) for record in records]
     maxima: list[int] = []
-    for section in sections(records, alignment):
+    for section in cut:
         profile = sorted((sizes[position] for position in section.live), reverse=True)
         maxima = [max(pair) for pair in zip_longest(maxima, profile, fillvalue=0)]
     return [size for size in maxima if size]

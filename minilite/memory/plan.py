@@ -12,7 +12,8 @@ from minilite.errors import ArenaError, InputError
 from minilite.memory import picture, svg
 from minilite.memory.checker import Fault, check
 from minilite.memory.lower_bound import rounded, sections
-from minilite.memory.records import UsageRecord, csv_text, record_fault
+from minilite.memory.records import UsageRecord, check_records, csv_text, record_fault
+from minilite.memory.whole import whole
 
 MAX_ALIGNMENT = 4096
 _NAMED = 8
@@ -191,13 +192,16 @@ def _check_arguments(
     if strategy not in strategies():
         message = f"there is no planning strategy {strategy!r}: there are {', '.join(strategies())}"
         raise InputError(message)
-    if not 1 <= alignment <= MAX_ALIGNMENT or alignment & (alignment - 1):
+    if not 1 <= whole("alignment", alignment) <= MAX_ALIGNMENT or alignment & (alignment - 1):
         message = f"alignment {alignment}, must be a power of two from 1 to {MAX_ALIGNMENT}"
         raise InputError(message)
     for name, value in (("capacity", capacity), ("max_nodes", max_nodes), ("max_seconds", max_seconds)):
+        if value is not None and not (name == "max_seconds" and isinstance(value, float)):
+            whole(name, value)
         if value is not None and not 0 <= value <= MAX_BYTES:
             message = f"{name} {value}, must be from 0 to {MAX_BYTES}"
             raise InputError(message)
+    check_records(rows)
     for position, record in enumerate(rows):
         if fault := record_fault(record, alignment):
             message = f"record {position}, tensor {record.tensor}: {fault}"

@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from minilite.errors import InputError
+from minilite.memory.whole import whole
 
 FOREVER = (1 << 31) - 1
 """The last node of a record that is never freed."""
 COLUMNS = ("id", "lower", "upper", "size")
 _FARTHEST = (1 << 62) - 1
+_SIZE_BITS = 1 << 16
+"""Sizes may be any integer: ArenaError says how many bytes they add up to."""
 
 
 class UsageRecord(NamedTuple):
@@ -27,6 +30,20 @@ class UsageRecord(NamedTuple):
     first_node: int
     last_node: int
     offset: int | None = None
+
+
+def check_records(records: Iterable[UsageRecord], alignment: int = 1) -> None:
+    """Refuses records and alignments that C or a bound could not count with. Raises: InputError."""
+    if whole("alignment", alignment) < 1:
+        message = f"alignment is {alignment}, must be 1 or more"
+        raise InputError(message)
+    for position, record in enumerate(records):
+        for name, value in zip(record._fields, record, strict=True):
+            if value is not None or name != "offset":
+                whole(f"record {position}: {name}", value, _SIZE_BITS if name == "size" else 64)
+        if fault := record_fault(record):
+            message = f"record {position}, tensor {record.tensor}: {fault}"
+            raise InputError(message)
 
 
 def record_fault(record: UsageRecord, alignment: int = 1) -> str | None:

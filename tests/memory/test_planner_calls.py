@@ -134,6 +134,15 @@ def test_an_earlier_node_is_placed_around_what_was_purged() -> None:
     assert planner.offset(3) not in (planner.offset(0), planner.offset(1), planner.offset(4))
 
 
+def test_what_grew_after_the_range_keeps_its_place() -> None:
+    planner = ArenaPlanner(chain(4), in_place="none")
+    planner.plan_allocations()
+    planner.execute_allocations(3, 3)
+    planner.set_bytes(4, 200)
+    planner.execute_allocations(0, 0)
+    assert planner.offset(4) != planner.offset(0)  # a kept input, live at the same time
+
+
 def test_sizes_that_overflow_have_no_small_bound() -> None:
     planner = ArenaPlanner(chain(3, size=2**62))
     planner.plan_allocations()
