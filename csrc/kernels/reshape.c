@@ -33,17 +33,14 @@ static int64_t nonzero_elements(const ml_shape *shape) {
     return ml_elements(&some);
 }
 
-/* Computes dimension `wildcard` of `shape` from the number of elements of `from`. If both sides
+/* The dimension that `shape` lacks, according to the number of elements of `from`. If both sides
  * have dimensions of 0, the other dimensions decide, as in LiteRT: (0, 3) as (0, -1) is (0, 3). */
-static bool fill_wildcard(const ml_shape *from, ml_shape *shape, int32_t wildcard) {
-    int64_t wanted = nonzero_elements(from), others = nonzero_elements(shape), inferred = 0;
+static int64_t missing_dimension(const ml_shape *from, const ml_shape *shape) {
+    int64_t others = nonzero_elements(shape);
     bool zero = false;
     for (int32_t i = 0; i < shape->rank; i++) zero |= shape->dims[i] == 0;
-    if (wanted < 0 || others < 0) return false;
-    if (ml_elements(from) != 0 || zero) inferred = wanted / others;
-    if (inferred > INT32_MAX) return false;
-    shape->dims[wildcard] = (int32_t)inferred;
-    return true;
+    if (others < 0) return 1; /* too many elements without it */
+    return ml_elements(from) != 0 || zero ? nonzero_elements(from) / others : 0;
 }
 
 static ml_status read_target(const ml_call *c, const int32_t *value, int64_t count, ml_shape *shape,
@@ -77,14 +74,21 @@ static ml_status prepare_reshape(const ml_call *c, ml_wish *wish) {
     ml_status status = read_target(c, value, count, &shape, &wildcard);
     if (status != ML_OK) return status;
     const ml_shape requested = shape;
-    bool fits = wildcard < 0 || fill_wildcard(from, &shape, wildcard);
-    if (!fits || ml_elements(&shape) != ml_elements(from)) {
-        char old[96], new[96];
-        return ml_fail(c, ML_SHAPE_ERROR, "reshape from %s, %lld elements, to %s, %lld elements",
-                       ml_shape_text(from, old), (long long)ml_elements(from),
-                       ml_shape_text(&requested, new),
-                       (long long)(fits ? ml_elements(&shape) : -1));
+    char old[96], new[96];
+    if (wildcard >= 0) {
+        const int64_t missing = missing_dimension(from, &shape);
+        if (missing > INT32_MAX)
+            return ml_fail(c, ML_SHAPE_ERROR, "reshape from %s to %s: dimension %d would be %lld",
+                           ml_shape_text(from, old), ml_shape_text(&shape, new), wildcard,
+                           (long long)missing);
+        shape.dims[wildcard] = (int32_t)missing;
     }
+    const int64_t elements = ml_elements(&shape);
+    if (elements != ml_elements(from))
+        return ml_fail(c, ML_SHAPE_ERROR, "reshape from %s, %lld elements, to %s, %s%lld elements",
+                       ml_shape_text(from, old), (long long)ml_elements(from),
+                       ml_shape_text(&requested, new), elements < 0 ? "more than " : "",
+                       (long long)(elements < 0 ? INT64_MAX / 64 : elements));
     return ml_set_output(c, 0, &shape);
 }
 

@@ -78,9 +78,10 @@ REFUSED = [
     ((4, 6), [-1, -1], "dimensions 0 and 1 of the new shape are both -1"),
     ((4, 6), [-2, 12], "dimension 0 of the new shape is -2, expected -1 or more"),
     ((4, 6), [INT_MIN, 12], "is -2147483648"),
-    ((4, 6), [INT_MAX] * 4, "24 elements, to .* -1 elements"),
-    ((4, 6), [INT_MAX, INT_MAX, -1], "reshape from"),
-    ((4, 6), [INT_MAX, INT_MAX, INT_MAX, -1], "reshape from"),
+    ((4, 6), [INT_MAX] * 4, "24 elements, to .*, more than 144115188075855871 elements"),
+    ((4, 6), [INT_MAX, INT_MAX, -1], "24 elements, to .*, more than 144115188075855871 elements"),
+    ((4, 6), [INT_MAX, INT_MAX, INT_MAX, -1], "24 elements, to .*, more than 144115188075855871 elements"),
+    ((0, 1 << 20, 1 << 20), [0, -1], r"to \(0, -1\): dimension 1 would be 1099511627776"),
 ]
 
 
