@@ -45,8 +45,10 @@ static void put(const ml_call *c, int64_t at, int64_t found) {
 }
 
 /* Several neighbours at a time, without branches on values, which the processor could not
- * predict. */
-#define ARG(name, element, BETTER, WORST)                                                          \
+ * predict. READ is AS_IT_IS, or IS_TRUE of bools, whose bytes need not be 0 and 1. */
+#define AS_IT_IS(x) (x)
+#define IS_TRUE(x) ((x) != 0)
+#define ARG(name, element, READ, BETTER, WORST)                                                          \
     static ml_status name##_one(const ml_call *c, const element *from, int64_t *found,             \
                                 int64_t *work) {                                                   \
         const arg_blob *b = c->blob;                                                               \
@@ -57,7 +59,7 @@ static void put(const ml_call *c, int64_t at, int64_t found) {
             stop = ml_min_s64(k + ML_BLOCK_ELEMENTS, b->size);                                     \
             status = ml_count_work(c, stop - k, work);                                             \
             for (; k < stop; k++)                                                                  \
-                if (from[k * b->inner] BETTER best) best = from[k * b->inner], *found = k;         \
+                if (READ(from[k * b->inner]) BETTER best) best = READ(from[k * b->inner]), *found = k;         \
         }                                                                                          \
         return status;                                                                             \
     }                                                                                              \
@@ -67,8 +69,8 @@ static void put(const ml_call *c, int64_t at, int64_t found) {
         for (int j = 0; j < LANES; j++) best[j] = (WORST), found[j] = 0;                           \
         for (int32_t k = 0; k < size; k++, from += inner)                                          \
             for (int j = 0; j < LANES; j++) {                                                      \
-                const bool better = from[j] BETTER best[j];                                        \
-                best[j] = better ? from[j] : best[j];                                              \
+                const bool better = READ(from[j]) BETTER best[j];                                       \
+                best[j] = better ? READ(from[j]) : best[j];                                              \
                 found[j] = better ? k : found[j];                                                  \
             }                                                                                      \
     }                                                                                              \
@@ -97,13 +99,14 @@ static void put(const ml_call *c, int64_t at, int64_t found) {
         const arg_blob *b = c->blob;                                                               \
         return ml_in_blocks(c, b->outer * b->inner, b->size, name##_some, NULL);                   \
     }
-#define ARGS(suffix, type, LEAST, MOST) \
-    ARG(max_##suffix, type, >, LEAST)   \
-    ARG(min_##suffix, type, <, MOST)
-ARGS(any_f32, float, -__builtin_inff(), __builtin_inff())
-ARGS(s8, int8_t, INT8_MIN, INT8_MAX)
-ARGS(u8, uint8_t, 0, UINT8_MAX)
-ARGS(s32, int32_t, INT32_MIN, INT32_MAX)
+#define ARGS(suffix, type, READ, LEAST, MOST) \
+    ARG(max_##suffix, type, READ, >, LEAST)   \
+    ARG(min_##suffix, type, READ, <, MOST)
+ARGS(any_f32, float, AS_IT_IS, -__builtin_inff(), __builtin_inff())
+ARGS(s8, int8_t, AS_IT_IS, INT8_MIN, INT8_MAX)
+ARGS(u8, uint8_t, AS_IT_IS, 0, UINT8_MAX)
+ARGS(b8, uint8_t, IS_TRUE, 0, 1)
+ARGS(s32, int32_t, AS_IT_IS, INT32_MIN, INT32_MAX)
 
 /* Floats along the last dimension: a primitive finds the best value, then its first position is
  * searched. */
@@ -183,7 +186,8 @@ ARG_BYTES(min_u8, 0xFF)
      .blob_bytes = (int32_t)sizeof(arg_blob), .prepare = prepare_arg,                         \
      ML_TYPED({"f32 s32|s64 -> s32|s64", NULL, NULL, which##_f32},                            \
               {"s8 s32|s64 -> s32|s64", NULL, NULL, which##_s8_bytes},                        \
-              {"u8|b8 s32|s64 -> s32|s64", NULL, NULL, which##_u8_bytes},                     \
+              {"u8 s32|s64 -> s32|s64", NULL, NULL, which##_u8_bytes},                        \
+              {"b8 s32|s64 -> s32|s64", NULL, NULL, which##_b8},                              \
               {"s32 s32|s64 -> s32|s64", NULL, NULL, which##_s32})}
 ML_KERNELS(arg) = {ARG_ROW(ARG_MAX, "arg_max", max), ARG_ROW(ARG_MIN, "arg_min", min),
                    ML_KERNELS_END};

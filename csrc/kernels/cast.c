@@ -2,7 +2,8 @@
  *
  * Integers to integers wrap; anything to bool is x != 0 (NaN is true); to floats rounds to nearest,
  * ties to even, f16 and bf16 through f32. Floats to integers truncate and saturate, and NaN gives
- * the highest value. Of complex numbers the real part is used. Bools are read as u8. */
+ * the highest value. Of complex numbers the real part is used. Every byte of a bool except 0 is
+ * true. */
 #include "rules/half.h"
 
 /* x truncated towards 0, within low and below `above`, the first number that does not fit; NaN
@@ -88,7 +89,7 @@ static __attribute__((cold)) void read(wide *w, int32_t type, const void *x, int
         READ(C64, complex_f32, f, (double)v.re)
         READ(S8, int8_t, i, v)
         READ(U8, uint8_t, i, v)
-        READ(B8, uint8_t, i, v)
+        READ(B8, uint8_t, i, v != 0)
         READ(S16, int16_t, i, v)
         READ(U16, uint16_t, i, v)
         READ(S32, int32_t, i, v)

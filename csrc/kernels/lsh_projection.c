@@ -134,7 +134,10 @@ static ml_status bit_of(const ml_call *c, float seed, uint8_t *key, int64_t *wor
     ml_status status = ML_OK;
     memcpy(key, &seed, sizeof seed);
     for (int64_t i = 0; i < b->items && status == ML_OK; i++) {
-        memcpy(key + sizeof seed, (const uint8_t *)ml_in(c, 1) + i * b->bytes, (size_t)b->bytes);
+        uint8_t *item = key + sizeof seed;
+        memcpy(item, (const uint8_t *)ml_in(c, 1) + i * b->bytes, (size_t)b->bytes);
+        for (int64_t k = 0; k < b->bytes && ml_in_tensor(c, 1)->type == ML_B8; k++)
+            item[k] = item[k] != 0; /* equal truth values have equal hashes */
         const double value = (double)(int64_t)fingerprint(key, sizeof seed + (uint64_t)b->bytes);
         score += weights ? (double)weights[i] * value : value;
         status = ml_count_work(c, 8 + b->bytes / 4, work);

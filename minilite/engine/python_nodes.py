@@ -70,7 +70,8 @@ def _input(handler: Handler, call: Call, position: int) -> Array | None:
         return None
     if tensor.type not in ENCODED:
         array: Array = call.input_array(position, numpy_type(tensor.type))
-        return array
+        # every byte of a bool except 0 is true, but numpy counts on 0 and 1
+        return np.asarray(array.view(np.uint8) != 0) if tensor.type == TensorType.BOOL else array
     try:
         return decoded(call.input_bytes(position), tensor.type, call.input_shape(position) or ())
     except ValueError as error:
