@@ -280,7 +280,7 @@ ML_KERNELS(embedding) = {
      ML_TYPED({"s32 s8|u8|s4|s2 -> f32|f16", NULL, NULL, lookup_reals},
               {"s32 T -> T: " ML_WHOLE_BYTES, NULL, NULL, lookup})},
     {ML_OP(EMBEDDING_LOOKUP_SPARSE, 1, 1), .name = "embedding_lookup_sparse",
-     .flags = ML_KERNEL_REFUSES_VALUES, .takes = "ids indices shape weights table -> y",
+     .flags = ML_KERNEL_REFUSES_VALUES, .takes = "ids indices dense_shape weights table -> y",
      .check = check_sparse, ML_PARAMS_OF(sparse_params), .blob_bytes = sizeof(rows_blob),
      .prepare = prepare_sparse,
      ML_TYPED({"s32 s32 s32 f32 f32 -> f32", NULL, NULL, lookup_sparse})},

@@ -132,7 +132,7 @@ static ml_status check_fill(const ml_call *c, void *params) {
 }
 
 ML_KERNELS(fill) = {
-    {ML_OP(FILL, 1, 5), .name = "fill", .takes = "dims value -> y", .check = check_fill,
+    {ML_OP(FILL, 1, 5), .name = "fill", .takes = "shape value -> y", .check = check_fill,
      .prepare = prepare_fill,
      ML_TYPED({"s32|s64 string -> string", NULL, NULL, fill_strings},
               {"s32|s64 T -> T: " ML_WHOLE_BYTES, NULL, NULL, fill})},

@@ -20,6 +20,11 @@ def _as_weighted(node: OpNode) -> OpNode:
     return node._replace(inputs=(node.inputs[2], node.inputs[1], node.input(3)))
 
 
+def _following(size: int, n: int, taps: int, stride: int, same: bool) -> int:
+    """A side of the output for n elements of input, where the shape operand says `size`."""
+    return max(0, size + stride * (n - Axis.of(size, taps, stride, 1, same).out))
+
+
 @reference(
     "TRANSPOSE_CONV",
     rounding={
@@ -30,25 +35,30 @@ def _as_weighted(node: OpNode) -> OpNode:
     },
 )
 def transpose_conv(node: OpNode, shape: Array, weights: Array, x: Array, bias: Array | None = None) -> Array:
-    """y[b, i * stride + tap - before, o] += x[b, i] . w[o, tap], sums in float64."""
+    """y[b, i * stride + tap - before, o] += x[b, i] . w[o, tap], sums in float64. The shape fits the input, but for a
+    constant one of an input that was resized: its sides grow by a stride for each element more."""
     node = _as_weighted(node)
     options, same = node.options, node.options["padding"] == "SAME"
-    batches, height, width, outputs = (int(d) for d in shape)
     steps = options["stride_h"], options["stride_w"]
     x, weights, scale = convolved(node, x, weights, asymmetric=True)
     taps = weights.shape[1:3]
-    sides = [Axis.of(size, t, s, 1, same) for size, t, s in zip((height, width), taps, steps, strict=True)]
-    spread = [
-        max((n - 1) * s + t, a.before + a.size) for n, s, t, a in zip(x.shape[1:3], steps, taps, sides, strict=True)
+    sizes = [
+        _following(int(size), n, t, s, same)
+        for size, n, t, s in zip(shape[1:3], x.shape[1:3], taps, steps, strict=True)
     ]
-    whole = np.zeros((batches, *spread, outputs))
+    sides = [Axis.of(size, t, s, 1, same) for size, t, s in zip(sizes, taps, steps, strict=True)]
+    spread = [
+        max((n - 1) * s + t, a.before + a.size, 0) for n, s, t, a in zip(x.shape[1:3], steps, taps, sides, strict=True)
+    ]
+    whole = np.zeros((x.shape[0], *spread, weights.shape[0]))
     for i in range(taps[0]):
         for j in range(taps[1]):
-            rows = slice(i, i + (x.shape[1] - 1) * steps[0] + 1, steps[0])
-            columns = slice(j, j + (x.shape[2] - 1) * steps[1] + 1, steps[1])
+            rows = slice(i, i + x.shape[1] * steps[0], steps[0])
+            columns = slice(j, j + x.shape[2] * steps[1], steps[1])
             whole[:, rows, columns] += x @ weights[:, i, j].T
     top, left = sides[0].before, sides[1].before
-    return finish(node, whole[:, top : top + height, left : left + width], scale, bias, weights_first=True)
+    seen = whole[:, top : top + sizes[0], left : left + sizes[1]]
+    return finish(node, seen, scale, bias, weights_first=True)
 
 
 def bias_options(data: bytes) -> Mapping[str, Any]:

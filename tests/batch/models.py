@@ -69,3 +69,49 @@ def gathering() -> bytes:
     table = graph.constant("table", np.arange(8, dtype=np.float32).reshape(4, 2))
     graph.output(graph.node("GATHER", [table, which], out=("row", (1, 2))))
     return builder.build()
+
+
+def stating(op: str) -> bytes:
+    """A node of `op` whose constant shape, or size of a slice, says that there is one item of x, (1, 3)."""
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x = graph.input("x", (1, 3))
+
+    def number(name: str, *values: int) -> int:
+        return graph.constant(name, np.array(values, np.int32))
+
+    if op == "FILL":
+        zeros = graph.node("FILL", [number("shape", 1, 2), graph.constant("zero", 0.0)], out=("zeros", (1, 2)))
+        y = graph.node("CONCATENATION", [x, zeros], out=("y", (1, 5)), options={"axis": 1})
+    elif op == "BROADCAST_TO":
+        lines = graph.node("EXPAND_DIMS", [x, number("axis", 1)], out=("lines", (1, 1, 3)))
+        y = graph.node(op, [lines, number("shape", 1, 4, 3)], out=("y", (1, 4, 3)), version=2)
+    elif op == "SCATTER_ND":
+        shape = graph.node("SHAPE", [x], out=("x/shape", (2,), TensorType.INT32), options={"out_type": "INT32"})
+        bounds = [number("0", 0), number("1", 1), number("1", 1)]
+        count = graph.node(
+            "STRIDED_SLICE", [shape, *bounds], out=("n", (), TensorType.INT32), options={"shrink_axis_mask": 1}
+        )
+        ends = [graph.constant(f"scalar {i}", np.array(i, np.int32)) for i in (0, 1)]
+        rows = graph.node("RANGE", [ends[0], count, ends[1]], out=("rows", (1,), TensorType.INT32))
+        places = graph.node("EXPAND_DIMS", [rows, number("axis", 1)], out=("places", (1, 1), TensorType.INT32))
+        y = graph.node(op, [places, x, number("shape", 1, 3)], out=("y", (1, 3)))
+    elif op == "SLICE":
+        y = graph.node(op, [x, number("begin", 0, 1), number("size", 1, 2)], out=("y", (1, 2)))
+    else:
+        message = f"no model of {op}"
+        raise ValueError(message)
+    graph.output(y)
+    return builder.build()
+
+
+def upsampling() -> bytes:
+    """A TRANSPOSE_CONV of x (1, 2, 2, 3), with a constant shape of its output."""
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    shape = graph.constant("shape", np.array([1, 4, 4, 2], np.int32))
+    weights = graph.constant("w", np.arange(36, dtype=np.float32).reshape(2, 3, 2, 3) / 9)
+    options = {"padding": "SAME", "stride_w": 2, "stride_h": 2}
+    parts = [shape, weights, graph.input("x", (1, 2, 2, 3))]
+    graph.output(graph.node("TRANSPOSE_CONV", parts, out=("y", (1, 4, 4, 2)), options=options))
+    return builder.build()

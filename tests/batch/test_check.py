@@ -9,7 +9,7 @@ from batch.mixed import SHARED
 
 import minilite
 from minilite import Interpreter, Predictor, rebatched
-from minilite.errors import InputError, ShapeError
+from minilite.errors import InputError, KernelError, ShapeError
 
 
 def test_batch_of_a_plain_model_is_right() -> None:
@@ -43,6 +43,30 @@ def test_constant_target_is_opened() -> None:
 def test_target_with_an_open_dimension(target: tuple[int, ...]) -> None:
     made = Interpreter(rebatched(models.classifier(target=target)))
     assert made.run(np.zeros((3, 2, 2), np.float32))["out"].shape == (3, 3)
+
+
+def rows_of_two_items(model: bytes) -> int | None:
+    """None if two items are refused."""
+    try:
+        return len(Interpreter(model).run(np.zeros((2, 3), np.float32))["y"])
+    except (ShapeError, KernelError):
+        return None
+
+
+@pytest.mark.parametrize("op", ["FILL", "BROADCAST_TO", "SCATTER_ND", "SLICE"])
+def test_constants_that_say_one_item_are_computed(op: str) -> None:
+    model = models.stating(op)
+    assert rows_of_two_items(model) != 2
+    made, single = Interpreter(rebatched(model)), Interpreter(model)
+    x = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
+    assert np.array_equal(made.run(x)["y"], np.concatenate([single.run(one[None])["y"] for one in x]))
+    Predictor(model).check(2)
+
+
+def test_transpose_conv_takes_batches_as_it_is() -> None:
+    Predictor(models.upsampling()).check(2)
+    made = rebatched(models.upsampling())
+    assert [node.op for node in made.subgraphs[0].nodes] == ["TRANSPOSE_CONV"]
 
 
 def test_what_rewriting_cannot_help_is_refused() -> None:

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.compare import check
+from support.compare import check, run_litert, run_minilite
 from support.node import Given, OneNode, Out, const
 from support.peer import interpreter as litert
+from support.peer import needed
 from support.weighted import TYPES, drawn, tensor_quantization, weight_quantization
 
 from minilite.errors import ShapeError, UnsupportedOpError
@@ -33,7 +34,7 @@ def layer(
     rng = np.random.default_rng(5)
     kind, w_kind, b_kind = TYPES.get(types, types).split()
     if padding == "SAME":
-        size = [n * s - e for n, s, e in zip(x_shape[1:3], stride, more, strict=True)]
+        size = [max(0, n * s - e) for n, s, e in zip(x_shape[1:3], stride, more, strict=True)]
     else:
         size = [(n - 1) * s + t + e for n, s, t, e in zip(x_shape[1:3], stride, taps, more, strict=True)]
     x_q = tensor_quantization(rng, kind, 0.01, 0.05)
@@ -120,6 +121,56 @@ def test_refusals() -> None:
     OneNode("TRANSPOSE_CONV", [const([3, 3, 4]), w, x], options, kind="f32").refused(
         ShapeError, "four numbers", by_litert=False
     )
+
+
+RESIZED = [(2, 3, 4), (1, 5, 4), (3, 1, 9), (1, 7, 2), (2, 0, 4), (0, 3, 4)]
+"""Batch, height and width of inputs; (1, 3, 4) is the file's."""
+
+
+@pytest.mark.parametrize("kind", [*TYPES, "f32 s8 f32", "s16 s8 s32"])
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+@pytest.mark.parametrize(("stride", "more"), [((2, 2), (0, 0)), ((2, 3), (1, 1)), ((1, 1), (0, 0))])
+def test_constant_size_follows_a_resized_input(kind: str, padding: str, stride: Any, more: Any) -> None:
+    """As the same layer in a file of that size."""
+    kept = {"taps": (3, 5), "stride": stride, "padding": padding, "more": more}
+    small = layer(kind, (1, 3, 4, 5), **kept)
+    for shape in RESIZED:
+        size, _, x, *_ = layer(kind, (*shape, 5), **kept).given
+        given = [size, small.given[1], x, *small.given[3:]]
+        built = OneNode("TRANSPOSE_CONV", given, small.options, outs=small.outs, version=4)
+        (y,) = check(small.model, built.arrays, tolerance=1e-4, oracle=None)
+        assert np.array_equal(y, built.run()), shape
+
+
+@needed
+@pytest.mark.parametrize("more", [(0, 0), (1, 1)])
+def test_constant_valid_size_follows_as_in_xnnpack(more: Any) -> None:
+    """LiteRT's other kernel sets refuse the resized input."""
+    kept = layer("f32", (1, 3, 4, 5), taps=(3, 5), stride=(2, 2), padding="VALID", more=more)
+    outs = [Out("f32", shape=kept.given[0].array.tolist())]  # XNNPACK takes no node whose file states no shape
+    small = OneNode("TRANSPOSE_CONV", kept.given, kept.options, outs=outs, version=4)
+    for height, width in ((5, 4), (1, 9), (7, 2)):
+        x = drawn(np.random.default_rng(1), "f32", (1, height, width, 5))
+        ours, theirs = run_minilite(small.model, [x])[0], run_litert(small.model, [x], litert.OpResolverType.AUTO)[0]
+        assert ours.shape == theirs.shape
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+def test_sizes_that_do_not_fit_are_refused(padding: str) -> None:
+    """A computed size is never changed; a constant one that does not fit in the file says nothing of other inputs."""
+    for constant in (True, False):
+        node = layer("f32", (1, 3, 4, 5), stride=(2, 2), padding=padding, constant=constant)
+        size = node.given[0].array + np.int32([0, 0, 2, 0])
+        off = OneNode(
+            "TRANSPOSE_CONV", [node.given[0]._replace(array=size), *node.given[1:]], node.options, kind="f32", version=4
+        )
+        off.refused(ShapeError, r"an output width of \d+ has 5 windows, the input has 4")
+        with pytest.raises(ShapeError, match="has 5 windows, the input has 6"):
+            run_minilite(off.model, [*off.arrays[:-1], np.zeros((1, 3, 6, 5), np.float32)])
+    grown = [*layer("f32", (1, 3, 4, 5), constant=False).arrays[:-1], np.zeros((1, 4, 4, 5), np.float32)]
+    with pytest.raises(ShapeError, match="an output height of 3 has 3 windows, the input has 4"):
+        run_minilite(layer("f32", (1, 3, 4, 5), constant=False).model, grown)
 
 
 @pytest.mark.parametrize("padding", [1, 2])

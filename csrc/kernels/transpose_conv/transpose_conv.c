@@ -1,6 +1,7 @@
 /* transpose_conv.c -- TRANSPOSE_CONV: every input pixel, times weights of shape (outputs, height,
- * width, depth), is added to its window of outputs. The first operand is the output's shape;
- * Convolution2DTransposeBias has none.
+ * width, depth), is added to its window of outputs. The first operand is the output's shape: one
+ * that is computed has to fit the input, a constant one that fits in the file follows the input.
+ * Convolution2DTransposeBias has no such operand.
  *
  * Blocks of pixels are multiplied by the weights of all taps at once; the products are then added
  * to their outputs. */
@@ -43,22 +44,66 @@ static ml_status check_shapes(const ml_call *c) {
     return ML_OK;
 }
 
+/* How many windows a convolution has over a side of that size: TFLite's rule. */
+static int64_t windows_over(int64_t size, int64_t taps, int64_t stride, bool same) {
+    return (size + stride - (same ? 1 : taps)) / stride;
+}
+
+static int64_t stride_of(const transpose_conv_params *p, int32_t d) {
+    return d == 1 ? p->stride_h : p->stride_w;
+}
+
+/* Whether a constant shape of the output fits the input's shape in the file. It then says by how
+ * much a side is larger than what its windows need, and is right for inputs of other sizes too. */
+static ml_status check_constant_shape(const ml_call *c, void *params) {
+    transpose_conv_params *p = params;
+    const ml_tensor_row *constant = c->env->core->tensor_row(c, c->inputs[0]);
+    const ml_shape *x = &ml_input(c, 2)->shape, *w = &ml_input(c, 1)->shape;
+    const int32_t *dims = constant->data;
+    p->fits_file = dims && !constant->sparsity_at && constant->rank == 1 &&
+                   constant->shape[0] == 4 && x->rank == 4 && w->rank == 4 && dims[0] == x->dims[0];
+    for (int32_t d = 1; d < 3 && p->fits_file; d++)
+        p->fits_file = dims[d] >= 0 &&
+                       windows_over(dims[d], w->dims[d], stride_of(p, d), p->same) == x->dims[d];
+    return ML_OK;
+}
+
+/* Dimension `d` of the output of the input in use, where the operand says `dim`. */
+static int64_t follow_input(const ml_call *c, int32_t d, int64_t dim) {
+    const ml_shape *x = &ml_input(c, 2)->shape, *w = &ml_input(c, 1)->shape;
+    const transpose_conv_params *p = c->params;
+    if (!p->fits_file || d == 3) return dim;
+    if (d == 0) return x->dims[0];
+    const int64_t stride = stride_of(p, d);
+    const int64_t more = x->dims[d] - windows_over(dim, w->dims[d], stride, p->same);
+    return ml_max_s64(0, dim + more * stride);
+}
+
 /* Reads the output's shape from the operand. */
 static ml_status read_shape(const ml_call *c, const void *value, ml_shape *y) {
     const ml_shape *x = &ml_input(c, 2)->shape, *w = &ml_input(c, 1)->shape;
+    const transpose_conv_params *p = c->params;
     y->rank = 4;
-    for (int32_t i = 0; i < 4; i++) {
+    for (int32_t d = 0; d < 4; d++) {
         int64_t dim = 0;
-        ml_read_index(ml_input(c, 0), value, i, &dim);
+        ml_read_index(ml_input(c, 0), value, d, &dim);
+        if (dim >= 0) dim = follow_input(c, d, dim);
         if (dim < 0 || dim > INT32_MAX)
-            return ml_fail(c, ML_SHAPE_ERROR, "dimension %d of the output would be %lld", i,
+            return ml_fail(c, ML_SHAPE_ERROR, "dimension %d of the output would be %lld", d,
                            (long long)dim);
-        y->dims[i] = (int32_t)dim;
+        y->dims[d] = (int32_t)dim;
     }
     if (y->dims[0] != x->dims[0] || y->dims[3] != w->dims[0])
         return ml_fail(c, ML_SHAPE_ERROR,
                        "output of batch %d and depth %d does not match batch %d and %d outputs",
                        y->dims[0], y->dims[3], x->dims[0], w->dims[0]);
+    for (int32_t d = 1; d < 3; d++) {
+        const int64_t windows = windows_over(y->dims[d], w->dims[d], stride_of(p, d), p->same);
+        if (windows != x->dims[d])
+            return ml_fail(c, ML_SHAPE_ERROR,
+                           "an output %s of %d has %lld windows, the input has %d",
+                           d == 1 ? "height" : "width", y->dims[d], (long long)windows, x->dims[d]);
+    }
     return ML_OK;
 }
 
@@ -69,7 +114,7 @@ static ml_status make_shape(const ml_call *c, ml_shape *y) {
     y->rank = 0;
     ml_status status = ml_append_dim(c, y, x->dims[0]);
     for (int32_t i = 0; i < 2 && status == ML_OK; i++) {
-        const int64_t stride = i ? p->stride_w : p->stride_h, in = x->dims[i + 1];
+        const int64_t stride = stride_of(p, i + 1), in = x->dims[i + 1];
         const int64_t last = w->dims[i + 1] - (i ? p->cut_w : p->cut_h); /* the end of the last
                                                                           * window */
         status = ml_append_dim(c, y, in > 0 ? (in - 1) * stride + last : 0);
@@ -77,19 +122,16 @@ static ml_status make_shape(const ml_call *c, ml_shape *y) {
     return status == ML_OK ? ml_append_dim(c, y, w->dims[0]) : status;
 }
 
-/* Checks that a convolution of the output would give the input's height and width. */
 static void place_windows(const ml_call *c, const ml_shape *y) {
     const ml_shape *x = &ml_input(c, 2)->shape, *w = &ml_input(c, 1)->shape;
     const transpose_conv_params *p = c->params;
     transpose_conv_blob *blob = c->blob;
     for (int32_t i = 0; i < 2; i++) {
-        const int64_t stride = i ? p->stride_w : p->stride_h;
+        const int64_t stride = stride_of(p, i + 1);
         blob->in[i] = x->dims[i + 1];
         blob->out[i] = y->dims[i + 1];
         blob->taps[i] = w->dims[i + 1];
-        const int64_t windows = p->same ? (blob->out[i] + stride - 1) / stride
-                                        : (blob->out[i] + stride - blob->taps[i]) / stride;
-        const int64_t excess = (windows - 1) * stride + blob->taps[i] - blob->out[i];
+        const int64_t excess = (blob->in[i] - 1) * stride + blob->taps[i] - blob->out[i];
         blob->before[i] = (int32_t)(excess > 0 ? excess / 2 : 0);
     }
 }
@@ -241,8 +283,8 @@ static ml_status shapeless_f32(const ml_call *c) {
 #define BIAS_FIELDS(X, S)                                                    \
     X(S, i32, same, ML_BY_CHECK) X(S, i32, stride_h, ML_BY_CHECK)            \
     X(S, i32, stride_w, ML_BY_CHECK) X(S, i32, cut_h, ML_BY_CHECK)           \
-    X(S, i32, cut_w, ML_BY_CHECK) X(S, f32, minimum, ML_IS(-INFINITY))       \
-    X(S, f32, maximum, ML_IS(INFINITY))
+    X(S, i32, cut_w, ML_BY_CHECK) X(S, i32, fits_file, ML_IS(0))             \
+    X(S, f32, minimum, ML_IS(-INFINITY)) X(S, f32, maximum, ML_IS(INFINITY))
 ML_FIELDS_AS(bias, transpose_conv_params, BIAS_FIELDS)
 
 /* How much is cut off a side, according to the file's shapes: dimension `d` of input, filter and
@@ -290,7 +332,7 @@ static ml_status check_bias(const ml_call *c, void *params) {
 
 ML_KERNELS(transpose_conv) = {
     {ML_OP(TRANSPOSE_CONV, 1, 5), .name = "transpose_conv", .takes = "shape filter x bias? -> y",
-     .flags = ML_KERNEL_CLAMPS, ML_PARAMS_OF(transpose_conv_params),
+     .check = check_constant_shape, .flags = ML_KERNEL_CLAMPS, ML_PARAMS_OF(transpose_conv_params),
      .blob_bytes = (int32_t)sizeof(transpose_conv_blob), .packs = 1,
      .prepare = prepare_transpose_conv,
      ML_TYPED({"s32 f32 f32 f32? -> f32", NULL, pack_f32, transpose_conv_f32},

@@ -6,10 +6,10 @@
 #include "rules/matmul.h"
 
 /* cut: if no output shape is given, how many elements smaller the output is than what its windows
- * cover. */
+ * cover. fits_file: the output's shape is a constant that fits the input's shape in the file. */
 #define TRANSPOSE_CONV_FIELDS(X, S)                                                                \
     X(S, i32, same, ML_SAME_PADDING) X(S, i32, stride_h, ML_POSITIVE("stride_h")) X(S, i32, stride_w, ML_POSITIVE("stride_w")) X(S, i32, cut_h, ML_IS(0)) X(S, i32, cut_w, ML_IS(0)) \
-    ML_CLAMP_FIELDS(X, S)
+    X(S, i32, fits_file, ML_BY_CHECK) ML_CLAMP_FIELDS(X, S)
 ML_GROUP(transpose_conv_params, TRANSPOSE_CONV_FIELDS)
 
 typedef struct transpose_conv_blob {
