@@ -175,19 +175,23 @@ static ml_status index_tensors(ml_graph *g, ml_error *error) {
     return ML_OK;
 }
 
-/* Adds the frame that runs `subgraph` for `node` of `parent`, then the frames of its own calls;
- * refuses cycles. */
-static ml_status add_frame(ml_graph *g, int32_t subgraph, int32_t parent, int32_t node,
-                           ml_error *error, int32_t *number) {
+/* Whether `parent` may call `subgraph`: not in a cycle, and not deeper than stacks allow. */
+static ml_status check_depth(const ml_graph *g, int32_t subgraph, int32_t parent, ml_error *error) {
     int32_t depth = 0;
     for (int32_t f = parent; f >= 0; f = g->frames[f].parent, depth++)
         if (g->frames[f].subgraph == subgraph)
             return ml_error_set(error, ML_GRAPH_ERROR,
                                 "subgraph %d calls itself: recursion is not supported", subgraph);
-    if (depth > ML_MAX_DEPTH)
-        return ml_error_set(error, ML_GRAPH_ERROR,
-                            "subgraph %d lies %d calls deep, at most %d are supported", subgraph,
-                            depth, ML_MAX_DEPTH);
+    if (depth <= ML_MAX_DEPTH) return ML_OK;
+    return ml_error_set(error, ML_GRAPH_ERROR,
+                        "subgraph %d lies %d calls deep, at most %d are supported", subgraph, depth,
+                        ML_MAX_DEPTH);
+}
+
+/* Adds the frame that runs `subgraph` for `node` of `parent`, then the frames of its own calls. */
+static ml_status add_frame(ml_graph *g, int32_t subgraph, int32_t parent, int32_t node,
+                           ml_error *error, int32_t *number) {
+    if (check_depth(g, subgraph, parent, error) != ML_OK) return ML_GRAPH_ERROR;
     if (g->n_frames == ML_MAX_FRAMES)
         return ml_error_set(error, ML_GRAPH_ERROR, "subgraphs are called from more than %d places",
                             ML_MAX_FRAMES);
