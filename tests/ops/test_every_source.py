@@ -129,9 +129,9 @@ def litert_runs(one: Sourced, value: Array) -> bool:
 def faults(op: str, lines: Sequence[Any], sources: Sequence[str] = SOURCES, **options: Any) -> list[str]:
     """The differences that LiteRT does not excuse by a refusal of its own."""
     found = [different for types in lines for different in differences(op, types, sources, **options)]
-    asked = [different for different in found if different.refused and peer.HERE]
-    answers = apart.answers(lambda i: litert_runs(asked[i].one, asked[i].value), range(len(asked)))
-    excused = [asked[i].message for i, runs_there in answers if runs_there is not True]
+    judged = [different for different in found if different.refused and peer.HERE]
+    answers = apart.answers(lambda i: litert_runs(judged[i].one, judged[i].value), range(len(judged)))
+    excused = [judged[i].message for i, runs_there in answers if runs_there is not True]
     return [different.message for different in found if different.message not in excused]
 
 
