@@ -53,7 +53,7 @@ void ml_lowering_skip(ml_lowering *lowering);
  * is a variable or a resource. Nodes in subgraphs that it calls are asked for themselves. */
 int32_t ml_lowering_keeps(const ml_lowering *lowering, int32_t first_tensor,
                           const ml_node_def *node);
-/* A resource of the model, by the operator that makes its handle, and by what that node calls it. */
+/* A resource of the model: the operator that makes its handle, and the names in that node. */
 typedef struct ml_resource_row {
     const char *op;
     ml_array names[2]; /* container and name of a variable */

@@ -103,9 +103,9 @@ int32_t ml_state_request(ml_state *state, int32_t tensor, const void *dims, int3
  * it. */
 int32_t ml_state_requested(ml_state *state, int32_t tensor, ml_shape *shape);
 /* Requests that buffers are bound, or bound no longer, from the next prepare on; takes no turn.
- * The caller keeps a buffer as long as ml_state_holds says so. ML_REQUEST_SAME: nothing was there to
- * be unbound; ML_REQUEST_WRONG: another thread's call has had a higher number. Then, and without
- * memory, nothing is noted. */
+ * The caller keeps a buffer as long as ml_state_holds says so. ML_REQUEST_SAME: no buffer was there
+ * to unbind; ML_REQUEST_WRONG: another thread's call had a higher number. Then, and without memory,
+ * nothing is noted. */
 int32_t ml_state_bind(ml_state *state, const ml_binding *rows, int32_t count);
 /* Whether buffers of that number are requested, in use, or have not been given yet. */
 int32_t ml_state_holds(ml_state *state, int64_t number);

@@ -272,7 +272,7 @@ void ml_requests_use_bound(ml_state *s, ml_binding *bound, int32_t n_bound) {
     unlock(&s->requests);
 }
 
-/* The end of a plan being made ------------------------------------------------------------------ */
+/* The end of a plan being made ----------------------------------------------------------------- */
 
 void ml_requests_accepted(ml_state *s) {
     ml_requests *a = &s->requests;
