@@ -48,7 +48,7 @@ typedef struct ml_strategy {
     ml_strategy_fn plan;
 } ml_strategy;
 
-/* The index of a strategy in the table (ml_memory_strategy_name), at most 255; -1 if there is none
+/* The index of a strategy in the table (ml_memory_strategy_name); -1 if there is none
  * of that name. */
 int32_t ml_strategy_named(const char *name);
 

@@ -45,7 +45,7 @@ int64_t ml_plan_lower_bound(const ml_plan *plan) { return plan->rows.frames[0].l
 
 /* Folded values count for the plan that computed them, not for its copies. */
 int64_t ml_plan_own_bytes(const ml_plan *plan) {
-    int64_t bytes = ml_plan_block_bytes(plan->graph, plan->words, (int32_t)plan->n_bound);
+    int64_t bytes = ml_plan_block_bytes(plan->graph, plan->words, plan->n_bound);
     for (const ml_folded *pool = plan->folded; pool; pool = pool->next)
         bytes += (int64_t)sizeof *pool + 1024;
     return bytes;
@@ -84,12 +84,12 @@ int32_t ml_plan_part_of(const ml_plan *p, int32_t frame, int32_t position) {
 
 /* A planner that knows the sizes of a plan, and finds lifetimes; it places nothing itself. */
 static ml_planner *planner_of(const ml_plan *plan, int32_t frame, bool shares) {
-    const int32_t options = (int32_t)plan->options, sharing = ML_SHARE_TFLITE | ML_SHARE_WIDE;
+    const int32_t options = plan->options, sharing = ML_SHARE_TFLITE | ML_SHARE_WIDE;
     const ml_graph *g = plan->graph;
     const int64_t *planned = plan->capacities;
     ml_placing placing = {.graph = g,
                           .rows = (ml_rows *)(uintptr_t)&plan->rows, /* only read */
-                          .strategy = ml_memory_strategy_name((int32_t)plan->strategy),
+                          .strategy = ml_memory_strategy_name(plan->strategy),
                           .options = options,
                           .capacities = planned,
                           .scratch = planned ? planned + g->total_slots : NULL,

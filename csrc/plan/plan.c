@@ -28,8 +28,7 @@ uint32_t ml_plan_hash(const int32_t *spec, int32_t words, const ml_binding *boun
 }
 
 bool ml_plan_has_key(const ml_plan *p, const ml_plan_request *r) {
-    if (p->hash != r->hash || p->words != r->words || (int32_t)p->n_bound != r->n_bound)
-        return false;
+    if (p->hash != r->hash || p->words != r->words || p->n_bound != r->n_bound) return false;
     if (r->words && memcmp(p->key, r->spec, (size_t)r->words * sizeof *r->spec) != 0) return false;
     for (int32_t i = 0; i < r->n_bound; i++)
         if (ml_plan_bound(p)[i].tensor != r->bound[i].tensor) return false;
@@ -57,7 +56,7 @@ static ml_status allocate_plan(const ml_graph *g, int32_t words, int32_t n_bound
     p->graph = ml_graph_hold(g);
     atomic_init(&p->holders, 1);
     p->words = words;
-    p->n_bound = (uint32_t)n_bound & (INT32_MAX >> 1);
+    p->n_bound = n_bound;
     return ML_OK;
 }
 
@@ -87,11 +86,10 @@ void ml_plan_free(ml_plan *plan) {
 /* A copy holds the plan that owns the folded values, never another copy: chains of copies would
  * keep everything that was ever copied. */
 ml_status ml_plan_copy(ml_plan *plan, const ml_rows *rows, ml_plan **copy, ml_error *error) {
-    ml_status status = allocate_plan(plan->graph, plan->words, (int32_t)plan->n_bound, copy, error);
+    ml_status status = allocate_plan(plan->graph, plan->words, plan->n_bound, copy, error);
     if (status != ML_OK) return status;
     ml_plan *p = *copy;
-    memcpy(p->key, plan->key,
-           rows_start(plan->words, (int32_t)plan->n_bound) - offsetof(ml_plan, key));
+    memcpy(p->key, plan->key, rows_start(plan->words, plan->n_bound) - offsetof(ml_plan, key));
     ml_rows_copy(&p->rows, rows, plan->graph);
     p->source = ml_plan_hold(plan->source ? plan->source : plan);
     p->hash = plan->hash;
@@ -181,7 +179,7 @@ static ml_status shape_inputs(ml_plan *p, ml_error *error) {
  * Whether its buffer is large enough is checked elsewhere (state/bound.c), not by the plan. */
 static ml_status mark_bound(ml_plan *p, const ml_binding *bound, ml_error *error) {
     const ml_subgraph *sub = ml_frame_subgraph(p->graph, 0);
-    for (int32_t i = 0; i < (int32_t)p->n_bound; i++) {
+    for (int32_t i = 0; i < p->n_bound; i++) {
         int32_t number = bound[i].tensor;
         if (number < 0 || number >= sub->io.n_tensors || !bound[i].data)
             return ml_error_set(error, ML_BINDING_ERROR,
@@ -214,7 +212,7 @@ static ml_status note_bound(void *context, int32_t frame, ml_planner *planner) {
         p->deaths[f->slot_base + slot] =
             ml_planner_last_nodes(planner)[ml_planner_roots(planner)[sub->numbers[slot]]];
 #endif
-    for (int32_t i = 0; frame == 0 && i < (int32_t)p->n_bound; i++) {
+    for (int32_t i = 0; frame == 0 && i < p->n_bound; i++) {
         ml_bound_life *life = &ml_plan_bound(p)[i];
         life->first = ml_planner_first_nodes(planner)[life->tensor];
         life->last = ml_planner_last_nodes(planner)[life->tensor];
@@ -244,8 +242,8 @@ static ml_status fill(ml_plan *p, const ml_plan_request *r, ml_error *error) {
         p->dynamic = p->rows.nodes[n].open;
     ml_placing placing = {.graph = r->graph,
                           .rows = &p->rows,
-                          .strategy = ml_memory_strategy_name((int32_t)p->strategy),
-                          .options = (int32_t)p->options,
+                          .strategy = ml_memory_strategy_name(p->strategy),
+                          .options = p->options,
                           .planners = r->planners,
                           .offline = r->words == 0};
     return ml_place_frames(&placing, note_bound, p, error);
@@ -257,8 +255,8 @@ ml_status ml_plan_new(const ml_plan_request *r, ml_plan **plan, ml_error *error)
         ml_plan *p = *plan;
         if (r->words) memcpy(p->key, r->spec, (size_t)r->words * sizeof *r->spec);
         p->hash = r->hash;
-        p->options = (uint32_t)r->options & ((1 << 24) - 1);
-        p->strategy = (uint8_t)r->strategy;
+        p->options = r->options;
+        p->strategy = r->strategy;
         status = fill(p, r, error);
     }
     if (status == ML_OK) {

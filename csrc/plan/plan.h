@@ -23,17 +23,17 @@ struct ml_plan {
     ml_rows rows;
     ml_plan *source; /* of a copy: the plan whose folded values it shares; held */
     ml_folded *folded; /* NULL in copies */
-    /* In the copy of a residence, else NULL: three tables, one after the other: the capacity of
-     * each slot, the scratch of each node, and for each frame the bytes that its caller's scratch
-     * has for it */
+    /* In the copy of a residence with dynamic tensors, else NULL: three tables, one after the
+     * other: the capacity of each slot, the scratch of each node, and for each frame the bytes that
+     * its caller's scratch has for it. */
     int64_t *capacities;
 #ifdef ML_DEBUG
     int32_t *deaths; /* by slot: the last node at which its root is live */
 #endif
-    uint32_t options : 24;
-    uint32_t strategy : 8; /* its place in the table */
-    uint32_t n_bound : 31;
-    uint32_t dynamic : 1; /* some node is open, or waits for an open one */
+    int32_t options;
+    int32_t strategy; /* its index in the table */
+    int32_t n_bound;
+    bool dynamic; /* some node is open, or waits for an open one */
     int32_t words; /* of the key's shapes */
     int32_t key[]; /* shapes: rows of [tensor, rank, dims...]; then the bound tensors */
 };
@@ -46,7 +46,7 @@ static inline ml_bound_life *ml_plan_bound(const ml_plan *p) {
 /* What a plan is made from. */
 typedef struct ml_plan_request {
     const ml_graph *graph;
-    int32_t strategy; /* its place in the table */
+    int32_t strategy; /* its index in the table */
     int32_t options;
     uint32_t hash; /* of the key: of spec and bound */
     const int32_t *spec;

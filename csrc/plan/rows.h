@@ -17,8 +17,8 @@ typedef struct ml_node_plan {
     uint8_t status; /* ml_node_status */
     uint8_t ticks; /* one per about 4 KiB of operands, by the first known shapes; at least 1 */
     bool open; /* its shapes depend on values: it is prepared whenever a run reaches it */
-    bool packs_in_run : 1; /* its weights are computed at run time */
-    bool stale : 1; /* not prepared for the shapes it reads now */
+    bool packs_in_run; /* its weights are computed at run time */
+    bool stale; /* not prepared for the shapes it reads now */
 } ml_node_plan;
 
 static inline int64_t ml_scratch_bytes(const ml_node_plan *row) {

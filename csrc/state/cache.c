@@ -104,8 +104,8 @@ ml_residence *ml_cache_improve(ml_state *s, ml_residence *r) {
     ml_residence *fresh = NULL;
     ml_placing placing = {.graph = plan->graph,
                           .rows = &better->rows,
-                          .strategy = ml_memory_strategy_name((int32_t)plan->strategy),
-                          .options = (int32_t)plan->options,
+                          .strategy = ml_memory_strategy_name(plan->strategy),
+                          .options = plan->options,
                           .planners = s->planners,
                           .longer = true,
                           .offline = plan->words == 0};

@@ -58,7 +58,7 @@ static size_t block_bytes(const ml_graph *g, size_t steps) {
 int64_t ml_residence_bytes(const ml_residence *r) {
     const ml_graph *g = r->plan->graph;
     const ml_frame_now *last = &r->frames[g->n_frames - 1];
-    size_t bytes = block_bytes(g, (size_t)last->first_step + last->n_steps) +
+    size_t bytes = block_bytes(g, (size_t)(last->first_step + last->n_steps)) +
                    (r->learnt ? learnt_bytes(g) : 0);
     return ml_plan_own_bytes(r->plan) + (int64_t)bytes;
 }
@@ -66,7 +66,7 @@ int64_t ml_residence_bytes(const ml_residence *r) {
 void ml_residence_copy_tables(ml_residence *to, const ml_residence *from) {
     const ml_graph *g = to->plan->graph;
     const ml_frame_now *last = &to->frames[g->n_frames - 1];
-    size_t steps = (size_t)last->first_step + last->n_steps;
+    size_t steps = (size_t)(last->first_step + last->n_steps);
     memcpy(to->frames + g->n_frames, from->frames + g->n_frames,
            (size_t)((uint8_t *)(to->steps + steps) - (uint8_t *)(to->frames + g->n_frames)));
 }
@@ -85,8 +85,8 @@ static ml_status allocate(ml_plan *plan, ml_residence **residence, ml_error *err
     r->steps = (ml_step *)(void *)((uint8_t *)r + block_bytes(g, 0));
     for (int32_t frame = 0, first = 0; frame < g->n_frames; frame++) {
         r->frames[frame].first_step = first;
-        r->frames[frame].n_steps = (uint32_t)count_steps(plan, frame) & INT32_MAX;
-        first += (int32_t)r->frames[frame].n_steps;
+        r->frames[frame].n_steps = count_steps(plan, frame);
+        first += r->frames[frame].n_steps;
         ml_now_data(r, frame)[-1] = NULL; /* all others are resolved before use */
     }
     if (!plan->dynamic) return ML_OK;
@@ -153,8 +153,8 @@ static ml_status place(ml_state *s, ml_residence *r, ml_error *error) {
         l->scratch[n] = ml_need_capacity(&s->scratch_needs[n], s->counters.invokes);
     ml_placing placing = {.graph = g,
                           .rows = r->rows,
-                          .strategy = ml_memory_strategy_name((int32_t)r->plan->strategy),
-                          .options = (int32_t)r->plan->options,
+                          .strategy = ml_memory_strategy_name(r->plan->strategy),
+                          .options = r->plan->options,
                           .capacities = l->capacities,
                           .scratch = l->scratch,
                           .planners = s->planners,

@@ -15,9 +15,9 @@ typedef struct ml_step {
 typedef struct ml_frame_now {
     uint8_t *region;
     int32_t first_step;
-    uint32_t n_steps : 31;
+    int32_t n_steps;
     /* During a run it outgrew its caller's scratch; it lies in the state's spill. */
-    uint32_t spilled : 1;
+    bool spilled;
 } ml_frame_now;
 
 /* A record that a run placed on its own, after everything that was planned. `id` is a tensor, or

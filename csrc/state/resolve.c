@@ -185,7 +185,7 @@ void ml_relocate(ml_state *s, ml_residence *r, int32_t frame, const uint8_t *fro
         for (int32_t t = 0; t < ml_frame_subgraph(g, f)->io.n_tensors; t++)
             data[t] = MOVED(data[t]);
         now->region = MOVED(now->region);
-        for (int32_t k = now->first_step; k < now->first_step + (int32_t)now->n_steps; k++)
+        for (int32_t k = now->first_step; k < now->first_step + now->n_steps; k++)
             r->steps[k].call.scratch = MOVED(r->steps[k].call.scratch);
     }
 #undef MOVED
