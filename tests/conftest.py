@@ -13,7 +13,7 @@ from minilite import _core
 
 QUICK = ("unit",)
 """The folders of `pytest -m quick`: below two minutes of processor time, and most of what an edit breaks."""
-LONG = {"test_lowering_record", "test_endurance", "test_breakage_threads", "test_moving_memory"}
+LONG = {"test_endurance", "test_breakage_threads", "test_moving_memory"}
 """Their files that take longer."""
 
 # The same examples each time; and times depend on the machine, so that no test fails for being slow.

@@ -49,7 +49,7 @@ TESTS = {
     "format": "unit/reader unit/reader_refuses fuzz/public_crashers unit/file_rows unit/schema unit/strings unit/sparse "
     "unit/limits unit/rows unit/bad_input unit/metadata unit/flexbuffer fuzz/reader_fuzz unit/breakage",
     "graph": "unit/folding unit/origin unit/bad_input unit/graph_check unit/store unit/branches unit/dynamic_loops "
-    "unit/fusion unit/custom unit/dynamic_in_place unit/rows unit/errors unit/breakage unit/lowering_record unit/plans "
+    "unit/fusion unit/custom unit/dynamic_in_place unit/rows unit/errors unit/breakage ops/every_refusal unit/plans "
     "unit/user_kernels ops/control_flow ops/variable ops/normalization",
     "plan": "unit/sizes unit/polls unit/requests unit/folding memory/sharing memory/offline memory/planner unit/dynamic "
     "unit/plans unit/dynamic_in_place unit/bind_tensor unit/state unit/fusion unit/capacities unit/nest unit/errors "
