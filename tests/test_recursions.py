@@ -16,7 +16,6 @@ BOUNDED = {
     "tile_from": "ML_MAX_RANK dimensions",
     "gather_from": "ML_MAX_RANK dimensions",
     "scatter_from": "ML_MAX_RANK dimensions",
-    "descend solve_pieces": "a level for each record placed, MOST_RECORDS of exact.c: 300 bytes each, 1.3 MB at most",
     "give_from": "MOST_WORDS of skip_gram.c",
     "ml_plan_free": "a copy holds the plan that it was copied from, never another copy",
     "follow ml_mark_readers ml_run_unsettled moved place_output place_outputs prepare_again": (

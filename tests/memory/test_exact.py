@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 import random
+import threading
 from pathlib import Path
 
 import pytest
 
 from minilite.errors import ArenaError
-from minilite.memory import UsageRecord, check, plan, read_csv
+from minilite.memory import UsageRecord, check, lower_bound, plan, read_csv
 
 HARD = Path(__file__).resolve().parents[2] / ".." / "shared" / "planning" / "minimalloc"
 CAPACITY = 1048576
@@ -166,3 +167,22 @@ def test_a_capacity_below_the_bound_is_refused() -> None:
     records = [UsageRecord(0, 64, 0, 1), UsageRecord(1, 64, 1, 2)]
     with pytest.raises(ArenaError, match="128"):
         plan(records, strategy="exact", capacity=64)
+
+
+def test_a_search_takes_no_stack() -> None:
+    """It goes as deep as there are records; a level of it would take 300 bytes of a thread's stack."""
+    rng = random.Random(3)
+    records = []
+    for number in range(1500):
+        first = rng.randrange(40)
+        last = min(39, first + rng.randrange(20))
+        records.append(UsageRecord(number, 64 * rng.randrange(1, 60), first, last))
+    found: list[int] = []
+    size = threading.stack_size(256 << 10)
+    try:
+        thread = threading.Thread(target=lambda: found.append(plan(records, "exact").arena_bytes))
+        thread.start()
+        thread.join()
+    finally:
+        threading.stack_size(size)
+    assert found == [lower_bound(records)]

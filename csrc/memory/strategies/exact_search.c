@@ -17,6 +17,29 @@ typedef struct saved {
     int64_t at;
 } saved;
 
+/* The last candidate tried: its offset and its position in the list of unplaced blocks. */
+typedef struct front {
+    int64_t offset;
+    int32_t position;
+} front;
+
+/* What is left to place in sections [from, to], solved piece by piece; and in the piece that is
+ * being solved, the block that was placed last. Each level places one block more than the level
+ * before it. Levels lie in memory of the search, because a thread's stack may be small. */
+typedef struct level {
+    int32_t *list; /* unplaced ranks */
+    int32_t count, from, to;
+    front front;
+    int32_t next; /* the section at which the next piece begins */
+    int32_t *piece; /* its unplaced ranks */
+    int32_t pieces, first, last; /* their number, and the piece's sections */
+    int64_t ceiling; /* candidates lie below it */
+    front tried;
+    int32_t block;
+    bool bare; /* nothing unplaced is live together with the block */
+    int64_t mark; /* of the trail, before the block was placed */
+} level;
+
 typedef struct search {
     int64_t capacity;
     int32_t count, sections;
@@ -37,15 +60,10 @@ typedef struct search {
     int32_t *lists; /* stack of lists of unplaced ranks */
     saved *trail; /* stack of overwritten values of lowest and top */
     int64_t trail_count;
+    level *levels;
     ml_budget *budget;
     int64_t stop_at; /* nodes at which this attempt ends */
 } search;
-
-/* The last candidate tried: its offset and its position in the list of unplaced blocks. */
-typedef struct front {
-    int64_t offset;
-    int32_t position;
-} front;
 
 double ml_cpu_seconds(void) { return (double)clock() / CLOCKS_PER_SEC; }
 
@@ -122,9 +140,6 @@ static void take_back(search *s, int32_t rank, int64_t trail_count) {
     s->placed[rank] = false;
 }
 
-static ml_search_status descend(search *s, int32_t *list, int32_t count, int32_t from, int32_t to,
-                                front f);
-
 /* Copies the blocks of `list` that are live in [from, to] to `piece`, the most crowded first if the
  * preorder says so. */
 static int32_t cut_out(search *s, const int32_t *list, int32_t count, int32_t from, int32_t to,
@@ -146,31 +161,6 @@ static int32_t cut_out(search *s, const int32_t *list, int32_t count, int32_t fr
         piece[at] = v;
     }
     return n;
-}
-
-/* Solves the rest of sections [from, to] piece by piece, cutting where no unplaced block
- * crosses. */
-static ml_search_status solve_pieces(search *s, int32_t *list, int32_t count, int32_t from,
-                                     int32_t to, front f) {
-    for (int32_t i = from; i <= to; i++)
-        if (s->left[i] > 0 && !section_can_be_filled(s, i, f)) return ML_SEARCH_NONE;
-    for (int32_t begin = from; begin <= to;) {
-        int32_t end = begin;
-        while (end < to && s->cut[end] > 0) end++;
-        if (s->left[begin] > 0) {
-            int32_t *piece = list, pieces = count;
-            front g = f;
-            if (begin > from || end < to) {
-                piece = list + count;
-                pieces = cut_out(s, list, count, begin, end, piece);
-                g.position = -1;
-            }
-            ml_search_status status = descend(s, piece, pieces, begin, end, g);
-            if (status != ML_SEARCH_FOUND) return status;
-        }
-        begin = end + 1;
-    }
-    return ML_SEARCH_FOUND;
 }
 
 /* Whether nothing unplaced is live together with `rank`. */
@@ -197,32 +187,93 @@ static int32_t next_candidate(const search *s, const int32_t *list, int32_t coun
     return best;
 }
 
-static ml_search_status descend(search *s, int32_t *list, int32_t count, int32_t from, int32_t to,
-                                front f) {
-    if (count == 0) return ML_SEARCH_FOUND;
-    int64_t ceiling = INT64_MAX; /* a block that fits below another's offset should come first */
-    for (int32_t k = 0; k < count; k++) {
-        int64_t end = s->lowest[list[k]] + s->size[list[k]];
+/* Whether every section of the level can still be filled. */
+static bool level_can_be_filled(search *s, const level *l) {
+    for (int32_t i = l->from; i <= l->to; i++)
+        if (s->left[i] > 0 && !section_can_be_filled(s, i, l->front)) return false;
+    return true;
+}
+
+/* A block that fits below another's offset should come before it; and nothing can start above the
+ * highest offset that leaves a section room for all its bytes. */
+static int64_t ceiling_of(const search *s, const level *l) {
+    int64_t ceiling = INT64_MAX;
+    for (int32_t k = 0; k < l->pieces; k++) {
+        int64_t end = s->lowest[l->piece[k]] + s->size[l->piece[k]];
         if (end < ceiling) ceiling = end;
     }
-    for (int32_t i = from; i <= to; i++) /* nothing can start later than this */
+    for (int32_t i = l->first; i <= l->last; i++)
         if (s->left[i] > 0 && s->capacity - s->left[i] < ceiling - 1)
             ceiling = s->capacity - s->left[i] + 1;
+    return ceiling;
+}
+
+/* Goes to the level's next piece, cut where no unplaced block crosses; false after the last. */
+static bool next_piece(search *s, level *l) {
+    while (l->next <= l->to) {
+        const int32_t first = l->next;
+        int32_t last = first;
+        while (last < l->to && s->cut[last] > 0) last++;
+        l->next = last + 1;
+        if (s->left[first] == 0) continue;
+        l->first = first;
+        l->last = last;
+        l->piece = l->list;
+        l->pieces = l->count;
+        l->tried = l->front;
+        if (first > l->from || last < l->to) {
+            l->piece = l->list + l->count;
+            l->pieces = cut_out(s, l->list, l->count, first, last, l->piece);
+            l->tried.position = -1;
+        }
+        l->ceiling = ceiling_of(s, l);
+        return true;
+    }
+    return false;
+}
+
+/* Places the next candidate of the level's piece, and starts the level after it: FOUND. NONE if no
+ * candidate is left that allows for the others. */
+static ml_search_status place_next(search *s, level *l) {
     int32_t k;
-    while ((k = next_candidate(s, list, count, f, ceiling)) >= 0) {
-        int32_t block = list[k];
-        f = (front){s->lowest[block], k};
+    while ((k = next_candidate(s, l->piece, l->pieces, l->tried, l->ceiling)) >= 0) {
+        l->block = l->piece[k];
+        l->tried = (front){s->lowest[l->block], k};
         if (out_of_budget(s)) return ML_SEARCH_OUT_OF_BUDGET;
-        int64_t mark = s->trail_count;
-        bool bare = hatless(s, block);
-        ml_search_status status = ML_SEARCH_NONE;
-        if (place(s, block, list, count, list + count))
-            status = solve_pieces(s, list + count, count - 1, from, to, (front){f.offset, k - 1});
-        take_back(s, block, mark);
-        if (status != ML_SEARCH_NONE) return status;
-        if (bare) return ML_SEARCH_NONE;
+        l->mark = s->trail_count;
+        l->bare = hatless(s, l->block);
+        level *after = l + 1;
+        *after = (level){.list = l->piece + l->pieces,
+                         .count = l->pieces - 1,
+                         .from = l->first,
+                         .to = l->last,
+                         .front = {l->tried.offset, k - 1},
+                         .next = l->first};
+        if (place(s, l->block, l->piece, l->pieces, after->list) && level_can_be_filled(s, after))
+            return ML_SEARCH_FOUND;
+        take_back(s, l->block, l->mark);
+        if (l->bare) return ML_SEARCH_NONE;
     }
     return ML_SEARCH_NONE;
+}
+
+/* Solves the first level. `status` says how the pieces of level `l` went so far: all FOUND, or
+ * which of them ended it. A block is taken back on the way up in any case; its offset stays. */
+static ml_search_status search_levels(search *s) {
+    level *l = s->levels;
+    ml_search_status status = level_can_be_filled(s, l) ? ML_SEARCH_FOUND : ML_SEARCH_NONE;
+    for (;;) {
+        bool more = status == ML_SEARCH_FOUND && next_piece(s, l);
+        while (!more) {
+            if (l == s->levels) return status;
+            l--;
+            take_back(s, l->block, l->mark);
+            if (status == ML_SEARCH_NONE) more = !l->bare;
+            else more = status == ML_SEARCH_FOUND && next_piece(s, l);
+        }
+        status = place_next(s, l);
+        if (status == ML_SEARCH_FOUND) l++;
+    }
 }
 
 static int by_span(const void *x, const void *y) {
@@ -261,11 +312,13 @@ static void sort_blocks(ml_block *blocks, int32_t count, int32_t preorder) {
 static void *allocate(search *s, const ml_block *blocks) {
     size_t n = (size_t)s->count, m = (size_t)s->sections, incidences = 0, stack = n * (n + 3);
     for (size_t k = 0; k < n; k++) incidences += (size_t)(blocks[k].high - blocks[k].low) + 1;
+    size_t levels = (n + 1) * sizeof(level); /* a level per block, and the first */
     size_t longs = 4 * n + 2 * m, ints = 3 * n + 3 * m + 1 + incidences + stack + n;
-    char *memory = malloc(longs * sizeof(int64_t) + (stack / 2 + incidences + n) * sizeof(saved) +
-                          ints * sizeof(int32_t));
+    char *memory = malloc(levels + longs * sizeof(int64_t) +
+                          (stack / 2 + incidences + n) * sizeof(saved) + ints * sizeof(int32_t));
     if (!memory) return NULL;
-    s->size = (int64_t *)(void *)memory;
+    s->levels = (level *)(void *)memory;
+    s->size = (int64_t *)(void *)(memory + levels);
     s->lowest = s->size + n;
     s->offset = s->lowest + n;
     s->crowd = s->offset + n;
@@ -311,6 +364,7 @@ static void start(search *s, const ml_block *blocks) {
     }
     s->first_member[m] = at;
     s->trail_count = 0;
+    s->levels[0] = (level){.list = s->lists, .count = n, .to = m - 1, .front = {0, -1}};
 }
 
 ml_search_status ml_search_piece(const ml_block *blocks, int32_t count, int64_t capacity,
@@ -330,7 +384,7 @@ ml_search_status ml_search_piece(const ml_block *blocks, int32_t count, int64_t 
             s.stop_at = budget->nodes + limit;
             bool last = budget->max_nodes && s.stop_at >= budget->max_nodes;
             if (last) s.stop_at = budget->max_nodes;
-            status = solve_pieces(&s, s.lists, count, 0, s.sections - 1, (front){0, -1});
+            status = search_levels(&s);
             if (status == ML_SEARCH_OUT_OF_BUDGET &&
                 (last || (budget->end > 0 && ml_cpu_seconds() >= budget->end))) {
                 free(sorted);
