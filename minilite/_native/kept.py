@@ -101,7 +101,7 @@ def from_bytes(data: bytes) -> Packed:
     made = _new(_BYTES, len(data) + _STEP)
     ffi.memmove(_begin(made), data, len(data))
     error = fresh_error()
-    if hasattr(lib, "ml_kept_check") and lib.ml_kept_check(made, len(data), error):
+    if lib.ml_kept_check(made, len(data), error):
         raise_error(error, None)
     return made
 
