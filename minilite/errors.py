@@ -9,7 +9,7 @@ Names in messages come from files of strangers: `visible` makes them safe to pri
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 _UNSAFE = re.compile("[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 """Control characters, ends of lines, marks that turn the direction of text, half surrogates, and the two characters
@@ -97,7 +97,7 @@ class UnsupportedOpError(MiniliteError, RuntimeError, ValueError):
         operators: Sequence[UnsupportedOperator] = (),
     ) -> None:
         super().__init__(message, subgraph=subgraph, node=node, op=op, tensors=tensors, shapes=shapes)
-        self.args = (visible_lines(message),)
+        self.args: tuple[Any, ...] = (visible_lines(message),)
         self.operators: tuple[UnsupportedOperator, ...] = tuple(operators)
 
 
