@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from minilite.memory.records import UsageRecord, check_records
-from minilite.memory.whole import whole
+from minilite.memory.whole import all_plain, whole
 
 
 class Fault(NamedTuple):
@@ -50,14 +50,15 @@ def check(
     """The first fault of a plan; None if it is valid. O(n^2). Raises: InputError for numbers that records do not
     have."""
     check_records(records, alignment)
-    for position, offset in enumerate(offsets):
-        whole(f"offset {position}", offset)
-    for position, record in enumerate(records):
-        whole(f"record {position}: size", record.size)
+    sizes = [record.size for record in records]
+    for what, values in (("offset {}", offsets), ("record {}: size", sizes)):
+        if not all_plain(values):
+            for position, value in enumerate(values):
+                whole(what.format(position), value)
     if fault := _fault_of_one(records, offsets, alignment, arena_bytes):
         return fault
     start = np.array(offsets, np.int64)
-    end = start + np.array([record.size for record in records], np.int64)
+    end = start + np.array(sizes, np.int64)
     first = np.array([record.first_node for record in records], np.int64)
     last = np.array([record.last_node for record in records], np.int64)
     filled = end > start

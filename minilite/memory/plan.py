@@ -202,11 +202,11 @@ def _check_arguments(
             message = f"{name} {value}, must be from 0 to {MAX_BYTES}"
             raise InputError(message)
     check_records(rows)
-    for position, record in enumerate(rows):
+    held = [record for record in rows if record.offset is not None]
+    for position, record in enumerate(rows if held else ()):
         if fault := record_fault(record, alignment):
             message = f"record {position}, tensor {record.tensor}: {fault}"
             raise InputError(message)
-    held = [record for record in rows if record.offset is not None]
     if held and (clash := check(held, [record.offset or 0 for record in held])):
         message = f"fixed records: {clash.text}"
         raise InputError(message)

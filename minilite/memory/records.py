@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import operator
 import os
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,11 +34,13 @@ class UsageRecord(NamedTuple):
     offset: int | None = None
 
 
-def check_records(records: Iterable[UsageRecord], alignment: int = 1) -> None:
+def check_records(records: Sequence[UsageRecord], alignment: int = 1) -> None:
     """Refuses records and alignments that C or a bound could not count with. Raises: InputError."""
     if whole("alignment", alignment) < 1:
         message = f"alignment is {alignment}, must be 1 or more"
         raise InputError(message)
+    if _plainly_valid(records):
+        return
     for position, record in enumerate(records):
         for name, value in zip(record._fields, record, strict=True):
             if value is not None or name != "offset":
@@ -44,6 +48,20 @@ def check_records(records: Iterable[UsageRecord], alignment: int = 1) -> None:
         if fault := record_fault(record):
             message = f"record {position}, tensor {record.tensor}: {fault}"
             raise InputError(message)
+
+
+def _plainly_valid(records: Sequence[UsageRecord]) -> bool:
+    """Whether no record is fixed, all are of plain integers, and none has a fault: told by columns, which costs a
+    fraction of a look at each record. If not, they may still be valid."""
+    if not records:
+        return True
+    tensors, sizes, firsts, lasts, offsets = zip(*records, strict=True)
+    return (
+        {*map(type, chain(tensors, sizes, firsts, lasts))} == {int} and {*map(type, offsets)} == {type(None)}
+        and min(tensors) >= -FOREVER and max(tensors) <= FOREVER
+        and min(sizes) >= 0 and max(sizes).bit_length() < _SIZE_BITS
+        and min(firsts) >= 0 and max(lasts) <= FOREVER and all(map(operator.le, firsts, lasts))
+    )  # fmt: skip
 
 
 def record_fault(record: UsageRecord, alignment: int = 1) -> str | None:

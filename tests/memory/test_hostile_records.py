@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from minilite.errors import ArenaError, InputError
@@ -26,6 +27,32 @@ def test_records_are_of_integers_in_range(take: Any, field: str, value: Any) -> 
     with pytest.raises(InputError) if field != "size" else pytest.raises((InputError, ArenaError)):
         if take([record]) and field == "size" and value > 2**62:  # bounds count with integers of any size
             raise ArenaError(str(value))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *({field: value} for field in UsageRecord._fields for value in (True, 1.5, "x", -(2**63))),
+        {"tensor": 2**31}, {"tensor": -(2**31)}, {"size": -1}, {"first_node": -1},
+        {"first_node": 2}, {"last_node": 2**31}, {"offset": -1}, {"offset": 2**62}, {"size": None},
+    ],
+    ids=str,
+)  # fmt: skip
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_an_error_names_the_record_among_valid_ones(count: int, change: dict[str, Any]) -> None:
+    records = [UsageRecord(i, 64, 0, 1) for i in range(3)]
+    records[count] = records[count]._replace(**change)
+    for take in TAKERS:
+        with pytest.raises(InputError, match=f"^record {count}[:,]"):
+            take(records)
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+def test_records_are_of_integers_of_any_type(kind: Any) -> None:
+    plain = [UsageRecord(i, 64, 0, i) for i in range(3)]
+    mixed = [*plain[:2], UsageRecord(*map(kind, plain[2][:4]))]
+    assert plan(mixed).offsets == plan(plain).offsets
+    assert sections(mixed) == sections(plain)
 
 
 @pytest.mark.parametrize("value", [*NUMBERS, None, 0, -64])
