@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,10 @@ from support.compare import EPS, REFERENCE, run_minilite
 from support.node import Given, OneNode, Out, const, quantized
 from support.weighted import Layer, same_for_any_number_of_threads, window_options
 
-from minilite.errors import ShapeError, UnsupportedOpError
+import minilite
+from minilite.errors import MiniliteError, ShapeError, UnsupportedOpError
+from minilite.format.builder import ModelBuilder
+from minilite.format.dtypes import TensorType
 from minilite.format.quantization import Quantization
 
 # input, filter, padding, stride, dilation
@@ -377,3 +381,20 @@ def test_windows_of_2_31_elements_are_refused() -> None:
         "CONV_2D", [np.zeros((1, 4, 4, 1), np.float32), w, None], window_options("SAME", (1, 1), (1, 2**31 - 1))
     )
     node.refused(ShapeError, "a window of width 2147483648 is larger than 2147483647", by_litert=False)
+
+
+@pytest.mark.parametrize("resolver", ["AUTO", "BUILTIN_REF"])
+def test_integer_weights_without_a_scale(resolver: str) -> None:
+    """They are refused, or the numpy reference judges them; preparing them reads no scales."""
+    builder = ModelBuilder()
+    g = builder.subgraph()
+    x = g.input("x", (1, 4, 4, 2), TensorType.INT16, quantization=Quantization((0.5,), (0,)))
+    w = g.constant("w", np.ones((3, 2, 2, 2), np.int8))
+    options = {"stride_w": 1, "stride_h": 1, "dilation_w_factor": 1, "dilation_h_factor": 1}
+    y = ("y", (), TensorType.INT16)
+    g.output(g.node("CONV_2D", [x, w, -1], out=y, options=options))
+    interpreter = minilite.Interpreter(
+        model_content=builder.build(), experimental_op_resolver_type=minilite.OpResolverType[resolver]
+    )
+    with contextlib.suppress(MiniliteError):
+        interpreter.run(np.ones((1, 4, 4, 2), np.int16))

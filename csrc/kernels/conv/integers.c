@@ -133,9 +133,10 @@ static void fill(const ml_call *c, int64_t first, int64_t count, int32_t group, 
 
 /* Outputs -------------------------------------------------------------------------------------- */
 
-/* As in TFLite, several scales that are all equal count as one. */
+/* As in TFLite, several scales that are all equal count as one. `q` is NULL where the numpy
+ * reference runs weights that have none. */
 static bool scales_differ(const ml_quantization *q) {
-    for (int32_t i = 1; i < q->n_scales; i++)
+    for (int32_t i = 1; q && i < q->n_scales; i++)
         if (q->scales[i] != q->scales[0]) return true;
     return false;
 }
