@@ -40,6 +40,13 @@ class Arena:
             common.resize(self.interpreter, self.source, common.shape(self.name, step))
         return int(self.interpreter.arena_bytes)
 
+    def track_plan(self, _: str) -> int:
+        """Bytes of a plan and its residence, for a size that was not used before."""
+        with common.since("0.10.0"):
+            before = self.interpreter.usage.cached_bytes
+            common.resize(self.interpreter, self.source, common.shape(self.name, 7))
+            return int(self.interpreter.usage.cached_bytes - before)
+
 
 class Peak:
     """The process's largest resident memory after loading a chain and running it at sixteen sizes."""

@@ -106,7 +106,7 @@ one.invoke()
     assert {name for name in modules if name.removeprefix("minilite.") in seldom} == set()
     own = [name for name in modules if name.startswith("minilite.")]
     assert len(own) <= 27
-    assert sum(map(functions_of, own)) <= 450
+    assert sum(map(functions_of, own)) <= 460
 
 
 def functions_of(name: str) -> int:

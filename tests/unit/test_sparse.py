@@ -134,6 +134,6 @@ def test_arrays_of_objects_never_lie_over_bytes(kind: TensorType, sparse: bool) 
     now = ffi.new("ml_place_now *", {"tensor": stated, "data": ffi.cast("void *", 4096), "bytes": 64, "settled": True})
     place = Place(now)
     tensor = Tensor(0, "t", kind, (3,), sparsity={} if sparse else None)
-    found = completed(tensor, place, None)
+    found = completed(tensor, place)
     assert found.dtype.hasobject == (kind == TensorType.STRING)
     assert found.encoded == TensorType.STRING or not found.dtype.hasobject
