@@ -206,7 +206,8 @@ class Interpreter:
         session = self._main
         if session is None:
             session = self._session()
-        session.allocate()
+        if not session.state.generations[0]:  # as `ready`, without a call
+            session.allocate()
 
     def invoke(self, *, cancel: Cancel | None = None) -> None:
         """Runs the model once. The run ends early when the token `cancel` is set.

@@ -127,10 +127,12 @@ class Session:
             answer = ask(self._requested_of, index, packed_dims[rank](*size), rank)
         except (StructError, IndexError, OverflowError, TypeError):
             return False
+        if answer >= 0:
+            return True
         if answer < -1:
             message = "no memory for the requested shapes"
             raise errors.ArenaError(message)
-        return answer >= 0
+        return False
 
     def resize(self, index: int, shape: Shape) -> None:
         """Requests another shape of plain ints. Raises: InputError."""
@@ -242,10 +244,10 @@ class Session:
 
     def _place(self, index: int) -> Place:
         """Where the tensor lies now. Raises: InputError, StateError."""
-        known = self._known
-        if known[0] != self._generations[0]:
+        known, layout = self._known, self._generations[0]
+        if known[0] != layout:
             known = self._know()
-        if not self.ready:
+        if not layout:  # as `ready`, which is one more call
             self._check_shape_in_force(index)
         place = self._still_known(index)
         if place is None:
@@ -344,8 +346,8 @@ class Session:
 
     def set(self, index: int, value: Any) -> None:
         """Copies values into a tensor. Raises: InputError, StateError."""
-        sequence, known = self._sequence[0], self._known
-        if known[0] != self._generations[0]:
+        sequence, known, layout = self._sequence[0], self._known, self._generations[0]
+        if known[0] != layout:
             known = self._know()
         small = known[2].get(index)
         if small is not None and type(value) is _ndarray and not sequence & 1:
@@ -357,7 +359,7 @@ class Session:
                     sequence = 0
                 if self._sequence[0] == sequence:
                     return
-        if not self.ready:
+        if not layout:
             message = "Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first"
             raise errors.StateError(message, tensors=[self.tensor(index).name])
         for _ in range(_TRIES):
