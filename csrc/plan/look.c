@@ -1,9 +1,5 @@
-/* look.c -- reads a plan for reports; all numbers passed in are checked.
- *
- * A plan keeps offsets and roots, but not lifetimes, which only reports need. A planner that gets
- * the same sizes finds them again, and the roots tell it which tensors share a place. The plan may
- * also be the copy of a residence; then it has the capacities, the scratch and the rooms that runs
- * have left. */
+/* look.c -- reads a plan for reports; all numbers passed in are checked. The plan may also be the
+ * copy of a residence, with the places that runs have left. */
 #include <stdlib.h>
 
 #include "plan/plan.h"
@@ -82,22 +78,6 @@ int32_t ml_plan_part_of(const ml_plan *p, int32_t frame, int32_t position) {
     return whole < 0 ? -1 : nodes[whole].index;
 }
 
-/* A planner that knows the sizes of a plan, and finds lifetimes; it places nothing itself. */
-static ml_planner *planner_of(const ml_plan *plan, int32_t frame, bool shares) {
-    const int32_t options = plan->options, sharing = ML_SHARE_TFLITE | ML_SHARE_WIDE;
-    const ml_graph *g = plan->graph;
-    const int64_t *planned = plan->capacities;
-    ml_placing placing = {.graph = g,
-                          .rows = (ml_rows *)(uintptr_t)&plan->rows, /* only read */
-                          .strategy = ml_memory_strategy_name(plan->strategy),
-                          .options = options,
-                          .capacities = planned,
-                          .scratch = planned ? planned + g->total_slots : NULL,
-                          .rooms = planned ? planned + g->total_slots + g->total_nodes : NULL,
-                          .offline = plan->words == 0};
-    return ml_place_planner(&placing, frame, shares ? options : options & ~sharing);
-}
-
 /* False if no tensors may share a place, or if the plan was smaller without that. */
 static bool shares_places(const ml_plan *plan, int32_t frame) {
     const ml_subgraph *sub = ml_frame_subgraph(plan->graph, frame);
@@ -107,65 +87,51 @@ static bool shares_places(const ml_plan *plan, int32_t frame) {
     return false;
 }
 
-/* Tensors share places as they do now, and have the bytes that lie there: runs may have moved some,
- * and the next placement would give tensors that are to share a place the bytes of the largest. */
-static ml_planner *planner_as_placed(const ml_plan *plan, int32_t frame) {
-    const ml_subgraph *sub = ml_frame_subgraph(plan->graph, frame);
-    const int32_t slot_base = plan->graph->frames[frame].slot_base;
-    const ml_tensor *tensors = plan->rows.tensors + slot_base;
-    ml_planner *planner = planner_of(plan, frame, false);
-    if (!planner) return NULL;
-    int64_t *bytes = ml_planner_bytes(planner);
-    for (int32_t slot = 0; plan->capacities && slot < sub->n_slots; slot++)
-        if (tensors[slot].dynamic) bytes[sub->numbers[slot]] = plan->capacities[slot_base + slot];
-    for (int32_t slot = 0; slot < sub->n_slots; slot++)
-        if (tensors[slot].storage == ML_STORAGE_ARENA)
-            ml_planner_join(planner, sub->numbers[slot], tensors[slot].root);
-    return planner;
+/* The record of a tensor that shares no place, or is the first of those that do. */
+static ml_record tensor_record(const ml_plan *plan, int32_t frame, int32_t number) {
+    const int32_t slot = ml_frame_subgraph(plan->graph, frame)->slots[number];
+    if (slot < 0) return (ml_record){.size = 0};
+    const int32_t base = plan->graph->frames[frame].slot_base;
+    const ml_tensor *t = &plan->rows.tensors[base + slot];
+    const ml_reserved *reserved = &plan->rows.reserved[base + slot];
+    if (t->storage != ML_STORAGE_ARENA || t->root != number || reserved->first < 0)
+        return (ml_record){.size = 0};
+    int64_t size = t->dynamic ? reserved->bytes : t->bytes;
+    return (ml_record){size, t->offset, reserved->first, reserved->last, number, 0};
+}
+
+static ml_record scratch_record(const ml_plan *plan, int32_t frame, int32_t n) {
+    const ml_node_plan *row = &plan->rows.nodes[plan->graph->frames[frame].node_base + n];
+    int64_t size = ml_children_room(plan->graph, &plan->rows, frame, n) + ml_scratch_reserved(row);
+    int32_t id = ml_frame_subgraph(plan->graph, frame)->io.n_tensors + n;
+    return (ml_record){size, ml_scratch_offset(row), n, n, id, 0};
 }
 
 int32_t ml_plan_records(const ml_plan *plan, int32_t frame, ml_record *records, int32_t room) {
     if (!has_frame(plan, frame)) return 0;
-    ml_planner *planner = planner_as_placed(plan, frame);
-    if (!planner) return -1;
-    const ml_subgraph *sub = ml_frame_subgraph(plan->graph, frame);
+    const ml_planner_graph *io = &ml_frame_subgraph(plan->graph, frame)->io;
     int32_t count = 0;
-    for (int32_t id = 0; id < sub->io.n_tensors + sub->io.n_nodes; id++) {
-        bool tensor = id < sub->io.n_tensors;
-        if (ml_planner_places(planner)[id] != ML_PLACE_ARENA || ml_planner_roots(planner)[id] != id)
-            continue;
-        int64_t size = ml_planner_bytes(planner)[id];
-        int64_t offset =
-            tensor ? ml_row_of(plan->graph, &plan->rows, frame, id)->offset
-                   : ml_scratch_offset(&plan->rows.nodes[plan->graph->frames[frame].node_base + id -
-                                                         sub->io.n_tensors]);
-        int32_t first = ml_planner_first_nodes(planner)[id];
-        bool lives = first >= 0 && ml_planner_last_nodes(planner)[id] >= first;
-        if (size == 0 || !lives || offset < 0) continue;
-        if (count < room)
-            records[count] =
-                (ml_record){size, offset, first, ml_planner_last_nodes(planner)[id], id, 0};
+    for (int32_t id = 0; id < io->n_tensors + io->n_nodes; id++) {
+        ml_record record = id < io->n_tensors ? tensor_record(plan, frame, id)
+                                              : scratch_record(plan, frame, id - io->n_tensors);
+        if (record.size == 0 || record.last < record.first || record.offset < 0) continue;
+        if (count < room) records[count] = record;
         count++;
     }
-    ml_planner_free(planner);
     return count;
 }
 
-/* Tells what binding these tensors would save: places the rest, as it would be placed then. */
+/* Tells what binding these tensors would save. */
 ml_status ml_plan_without(const ml_plan *plan, const int32_t *tensors, int32_t count,
                           ml_outlook *outlook, ml_error *error) {
-    const ml_planner_graph *io = &ml_frame_subgraph(plan->graph, 0)->io;
-    ml_planner *planner = planner_of(plan, 0, shares_places(plan, 0));
-    if (!planner) return ml_error_refused(error, "planning");
-    for (int32_t i = 0; i < count; i++)
-        if (tensors[i] >= 0 && tensors[i] < io->n_tensors)
-            ml_planner_places(planner)[tensors[i]] = ML_PLACE_NONE;
-    ml_planner_plan_allocations(planner);
-    ml_status status = ml_planner_execute_allocations(planner, 0, io->n_nodes - 1, error);
-    if (status == ML_OK) {
-        outlook->arena_bytes = ml_planner_high_water(planner, ML_PLACE_ARENA);
-        outlook->lower_bound = ml_planner_peaks(planner, &outlook->peaks);
-    }
-    ml_planner_free(planner);
-    return status;
+    const int32_t sharing = ML_SHARE_TFLITE | ML_SHARE_WIDE;
+    ml_rows rows = plan->rows; /* placing without a tensor only reads them */
+    ml_placing placing = {.graph = plan->graph,
+                          .rows = &rows,
+                          .strategy = ml_memory_strategy_name(plan->strategy),
+                          .options =
+                              shares_places(plan, 0) ? plan->options : plan->options & ~sharing,
+                          .as_placed = true,
+                          .offline = plan->words == 0};
+    return ml_place_without(&placing, tensors, count, outlook, error);
 }

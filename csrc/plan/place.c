@@ -10,9 +10,10 @@
  * covers the model.
  *
  * A plan is placed with the sizes it knows; tensors whose shape is open take no bytes. A residence
- * with such tensors is placed by the same code, in its own rows, with capacities in place of
- * unknown sizes. In both cases only offsets and roots are written; shapes, blobs and folded values
- * do not change. After a failure the rows are thrown away before anyone has used them. */
+ * with such tensors is placed by the same code, in its own rows, with what runs needed in place of
+ * unknown sizes. In both cases only places are written: offsets, roots, and what is reserved there
+ * from which node to which. Shapes, blobs and folded values do not change. After a failure the rows
+ * are thrown away before anyone has used them. */
 #include "plan/place.h"
 
 static bool grows(const ml_graph *g, const ml_rows *rows, int32_t frame) {
@@ -29,9 +30,13 @@ ml_status ml_set_scratch_offset(ml_node_plan *row, int64_t offset, ml_error *err
     return ML_OK;
 }
 
-/* An eighth more if the frame has dynamic tensors, so that one that outgrows its capacity still
- * fits. */
-int64_t ml_children_room(const ml_graph *g, const ml_rows *rows, int32_t frame, int32_t n) {
+/* How much of a node's scratch its children need: the largest of their regions, because they run
+ * one after the other. An eighth more if the frame has dynamic tensors, so that one that outgrows
+ * its place still fits. */
+static int64_t room_for_children(const ml_placing *x, int32_t frame, int32_t n) {
+    const ml_graph *g = x->graph;
+    const ml_rows *rows = x->rows;
+    if (x->as_placed) return ml_children_room(g, rows, frame, n);
     int64_t room = 0;
     for (int32_t k = 0; k < ml_frame_subgraph(g, frame)->nodes[n].n_children; k++) {
         int32_t child = ml_child_frame(g, frame, n, k);
@@ -74,7 +79,16 @@ static bool note(int64_t *bytes, uint8_t *place, int64_t bytes_now, ml_place pla
 /* Whether a dynamic tensor may be computed in place. In a plan its size is unknown and cannot be
  * compared. In a residence, runs move it if sizes differ (run/dynamic.c). */
 static uint8_t pin_of(const ml_placing *x, const ml_tensor *t) {
-    return t->dynamic && !x->capacities ? ML_PINNED : ML_NOT_PINNED;
+    return t->dynamic && !x->needs && !x->as_placed ? ML_PINNED : ML_NOT_PINNED;
+}
+
+/* The known size, or what earlier runs needed if that is larger; 0 for tensors that a plan leaves
+ * open. */
+static int64_t bytes_of(const ml_placing *x, int32_t slot, const ml_tensor *t) {
+    int64_t bytes = t->shaped ? t->bytes : 0;
+    if (!t->dynamic) return bytes;
+    if (x->needs) bytes = ml_max_s64(bytes, ml_need_capacity(&x->needs[slot], x->now));
+    return x->as_placed ? ml_max_s64(bytes, x->rows->reserved[slot].bytes) : bytes;
 }
 
 /* Placing anew does not prepare settled nodes again. So it pins outputs whose size now differs from
@@ -99,8 +113,6 @@ static bool pin_unequal(const ml_placing *x, const ml_subgraph *sub, const ml_te
     return stand;
 }
 
-/* Bytes by tensor: the known size, or the capacity that earlier runs needed if that is larger; 0
- * for tensors that a plan leaves open. */
 static bool describe_tensors(const ml_placing *x, int32_t frame, ml_planner *planner) {
     const ml_frame *f = &x->graph->frames[frame];
     const ml_subgraph *sub = &x->graph->subgraphs[f->subgraph];
@@ -111,9 +123,7 @@ static bool describe_tensors(const ml_placing *x, int32_t frame, ml_planner *pla
     for (int32_t slot = 0; slot < sub->n_slots; slot++) {
         const ml_tensor *t = &tensors[slot];
         int32_t number = sub->numbers[slot];
-        int64_t now = t->shaped ? t->bytes : 0;
-        if (x->capacities && t->dynamic && x->capacities[f->slot_base + slot] > now)
-            now = x->capacities[f->slot_base + slot];
+        int64_t now = bytes_of(x, f->slot_base + slot, t);
         ml_place place = t->storage == ML_STORAGE_ARENA        ? ML_PLACE_ARENA
                          : t->storage == ML_STORAGE_PERSISTENT ? ML_PLACE_PERSISTENT
                                                                : ML_PLACE_NONE;
@@ -126,15 +136,20 @@ static bool describe_tensors(const ml_placing *x, int32_t frame, ml_planner *pla
             ml_planner_fix(planner, number, sub->tensors[number].offline_offset);
     }
     if (levels) level_views(sub, tensors, bytes);
-    if (levels && x->capacities) stand &= pin_unequal(x, sub, tensors, pinned);
+    if (levels && (x->needs || x->as_placed)) stand &= pin_unequal(x, sub, tensors, pinned);
     return stand;
 }
 
-/* All children of a node have the same room. */
-static int64_t room_of(const ml_placing *x, int32_t frame, int32_t n) {
-    if (!x->rooms) return ml_children_room(x->graph, x->rows, frame, n);
-    const bool calls = ml_frame_subgraph(x->graph, frame)->nodes[n].n_children > 0;
-    return calls ? x->rooms[ml_child_frame(x->graph, frame, n, 0)] : 0;
+/* The bytes of a node's own scratch, in whole blocks. */
+static int64_t scratch_of(const ml_placing *x, int32_t node) {
+    const ml_node_plan *row = &x->rows->nodes[node];
+    int64_t bytes = ml_scratch_bytes(row);
+    if (x->needs) {
+        const ml_need *need = &x->needs[x->graph->total_slots + node];
+        bytes = ml_max_s64(bytes, ml_need_capacity(need, x->now));
+    }
+    if (x->as_placed) bytes = ml_max_s64(bytes, ml_scratch_reserved(row));
+    return ml_round_up(bytes, ML_ALIGNMENT);
 }
 
 /* Scratch by node. Small scratch is in the work block, because nodes run one at a time. But a node
@@ -149,10 +164,9 @@ static bool describe_nodes(const ml_placing *x, int32_t frame, ml_planner *plann
     for (int32_t n = 0; n < sub->io.n_nodes; n++) {
         const ml_node_plan *row = &x->rows->nodes[f->node_base + n];
         const ml_node *node = &sub->nodes[n];
-        int64_t own = ml_scratch_bytes(row), wants = 0;
-        if (x->scratch && x->scratch[f->node_base + n] > own) own = x->scratch[f->node_base + n];
+        int64_t own = scratch_of(x, f->node_base + n), wants = 0;
         if ((own > 0 || node->n_children > 0) && ml_scratch_in_arena(node, own))
-            wants = room_of(x, frame, n) + own;
+            wants = room_for_children(x, frame, n) + own;
         bool folded = row->status == ML_NODE_FOLDED;
         stand &= note(&bytes[n], &places[n], wants, wants > 0 ? ML_PLACE_ARENA : ML_PLACE_NONE);
         stand &= skipped[n] == folded;
@@ -180,7 +194,7 @@ static ml_kept_planner *kept_for(const ml_placing *x, int32_t frame, int32_t opt
 
 /* The planner is kept only from the second plan on, because many graphs are planned once; and not
  * with the memory plan of the file, which is for one size only. */
-ml_planner *ml_place_planner(const ml_placing *x, int32_t frame, int32_t options) {
+static ml_planner *planner_of(const ml_placing *x, int32_t frame, int32_t options) {
     const ml_planner_graph *io = &ml_frame_subgraph(x->graph, frame)->io;
     ml_kept_planner *kept = kept_for(x, frame, options);
     bool keeps = kept && kept->order.count > 0 && !follows_file(x, frame);
@@ -199,6 +213,10 @@ ml_planner *ml_place_planner(const ml_placing *x, int32_t frame, int32_t options
 }
 
 static void drop_planner(const ml_placing *x, int32_t frame, ml_planner *planner) {
+    if (!x->planners) {
+        ml_planner_free(planner);
+        return;
+    }
     const ml_frame_planner *both = &x->planners[frame];
     if (planner != both->sharing.planner && planner != both->apart.planner)
         ml_planner_free(planner);
@@ -219,7 +237,7 @@ static ml_status plan_once(const ml_placing *x, int32_t frame, int64_t spent, ml
 static ml_status plan_apart(const ml_placing *x, int32_t frame, bool again, ml_planner **planner,
                             ml_error *error) {
     int32_t sharing = ML_SHARE_TFLITE | ML_SHARE_WIDE;
-    ml_planner *apart = ml_place_planner(x, frame, x->options & ~sharing);
+    ml_planner *apart = planner_of(x, frame, x->options & ~sharing);
     if (!apart) return ml_error_refused(error, "planning");
     int64_t least = ml_planner_lower_bound(*planner), shared;
     bool better = again && ml_planner_place_again(apart, least + least / 8);
@@ -245,7 +263,7 @@ static ml_status plan_apart(const ml_placing *x, int32_t frame, bool again, ml_p
 static ml_status plan_frame(const ml_placing *x, int32_t frame, ml_planner **planner,
                             ml_error *error) {
     bool two = x->options & ML_KEEP_SMALLER && !follows_file(x, frame);
-    *planner = ml_place_planner(x, frame, x->options);
+    *planner = planner_of(x, frame, x->options);
     if (!*planner) return ml_error_refused(error, "planning");
     if (!x->longer && ml_planner_place_again(*planner, INT64_MAX)) return ML_OK;
     if (two && !x->longer && ml_planner_stood(*planner))
@@ -253,6 +271,32 @@ static ml_status plan_frame(const ml_placing *x, int32_t frame, ml_planner **pla
     ml_status status = plan_once(x, frame, 0, *planner, error);
     bool met = ml_planner_high_water(*planner, ML_PLACE_ARENA) <= ml_planner_lower_bound(*planner);
     return status != ML_OK || !two || met ? status : plan_apart(x, frame, false, planner, error);
+}
+
+/* Tensors that share a place get the lifetime and the bytes of its record, up to the next multiple
+ * of the alignment. (A memory plan in the file may align tensors less.) */
+static void take_place(ml_planner *planner, int32_t number, bool packed, ml_tensor *t,
+                       ml_reserved *reserved) {
+    const int32_t root = ml_planner_roots(planner)[number];
+    const int64_t offset = ml_planner_offsets(planner)[root],
+                  bytes = ml_planner_bytes(planner)[root];
+    *reserved = (ml_reserved){.first = ml_planner_first_nodes(planner)[root],
+                              .last = ml_planner_last_nodes(planner)[root]};
+    if (offset >= 0) reserved->bytes = packed ? bytes : ml_round_up(bytes, ML_ALIGNMENT);
+    if (t->storage == ML_STORAGE_SLOT) return; /* its caller places it */
+    t->root = root;
+    t->offset = offset;
+}
+
+/* Reserves scratch of the node, the room of its children first. */
+static ml_status take_scratch(const ml_placing *x, int32_t frame, int32_t n, int64_t offset,
+                              int64_t bytes, ml_error *error) {
+    const int64_t room = room_for_children(x, frame, n);
+    ml_node_plan *row = &x->rows->nodes[x->graph->frames[frame].node_base + n];
+    for (int32_t k = 0; k < ml_frame_subgraph(x->graph, frame)->nodes[n].n_children; k++)
+        x->rows->frames[ml_child_frame(x->graph, frame, n, k)].room = room;
+    row->reserved_blocks = bytes > room ? (uint32_t)((bytes - room) / ML_ALIGNMENT) : 0;
+    return ml_set_scratch_offset(row, offset, error);
 }
 
 /* Copies the planner's results to the rows. Only here it turns out whether a view really shares its
@@ -263,19 +307,16 @@ static ml_status take_offsets(const ml_placing *x, int32_t frame, ml_planner *pl
     const ml_graph *g = x->graph;
     const ml_frame *f = &g->frames[frame];
     const ml_subgraph *sub = &g->subgraphs[f->subgraph];
-    const int64_t *offsets = ml_planner_offsets(planner);
-    const int32_t *roots = ml_planner_roots(planner);
-    ml_tensor *tensors = x->rows->tensors + f->slot_base;
-    for (int32_t slot = 0; slot < sub->n_slots; slot++) {
-        ml_tensor *t = &tensors[slot];
-        if (t->storage == ML_STORAGE_SLOT) continue; /* its caller places it */
-        t->root = roots[sub->numbers[slot]];
-        t->offset = offsets[t->root];
-    }
+    const int32_t *roots = ml_planner_roots(planner), tensors = sub->io.n_tensors;
+    const bool packed = frame == 0 && sub->planned_offline;
+    for (int32_t slot = 0; slot < sub->n_slots; slot++)
+        take_place(planner, sub->numbers[slot], packed, &x->rows->tensors[f->slot_base + slot],
+                   &x->rows->reserved[f->slot_base + slot]);
     for (int32_t n = 0; n < sub->io.n_nodes; n++) {
         ml_node_plan *row = &x->rows->nodes[f->node_base + n];
         const ml_node_io *io = sub->nodes[n].io;
-        ml_status status = ml_set_scratch_offset(row, offsets[sub->io.n_tensors + n], error);
+        ml_status status = take_scratch(x, frame, n, ml_planner_offsets(planner)[tensors + n],
+                                        ml_planner_bytes(planner)[tensors + n], error);
         if (status != ML_OK) return status;
         if (!(io->flags & ML_NODE_VIEW) ||
             (row->status != ML_NODE_RUNS && row->status != ML_NODE_IS_VIEW))
@@ -290,8 +331,7 @@ static ml_status take_offsets(const ml_placing *x, int32_t frame, ml_planner *pl
 
 /* The variables of all frames lie in one block of the state, frame after frame. They do not belong
  * to a region, so they stay where they are when frames are placed anew. */
-ml_status ml_place_frames(const ml_placing *x, ml_placed_fn placed, void *context,
-                          ml_error *error) {
+ml_status ml_place_frames(const ml_placing *x, ml_error *error) {
     int64_t persistent = 0;
     for (int32_t frame = x->graph->n_frames - 1; frame >= 0; frame--) {
         ml_planner *planner;
@@ -304,10 +344,27 @@ ml_status ml_place_frames(const ml_placing *x, ml_placed_fn placed, void *contex
                 status = ml_error_set(error, ML_ARENA_ERROR,
                                       "variable tensors add up to more bytes than an int64 counts");
         }
-        if (status == ML_OK && placed) status = placed(context, frame, planner);
         drop_planner(x, frame, planner);
         if (status != ML_OK) return status;
     }
     x->rows->persistent_bytes = persistent;
     return ML_OK;
+}
+
+ml_status ml_place_without(const ml_placing *x, const int32_t *tensors, int32_t count,
+                           ml_outlook *outlook, ml_error *error) {
+    const ml_planner_graph *io = &ml_frame_subgraph(x->graph, 0)->io;
+    ml_planner *planner = planner_of(x, 0, x->options);
+    if (!planner) return ml_error_refused(error, "planning");
+    for (int32_t i = 0; i < count; i++)
+        if (tensors[i] >= 0 && tensors[i] < io->n_tensors)
+            ml_planner_places(planner)[tensors[i]] = ML_PLACE_NONE;
+    ml_planner_plan_allocations(planner);
+    ml_status status = ml_planner_execute_allocations(planner, 0, io->n_nodes - 1, error);
+    if (status == ML_OK) {
+        outlook->arena_bytes = ml_planner_high_water(planner, ML_PLACE_ARENA);
+        outlook->lower_bound = ml_planner_peaks(planner, &outlook->peaks);
+    }
+    ml_planner_free(planner);
+    return status;
 }

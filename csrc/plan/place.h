@@ -20,28 +20,66 @@ typedef struct ml_frame_planner {
     ml_kept_planner sharing;
 } ml_frame_planner;
 
-/* What placing reads. All frames are placed, callees first; `capacities` (by slot) replace the
- * bytes of dynamic tensors if they are larger. */
+/* How much a dynamic tensor needed: the maximum of its last 32 to 64 runs, in two windows. (A
+ * maximum that decays slowly would be outgrown again and again if lengths are random. Two windows
+ * are not, and still forget a peak.) */
+enum { ML_WINDOW = 32 };
+typedef struct ml_need {
+    int64_t most; /* in the window of `run` */
+    int64_t before; /* in the window before it */
+    int64_t last; /* bytes needed in `run` */
+    int64_t run; /* the last run that stored something here */
+    int64_t outgrown_at; /* the last run that needed more than `most` and `before` */
+    int64_t outgrown; /* number of such runs */
+} ml_need;
+
+/* The bytes to plan. A tensor that has outgrown its place twice will do so again: it gets a
+ * sixteenth more. */
+static inline int64_t ml_need_room(const ml_need *n, int64_t bytes) {
+    return n->outgrown > 1 ? bytes + bytes / 16 : bytes;
+}
+static inline int64_t ml_need_capacity(const ml_need *n, int64_t now) {
+    int64_t passed = now / ML_WINDOW - n->run / ML_WINDOW;
+    if (passed > 1) return n->last;
+    return ml_need_room(n, passed > 0 ? n->most : ml_max_s64(n->most, n->before));
+}
+
+static inline void ml_need_note(ml_need *n, int64_t bytes, int64_t now) {
+    if (n->run == now && bytes <= n->last) return;
+    int64_t passed = now / ML_WINDOW - n->run / ML_WINDOW;
+    if (passed > 1) *n = (ml_need){.before = n->last, .outgrown_at = -1};
+    else if (passed > 0) *n = (ml_need){0, n->most, 0, now, n->outgrown_at, n->outgrown};
+    int64_t held = ml_max_s64(n->most, n->before);
+    if (held > 0 && bytes > held && n->outgrown_at != now) {
+        n->outgrown_at = now;
+        n->outgrown++;
+    }
+    n->last = n->run == now ? ml_max_s64(n->last, bytes) : bytes;
+    n->most = ml_max_s64(n->most, bytes);
+    n->run = now;
+}
+
+/* What placing reads and writes. All frames are placed, callees first. */
 typedef struct ml_placing {
     const ml_graph *graph;
     ml_rows *rows;
     const char *strategy;
     int32_t options;
-    const int64_t *capacities; /* NULL: for a plan, whose open tensors take no bytes */
-    const int64_t *scratch; /* by node: scratch needed so far; NULL if capacities is */
-    const int64_t *rooms; /* by frame: its bytes in its caller's scratch; NULL: as regions say */
+    /* By slot, then by node: what runs needed of dynamic tensors and of scratch, if that is more
+     * than the rows say; NULL: for a plan, whose open tensors take no bytes. */
+    const ml_need *needs;
+    int64_t now; /* the number of runs so far */
     ml_frame_planner *planners; /* by frame; NULL for reports, which keep none */
+    bool as_placed; /* what the rows have reserved is needed */
     bool longer; /* the sizes have come back: the rest of the budget may be spent */
     bool offline; /* the memory plan of the file is used */
 } ml_placing;
 
-/* Called with each frame's planner, callees first, before it is freed. */
-typedef ml_status (*ml_placed_fn)(void *context, int32_t frame, ml_planner *planner);
-ml_status ml_place_frames(const ml_placing *placing, ml_placed_fn placed, void *context,
-                          ml_error *error);
-/* A planner that knows a frame's sizes, lifetimes and sharing, with nothing placed. NULL without
- * memory. The caller frees it, unless it is one of placing->planners. */
-ml_planner *ml_place_planner(const ml_placing *placing, int32_t frame, int32_t options);
+ml_status ml_place_frames(const ml_placing *placing, ml_error *error);
+/* What an arena would need that has frame 0 without some of its tensors: places the rest, as it
+ * would be placed then. */
+ml_status ml_place_without(const ml_placing *placing, const int32_t *tensors, int32_t count,
+                           ml_outlook *outlook, ml_error *error);
 /* Whether a node's scratch is planned in the arena, because it is large or frames of subgraphs lie
  * in it. */
 static inline bool ml_scratch_in_arena(const ml_node *node, int64_t scratch_bytes) {
@@ -51,8 +89,5 @@ static inline bool ml_scratch_in_arena(const ml_node *node, int64_t scratch_byte
 /* Sets the offset of the node's scratch in its frame's region, -1 = none; ML_ARENA_ERROR if a row
  * cannot hold it. */
 ml_status ml_set_scratch_offset(ml_node_plan *row, int64_t offset, ml_error *error);
-/* How much of a node's scratch its children need: the larger of their regions, because they run one
- * after the other. */
-int64_t ml_children_room(const ml_graph *graph, const ml_rows *rows, int32_t frame, int32_t node);
 
 #endif

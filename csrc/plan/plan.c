@@ -31,14 +31,14 @@ bool ml_plan_has_key(const ml_plan *p, const ml_plan_request *r) {
     if (p->hash != r->hash || p->words != r->words || p->n_bound != r->n_bound) return false;
     if (r->words && memcmp(p->key, r->spec, (size_t)r->words * sizeof *r->spec) != 0) return false;
     for (int32_t i = 0; i < r->n_bound; i++)
-        if (ml_plan_bound(p)[i].tensor != r->bound[i].tensor) return false;
+        if (ml_plan_bound(p)[i] != r->bound[i].tensor) return false;
     return true;
 }
 
 /* Life ----------------------------------------------------------------------------------------- */
 
 static size_t rows_start(int32_t words, int32_t n_bound) {
-    size_t key = (size_t)words * sizeof(int32_t) + (size_t)n_bound * sizeof(ml_bound_life);
+    size_t key = ((size_t)words + (size_t)n_bound) * sizeof(int32_t);
     return (offsetof(ml_plan, key) + key + 7) & ~(size_t)7;
 }
 
@@ -69,15 +69,11 @@ ml_plan *ml_plan_hold(ml_plan *plan) {
 
 void ml_plan_free(ml_plan *plan) {
     if (!plan || atomic_fetch_sub(&plan->holders, 1) > 1) return;
-    free(plan->capacities);
     for (ml_folded *pool = plan->folded; pool;) {
         ml_folded *next = pool->next;
         free(pool);
         pool = next;
     }
-#ifdef ML_DEBUG
-    free(plan->deaths);
-#endif
     ml_plan_free(plan->source);
     ml_graph_free((ml_graph *)(uintptr_t)plan->graph);
     free(plan);
@@ -196,26 +192,7 @@ static ml_status mark_bound(ml_plan *p, const ml_binding *bound, ml_error *error
             return blame_tensor(p, error, number, NULL);
         }
         t->storage = ML_STORAGE_BOUND;
-        ml_plan_bound(p)[i].tensor = number;
-    }
-    return ML_OK;
-}
-
-/* Stores when bound tensors are live. The planner knows, and plans do not keep their planner. */
-static ml_status note_bound(void *context, int32_t frame, ml_planner *planner) {
-    ml_plan *p = context;
-#ifdef ML_DEBUG
-    const ml_frame *f = &p->graph->frames[frame];
-    const ml_subgraph *sub = &p->graph->subgraphs[f->subgraph];
-    if (!p->deaths) p->deaths = calloc((size_t)p->graph->total_slots + 1, sizeof *p->deaths);
-    for (int32_t slot = 0; p->deaths && slot < sub->n_slots; slot++)
-        p->deaths[f->slot_base + slot] =
-            ml_planner_last_nodes(planner)[ml_planner_roots(planner)[sub->numbers[slot]]];
-#endif
-    for (int32_t i = 0; frame == 0 && i < p->n_bound; i++) {
-        ml_bound_life *life = &ml_plan_bound(p)[i];
-        life->first = ml_planner_first_nodes(planner)[life->tensor];
-        life->last = ml_planner_last_nodes(planner)[life->tensor];
+        ml_plan_bound(p)[i] = number;
     }
     return ML_OK;
 }
@@ -246,7 +223,7 @@ static ml_status fill(ml_plan *p, const ml_plan_request *r, ml_error *error) {
                           .options = p->options,
                           .planners = r->planners,
                           .offline = r->words == 0};
-    return ml_place_frames(&placing, note_bound, p, error);
+    return ml_place_frames(&placing, error);
 }
 
 ml_status ml_plan_new(const ml_plan_request *r, ml_plan **plan, ml_error *error) {

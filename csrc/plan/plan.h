@@ -8,13 +8,6 @@
 #include "plan/rows.h"
 #include "plan/sweep.h"
 
-/* A bound tensor and its lifetime. */
-typedef struct ml_bound_life {
-    int32_t tensor;
-    int32_t first;
-    int32_t last;
-} ml_bound_life;
-
 /* One block, rows included. */
 struct ml_plan {
     atomic_int holders;
@@ -23,13 +16,6 @@ struct ml_plan {
     ml_rows rows;
     ml_plan *source; /* of a copy: the plan whose folded values it shares; held */
     ml_folded *folded; /* NULL in copies */
-    /* In the copy of a residence with dynamic tensors, else NULL: three tables, one after the
-     * other: the capacity of each slot, the scratch of each node, and for each frame the bytes that
-     * its caller's scratch has for it. */
-    int64_t *capacities;
-#ifdef ML_DEBUG
-    int32_t *deaths; /* by slot: the last node at which its root is live */
-#endif
     int32_t options;
     int32_t strategy; /* its index in the table */
     int32_t n_bound;
@@ -39,8 +25,8 @@ struct ml_plan {
 };
 
 /* The bound tensors by ascending number; part of the key. */
-static inline ml_bound_life *ml_plan_bound(const ml_plan *p) {
-    return (ml_bound_life *)(uintptr_t)(p->key + p->words);
+static inline int32_t *ml_plan_bound(const ml_plan *p) {
+    return (int32_t *)(uintptr_t)(p->key + p->words);
 }
 
 /* What a plan is made from. */

@@ -14,6 +14,7 @@ typedef struct ml_node_plan {
      * none. */
     int32_t scratch_block;
     uint32_t scratch_blocks; /* for the kernel and for packing, without children */
+    uint32_t reserved_blocks; /* of them, or more: what placement has reserved in the region */
     uint8_t status; /* ml_node_status */
     uint8_t ticks; /* one per about 4 KiB of operands, by the first known shapes; at least 1 */
     bool open; /* its shapes depend on values: it is prepared whenever a run reaches it */
@@ -23,6 +24,9 @@ typedef struct ml_node_plan {
 
 static inline int64_t ml_scratch_bytes(const ml_node_plan *row) {
     return (int64_t)row->scratch_blocks * ML_ALIGNMENT;
+}
+static inline int64_t ml_scratch_reserved(const ml_node_plan *row) {
+    return (int64_t)row->reserved_blocks * ML_ALIGNMENT;
 }
 static inline int64_t ml_scratch_offset(const ml_node_plan *row) {
     return row->scratch_block < 0 ? -1 : (int64_t)row->scratch_block * ML_ALIGNMENT;
@@ -34,8 +38,17 @@ typedef struct ml_packed {
     int64_t offset; /* where in the node's own scratch runs pack computed ones; else -1 */
 } ml_packed;
 
+/* The memory that placement has reserved for a slot: the usage record of the tensor whose place it
+ * shares, which may be its own. */
+typedef struct ml_reserved {
+    int64_t bytes; /* at its offset; 0 = it has no place */
+    int32_t first; /* nodes, both inclusive; -1 = never live */
+    int32_t last;
+} ml_reserved;
+
 typedef struct ml_frame_plan {
     int64_t region_bytes; /* peak of the frame, in its caller's scratch (frame 0: in the arena) */
+    int64_t room; /* bytes that its caller's scratch has for it */
     int64_t lower_bound;
     int64_t persistent_start; /* of its variable tensors, in the state's persistent memory */
 } ml_frame_plan;
@@ -46,6 +59,7 @@ typedef struct ml_rows {
     ml_packed *packed; /* of nodes that pack weights */
     ml_node_plan *nodes;
     ml_tensor *tensors; /* by slot, all frames */
+    ml_reserved *reserved; /* the same */
     uint8_t *blobs;
     int64_t persistent_bytes;
     int64_t worker_bytes; /* scratch that every thread needs */
@@ -62,6 +76,14 @@ static inline const ml_tensor *ml_row_of(const ml_graph *g, const ml_rows *rows,
     const ml_subgraph *sub = ml_frame_subgraph(g, frame);
     int32_t at = sub->slots[tensor];
     return at >= 0 ? &rows->tensors[g->frames[frame].slot_base + at] : &sub->constants[~at];
+}
+
+/* The bytes of a node's scratch that the frames of its subgraphs have; all of them have the
+ * same. */
+static inline int64_t ml_children_room(const ml_graph *g, const ml_rows *rows, int32_t frame,
+                                       int32_t node) {
+    const bool calls = ml_frame_subgraph(g, frame)->nodes[node].n_children > 0;
+    return calls ? rows->frames[ml_child_frame(g, frame, node, 0)].room : 0;
 }
 
 static inline ml_packed *ml_packed_of(const ml_graph *g, const ml_rows *rows, int32_t frame,

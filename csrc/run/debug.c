@@ -64,12 +64,11 @@ void ml_debug_poison(const ml_residence *r, int32_t frame, int32_t node) {
     const ml_graph *g = r->plan->graph;
     const ml_subgraph *sub = ml_frame_subgraph(g, frame);
     int32_t base = g->frames[frame].slot_base;
-    const int32_t *deaths = r->learnt ? r->learnt->last : r->plan->deaths;
-    for (int32_t slot = 0; deaths && slot < sub->n_slots; slot++) {
+    for (int32_t slot = 0; slot < sub->n_slots; slot++) {
         const ml_tensor *t = &ml_now_tensors(r, frame)[slot];
         int32_t number = sub->numbers[slot];
-        bool dies =
-            deaths[base + slot] == node && t->storage == ML_STORAGE_ARENA && t->root == number;
+        bool dies = r->rows->reserved[base + slot].last == node && t->storage == ML_STORAGE_ARENA &&
+                    t->root == number;
         if (dies && t->offset >= 0 && t->shaped && t->bytes > 0)
             memset(ml_now_data(r, frame)[number], DEAD, (size_t)t->bytes);
     }

@@ -91,9 +91,9 @@ static bool follow(const reached *at, const ml_call *c, int32_t i, int32_t k) {
     ml_tensor *t = output_row(c, i);
     int32_t number = c->inputs[c->n_inputs + i], from = c->inputs[k];
     if (!(at->node->io->flags & ML_NODE_VIEW) && t->bytes != input->bytes) return false;
-    int64_t *capacities = at->residence->learnt->capacities + at->place->slot_base;
+    ml_reserved *reserved = at->residence->rows->reserved + at->place->slot_base;
     if (c->env->slots[from] >= 0)
-        capacities[c->env->slots[number]] = capacities[c->env->slots[from]];
+        reserved[c->env->slots[number]].bytes = reserved[c->env->slots[from]].bytes;
     bool moves = t->offset != input->offset;
     t->offset = input->offset;
     ml_point_output(c, i, c->env->data[from]);
@@ -119,11 +119,11 @@ static ml_status place_output(const reached *at, const ml_call *c, int32_t i) {
     bool taken = with >= 0 && t->bytes > 0 &&
                  (t->offset == ml_input(c, with)->offset ||
                   !ml_has_place(&r->learnt->alone[at->frame], number, t->offset));
-    if (taken || t->bytes > r->learnt->capacities[slot]) {
+    if (taken || t->bytes > r->rows->reserved[slot].bytes) {
         int64_t room = ml_need_room(&at->state->needs[slot], t->bytes);
         ml_status status = ml_grow(at->state, r, at->frame, number, room, &t->offset);
         if (status != ML_OK) return status;
-        r->learnt->capacities[slot] = ml_round_up(room, ML_ALIGNMENT); /* as in its record */
+        r->rows->reserved[slot].bytes = ml_round_up(room, ML_ALIGNMENT); /* as in its record */
         moved(at, c, i);
     }
     uint8_t *region = r->frames[at->frame].region;
@@ -139,13 +139,14 @@ static ml_status place_scratch(const reached *at, const ml_call *c) {
     int64_t number = at->place->node_base + c->node, needs = ml_scratch_bytes(at->row);
     ml_need_note(&at->state->scratch_needs[number], needs, at->state->counters.invokes);
     bool in_arena = ml_scratch_in_arena(at->node, needs);
-    if (in_arena && (needs > r->learnt->scratch[number] || at->row->scratch_block < 0)) {
+    if (in_arena && (needs > ml_scratch_reserved(at->row) || at->row->scratch_block < 0)) {
         int32_t id = ml_frame_subgraph(at->state->graph, at->frame)->io.n_tensors + c->node;
-        int64_t room = ml_room_of(r, at->frame, c->node), offset = ml_scratch_offset(at->row);
+        int64_t room = ml_children_room(at->state->graph, r->rows, at->frame, c->node),
+                offset = ml_scratch_offset(at->row);
         ml_status status = ml_grow(at->state, r, at->frame, id, room + needs, &offset);
         if (status == ML_OK) status = ml_set_scratch_offset(at->row, offset, &at->state->error);
         if (status != ML_OK) return status;
-        r->learnt->scratch[number] = needs;
+        at->row->reserved_blocks = at->row->scratch_blocks;
     }
     if (at->node->n_children > 0)
         return ML_OK; /* their room never grows during a run: frames that outgrow it move out */

@@ -95,13 +95,13 @@ static void add_record(ml_alone_list *list, ml_alone record) {
 static ml_status spill(ml_state *s, ml_residence *r, int32_t frame, int64_t had, int64_t needs) {
     ml_arena *arena = &s->spills[frame];
     const uint8_t *from = r->frames[frame].region;
-    int64_t offered = r->learnt->alone[frame].offered;
+    int64_t room = r->rows->frames[frame].room;
     bool out = r->frames[frame].spilled;
     ml_status status = ml_arena_commit(arena, needs, out ? had : 0, &s->error);
     if (status != ML_OK) return status;
     s->fresh = true;
     if (out && arena->base == from) return ML_OK;
-    int64_t lies = out || offered > had ? had : offered;
+    int64_t lies = out || room > had ? had : room;
     if (!out && from && lies > 0) {
         memcpy(arena->base, from, (size_t)lies);
         s->counters.bytes_copied += lies;
@@ -117,7 +117,7 @@ static ml_status spill(ml_state *s, ml_residence *r, int32_t frame, int64_t had,
 static ml_status enlarge(ml_state *s, ml_residence *r, int32_t frame, int64_t needs) {
     int64_t had = r->rows->frames[frame].region_bytes;
     if (frame > 0) {
-        bool fits = !r->frames[frame].spilled && needs <= r->learnt->alone[frame].offered;
+        bool fits = !r->frames[frame].spilled && needs <= r->rows->frames[frame].room;
         return fits ? ML_OK : spill(s, r, frame, had, needs);
     }
     if (needs <= s->arena.capacity) {
@@ -154,8 +154,9 @@ ml_status ml_grow(ml_state *s, ml_residence *r, int32_t frame, int32_t id, int64
     int32_t first = tensor ? 0 : id - sub->io.n_tensors, last = first;
     if (tensor) {
         /* Outputs are placed when their node is reached; carried values are placed before. */
-        first = r->learnt->first[f->slot_base + sub->slots[id]];
-        last = r->learnt->last[f->slot_base + sub->slots[id]];
+        const ml_reserved *reserved = &r->rows->reserved[f->slot_base + sub->slots[id]];
+        first = reserved->first;
+        last = reserved->last;
     }
     retire(list, first);
     int64_t size = ml_round_up(bytes, ML_ALIGNMENT), end;

@@ -58,12 +58,19 @@ static const char *at_node(const ml_plan *plan, int32_t position, char text[32])
     return text;
 }
 
+/* A bound tensor shares no place, so what is reserved for it is its own lifetime, without bytes. */
+static const ml_reserved *life_of(const ml_plan *plan, const ml_binding *b) {
+    const ml_graph *g = plan->graph;
+    return &plan->rows.reserved[g->frames[0].slot_base + ml_frame_subgraph(g, 0)->slots[b->tensor]];
+}
+
 /* Whether the node that computes `b` is the last reader of `a` and may overwrite it. Then one
  * buffer may be bound to both. */
-static bool updates(const ml_plan *plan, const ml_bound_life *a, const ml_bound_life *b) {
+static bool updates(const ml_plan *plan, const ml_binding *a, const ml_binding *b) {
     const ml_subgraph *sub = ml_frame_subgraph(plan->graph, 0);
-    if (a->last != b->first || b->first < 0 || b->first >= sub->io.n_nodes) return false;
-    const ml_node *node = &sub->nodes[b->first];
+    const int32_t last = life_of(plan, a)->last, first = life_of(plan, b)->first;
+    if (last != first || first < 0 || first >= sub->io.n_nodes) return false;
+    const ml_node *node = &sub->nodes[first];
     const ml_node_io *io = node->io;
     int32_t input = -1, output = -1;
     for (int32_t i = 0; i < io->n_inputs; i++)
@@ -79,14 +86,14 @@ static bool updates(const ml_plan *plan, const ml_bound_life *a, const ml_bound_
 }
 
 static ml_status check_pair(const ml_plan *plan, const ml_rows *rows, const ml_binding *a,
-                            const ml_binding *b, const ml_bound_life *life_a,
-                            const ml_bound_life *life_b, ml_error *error) {
+                            const ml_binding *b, ml_error *error) {
+    const ml_reserved *life_a = life_of(plan, a), *life_b = life_of(plan, b);
     if (life_a->first > life_b->last || life_b->first > life_a->last) return ML_OK;
     const ml_tensor *ta = ml_row_of(plan->graph, rows, 0, a->tensor),
                     *tb = ml_row_of(plan->graph, rows, 0, b->tensor);
     if (!overlap(a, extent(a, ta), b, extent(b, tb))) return ML_OK;
     if (a->data == b->data && ta->bytes == tb->bytes && !ta->dynamic && !tb->dynamic &&
-        (updates(plan, life_a, life_b) || updates(plan, life_b, life_a)))
+        (updates(plan, a, b) || updates(plan, b, a)))
         return ML_OK;
     char text[32];
     int32_t meet = life_a->first > life_b->first ? life_a->first : life_b->first;
@@ -112,7 +119,6 @@ ml_status ml_bound_check(const ml_plan *plan, const ml_rows *rows, const ml_bind
             check_bytes(plan, ml_row_of(plan->graph, rows, 0, bound[i].tensor), &bound[i], error);
     for (int32_t i = 0; i < n_bound && status == ML_OK; i++)
         for (int32_t k = i + 1; k < n_bound && status == ML_OK; k++)
-            status = check_pair(plan, rows, &bound[i], &bound[k], &ml_plan_bound(plan)[i],
-                                &ml_plan_bound(plan)[k], error);
+            status = check_pair(plan, rows, &bound[i], &bound[k], error);
     return status;
 }

@@ -109,7 +109,7 @@ ml_residence *ml_cache_improve(ml_state *s, ml_residence *r) {
                           .planners = s->planners,
                           .longer = true,
                           .offline = plan->words == 0};
-    ml_status status = ml_place_frames(&placing, NULL, NULL, &quiet);
+    ml_status status = ml_place_frames(&placing, &quiet);
     bool smaller =
         status == ML_OK && better->rows.frames[0].region_bytes < plan->rows.frames[0].region_bytes;
     if (!smaller || ml_residence_new(s, better, &fresh, &quiet) != ML_OK) {

@@ -21,7 +21,7 @@ static bool has_room(const ml_state *s, int32_t tensor, const ml_tensor *t) {
     const ml_residence *r = s->now;
     if (t->storage != ML_STORAGE_ARENA || !r->learnt || !t->dynamic) return true;
     const ml_subgraph *sub = ml_frame_subgraph(s->graph, 0);
-    return t->bytes <= r->learnt->capacities[s->graph->frames[0].slot_base + sub->slots[tensor]];
+    return t->bytes <= r->rows->reserved[s->graph->frames[0].slot_base + sub->slots[tensor]].bytes;
 }
 
 /* The current address of the tensor's bytes; NULL if it has none. A hidden tensor has none: what
@@ -249,22 +249,6 @@ static void tell_apart(const ml_subgraph *sub, const ml_alone_list *alone, ml_te
     }
 }
 
-/* What runs have learnt of memory, for reports. */
-static ml_status copy_learnt(const ml_graph *g, const ml_learnt *learnt, ml_plan *plan,
-                             ml_error *error) {
-    const int64_t rows = (int64_t)g->total_slots + g->total_nodes;
-    int64_t *planned = malloc((size_t)(rows + g->n_frames) * sizeof *planned);
-    if (!planned) return ml_error_refused(error, "a copy of what runs have learnt");
-    memcpy(planned, learnt->capacities, (size_t)g->total_slots * sizeof *planned);
-    memcpy(planned + g->total_slots, learnt->scratch, (size_t)g->total_nodes * sizeof *planned);
-    for (int32_t f = 0; f < g->n_frames; f++) planned[rows + f] = learnt->alone[f].offered;
-    plan->capacities = planned;
-    for (int32_t f = 0; f < g->n_frames; f++)
-        tell_apart(ml_frame_subgraph(g, f), &learnt->alone[f],
-                   plan->rows.tensors + g->frames[f].slot_base);
-    return ML_OK;
-}
-
 /* If runs change no rows, it is enough to hold the plan. Else rows are copied in a turn, so that
  * the copy shows one moment. */
 ml_status ml_state_memory(ml_state *s, ml_plan **plan, ml_error *error) {
@@ -275,11 +259,9 @@ ml_status ml_state_memory(ml_state *s, ml_plan **plan, ml_error *error) {
     if (r && !r->learnt) *plan = ml_plan_hold(r->plan);
     else if (r) {
         status = ml_plan_copy(r->plan, r->rows, plan, error);
-        if (status == ML_OK) status = copy_learnt(s->graph, r->learnt, *plan, error);
-        if (status != ML_OK) {
-            ml_plan_free(*plan);
-            *plan = NULL;
-        }
+        for (int32_t f = 0; status == ML_OK && f < s->graph->n_frames; f++)
+            tell_apart(ml_frame_subgraph(s->graph, f), &r->learnt->alone[f],
+                       (*plan)->rows.tensors + s->graph->frames[f].slot_base);
     }
     ml_leave(s->interpreter);
     return status;

@@ -3,11 +3,10 @@
  *
  * Without dynamic tensors, a residence reads the rows of the plan, and runs write only values. With
  * dynamic tensors it has a copy of the rows, which runs keep up to date (run/dynamic.c), and
- * `learnt`: the capacity and the lifetime of each tensor. Then
+ * `learnt`: what runs have placed, and the step of each node. Then
  *
- *   - offsets in its rows were placed with capacities; the offsets in the plan are not used;
- *   - `capacities[slot]` bytes lie at a tensor's offset, whatever its shape is now; 0 where it has
- *     no place;
+ *   - places in its rows were made for what runs needed; those in the plan are not used;
+ *   - as many bytes as the row has reserved lie at a tensor's offset, whatever its shape is now;
  *   - placing it anew changes places, but not shapes, blobs, `open` and `stale`.
  *
  * How much a tensor needed is stored in the state, not here, so that a new size starts with what
@@ -17,10 +16,7 @@
 #include "state/state.h"
 
 static size_t learnt_bytes(const ml_graph *g) {
-    size_t slots = (size_t)g->total_slots, nodes = (size_t)g->total_nodes;
-    return sizeof(ml_learnt) + (size_t)ml_rows_bytes(g) +
-           slots * (sizeof(int64_t) + 2 * sizeof(int32_t)) +
-           nodes * (sizeof(int64_t) + sizeof(int32_t)) +
+    return sizeof(ml_learnt) + (size_t)ml_rows_bytes(g) + (size_t)g->total_nodes * sizeof(int32_t) +
            (size_t)g->n_frames * sizeof(ml_alone_list);
 }
 
@@ -29,11 +25,7 @@ static ml_learnt *new_learnt(const ml_graph *g) {
     if (!l) return NULL;
     l->rows = ml_rows_in(l + 1, g);
     l->alone = (ml_alone_list *)(void *)((uint8_t *)(l + 1) + ml_rows_bytes(g));
-    l->capacities = (int64_t *)(void *)(l->alone + g->n_frames);
-    l->scratch = l->capacities + g->total_slots;
-    l->first = (int32_t *)(l->scratch + g->total_nodes);
-    l->last = l->first + g->total_slots;
-    l->steps = l->last + g->total_slots;
+    l->steps = (int32_t *)(void *)(l->alone + g->n_frames);
     return l;
 }
 
@@ -96,41 +88,6 @@ static ml_status allocate(ml_plan *plan, ml_residence **residence, ml_error *err
     return ML_OK;
 }
 
-/* Stores the capacity and the lifetime of each record of a frame. Tensors that share memory have
- * one record, so each gets the capacity and the lifetime of the root, up to the next multiple of
- * the alignment. Records that had been placed on their own now have a planned place, and frames
- * that had moved out are back in their callers' scratch. */
-static ml_status note_placed(void *context, int32_t frame, ml_planner *planner) {
-    ml_residence *r = context;
-    const ml_graph *g = r->plan->graph;
-    const ml_frame *f = &g->frames[frame];
-    const ml_subgraph *sub = &g->subgraphs[f->subgraph];
-    const int64_t *bytes = ml_planner_bytes(planner);
-    const int32_t *roots = ml_planner_roots(planner), *last = ml_planner_last_nodes(planner);
-    bool packed =
-        frame == 0 && sub->planned_offline; /* the plan in the file may align tensors less */
-    for (int32_t slot = 0; slot < sub->n_slots; slot++) {
-        int32_t root = roots[sub->numbers[slot]];
-        bool placed = ml_planner_offsets(planner)[root] >= 0;
-        int64_t room = packed ? bytes[root] : ml_round_up(bytes[root], ML_ALIGNMENT);
-        r->learnt->capacities[f->slot_base + slot] = placed ? room : 0;
-        r->learnt->first[f->slot_base + slot] = ml_planner_first_nodes(planner)[root];
-        r->learnt->last[f->slot_base + slot] = last[root];
-    }
-    for (int32_t n = 0; n < sub->io.n_nodes; n++) {
-        int64_t room = ml_children_room(g, r->rows, frame, n);
-        int64_t planned = bytes[sub->io.n_tensors + n] - room;
-        r->learnt->scratch[f->node_base + n] = planned > 0 ? planned : 0;
-        for (int32_t k = 0; k < sub->nodes[n].n_children; k++)
-            r->learnt->alone[ml_child_frame(g, frame, n, k)].offered = room;
-    }
-    ml_alone_list *alone = &r->learnt->alone[frame];
-    alone->count = alone->live = 0;
-    alone->planned = r->rows->frames[frame].region_bytes;
-    r->frames[frame].spilled = false;
-    return ML_OK;
-}
-
 /* Made by the first residence that needs them, so models without dynamic tensors pay nothing. */
 static ml_status make_needs(ml_state *s, ml_error *error) {
     if (s->needs) return ML_OK;
@@ -142,24 +99,26 @@ static ml_status make_needs(ml_state *s, ml_error *error) {
     return ML_OK;
 }
 
-/* On entry, capacities are the bytes needed so far; note_placed replaces them with the bytes
- * planned. */
+/* Records that had been placed on their own now have a planned place, and frames that had moved out
+ * are back in their callers' scratch. */
 static ml_status place(ml_state *s, ml_residence *r, ml_error *error) {
     const ml_graph *g = r->plan->graph;
-    ml_learnt *l = r->learnt;
-    for (int32_t slot = 0; slot < g->total_slots; slot++)
-        l->capacities[slot] = ml_need_capacity(&s->needs[slot], s->counters.invokes);
-    for (int32_t n = 0; n < g->total_nodes; n++)
-        l->scratch[n] = ml_need_capacity(&s->scratch_needs[n], s->counters.invokes);
     ml_placing placing = {.graph = g,
                           .rows = r->rows,
                           .strategy = ml_memory_strategy_name(r->plan->strategy),
                           .options = r->plan->options,
-                          .capacities = l->capacities,
-                          .scratch = l->scratch,
+                          .needs = s->needs,
+                          .now = s->counters.invokes,
                           .planners = s->planners,
                           .offline = r->plan->words == 0};
-    return ml_place_frames(&placing, note_placed, r, error);
+    ml_status status = ml_place_frames(&placing, error);
+    for (int32_t frame = 0; frame < g->n_frames; frame++) {
+        ml_alone_list *alone = &r->learnt->alone[frame];
+        alone->count = alone->live = 0;
+        alone->planned = r->rows->frames[frame].region_bytes;
+        r->frames[frame].spilled = false;
+    }
+    return status;
 }
 
 /* Makes a residence of the plan. If runs write its rows, they start as a copy of `rows`. On failure

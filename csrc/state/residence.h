@@ -39,8 +39,6 @@ typedef struct ml_alone_list {
     int32_t live;
     int32_t room;
     int64_t planned; /* bytes of the region that were planned */
-    /* Bytes in the caller's scratch; a frame that outgrew them has memory of its own. */
-    int64_t offered;
 } ml_alone_list;
 
 /* Whether the place at `offset` still belongs to the record. Another record may have grown into
@@ -56,10 +54,6 @@ static inline bool ml_has_place(const ml_alone_list *list, int32_t id, int64_t o
  * `alone`. */
 typedef struct ml_learnt {
     ml_rows rows;
-    int64_t *capacities; /* by slot: bytes planned, for the root if memory is shared */
-    int64_t *scratch; /* by node: bytes planned for its own scratch */
-    int32_t *first; /* by slot: the first and last node at which its root is live */
-    int32_t *last;
     int32_t *steps; /* by node of all frames: its step, -1 = none */
     ml_alone_list *alone; /* by frame */
     bool grew; /* records were added to `alone` since the last placement */
@@ -90,45 +84,6 @@ typedef struct ml_residence {
     ml_frame_now frames[]; /* then pointers by tensor of all frames, then the steps */
 } ml_residence;
 
-/* How much a dynamic tensor needed: the maximum of its last 32 to 64 runs, in two windows. (A
- * maximum that decays slowly would be outgrown again and again if lengths are random. Two windows
- * are not, and still forget a peak.) */
-enum { ML_WINDOW = 32 };
-typedef struct ml_need {
-    int64_t most; /* in the window of `run` */
-    int64_t before; /* in the window before it */
-    int64_t last; /* bytes needed in `run` */
-    int64_t run; /* the last run that stored something here */
-    int64_t outgrown_at; /* the last run that needed more than `most` and `before` */
-    int64_t outgrown; /* number of such runs */
-} ml_need;
-
-/* The bytes to plan. A tensor that has outgrown its place twice will do so again: it gets a
- * sixteenth more. */
-static inline int64_t ml_need_room(const ml_need *n, int64_t bytes) {
-    return n->outgrown > 1 ? bytes + bytes / 16 : bytes;
-}
-static inline int64_t ml_need_capacity(const ml_need *n, int64_t now) {
-    int64_t passed = now / ML_WINDOW - n->run / ML_WINDOW;
-    if (passed > 1) return n->last;
-    return ml_need_room(n, passed > 0 ? n->most : ml_max_s64(n->most, n->before));
-}
-
-static inline void ml_need_note(ml_need *n, int64_t bytes, int64_t now) {
-    if (n->run == now && bytes <= n->last) return;
-    int64_t passed = now / ML_WINDOW - n->run / ML_WINDOW;
-    if (passed > 1) *n = (ml_need){.before = n->last, .outgrown_at = -1};
-    else if (passed > 0) *n = (ml_need){0, n->most, 0, now, n->outgrown_at, n->outgrown};
-    int64_t held = ml_max_s64(n->most, n->before);
-    if (held > 0 && bytes > held && n->outgrown_at != now) {
-        n->outgrown_at = now;
-        n->outgrown++;
-    }
-    n->last = n->run == now ? ml_max_s64(n->last, bytes) : bytes;
-    n->most = ml_max_s64(n->most, bytes);
-    n->run = now;
-}
-
 ml_status ml_residence_new(ml_state *state, ml_plan *plan, ml_residence **residence,
                            ml_error *error);
 void ml_residence_free(ml_residence *residence);
@@ -147,14 +102,6 @@ bool ml_residence_renew(ml_state *state, ml_residence *residence);
 static inline bool ml_has_step(const ml_node_plan *row, bool dynamic) {
     bool computes = row->status == ML_NODE_RUNS || row->status == ML_NODE_WAITS;
     return row->status != ML_NODE_FOLDED && (computes || dynamic);
-}
-
-/* The bytes of a node's scratch that the frames of its subgraphs have. */
-static inline int64_t ml_room_of(const ml_residence *r, int32_t frame, int32_t node) {
-    const ml_graph *g = r->plan->graph;
-    if (!r->learnt) return ml_children_room(g, r->rows, frame, node);
-    if (ml_frame_subgraph(g, frame)->nodes[node].n_children == 0) return 0;
-    return r->learnt->alone[ml_child_frame(g, frame, node, 0)].offered;
 }
 
 static inline ml_tensor *ml_now_tensors(const ml_residence *r, int32_t frame) {

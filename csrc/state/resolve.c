@@ -86,7 +86,8 @@ static void resolve_step(ml_state *s, ml_residence *r, const ml_residence *like,
     uint8_t *region = r->frames[frame].region, *scratch = s->work;
     if (row->scratch_block >= 0) scratch = region ? region + ml_scratch_offset(row) : NULL;
     if (node->n_children > 0) resolve_children(s, r, like, frame, n, scratch);
-    if (scratch && node->n_children > 0) scratch += ml_room_of(r, frame, n);
+    if (scratch && node->n_children > 0)
+        scratch += ml_children_room(r->plan->graph, r->rows, frame, n);
     bool unsettled = row->stale || (row->open && !(node->io->flags & ML_NODE_BORROWS));
     to->call = ml_call_of(&s->engine, &s->envs[frame], n);
     to->call.scratch = scratch;
