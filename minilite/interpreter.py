@@ -143,7 +143,7 @@ class Interpreter:
         self._main: Session | None = None  # the session of subgraph 0
         self._call: ArrayCall | None = None
         self._worker: async_run.Worker | None = None
-        self._slices: dict[Any, Interpreter] = {}
+        self._slices: dict[Any, slices.Slice] = {}
         self._early_shapes: dict[int, Shape] = {}
         self._described: dict[tuple[int, int], Description] = {}
         self._recorder: Recorder | None = None

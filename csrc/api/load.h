@@ -166,3 +166,13 @@ ml_status ml_graph_new(const ml_graph_def *def, ml_graph **graph, ml_error *erro
                        int32_t n_errors);
 /* Gives up one hold. States and plans hold their graph too; it is freed with the last of them. */
 void ml_graph_free(ml_graph *graph);
+/* Bytes that kernels keep from run to run, in the value of a snapshot's row ML_KEPT_NODES: those of
+ * a node of the main subgraph, or of a subgraph that is run for it. */
+typedef struct ml_memory_row {
+    int64_t start;
+    int64_t bytes;
+    int32_t node; /* its number in the file */
+} ml_memory_row;
+/* Writes at most `room` of them, in ascending order of start, and returns how many there are. They
+ * are next to each other. */
+int32_t ml_graph_memories(const ml_graph *graph, ml_memory_row *rows, int32_t room);

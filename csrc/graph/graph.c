@@ -288,6 +288,29 @@ ml_status ml_graph_new(const ml_graph_def *def, ml_graph **graph, ml_error *erro
     return status;
 }
 
+/* The position of the main subgraph's node for which a frame is run. */
+static int32_t node_of_frame(const ml_graph *g, int32_t frame) {
+    while (g->frames[frame].parent > 0) frame = g->frames[frame].parent;
+    return g->frames[frame].parent_node;
+}
+
+int32_t ml_graph_memories(const ml_graph *g, ml_memory_row *rows, int32_t room) {
+    int32_t found = 0;
+    for (int32_t frame = 0; frame < g->n_frames; frame++) {
+        const ml_subgraph *sub = ml_frame_subgraph(g, frame);
+        for (int32_t n = 0; n < sub->io.n_nodes && sub->memory_bytes > 0; n++) {
+            const int64_t bytes = ml_round_up(sub->nodes[n].kernel->memory_bytes, 64);
+            if (bytes == 0 || found++ >= room) continue;
+            const int32_t at = frame > 0 ? node_of_frame(g, frame) : n;
+            rows[found - 1] =
+                (ml_memory_row){.start = g->frames[frame].memory_base + sub->nodes[n].memory_start,
+                                .bytes = bytes,
+                                .node = ml_frame_subgraph(g, 0)->nodes[at].index};
+        }
+    }
+    return found;
+}
+
 ml_graph *ml_graph_hold(const ml_graph *graph) {
     ml_graph *g = (ml_graph *)(uintptr_t)graph; /* only the count changes */
     atomic_fetch_add(&g->holders, 1);

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -114,16 +114,23 @@ class Lowering:
         return int(self.pointer.description.n_resources)
 
     @functools.cached_property
-    def resource_names(self) -> tuple[str, ...]:
-        """What the model calls its resources, by number: ``VAR_HANDLE name``, with its container if it has one."""
+    def resource_keys(self) -> tuple[tuple[str, tuple[bytes, ...], int], ...]:
+        """What tells the model's resources apart, by number: the operator that makes a handle, and the names or the
+        number in it."""
         found = []
         for number in range(self.resources):
             row = lib.ml_lowering_resource(self.pointer, number)
-            texts = [
-                bytes(ffi.buffer(each.data, each.bytes)).decode(errors="replace") for each in row.names if each.bytes
-            ]
-            found.append(f"{ffi.string(row.op).decode()} {'/'.join(texts) or row.number}")
+            names = tuple(bytes(ffi.buffer(each.data, each.bytes)) for each in row.names)
+            found.append((ffi.string(row.op).decode(), names, int(row.number)))
         return tuple(found)
+
+    @functools.cached_property
+    def resource_names(self) -> tuple[str, ...]:
+        """What the model calls its resources, by number: ``VAR_HANDLE name``, with its container if it has one."""
+        return tuple(
+            f"{op} {'/'.join(name.decode(errors='replace') for name in names if name) or number}"
+            for op, names, number in self.resource_keys
+        )
 
     def keeping(self, subgraph: int) -> set[int]:
         """The numbers of a subgraph's nodes whose outputs may depend on earlier runs: they, or nodes of subgraphs that
@@ -134,8 +141,7 @@ class Lowering:
             first = self._start(number)[0]
             for node in self.nodes(number):
                 place = number, node.index
-                start = node.io_start + node.n_inputs + node.n_outputs
-                for called in self.pointer.description.io[start : start + node.n_subgraphs]:
+                for called in self.called(node):
                     callers.setdefault(called, []).append(place)
                 if lib.ml_lowering_keeps(self.pointer, first, ffi.addressof(node)):
                     waiting.append(place)
@@ -146,6 +152,11 @@ class Lowering:
             if number == subgraph:
                 found.add(index)
         return found
+
+    def called(self, node: Any) -> list[int]:
+        """The subgraphs that an ml_node_def runs; they may run others."""
+        start = node.io_start + node.n_inputs + node.n_outputs
+        return list(self.pointer.description.io[start : start + node.n_subgraphs])
 
     @property
     def too_many_dimensions(self) -> bool:
@@ -226,6 +237,15 @@ def _refusals(description: Any, names: Names) -> list[errors.MiniliteError]:
     return [raised.exception_of(error, names) for error in errors if error.status]
 
 
+class Memory(NamedTuple):
+    """Bytes that a kernel keeps from run to run, in a snapshot's row of all of them."""
+
+    node: int
+    """The number, in the file, of the main subgraph's node that has it, or runs the subgraph of the node that has."""
+    start: int
+    bytes: int
+
+
 class Graph:
     """Owns an ml_graph, and keeps alive what it was made from, which holds its constants."""
 
@@ -261,6 +281,13 @@ class Graph:
         self.names = names
         self.n_tensors: int = description.subgraphs[root].n_tensors
         self._keep = lowering
+
+    def memories(self) -> list[Memory]:
+        """The bytes that kernels keep from run to run, in their order in a snapshot."""
+        room = lib.ml_graph_memories(self.pointer, ffi.NULL, 0)
+        rows = ffi.new("ml_memory_row[]", max(room, 1))
+        lib.ml_graph_memories(self.pointer, rows, room)
+        return [Memory(row.node, row.start, row.bytes) for row in rows[0:room]]
 
     def count_tensors(self, subgraph: int) -> int:
         """How many tensors a subgraph has."""

@@ -24,6 +24,7 @@ _STEP = int(lib.ML_KEPT_STEP)
 _ROW_BYTES = int(ffi.sizeof("ml_kept_row"))
 _BUSY = int(lib.ML_BUSY)
 RESOURCE, CALLED = int(lib.ML_KEPT_RESOURCE), int(lib.ML_KEPT_CALLED)
+VARIABLES, NODES = int(lib.ML_KEPT_VARIABLES), int(lib.ML_KEPT_NODES)
 
 
 class Keeper:
@@ -68,13 +69,16 @@ class Keeper:
 
 
 class Row(NamedTuple):
-    """One row of a snapshot: a resource (its number, type, shape and bytes), or subgraphs that CALL_ONCE has run."""
+    """One row of a snapshot: a resource (its number, type, shape and bytes), the subgraphs that CALL_ONCE has run, or
+    what a state keeps."""
 
     what: int
     number: int
     type: int
     shape: Shape
     data: bytes
+    state: int = -1
+    """Its place among the states; -1: of the interpreter."""
 
 
 def empty() -> Packed:
@@ -112,23 +116,22 @@ def same(one: Packed, other: Packed) -> bool:
 
 
 def rows_of(data: Packed) -> Iterator[Row]:
-    """The rows that are the interpreter's: its resources, and which subgraphs CALL_ONCE has run."""
+    """The rows of a snapshot, first those that are the interpreter's."""
     at, begin = 0, _begin(data)
     while at < size(data):
         row = ffi.cast("ml_kept_row *", begin + at)
         at += _ROW_BYTES
-        if row.state < 0:
-            shape = tuple(row.shape.dims[0 : row.shape.rank])
-            yield Row(row.what, row.number, row.type, shape, bytes(ffi.buffer(begin + at, row.bytes)))
+        shape = tuple(row.shape.dims[0 : row.shape.rank])
+        yield Row(row.what, row.number, row.type, shape, bytes(ffi.buffer(begin + at, row.bytes)), row.state)
         at += -row.bytes % _STEP + row.bytes
 
 
 def packed(rows: Sequence[Row]) -> Packed:
-    """A snapshot of an interpreter's rows, in their order."""
+    """A snapshot of these rows, in their order."""
     made = bytearray()
     for row in rows:
         shape = {"rank": len(row.shape), "dims": row.shape}
-        value = {"bytes": len(row.data), "state": -1, "what": row.what, "number": row.number, "type": row.type}
+        value = {"bytes": len(row.data), "state": row.state, "what": row.what, "number": row.number, "type": row.type}
         made += ffi.buffer(ffi.new("ml_kept_row *", {**value, "shape": shape}))
         made += row.data + bytes(-len(row.data) % _STEP)
     return from_bytes(bytes(made))

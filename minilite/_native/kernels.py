@@ -79,6 +79,14 @@ def _inputs_of(mask: int) -> tuple[int, ...]:
     return tuple(i for i in range(64) if mask >> i & 1)
 
 
+def written_inputs(pointer: Any) -> tuple[int, ...]:
+    """The inputs that a kernel writes: variable tensors."""
+    info, error = ffi.new("ml_kernel_info *"), fresh_error()
+    if lib.ml_kernel_describe(pointer, info, error):
+        raise_error(error, None)
+    return _inputs_of(info.writes)
+
+
 def _text(pointer: Any) -> str:
     text: str = ffi.string(pointer).decode()
     return text

@@ -68,6 +68,18 @@ class ArrayCall:
             found.append((known[0], array))
         return found
 
+    def allocate(self, arrays: Sequence[tuple[int, Array]]) -> None:
+        """Resizes inputs, given by tensor number, to their arrays, and allocates tensors. Raises: InputError,
+        ShapeError, ArenaError, StateError."""
+        session = self.session
+        for index, array in arrays:
+            if not session.ask(index, array.shape):
+                session.resize(index, array.shape)
+        try:
+            session.allocate()
+        except ShapeError as error:
+            raise given_shapes(error, session.subgraph.tensors, arrays) from None
+
     def run(
         self,
         arrays: Sequence[tuple[int, Array]],
@@ -79,14 +91,8 @@ class ArrayCall:
         Outputs are owned copies, except for those written to the arrays in `out`.
         Raises: InputError, ShapeError, ArenaError, KernelError, StateError.
         """
+        self.allocate(arrays)
         session = self.session
-        for index, array in arrays:
-            if not session.ask(index, array.shape):
-                session.resize(index, array.shape)
-        try:
-            session.allocate()
-        except ShapeError as error:
-            raise given_shapes(error, session.subgraph.tensors, arrays) from None
         for index, array in arrays:
             session.set(index, array)
         session.invoke(cancel)

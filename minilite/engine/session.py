@@ -85,7 +85,7 @@ class Session:
         return bool(self._generations[0])
 
     @property
-    def _allocated(self) -> bool:
+    def allocated(self) -> bool:
         """Whether a plan is in use."""
         return bool(self._generations[1])
 
@@ -106,7 +106,7 @@ class Session:
         requested = None if self.ready else self.state.requested(index)
         if requested is not None:
             return requested
-        if not self._allocated:
+        if not self.allocated:
             return self.subgraph.tensors[index].shape
         known = self._still_known(index)
         now = (known or self.state.place(index)).shape
@@ -280,14 +280,14 @@ class Session:
         self._known[2].pop(index, None)
 
     def _check_shape_in_force(self, index: int) -> None:
-        requested = self.state.requested(index) if self._allocated else None
+        requested = self.state.requested(index) if self.allocated else None
         if requested is not None:
             raise mismatch.not_allocated(self.tensor(index), requested)
 
     def _look(self, index: int) -> Place:
         tensor = self.tensor(index)
         for _ in range(_TRIES):
-            place = self.state.place(index) if self._allocated else None
+            place = self.state.place(index) if self.allocated else None
             if place is None or not place.buffer:
                 return completed(tensor, place)
             call = self._arrays.get(place.buffer)

@@ -2,20 +2,38 @@
 
 from __future__ import annotations
 
+from _thread import RLock  # threading takes long to import
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from minilite._native.kernels import written_inputs
+from minilite.engine.carried import carry
 from minilite.engine.tensor_arguments import input_arrays, inputs_by_number, names, output_arrays, tensor_number
 from minilite.errors import InputError
 from minilite.format.builder import as_read
+from minilite.format.dtypes import TensorType
 
 if TYPE_CHECKING:
     from minilite._native.cancel import Cancel
+    from minilite._native.graph import Lowering
     from minilite.engine.tensor_arguments import TensorKey
     from minilite.format.model import Array, Model, Subgraph
 
 _MOST = 16
 """Slices that an interpreter keeps; the one that was made first goes first."""
+
+
+class Slice(NamedTuple):
+    """Some nodes of an interpreter's model."""
+
+    part: Any
+    """The interpreter that runs them."""
+    keeping: frozenset[int]
+    """The nodes that keep values from run to run, by their numbers in the whole model."""
+    variables: tuple[int, ...]
+    """The variable tensors that the nodes use."""
+    turn: Any
+    """A lock: values that are kept are put in and run in one piece."""
 
 
 def run(
@@ -32,11 +50,12 @@ def run(
     fed = {_number(graph, key): value for key, value in (since or {}).items()}
     last = graph.outputs if until is None else [_number(graph, key) for key in _several(until)]
     key = (*dict.fromkeys([*last, *(_number(graph, tap) for tap in _several(taps))]),), tuple(sorted(fed))
-    part = one._slices.get(key)
-    if part is None:
+    found: Slice | None = one._slices.get(key)
+    if found is None:
         while len(one._slices) >= _MOST:
             one._slices.pop(next(iter(one._slices)), None)
-        part = one._slices[key] = one._with_model(_sliced(one, *key))
+        found = one._slices[key] = _sliced(one, *key)
+    part = found.part
     given = inputs_by_number(graph, inputs) if inputs else {}
     wanted = part.model.subgraphs[0].inputs
     missing = [index for index in wanted if index not in given and index not in fed]
@@ -48,9 +67,16 @@ def run(
     into = output_arrays(cut, call.outputs, out) if out is not None else None
     fitting = input_arrays(cut, [arrays])
     recorder = one._recorder  # another thread may end it
-    if recorder is not None:
-        return dict(recorder.sliced(call, fitting, into, cancel))
-    return dict(call.run(fitting, into, cancel))
+    with found.turn:
+        if found.keeping or found.variables:
+            for index in found.variables:
+                part._session().resize(index, one._session().shape(index))
+            call.allocate(fitting)
+            whole = dict(input_arrays(graph, inputs)) if inputs else {}
+            carry(one, part, found.keeping, found.variables, {**whole, **dict(fitting)})
+        if recorder is not None:
+            return dict(recorder.sliced(call, fitting, into, cancel))
+        return dict(call.run(fitting, into, cancel))
 
 
 def _several(keys: Any) -> Sequence[Any]:
@@ -65,34 +91,80 @@ def _number(graph: Subgraph, key: Any) -> int:
     return index
 
 
-def _sliced(one: Any, last: Sequence[int], first: Sequence[int]) -> Model:
-    """The model with the nodes that compute `last`, from the tensors `first` on. Raises: InputError."""
+def _sliced(one: Any, last: Sequence[int], first: Sequence[int]) -> Slice:
+    """The nodes that compute `last`, from the tensors `first` on. Raises: InputError."""
     model: Model = one.model
-    graph = model.subgraphs[0]
-    makers = {index: node for node in graph.nodes for index in node.outputs if index >= 0}
-    waiting, seen, kept = list(last), set[int](), set[int]()
-    while waiting:
-        index = waiting.pop()
-        node = makers.get(index) if index not in first else None
-        if index not in seen and node is not None and node.index not in kept:
-            kept.add(node.index)
-            waiting += [each for each in node.inputs if each >= 0]
-        seen.add(index)
+    graph, lowering = model.subgraphs[0], one._lowered().lowered.lowering
+    keeping: set[int] = lowering.keeping(0)
+    kept = _needed(graph, last, first, _shared(graph, lowering, keeping))
     nodes = [node for node in graph.nodes if node.index in kept]
-    _check(graph, nodes, first, one._lowered().lowered.lowering.keeping(0))
+    _check(graph, nodes, first)
+    _check_variables(model, lowering, kept & keeping)
     used = {each for node in nodes for each in (*node.inputs, *node.outputs, *node.intermediates)} | {*last, *first}
+    read = {each for node in nodes for each in node.inputs} | {*last}
     made = graph._replace(
         tensors=tuple(
             t if t.index in used or t.data is None else t._replace(data=None, sparsity=None) for t in graph.tensors
         ),
-        inputs=tuple(index for index in dict.fromkeys([*graph.inputs, *first]) if index in seen),
+        inputs=tuple(index for index in dict.fromkeys([*graph.inputs, *first]) if index in read),
         outputs=tuple(last),
         nodes=tuple(node._replace(index=at) for at, node in enumerate(nodes)),
     )
-    return as_read(model._replace(subgraphs=(made, *model.subgraphs[1:]), signatures=()))
+    cut = as_read(model._replace(subgraphs=(made, *model.subgraphs[1:]), signatures=()))
+    variables = tuple(t.index for t in graph.tensors if t.is_variable and t.index in used)
+    return Slice(one._with_model(cut), frozenset(kept & keeping), variables, RLock())
 
 
-def _check(graph: Subgraph, nodes: Sequence[Any], first: Sequence[int], keeping: set[int]) -> None:
+class _Use(NamedTuple):
+    """The variable tensors that a node uses, by number, and _RESOURCES."""
+
+    reads: set[int]
+    changes: set[int]
+
+
+_RESOURCES = -1
+
+
+def _shared(graph: Subgraph, lowering: Lowering, keeping: set[int]) -> dict[int, _Use]:
+    """What nodes use that other nodes may have changed. Memory is no such thing: each node has its own."""
+    found = {}
+    for row in lowering.nodes(0):
+        if row.index not in keeping:
+            continue
+        node = graph.nodes[row.index]
+        handles = any(graph.tensors[index].type == TensorType.RESOURCE for index in (*node.inputs, *node.outputs))
+        some = {_RESOURCES} if handles or row.n_subgraphs else set()
+        variables = {index for index in node.inputs if index >= 0 and graph.tensors[index].is_variable}
+        written = {node.inputs[i] for i in written_inputs(row.kernel) if i < len(node.inputs)}
+        changes = some if row.n_subgraphs or not node.outputs else set()
+        found[row.index] = _Use(variables | some, written | changes)
+    return found
+
+
+def _needed(graph: Subgraph, last: Sequence[int], first: Sequence[int], shared: Mapping[int, _Use]) -> set[int]:
+    """The nodes that compute `last` from `first`, and the nodes before them that change what they read."""
+    makers = {index: node for node in graph.nodes for index in node.outputs if index >= 0 and index not in first}
+    kept, waiting = set[int](), list(last)
+    nothing = _Use(set(), set())
+    while waiting:
+        node = makers.get(waiting.pop())
+        if node is not None and node.index not in kept:
+            kept.add(node.index)
+            waiting += node.inputs
+        if waiting:
+            continue
+        read = {index for index in last if graph.tensors[index].is_variable}
+        for node in reversed(graph.nodes):
+            use = shared.get(node.index, nothing)
+            if node.index not in kept and use.changes & read:
+                kept.add(node.index)
+                waiting += node.inputs
+            if node.index in kept:
+                read |= use.reads
+    return kept
+
+
+def _check(graph: Subgraph, nodes: Sequence[Any], first: Sequence[int]) -> None:
     for index in first:
         tensor = graph.tensors[index]
         if tensor.data is not None or tensor.is_variable:
@@ -102,13 +174,31 @@ def _check(graph: Subgraph, nodes: Sequence[Any], first: Sequence[int], keeping:
     for node in nodes:
         computed = [graph.tensors[index].name for index in node.outputs if index in first]
         if computed:
+            whole = all(index in first for index in node.outputs)
+            why = (
+                "changes variables that the slice reads: since cannot stand for it"
+                if whole
+                else "another tensor that the slice needs: since takes all outputs of a node, or none"
+            )
             message = (
-                f"subgraph 0, node {node.index} ({node.op}) computes '{computed[0]}', which since gives, and another "
-                "tensor that the slice needs: since takes all outputs of a node, or none"
+                f"subgraph 0, node {node.index} ({node.op}) computes '{computed[0]}', which since gives, and {why}"
             )
             raise InputError(message, subgraph=0, node=node.index, op=node.op, tensors=computed)
-        if node.index in keeping:
-            message = (
-                f"subgraph 0, node {node.index} ({node.op}) keeps values from run to run: a slice has none to keep"
-            )
-            raise InputError(message, subgraph=0, node=node.index, op=node.op)
+
+
+def _check_variables(model: Model, lowering: Lowering, keeping: set[int]) -> None:
+    """Refuses nodes that keep variable tensors of subgraphs: nothing outside of a run reads or writes those."""
+    for caller in lowering.nodes(0):
+        waiting = lowering.called(caller) if caller.index in keeping else []
+        for number in waiting:
+            waiting += [
+                each for node in lowering.nodes(number) for each in lowering.called(node) if each not in waiting
+            ]
+            variable = next((t for t in model.subgraphs[number].tensors if t.is_variable), None)
+            if variable is not None:
+                op = model.subgraphs[0].nodes[caller.index].op
+                message = (
+                    f"subgraph 0, node {caller.index} ({op}) runs subgraph {number}, whose variable tensor "
+                    f"{variable.index} ('{variable.name}') keeps values from run to run: a slice cannot take them over"
+                )
+                raise InputError(message, subgraph=0, node=caller.index, op=op, tensors=[variable.name])

@@ -244,6 +244,7 @@ class Recorder:
     ) -> dict[str, Array]:
         """Runs a slice, whose interpreter is one of its own, and notes it with what it was given and what came out."""
         with self.lock:
+            self._note_change()
             call = Call("slice", inputs={index: self._written(array) for index, array in arrays})
             try:
                 found = part.run(arrays, out, cancel)
