@@ -71,7 +71,7 @@ ml_status ml_blame(const ml_call *c, ml_status status) {
 
 /* After an overflow ml_reserve keeps returning -1, so kernels need not check each sum. Rows count
  * scratch in blocks. */
-static ml_status take_scratch(ml_error *error, ml_node_plan *row, const ml_wish *wish) {
+static ml_status note_scratch(ml_error *error, ml_node_plan *row, const ml_wish *wish) {
     int64_t blocks = ml_round_up(wish->scratch_bytes, ML_ALIGNMENT) / ML_ALIGNMENT;
     if (wish->scratch_bytes < 0)
         return ml_error_set(error, ML_SHAPE_ERROR,
@@ -142,7 +142,7 @@ ml_status ml_prepare_call(ml_engine *engine, const ml_call *c, ml_node_plan *row
     if (status == ML_OK && node->pack_start >= 0 && !wish->open)
         status = provide_packed(engine, c, fe->frame, node, row, wish);
     if (status == ML_OK && wish->scratch_bytes == 0) row->scratch_blocks = 0;
-    else if (status == ML_OK) status = take_scratch(c->env->error, row, wish);
+    else if (status == ML_OK) status = note_scratch(c->env->error, row, wish);
     if (wish->worker_bytes > engine->rows->worker_bytes)
         engine->rows->worker_bytes = wish->worker_bytes;
     return status == ML_OK ? ML_OK : ml_blame(c, status);
