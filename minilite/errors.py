@@ -137,6 +137,17 @@ def shortened(name: str, width: int = 60) -> str:
     return name if len(name) <= width else f"{name[:head]}..{name[head + 2 - width :]}"
 
 
+def shown(value: Any, width: int = 60) -> str:
+    """A value for a message, as `repr` writes it and `shortened`. An integer of very many digits is told by its bits,
+    because Python refuses to write it."""
+    try:
+        return shortened(repr(value), width)
+    except ValueError:
+        if isinstance(value, int):
+            return f"an integer of {value.bit_length()} bits"
+        return f"a {type(value).__name__} with integers of too many digits to show"
+
+
 def listed(names: Iterable[str]) -> str:
     """Names for a message: ``x, y``; ``''`` for an empty one; ``none`` where there are none."""
     return ", ".join(shortened(name) or "''" for name in names) or "none"

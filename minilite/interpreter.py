@@ -59,6 +59,8 @@ else:
     recorder = Later("minilite.recording.recorder")
     profiles = Later("minilite.profiling.profile")
 
+_MAIN = 0
+"""The number of the main subgraph."""
 _Self = TypeVar("_Self", bound="Interpreter")  # typing.Self came with Python 3.11
 
 
@@ -268,7 +270,9 @@ class Interpreter:
 
     def get_tensor(self, tensor_index: TensorKey, subgraph_index: int = 0) -> Array:
         """An owned copy of a tensor's values. Raises: InputError, StateError."""
-        session = self._main if subgraph_index == 0 else self._sessions.get(subgraph_index)
+        # `is` and not `==`, for which False and arrays would be the main subgraph.
+        other = subgraph_index is not _MAIN
+        session = self._sessions.get(tensor_arguments.subgraph_number(subgraph_index)) if other else self._main
         if session is not None and type(tensor_index) is int:
             return session.get(tensor_index)
         number = tensor_arguments.tensor_number(self._subgraph(subgraph_index), tensor_index)
@@ -295,7 +299,7 @@ class Interpreter:
         if type(index) is not int:
             index = tensor_arguments.subgraph_number(index)
         if not 0 <= index < len(subgraphs):
-            message = f"Invalid subgraph index {index} exceeds max subgraph index {len(subgraphs) - 1}"
+            message = f"Invalid subgraph index {errors.shown(index)} exceeds max subgraph index {len(subgraphs) - 1}"
             raise errors.InputError(message)
         return subgraphs[index]
 

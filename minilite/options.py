@@ -15,6 +15,7 @@ from minilite._native.status import OPTIONS
 from minilite.format.model import Model
 from minilite.format.reader import load_model, read_model
 from minilite.late import Later
+from minilite.numeric import whole
 
 if TYPE_CHECKING:
     import difflib
@@ -185,21 +186,24 @@ def checked_threads(num_threads: Any) -> int:
     """The number of threads, checked; None means the default, 1. Raises: InputError."""
     if num_threads is None:
         return 1
-    if not isinstance(num_threads, (int, np.integer)):
+    try:
+        wanted = whole("num_threads", num_threads)
+    except errors.InputTypeError:
         message = f"type of num_threads should be int, got {type(num_threads).__name__}"
+        raise errors.InputError(message) from None
+    if wanted < 1:
+        message = f"num_threads should >= 1, got {wanted}"
         raise errors.InputError(message)
-    if num_threads < 1:
-        message = f"num_threads should >= 1, got {num_threads}"
-        raise errors.InputError(message)
-    return min(int(num_threads), 256)
+    return min(wanted, 256)
 
 
 def checked_count(name: str, value: Any, least: int, unit: str) -> int:
     """A number of bytes or the like, checked. Raises: InputError."""
-    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or not least <= value < 2**62:
-        message = f"{name} is {value!r}, must be a number of {unit}, {least} or more"
-        raise errors.InputError(message)
-    return int(value)
+    try:
+        return whole(name, value, least=least, most=2**62 - 1)
+    except errors.InputError:
+        message = f"{name} is {errors.shown(value)}, must be a number of {unit}, {least} or more"
+        raise errors.InputError(message) from None
 
 
 def check_subgraphs(model: Model) -> None:
@@ -284,7 +288,7 @@ def checked_level(level: Any) -> str | None:
 
 def _one_of(name: str, value: Any, known: Sequence[str]) -> None:
     if value not in known:
-        message = f"{name} is {value!r}, must be one of {', '.join(known)}"
+        message = f"{name} is {errors.shown(value)}, must be one of {', '.join(known)}"
         raise errors.InputError(message)
 
 

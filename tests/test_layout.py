@@ -27,7 +27,8 @@ LINES, FUNCTION_LINES = 600, 55
 
 STAGES: dict[str, int] = {
     "late": 0,
-    "errors": 1,
+    "errors": 0,
+    "numeric": 1,
     "_core": 0,
     "progress": 3,
     "text": 2,

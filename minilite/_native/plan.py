@@ -9,6 +9,7 @@ from minilite._core import ffi, lib
 from minilite._native.advice import Outlook, advise_bind
 from minilite._native.status import NODE_STATUSES, STORAGES, fresh_error, raise_error
 from minilite.errors import ArenaError, InputError
+from minilite.numeric import whole
 
 if TYPE_CHECKING:
     from minilite._native.advice import BindAdvice
@@ -80,7 +81,7 @@ class Plan:
     def _subgraph(self, frame: int) -> int:
         """The subgraph of a frame. Raises: InputError."""
         frames = int(lib.ml_plan_frames(self._pointer))
-        if not 0 <= frame < frames:
+        if not 0 <= whole("a frame's number", frame) < frames:
             message = f"frame {frame} does not exist: the plan has frames {_range(frames)}"
             raise InputError(message)
         return int(lib.ml_plan_frame_subgraph(self._pointer, frame, ffi.new("int32_t *"), ffi.new("int32_t *")))
@@ -89,7 +90,7 @@ class Plan:
         """Raises: InputError."""
         subgraph = self._subgraph(frame)
         count = self._owner.count_tensors(subgraph)
-        if not 0 <= index < count:
+        if not 0 <= whole("a tensor's number", index) < count:
             message = f"frame {frame} has no tensor {index}: subgraph {subgraph} has tensors {_range(count)}"
             raise InputError(message)
 
@@ -97,7 +98,7 @@ class Plan:
         """Raises: InputError."""
         subgraph = self._subgraph(frame)
         count = self._owner.count_nodes(subgraph)
-        if not 0 <= position < count:
+        if not 0 <= whole("a node's position", position) < count:
             message = (
                 f"frame {frame} has no node at position {position}: subgraph {subgraph} has positions {_range(count)}"
             )

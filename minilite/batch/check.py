@@ -8,7 +8,7 @@ import numpy as np
 
 from minilite.batch.entry import Runner
 from minilite.engine.lower import node_label
-from minilite.errors import ArenaError, InputError, KernelError, ShapeError
+from minilite.errors import ArenaError, KernelError, ShapeError
 from minilite.inputs.random_values import random_values
 
 if TYPE_CHECKING:
@@ -33,9 +33,6 @@ def check(runner: Runner, n: int, shapes: Mapping[str, Shape] | None = None, see
     a batch dimension; KernelError where single runs fail.
     """
     entry = runner.entry
-    if n < 1:
-        message = f"a batch of {n}, must be at least 1"
-        raise InputError(message)
     entry.check_batched(f"a batch of {n}")
     items = _items(entry, n, {**{k: t.shape for k, t in entry.inputs.items()}, **(shapes or {})}, seed)
     singles = [runner.run(item) for item in items]

@@ -64,8 +64,8 @@ class Predictor:
         if on_error not in ("raise", "skip"):
             message = f"on_error is {on_error!r}, must be one of raise, skip"
             raise InputError(message)
-        if batch != "auto":
-            options.checked_count("batch", batch, 1, "rows")
+        if not isinstance(batch, str) or batch != "auto":
+            batch = options.checked_count("batch", batch, 1, "rows")
         self._arguments = (signature, batch, max_bytes, num_threads, on_error, real, custom_ops)
         self._skips, self._real, self._batch = on_error == "skip", bool(real), batch
         self._max_bytes, self._num_threads, self._custom_ops = max_bytes, num_threads, custom_ops
@@ -126,7 +126,7 @@ class Predictor:
         The model is rewritten (`rebatched`) where it refuses only because of constant shapes.
         Raises: ShapeError, which names the node that refuses or mixes items; InputError without a batch dimension.
         """
-        self._checked(n, None)
+        self._checked(options.checked_count("n", n, 1, "rows"), None)
 
     @property
     def inputs(self) -> tuple[str, ...]:

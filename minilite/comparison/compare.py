@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from minilite._native.kernels import level_names
 from minilite.comparison import changes
 from minilite.comparison.inputs import both_inputs
-from minilite.comparison.limit import Limit
+from minilite.comparison.limit import Limit, checked_tolerance
 from minilite.comparison.matching import matched
 from minilite.comparison.measure import difference
 from minilite.comparison.replay import replay
@@ -20,6 +20,7 @@ from minilite.comparison.sides import LITERT, REFERENCE, LiteRTSide, MiniliteSid
 from minilite.errors import InputError
 from minilite.format.dtypes import TensorType, array_type
 from minilite.interpreter import Interpreter
+from minilite.numeric import whole
 from minilite.progress import silent
 from minilite.text import shape_text
 
@@ -72,7 +73,7 @@ def compare(
     far it is.
     Raises: InputError, and whatever making and running the models raises.
     """
-    check_tolerance(tolerance)
+    tolerance, seed = checked_tolerance(tolerance), whole("seed", seed, 1 << 10, least=0)
     options: dict[str, Any] = {"num_threads": num_threads, "custom_ops": custom_ops, "level": level}
     if isinstance(first, (str, os.PathLike)) and os.fsdecode(first).endswith(".npz"):
         _check_replay(second, inputs, against, shapes)
@@ -110,13 +111,6 @@ def _check_replay(second: Any, inputs: Any, against: str | None, shapes: Any) ->
     if inputs or against is not None or shapes:
         what = "against" if against is not None else "inputs"
         message = f"{what} does not go with a recording, which brings its inputs; level chooses the level"
-        raise InputError(message)
-
-
-def check_tolerance(tolerance: float | None) -> None:
-    """Raises: InputError."""
-    if tolerance is not None and not (isinstance(tolerance, (int, float)) and 0 <= tolerance < float("inf")):
-        message = f"tolerance is {tolerance!r}, must be a share of a tensor's largest value, 0 or more"
         raise InputError(message)
 
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, NamedTuple
+
+from minilite.errors import InputError, shown
+from minilite.numeric import real
 
 if TYPE_CHECKING:
     from minilite.comparison.measure import Difference
@@ -10,6 +14,15 @@ if TYPE_CHECKING:
 ROUNDING = 1e-4
 """What floats of different code may be apart where no tolerance is given: rounding in another order, through some
 hundred nodes. A share of the tensor's largest absolute value, as the tolerance is."""
+
+
+def checked_tolerance(tolerance: float | None) -> float | None:
+    """Raises: InputError."""
+    number = None if tolerance is None else real("tolerance", tolerance)
+    if number is not None and not 0 <= number < math.inf:
+        message = f"tolerance is {shown(tolerance)}, must be a share of a tensor's largest value, 0 or more"
+        raise InputError(message)
+    return number
 
 
 class Limit(NamedTuple):

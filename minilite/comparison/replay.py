@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from minilite._native import kept
-from minilite.comparison.limit import Limit
+from minilite.comparison.limit import Limit, checked_tolerance
 from minilite.comparison.measure import difference
 from minilite.comparison.result import Comparison, Row
 from minilite.engine import states
@@ -54,6 +54,7 @@ def replay(
     Raises: InputError for a recording that is cut short, changed or of another model, and for missing operators;
     whatever a call raises that went well when it was recorded.
     """
+    tolerance = checked_tolerance(tolerance)
     found = read_recording(recording)
     options: dict[str, Any] = {"level": level, "custom_ops": _operators(found, custom_ops)}
     if num_threads is not None:

@@ -23,10 +23,16 @@ def bindable(subgraph: Subgraph, tensor: Tensor, array: Any, offset: int) -> Bin
     """Checks everything that does not depend on shapes; `offset` is the tensor's in the file's memory plan, or -1.
 
     Raises: InputError."""
-    reason = _tensor_mismatch(tensor, offset) or _array_mismatch(subgraph, tensor, array)
+    reason = _tensor_mismatch(tensor, offset)
+    if reason is None and not isinstance(array, np.ndarray):
+        reason = f"got {type(array).__name__}, must be a numpy array"
     if reason is None:
+        # A subclass may say anything of itself; numpy's own view of it says what C will find.
+        plain = np.ndarray.view(array, np.ndarray)
+        reason = _array_mismatch(subgraph, tensor, plain)
         try:
-            return Binding(np.asarray(array).view(), _address(array), _export(array))
+            if reason is None:
+                return Binding(plain, _address(plain), _export(plain))
         except (ValueError, BufferError) as error:
             reason = f"the memory of the array is gone: {error}"
     message = f"cannot bind tensor {tensor.index} ('{tensor.name}'): {reason}"
@@ -50,9 +56,7 @@ def _tensor_mismatch(tensor: Tensor, offset: int) -> str | None:
     return None
 
 
-def _array_mismatch(subgraph: Subgraph, tensor: Tensor, array: Any) -> str | None:
-    if not isinstance(array, np.ndarray):
-        return f"got {type(array).__name__}, must be a numpy array"
+def _array_mismatch(subgraph: Subgraph, tensor: Tensor, array: Array) -> str | None:
     wanted = np.dtype(numpy_type(tensor.type))
     if array.dtype == public_type(tensor.type):
         wanted = array.dtype

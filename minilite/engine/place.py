@@ -34,7 +34,7 @@ def checked_tensor(subgraph: Subgraph, index: int) -> Tensor:
     """The tensor of that number. Raises: InputError."""
     tensors = subgraph.tensors
     if not 0 <= index < len(tensors):
-        message = f"Invalid tensor index {index} exceeds max tensor index {len(tensors) - 1}"
+        message = f"Invalid tensor index {errors.shown(index)} exceeds max tensor index {len(tensors) - 1}"
         raise errors.InputError(message)
     return tensors[index]
 

@@ -12,6 +12,7 @@ from minilite.engine.array_call import by_key
 from minilite.errors import ArenaError, InputError, ShapeError
 from minilite.format.dtypes import TensorType, element_bits
 from minilite.format.model import Subgraph, Tensor
+from minilite.numeric import whole
 
 Shape = tuple[int, ...]
 Axis = Literal["batch", "length", "side"]
@@ -83,11 +84,8 @@ def byte_count(budget: int | str) -> int:
         if found is None or unit is None:
             message = f"takes bytes such as 8000000, 8MB (the same) or 8MiB (8388608), got {budget!r}"
             raise InputError(message)
-        budget = int(float(found[1]) * unit)
-    if not 1 <= budget < 2**62:
-        message = f"a budget of {budget} bytes, must be from 1 to {2**62 - 1}"
-        raise InputError(message)
-    return budget
+        budget = int(min(float(found[1]) * unit, 2.0**63))
+    return whole("a budget in bytes", budget, least=1, most=2**62 - 1)
 
 
 def _sides(shape: Shape) -> tuple[int, int]:
@@ -284,9 +282,7 @@ def fit(
     if axis is not None and axis not in AXES:
         message = f"there is no axis {axis!r}: there are {', '.join(AXES)}"
         raise InputError(message)
-    if step is not None and step < 1:
-        message = f"step {step}, must be at least 1"
-        raise InputError(message)
+    step = None if step is None else whole("step", step, least=1, most=2**31 - 1)
     most, scale = byte_count(budget), Scale(graph, shapes, axis)
     errors: list[ShapeError | ArenaError] = []
     search = _Search(lambda size: _planned(plan_for, graph, size, scale.at(size), errors), most, scale.largest(most))

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, TypeAlias
 
 import numpy as np
 
 from minilite.engine.mismatch import check_resize, numbers_or_strings
-from minilite.errors import InputError, InputRuntimeError, InputTypeError, shortened
+from minilite.errors import InputError, InputRuntimeError, InputTypeError, shortened, shown
 from minilite.format.dtypes import public_type
+from minilite.numeric import whole
 
 if TYPE_CHECKING:
     from minilite.details import TensorDetails
@@ -35,17 +35,17 @@ def tensor_number(subgraph: Subgraph, key: TensorKey) -> int:
     if isinstance(key, Mapping) and "index" in key:
         key = key["index"]
     try:
-        return operator.index(key)
-    except TypeError:
+        return whole("a tensor's number", key)
+    except InputTypeError:
         raise InputTypeError(_no_tensor(key)) from None
 
 
 def subgraph_number(index: Any, count: int | None = None) -> int:
     """A subgraph's number, below `count` where that is given. Raises: InputError."""
     try:
-        number = operator.index(index)
-    except TypeError:
-        message = f"subgraph_index takes the number of a subgraph, 0 is the main one: got {shortened(repr(index))}"
+        number = whole("subgraph_index", index)
+    except InputTypeError:
+        message = f"subgraph_index takes the number of a subgraph, 0 is the main one: got {shown(index)}"
         raise InputTypeError(message) from None
     if count is not None and not 0 <= number < count:
         message = f"subgraph_index is out of range: {number} for the model, which has {count} subgraphs"
@@ -211,24 +211,31 @@ def _dims(tensor: Tensor, tensor_size: Any) -> Shape:
     except ValueError:
         array = np.empty((0, 0))
     if array.ndim != 1:
-        message = f"Shape should be 1D instead of {array.ndim}: {where}, got {shortened(repr(tensor_size))}: {like}"
+        message = f"Shape should be 1D instead of {array.ndim}: {where}, got {shown(tensor_size)}: {like}"
         raise InputError(message, tensors=[tensor.name])
     try:
-        shape = tuple(map(int, tensor_size))
-    except (TypeError, ValueError):
-        message = f"the shape {shortened(repr(tensor_size))} of {where} is not of whole numbers: {like}"
+        return tuple(whole(f"{where}: a dimension", _as_numpy(dim)) for dim in tensor_size)
+    except InputTypeError:
+        message = f"the shape {shown(tensor_size)} of {where} is not of whole numbers: {like}"
         raise InputTypeError(message, tensors=[tensor.name]) from None
-    if array.dtype.kind == "f" and (array != np.array(shape)).any():
-        message = f"the shape {shortened(repr(tensor_size))} of {where} is not of whole numbers: {like}"
-        raise InputTypeError(message, tensors=[tensor.name])
-    return shape
+
+
+def _as_numpy(dim: Any) -> Any:
+    """What numpy, which LiteRT asks, makes an integer of: floats without a fraction, and digits; everything else as it
+    is."""
+    if isinstance(dim, (float, np.floating)):
+        return int(dim) if dim.is_integer() else dim
+    try:
+        return int(dim) if isinstance(dim, str) else dim
+    except ValueError:
+        return dim
 
 
 def wanted_shape(tensors: Sequence[Tensor], index: int, tensor_size: Dims) -> tuple[Tensor, Shape]:
     """The tensor and the shape that a caller requests. Raises: InputError."""
     if not 0 <= index < len(tensors):
         message = (
-            f"tensor_index < context_.tensors_size && tensor_index >= 0 was not true: tensor_index is {index}, the model "
+            f"tensor_index < context_.tensors_size && tensor_index >= 0 was not true: tensor_index is {shown(index)}, the model "
             f"has tensors 0 to {len(tensors) - 1}"
         )
         raise InputRuntimeError(message)
@@ -240,7 +247,7 @@ def wanted_shape(tensors: Sequence[Tensor], index: int, tensor_size: Dims) -> tu
     if shape and (min(shape) < 0 or max(shape) >= 2**31):
         message = (
             f"BytesRequired number of elements overflowed: tensor {index} ('{tensors[index].name}') cannot take the "
-            f"shape {shape}, dimensions are 0 to 2147483647"
+            f"shape {shown(shape)}, dimensions are 0 to 2147483647"
         )
         raise InputRuntimeError(message, tensors=[tensors[index].name], shapes=[shape])
     check_resize(tensors[index], shape)

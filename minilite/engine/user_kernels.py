@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import struct
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
@@ -11,6 +10,7 @@ import numpy as np
 
 from minilite._native.kernels import KernelInfo, include_folder, kernel_at, kernel_types, pack_params
 from minilite.errors import InputError, InputTypeError, ModelFormatError
+from minilite.numeric import whole
 from minilite.ops_shared.operator import OpNode
 
 Params: TypeAlias = "Mapping[str, Any] | Callable[[OpNode], Mapping[str, Any]]"
@@ -87,8 +87,8 @@ def kernel(address: int, params: Params | None = None, *, keep: Any = None) -> U
     incomplete.
     """
     try:
-        place = operator.index(address)
-    except TypeError:
+        place = whole("a kernel's address", address, 1 << 10)
+    except InputTypeError:
         message = (
             f"a kernel's address is of type {type(address).__name__}, must be a number: ctypes.addressof of its row"
         )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from minilite.errors import InputError, InputTypeError, shown
 from minilite.format._spec import operator_names, options_table
 from minilite.late import Later
 
@@ -27,9 +28,12 @@ Key = tuple[str, int, bool]
 def operator_code(op: str) -> int:
     """The code of a builtin operator; BUILTIN_999 is code 999.
 
-    Raises: ValueError for a name that the format does not have.
+    Raises: InputError for a name that the format does not have.
     """
     names = operator_names()
+    if not isinstance(op, str):
+        message = f"an operator is {shown(op)}, must be a name"
+        raise InputTypeError(message)
     if op in names:
         return names.index(op)
     if op.startswith("BUILTIN_") and op[8:].isdecimal():
@@ -37,7 +41,7 @@ def operator_code(op: str) -> int:
     near = difflib.get_close_matches(op, names, 3)
     hint = f", near it are {', '.join(near)}" if near else ""
     message = f"{op!r} is not a builtin operator{hint}; custom operators need custom=True"
-    raise ValueError(message)
+    raise InputError(message)
 
 
 def model_tree(model: Model, absent_when_empty: bool = False) -> Tree:
@@ -73,7 +77,7 @@ class _Buffers:
     def __init__(self, empty: Tree) -> None:
         self.tables: list[Tree] = [{}]
         self._empty = empty
-        self._numbers: dict[tuple[int, int], int] = {}
+        self._numbers: dict[tuple[Any, ...], int] = {}
 
     def add(self, payload: bytes) -> int:
         return self._append({"data": payload})
@@ -85,7 +89,8 @@ class _Buffers:
     def constant(self, array: Array | None) -> int:
         if array is None:
             return 0
-        key = array.__array_interface__["data"][0], array.nbytes
+        order = () if array.flags.c_contiguous else (array.shape, array.strides)
+        key = array.ctypes.data, array.nbytes, order
         if not array.nbytes:
             return self._append(self._empty)
         if key not in self._numbers:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import flatbuffers  # type: ignore[import-untyped]
+import numpy as np
 from flatbuffers import number_types
 
+from minilite.errors import InputError, InputTypeError, shown
 from minilite.format import _schema
 from minilite.format._spec import WIDTHS, Field, TableSpec, table_spec
+from minilite.numeric import real, whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -91,31 +96,71 @@ def _pack(model: Tree) -> bytes:
     return bytes(builder.Output())
 
 
-def check_fields(name: str, values: Mapping[str, Any], where: str) -> None:
-    """Refuse field names that table `name` does not have, and enum values that do not exist."""
-    fields = {field.name: field for field in table_spec(name).fields if field.name}
+def checked_fields(name: str, values: Mapping[str, Any], where: str) -> Tree:
+    """The values of table `name` with numbers of Python's own types; refuses fields and enum values that the table does
+    not have, and numbers that do not fit it. Raises: InputError."""
+    fields = _fields(name)
     unknown = sorted(set(values) - set(fields))
     if unknown:
         message = f"{where}: {name} has no {', '.join(map(repr, unknown))}; it has {', '.join(fields) or 'no fields'}"
-        raise ValueError(message)
-    for key, value in values.items():
-        field = fields[key]
-        if field.form in ("enum", "enums"):
-            for each in value if field.form == "enums" else (value,):
-                _code(field, each, where)
+        raise InputError(message)
+    return {key: value if value is None else _checked(fields[key], value, where) for key, value in values.items()}
+
+
+@cache
+def _fields(name: str) -> dict[str, Field]:
+    return {field.name: field for field in table_spec(name).fields if field.name}
+
+
+def _checked(field: Field, value: Any, where: str) -> Any:
+    """A value that its field can hold: numbers and enums; tables and strings are as they were given."""
+    one = {"scalar": _scalar, "scalars": _scalar, "enum": _code, "enums": _code}.get(field.form)
+    if one is None:
+        return bytes_of(f"{where}: {field.name}", value) if field.form == "bytes" else value
+    many = field.form.endswith("s")
+    if many and (isinstance(value, str) or not isinstance(value, Iterable)):
+        message = f"{where}: {field.name} is {shown(value)}, must be a sequence"
+        raise InputTypeError(message)
+    if one is _scalar:
+        return tuple(map(partial(_scalar, field, where=where), value)) if many else _scalar(field, value, where)
+    for each in value if many else (value,):
+        _code(field, each, where)
+    return value
+
+
+def bytes_of(what: str, value: Any) -> bytes:
+    """The bytes of an object that has some; a number is no count of them. Raises: InputError."""
+    try:
+        return value if type(value) is bytes else memoryview(value).tobytes()
+    except TypeError:
+        message = f"{what} is {shown(value)}, must be bytes"
+        raise InputTypeError(message) from None
+
+
+def _scalar(field: Field, value: Any, where: str) -> Any:
+    """A number, or the name of a union's member, that its field can hold. Raises: InputError."""
+    what = f"{where}: {field.name}"
+    if isinstance(value, str) and field.name.endswith("_type"):
+        return value
+    if field.code in "fd":
+        return real(what, value, 8 * WIDTHS[field.code])
+    if field.code == "?":
+        return bool(value if isinstance(value, (bool, np.bool_)) else whole(what, value, least=0, most=1))
+    bits = 8 * WIDTHS[field.code]
+    return whole(what, value, least=0, most=(1 << bits) - 1) if field.code.isupper() else whole(what, value, bits)
 
 
 def _code(field: Field, value: Any, where: str) -> int:
-    if value not in field.names:
-        message = f"{where}: {field.name} is {value!r}, expected one of {', '.join(field.names)}"
-        raise ValueError(message)
+    if not isinstance(value, str) or value not in field.names:
+        message = f"{where}: {field.name} is {shown(value)}, expected one of {', '.join(field.names)}"
+        raise InputError(message)
     return field.names.index(value)
 
 
 def _table(builder: Any, name: str, values: Tree) -> int:
     """Write a table, after everything it refers to; returns its place."""
     spec = table_spec(name)
-    check_fields(name, values, name)
+    values = checked_fields(name, values, name)
     behind = {
         field.slot: _behind(builder, name, field, values)
         for field in spec.fields
@@ -127,11 +172,7 @@ def _table(builder: Any, name: str, values: Tree) -> int:
             builder.PrependUOffsetTRelativeSlot(field.slot, behind[field.slot], 0)
         elif field.form in ("scalar", "enum") and values.get(field.name) is not None:
             value = _number(spec, field, values[field.name])
-            try:
-                builder.PrependSlot(_FLAGS[field.code], field.slot, value, spec.defaults[field.slot])
-            except (TypeError, struct.error) as error:
-                message = f"{name}.{field.name} is {value!r}, which does not fit its type"
-                raise ValueError(message) from error
+            builder.PrependSlot(_FLAGS[field.code], field.slot, value, spec.defaults[field.slot])
     return int(builder.EndObject())
 
 
@@ -151,14 +192,10 @@ def _behind(builder: Any, name: str, field: Field, values: Tree) -> int:
     if form == "string":
         return int(builder.CreateString(value))
     if form == "bytes":
-        return _vector(builder, bytes(value), len(value), 1, ALIGNMENT)
+        return _vector(builder, value, len(value), 1, ALIGNMENT)
     if form in ("scalars", "enums"):
         codes = value if form == "scalars" else [_code(field, each, name) for each in value]
-        try:
-            packed = struct.pack(f"<{len(codes)}{field.code}", *codes)
-        except struct.error as error:
-            message = f"{name}.{field.name} is {value!r}: {error}"
-            raise ValueError(message) from error
+        packed = struct.pack(f"<{len(codes)}{field.code}", *codes)
         return _vector(builder, packed, len(codes), WIDTHS[field.code], WIDTHS[field.code])
     if form == "union":
         return _table(builder, values[field.name + "_type"], value)

@@ -9,8 +9,8 @@
     b.signature("serving_default", inputs={"x": x}, outputs={"y": y})
     data = b.build()
 
-Names of operators, options and their values are checked. Indices and shapes are not: the reader checks them, and its
-tests need wrong files.
+Names of operators and options are checked, and whether their values, and all other numbers, fit the format. Whether
+indices and shapes make sense is not: the reader checks that, and its tests need wrong files.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from minilite.errors import InputError, InputTypeError, shortened, shown
 from minilite.format._encode import as_array, encode, type_of
 from minilite.format._model_tree import model_tree, operator_code
 from minilite.format._spec import default_options, options_table
-from minilite.format._writer import check_fields, write_tree
+from minilite.format._writer import bytes_of, checked_fields, write_tree
 from minilite.format.dtypes import TensorType
 from minilite.format.metadata import Metadata
 from minilite.format.model import Model, Node, Signature, Subgraph, Tensor
@@ -31,6 +32,7 @@ from minilite.format.quantization import NOT_QUANTIZED, Quantization
 from minilite.format.reader import read_model
 from minilite.format.strings import as_strings, encode_strings
 from minilite.format.tables import Tables
+from minilite.numeric import real, whole
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -44,12 +46,15 @@ Out = (
 """An output that a node makes: name, shape, and optionally its type (default FLOAT32) and quantization."""
 
 
+_UNSIGNED = (1 << 32) - 1
+
+
 class ModelBuilder:
-    """A model being built; see the example of the module."""
+    """A model being built; see the example of the module. Raises: InputError, as all its methods."""
 
     def __init__(self, description: str = "", version: int = 3) -> None:
         self._description = description
-        self._version = version
+        self._version = whole("version", version, least=0, most=_UNSIGNED)
         self._subgraphs: list[SubgraphBuilder] = []
         self._signatures: list[Signature] = []
         self._metadata: dict[str, bytes] = {}
@@ -73,12 +78,18 @@ class ModelBuilder:
         self, key: str, inputs: Mapping[str, int], outputs: Mapping[str, int], subgraph: int | SubgraphBuilder = 0
     ) -> None:
         """Add a named entry point: argument name -> tensor number."""
-        number = subgraph if isinstance(subgraph, int) else subgraph.index
-        self._signatures.append(Signature(key, dict(inputs), dict(outputs), number))
+        index = subgraph.index if isinstance(subgraph, SubgraphBuilder) else subgraph
+        number = whole(f"signature '{key}': subgraph", index, least=0, most=_UNSIGNED)
+        given, made = (
+            {name: whole(f"signature '{key}': {kind} '{name}'", tensor, least=0, most=_UNSIGNED)
+            for name, tensor in named.items()}
+            for kind, named in (("input", inputs), ("output", outputs))
+        )  # fmt: skip
+        self._signatures.append(Signature(key, given, made, number))
 
     def metadata(self, name: str, payload: bytes) -> None:
         """Add a named buffer; replaces one with the same name."""
-        self._metadata[name] = bytes(payload)
+        self._metadata[name] = bytes_of(f"metadata '{name}'", payload)
 
     def model(self) -> Model:
         """The model built so far; floats are as they were given (the file rounds them to 32 bits)."""
@@ -131,11 +142,14 @@ class SubgraphBuilder:
     ) -> int:
         """Add a tensor; a shape of None is an unknown rank. `data` is stored as it is; see `constant`."""
         ranked = shape is not None if has_rank is None else has_rank
-        dims = tuple(int(dim) for dim in shape or ())
-        sign = None if signature is None else tuple(int(dim) for dim in signature)
-        index = len(self._tensors)
-        kind = TensorType(type)
-        self._tensors.append(Tensor(index, name, kind, dims, sign, data, quantization, variable, sparsity, ranked))
+        where = f"tensor '{shortened(str(name))}'"
+        dims = _numbers(f"{where}: shape", () if shape is None else shape)
+        sign = None if signature is None else _numbers(f"{where}: signature", signature)
+        if data is not None and not isinstance(data, np.ndarray):
+            message = f"{where}: data is {shown(data)}, must be a numpy array"
+            raise InputTypeError(message)
+        index, kind, quantized = len(self._tensors), _kind(where, type), _quantization(where, quantization)
+        self._tensors.append(Tensor(index, name, kind, dims, sign, data, quantized, variable, sparsity, ranked))
         return index
 
     def _made(self, out: Out) -> int:
@@ -184,20 +198,26 @@ class SubgraphBuilder:
         bytes are stored as they are, for sparse data and for data of the wrong size. bytes and str make a STRING
         tensor.
         """
-        values = as_array(array)
-        if values.dtype.kind in "SUO":
-            values = as_strings(array)
-            kind, data = TensorType.STRING, np.frombuffer(encode_strings(values), np.uint8)
-        else:
-            kind = type_of(values.dtype) if type is None else TensorType(type)
-            data = encode(values, kind, raw=shape is not None or sparsity is not None)
+        where = f"constant '{shortened(str(name))}'"
+        wanted = None if type is None else _kind(where, type)
+        try:
+            values = as_array(array)
+            if values.dtype.kind in "SUO":
+                values = as_strings(array)
+                kind, data = TensorType.STRING, np.frombuffer(encode_strings(values), np.uint8)
+            else:
+                kind = type_of(values.dtype) if wanted is None else wanted
+                data = encode(values, kind, raw=shape is not None or sparsity is not None)
+        except ValueError as error:  # also numpy's, for rows of different lengths
+            message = f"{where}: {error}"
+            raise InputError(message) from None
         data.flags.writeable = False
         dims = values.shape if shape is None else shape
         return self.tensor(name, dims, kind, quantization=quantization, sparsity=sparsity, data=data)
 
     def output(self, *tensors: int) -> None:
         """Make tensors outputs of the subgraph, after existing outputs."""
-        self._outputs.extend(tensors)
+        self._outputs.extend(_numbers(f"subgraph {self.index}: an output", tensors))
 
     def node(
         self,
@@ -216,18 +236,50 @@ class SubgraphBuilder:
 
         Returns the number of its output, or a tuple of numbers if there are several or `out` is a list.
 
-        Raises: ValueError for an operator, an option or an option's value that the format does not have.
+        Raises: InputError, also for an operator, an option or an option's value that the format does not have.
         """
+        where = f"node {len(self._nodes)} ({shortened(str(op))})"
+        chosen = {} if custom and not options else _options(op, options or {}, custom)
+        read, internal = (
+            _numbers(f"{where}: {what}", tensors)
+            for what, tensors in (("an input", inputs), ("an intermediate", intermediates))
+        )
+        last = whole(f"{where}: version", version, 32)
+        payload = bytes_of(f"{where}: custom_options", custom_options)
         if out is not None:
             outputs = [self._made(made) for made in (out if isinstance(out, list) else [out])]
-        chosen = {} if custom and not options else _options(op, options or {}, custom)
-        numbers = tuple(int(index) for index in outputs)
-        node = Node(
-            len(self._nodes), op, version, tuple(map(int, inputs)), numbers, chosen, custom, bytes(custom_options),
-            tuple(map(int, intermediates)),
-        )  # fmt: skip
+        numbers = _numbers(f"{where}: an output", outputs)
+        node = Node(len(self._nodes), op, last, read, numbers, chosen, custom, payload, internal)
         self._nodes.append(node)
         return numbers if isinstance(out, list) or len(numbers) != 1 else numbers[0]
+
+
+def _numbers(what: str, values: Sequence[int]) -> tuple[int, ...]:
+    """Integers of 32 bits, as the format has them for dimensions and tensors. Raises: InputError."""
+    try:
+        given = tuple(values)
+    except TypeError:
+        message = f"{what} is {shown(values)}, must be a sequence of integers"
+        raise InputTypeError(message) from None
+    return tuple(whole(what, each, 32) for each in given)
+
+
+def _kind(where: str, kind: TensorType) -> TensorType:
+    """Raises: InputError."""
+    if isinstance(kind, TensorType):
+        return kind
+    return TensorType(whole(f"{where}: type", kind, least=0, most=len(TensorType) - 1))
+
+
+def _quantization(where: str, given: Quantization) -> Quantization:
+    """Quantization in Python's own numbers. Raises: InputError."""
+    if not isinstance(given, Quantization):
+        message = f"{where}: quantization is {shown(given)}, must be a Quantization"
+        raise InputTypeError(message)
+    scales = tuple(real(f"{where}: a scale", each, 32) for each in given.scales)
+    zeros = tuple(whole(f"{where}: a zero point", each) for each in given.zero_points)
+    rest = (whole(f"{where}: {n}", v, 32) for n, v in zip(given._fields[2:], given[2:], strict=True))
+    return Quantization(scales, zeros, *rest)
 
 
 def write_model(model: Model, external_buffers: bool = False, absent_when_empty: bool = False) -> bytes:
@@ -284,8 +336,9 @@ def _options(op: str, options: Mapping[str, Any], custom: bool) -> dict[str, Any
     if table is None:
         if options:
             message = f"{op} has no options, got {', '.join(map(repr, options))}"
-            raise ValueError(message)
+            raise InputError(message)
         return {}
-    check_fields(table.table, options, op)
-    given = {key: tuple(value) if isinstance(value, list | np.ndarray) else value for key, value in options.items()}
+    plain = {key: value.tolist() if isinstance(value, np.ndarray) else value for key, value in options.items()}
+    checked = checked_fields(table.table, plain, op)
+    given = {key: tuple(value) if isinstance(value, list) else value for key, value in checked.items()}
     return {**default_options(table.table), **given}

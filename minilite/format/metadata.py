@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from minilite.errors import listed
 from minilite.late import Later
+from minilite.numeric import whole
 
 if TYPE_CHECKING:
     from minilite.format import about
@@ -60,8 +61,9 @@ class Metadata(Mapping[str, bytes]):
         """The associated file with the labels of an output, given by position; None if there is none.
 
         Without a description of files, a single file with "label" in its name is taken for output 0. Raises:
-        ModelFormatError.
+        ModelFormatError, InputError.
         """
+        output = whole("output", output, least=0)
         told = self.outputs[output].files if output < len(self.outputs) else ()
         for file in told:
             if file.labels and file.name in self.associated_files:
@@ -74,7 +76,7 @@ class Metadata(Mapping[str, bytes]):
 
     def labels(self, output: int = 0) -> tuple[str, ...]:
         """The labels of an output, given by position; empty if no associated file has them. Raises:
-        ModelFormatError."""
+        ModelFormatError, InputError."""
         file = self.label_file(output)
         return split_labels(self.associated_files[file.name]) if file is not None else ()
 

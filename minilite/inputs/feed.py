@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -11,6 +11,7 @@ from minilite.engine.float_values import quantized
 from minilite.errors import InputError, shortened
 from minilite.format.dtypes import TensorType, array_type
 from minilite.format.values import integer_limits
+from minilite.numeric import real
 
 if TYPE_CHECKING:
     from minilite.format.about import TensorMetadata
@@ -94,6 +95,10 @@ class Feed(NamedTuple):
             told = self.about is not None and self.about.mean and self.about.std
             mean, std = (self.about.mean, self.about.std) if self.about is not None and told else ((0.0,), (255.0,))
         mean, std = mean if mean is not None else (0.0,), std if std is not None else (1.0,)
+        mean, std = (
+            tuple(real(f"{self.label()}: {name}", each, 32) for each in (numbers if isinstance(numbers, Iterable) else (numbers,)))
+            for name, numbers in (("mean", mean), ("std", std))
+        )  # fmt: skip
         for name, numbers in (("mean", mean), ("std", std)):
             if len(numbers) not in (1, channels):
                 message = f"{name} has {len(numbers)} numbers, {self.label()} takes {'1' if channels == 1 else f'1 or {channels}, one per channel'}"

@@ -13,6 +13,7 @@ from minilite.errors import InputError
 from minilite.format.dtypes import TensorType
 from minilite.inputs.feed import Feed, Reading
 from minilite.inputs.foreign import foreign
+from minilite.numeric import whole
 
 if TYPE_CHECKING:
     from minilite.format.model import Array
@@ -29,7 +30,8 @@ def read_sound(data: bytes, name: str, feed: Feed) -> Reading:
     """A .wav file's bytes for the tensor; if its length is fixed, cut or filled up with silence. Raises: InputError."""
     samples, rate = _samples(data, name)
     done = [f"{len(samples) / rate:.3g} s of {rate} Hz"]
-    wanted = feed.rate or (feed.about.sample_rate if feed.about is not None else 0)
+    given = None if feed.rate is None else whole(f"{feed.label()}: rate", feed.rate, least=0)
+    wanted = given or (feed.about.sample_rate if feed.about is not None else 0)
     if wanted and wanted != rate:
         samples = _resampled(samples, rate, wanted, name, feed)
         done.append(f"resampled to {wanted} Hz")

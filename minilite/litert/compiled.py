@@ -16,6 +16,7 @@ from minilite.engine.tensor_arguments import check_strict, wanted_shape
 from minilite.errors import ArenaError, InputError, InputRuntimeError, listed
 from minilite.format.dtypes import numpy_type
 from minilite.litert.tensor_buffer import UNKNOWN, HostMemory, type_name
+from minilite.numeric import whole
 from minilite.options import OpResolverType, Options
 
 if TYPE_CHECKING:
@@ -149,6 +150,7 @@ class CompiledSignature:
     def tensor(self, position: int, *, output: bool) -> Tensor:
         """The tensor of an input or an output by its position in the signature. Raises: InputError."""
         tensors, what = (self._out, "Output") if output else (self._in, "Input")
+        position = whole(f"{what.lower()}_index", position)
         if not 0 <= position < len(tensors):
             message = f"{what} index out of range: {position}, signature '{self.key}' has {len(tensors)} of them"
             raise InputRuntimeError(message)

@@ -28,6 +28,7 @@ from minilite.litert.options import (
     QualcommOptions,
 )
 from minilite.litert.tensor_buffer import HostMemory, TensorBuffer
+from minilite.numeric import whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -129,7 +130,8 @@ class CompiledModel:
         except InputError as error:
             raise error if isinstance(error, TypeError) else InputRuntimeError(str(error)) from None
         cpu = options.cpu_options
-        threads = None if cpu.num_threads in range(-1, 1) else cpu.num_threads
+        wanted = whole("num_threads", cpu.num_threads)
+        threads = None if wanted in range(-1, 1) else wanted
         compiled = Compiled(model, num_threads=threads, reference=cpu.kernel_mode == CpuKernelMode.REFERENCE)
         compiled.accelerated = options.hardware_accelerators == HardwareAccelerator.CPU
         return cls(compiled, environment)
@@ -263,6 +265,7 @@ class CompiledModel:
 
     def _signature(self, index: int) -> CompiledSignature:
         signatures = self._compiled().signatures
+        index = whole("a signature's number", index)
         if not 0 <= index < len(signatures):
             message = f"Signature index is out of range of signature keys: {index}, there are {len(signatures)}"
             raise InputRuntimeError(message)
@@ -284,7 +287,7 @@ class CompiledModel:
 
 def _check_accelerators(wanted: int) -> None:
     """Refuses accelerators that do not include the CPU. Raises: InputError (also RuntimeError)."""
-    chosen = HardwareAccelerator(int(wanted))
+    chosen = HardwareAccelerator(whole("hardware_accelerators", wanted, 32))
     if chosen & HardwareAccelerator.CPU:
         return
     names = " and ".join(one.name or "" for one in HardwareAccelerator if one & chosen) or "none"

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minilite.errors import InputError, InputRuntimeError, shortened
+from minilite.errors import InputError, InputRuntimeError, shortened, shown
 from minilite.format.dtypes import TensorType
+from minilite.numeric import whole
 
 if TYPE_CHECKING:
     from minilite.format.model import Array
@@ -71,19 +72,22 @@ class HostMemory:
             raise InputError(message)
         _bytes(self.array)[: array.nbytes] = _bytes(np.ascontiguousarray(array))
 
-    def read(self, into: Array, dtype: str) -> None:
-        """Copies the start into an array. Raises: InputError if type or size do not fit."""
-        if dtype != self.dtype and into.itemsize != 1:
+    def check_read(self, nbytes: int, dtype: str, itemsize: int) -> None:
+        """Refuses to read so many bytes as elements of a type. Raises: InputError."""
+        if dtype != self.dtype and itemsize != 1:
             message = (
                 f"the buffer holds {self.dtype}, cannot be read as {dtype}: read it as {self.dtype} and convert that"
             )
             raise InputRuntimeError(message)
-        if into.nbytes > self.array.nbytes:
+        if nbytes > self.array.nbytes:
             message = (
-                f"ReadTensorToBuffer: destination buffer is larger than the tensor buffer: {into.nbytes} bytes are asked "
+                f"ReadTensorToBuffer: destination buffer is larger than the tensor buffer: {shown(nbytes)} bytes are asked "
                 f"for, the buffer has {self.array.nbytes}, as {self.shape} of {self.dtype}"
             )
             raise InputRuntimeError(message)
+
+    def read(self, into: Array) -> None:
+        """Copies the start into an array that `check_read` lets pass."""
         _bytes(into)[:] = _bytes(self.array)[: into.nbytes]
 
     def store(self, values: Array) -> None:
@@ -128,12 +132,12 @@ class TensorBuffer:
         """A copy of the first elements, in the buffer's type, or as bytes in a type of one byte; `num_elements` may be
         a shape. Raises: InputError."""
         dtype, kind = self._normalize_dtype(output_dtype)
-        try:
-            found: Array = np.empty(num_elements, kind)
-        except (TypeError, ValueError, MemoryError) as error:
-            message = f"num_elements is {num_elements!r}, must be a number of elements or a shape: {error}"
-            raise InputError(message) from None
-        self._memory("ReadTensorToBuffer").read(found, dtype)
+        many = num_elements if isinstance(num_elements, (tuple, list)) else (num_elements,)
+        shape = tuple(whole("num_elements", each, least=0) for each in many)
+        memory = self._memory("ReadTensorToBuffer")
+        memory.check_read(math.prod(shape) * kind.itemsize, dtype, kind.itemsize)
+        found: Array = np.empty(shape, kind)
+        memory.read(found)
         return found
 
     def get_tensor_details(self) -> dict[str, Any]:

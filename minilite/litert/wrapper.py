@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import operator
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import numpy as np
 
 from minilite import errors
+from minilite.numeric import whole
 from minilite.options import checked_threads, load_delegate
 from minilite.signature import find_signature
 
@@ -136,9 +136,9 @@ def no_handle() -> NoReturn:
 def node_at(nodes: Sequence[_Item], index: int) -> _Item:
     """The item for the main subgraph's node of that number. Raises: InputError."""
     try:
-        index = operator.index(index)
-    except TypeError:
-        message = f"takes the number of a node, 0 to {len(nodes) - 1}: got {errors.shortened(repr(index))}"
+        index = whole("a node's number", index)
+    except errors.InputTypeError:
+        message = f"takes the number of a node, 0 to {len(nodes) - 1}: got {errors.shown(index)}"
         raise errors.InputTypeError(message) from None
     if not 0 <= index < len(nodes):
         message = f"Invalid node index {index}: the main subgraph has {len(nodes)} nodes"

@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 from minilite._native.memory import strategies
 from minilite._native.planner import FOREVER, PLACE_ARENA, PLACE_NONE, PLACE_PERSISTENT, Arena, Planner
 from minilite._native.status import NODE_IN_PLACE, NODE_TFLITE_SHARES, NODE_VIEW
-from minilite.errors import InputError, StateError
+from minilite.errors import InputError, StateError, shown
 from minilite.memory.records import UsageRecord
-from minilite.memory.whole import whole
+from minilite.numeric import whole
 
 _SHARING: dict[str, dict[str, bool]] = {
     "none": {},
@@ -80,10 +80,10 @@ class ArenaPlanner:
         free_unread: bool = False,
         alignment: int = 64,
     ) -> None:
-        _check_graph(graph)
+        graph = _checked_graph(graph)
         for name, value, known in (("strategy", strategy, strategies()), ("in_place", in_place, tuple(_SHARING))):
             if value not in known:
-                message = f"{name} is {value!r}, must be one of {', '.join(known)}"
+                message = f"{name} is {shown(value)}, must be one of {', '.join(known)}"
                 raise InputError(message)
         self.graph = graph
         options = {
@@ -212,10 +212,8 @@ class ArenaPlanner:
         return offset if offset >= 0 else None
 
     def temporary_offset(self, node: int) -> int | None:
-        """The offset of a node's scratch memory, None while it is not placed."""
-        if not 0 <= whole("node", node) < len(self._places) - self._n:
-            message = f"node {node} does not exist: there are {len(self._places) - self._n} nodes"
-            raise InputError(message)
+        """The offset of a node's scratch memory, None while it is not placed. Raises: InputError."""
+        node = whole("node", node, least=0, most=len(self._places) - self._n - 1)
         return self.offset(self._n + node)
 
     def root(self, tensor: int) -> int:
@@ -281,22 +279,32 @@ def _flags(node: PlannerNode) -> int:
     return flags | (NODE_TFLITE_SHARES if node.tflite_shares else 0)
 
 
-def _check_graph(graph: PlannerGraph) -> None:
-    """What C cannot see: numbers that are no integers, or do not fit it; C checks the rest."""
-    for kind, tensors in (("variables", graph.variables), ("constants", graph.constants)):
-        for tensor in tensors:
-            if not 0 <= whole(f"the graph's {kind}", tensor) < len(graph.sizes):
-                message = f"the graph's {kind} name tensor {tensor}: there are {len(graph.sizes)} tensors"
-                raise InputError(message)
-    for tensor in (*graph.inputs, *graph.outputs):
-        whole("the graph: a tensor's number", tensor, 32)
-    for tensor, size in enumerate(graph.sizes):
-        whole(f"tensor {tensor}: the size", size)
-    for number, node in enumerate(graph.nodes):
-        for tensor in (*node.inputs, *node.outputs):
-            whole(f"node {number}: a tensor's number", tensor, 32)
-        for position in node.in_place:
-            if not 0 <= whole(f"node {number}: in_place", position) < _MOST_IN_PLACE:
-                message = f"node {number}: in_place is {position}, must be an input's position below {_MOST_IN_PLACE}"
-                raise InputError(message)
-        whole(f"node {number}: temporary_bytes", node.temporary_bytes)
+def _checked_graph(graph: PlannerGraph) -> PlannerGraph:
+    """The graph in Python's own integers, which do not overflow, and which fit C; C checks the rest. Raises:
+    InputError."""
+    sizes = tuple(whole(f"tensor {tensor}: the size", size) for tensor, size in enumerate(graph.sizes))
+    last = len(sizes) - 1
+    variables, constants = (
+        tuple(whole(f"the graph's {kind}: a tensor's number", each, least=0, most=last) for each in tensors)
+        for kind, tensors in (("variables", graph.variables), ("constants", graph.constants))
+    )
+    inputs, outputs = (
+        tuple(whole("the graph: a tensor's number", each, 32) for each in tensors)
+        for tensors in (graph.inputs, graph.outputs)
+    )
+    nodes = tuple(_checked_node(f"node {number}", node) for number, node in enumerate(graph.nodes))
+    return PlannerGraph(sizes, nodes, inputs, outputs, variables, constants)
+
+
+def _checked_node(where: str, node: PlannerNode) -> PlannerNode:
+    inputs, outputs = (
+        tuple(whole(f"{where}: a tensor's number", each, 32) for each in tensors)
+        for tensors in (node.inputs, node.outputs)
+    )
+    in_place = tuple(whole(f"{where}: in_place", each, least=0, most=_MOST_IN_PLACE - 1) for each in node.in_place)
+    return node._replace(
+        inputs=inputs,
+        outputs=outputs,
+        in_place=in_place,
+        temporary_bytes=whole(f"{where}: temporary_bytes", node.temporary_bytes),
+    )

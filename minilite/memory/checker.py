@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minilite.memory.records import UsageRecord, check_records
-from minilite.memory.whole import all_plain, whole
+from minilite.memory.records import UsageRecord, checked_records
+from minilite.numeric import whole
 
 
 class Fault(NamedTuple):
@@ -49,12 +49,10 @@ def check(
 ) -> Fault | None:
     """The first fault of a plan; None if it is valid. O(n^2). Raises: InputError for numbers that records do not
     have."""
-    check_records(records, alignment)
-    sizes = [record.size for record in records]
-    for what, values in (("offset {}", offsets), ("record {}: size", sizes)):
-        if not all_plain(values):
-            for position, value in enumerate(values):
-                whole(what.format(position), value)
+    records, alignment = checked_records(records, alignment)
+    offsets = [whole(f"offset {position}", offset) for position, offset in enumerate(offsets)]
+    arena_bytes = None if arena_bytes is None else whole("arena_bytes", arena_bytes)
+    sizes = [whole(f"record {position}: size", record.size) for position, record in enumerate(records)]
     if fault := _fault_of_one(records, offsets, alignment, arena_bytes):
         return fault
     start = np.array(offsets, np.int64)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
-from minilite.memory.records import UsageRecord, check_records
+from minilite.memory.records import UsageRecord, checked_records
 
 
 class Section(NamedTuple):
@@ -34,7 +34,7 @@ def rounded(size: int, alignment: int) -> int:
 def sections(records: Sequence[UsageRecord], alignment: int = 64) -> list[Section]:
     """The time axis cut where records begin and end, in order; gaps where nothing is live are left out.
     Raises: InputError."""
-    check_records(records, alignment)
+    records, alignment = checked_records(records, alignment)
     events: dict[int, list[int]] = {}
     for position, record in enumerate(records):
         events.setdefault(record.first_node, []).append(position)
@@ -61,8 +61,7 @@ def sections(records: Sequence[UsageRecord], alignment: int = 64) -> list[Sectio
 def lower_bound(records: Iterable[UsageRecord], alignment: int = 64) -> int:
     """The largest sum of rounded sizes that are live at once: no plan by offsets is smaller. O(n log n).
     Raises: InputError."""
-    rows = [*records]
-    check_records(rows, alignment)
+    rows, alignment = checked_records(records, alignment)
     changes: dict[int, int] = {}
     for record in rows:
         size = rounded(record.size, alignment)
@@ -77,6 +76,7 @@ def lower_bound(records: Iterable[UsageRecord], alignment: int = 64) -> int:
 
 def positional_maxima(records: Sequence[UsageRecord], alignment: int = 64) -> list[int]:
     """For each i, the largest of all nodes' i-th largest sizes."""
+    records, alignment = checked_records(records, alignment)
     cut = sections(records, alignment)
     sizes = [rounded(record.size, alignment) for record in records]
     maxima: list[int] = []

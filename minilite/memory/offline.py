@@ -22,6 +22,7 @@ from minilite.format.model import Model, Tensor
 from minilite.format.reader import read_model
 from minilite.memory.checker import check
 from minilite.memory.tflm import ALIGNMENT, OfflinePlan, plan_for_tflm, usage_records
+from minilite.numeric import whole
 
 NAME = "OfflineMemoryAllocation"
 VERSION = 1
@@ -78,12 +79,16 @@ def offline_offsets(model: Model) -> list[list[int]] | None:
 def offline_payload(model: Model, offsets: Mapping[int, int]) -> bytes:
     """The metadata's bytes for tensors of the main subgraph, by number; all others are placed at run time.
 
-    Raises: ArenaError for a constant, an offset that is not a multiple of 16 from 0 to 2147483647, and for tensors that
-    overlap while both are live.
+    Raises: InputError for numbers that are no integers; ArenaError for a constant, an offset that is not a multiple of
+    16 from 0 to 2147483647, and for tensors that overlap while both are live.
     """
     main = model.subgraphs[0].tensors
     words = [LEFT] * len(_tensors(model))
-    for number, offset in offsets.items():
+    places = {
+        whole("a tensor's number", number): whole(f"tensor {number}: offset", offset)
+        for number, offset in offsets.items()
+    }
+    for number, offset in places.items():
         if not 0 <= number < len(main) or main[number].data is not None:
             message = f"tensor {number} cannot be planned: it is constant, or not among the main subgraph's {len(main)}"
             raise ArenaError(message)
@@ -91,7 +96,7 @@ def offline_payload(model: Model, offsets: Mapping[int, int]) -> bytes:
             message = f"{_label(0, main[number])}: offset {offset}, must be a multiple of {ALIGNMENT} from 0 to {_MOST}"
             raise ArenaError(message, subgraph=0, tensors=[main[number].name])
         words[number] = offset
-    _check_overlaps(model, offsets)
+    _check_overlaps(model, places)
     return struct.pack(f"<{_HEAD + len(words)}i", VERSION, len(model.subgraphs), len(words), *words)
 
 

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from minilite._native.memory import MAX_BYTES, UNPLACED, Refused, memory_lower_bound, plan_memory, strategies
-from minilite.errors import ArenaError, InputError
+from minilite.errors import ArenaError, InputError, shown
 from minilite.memory import picture, svg
 from minilite.memory.checker import Fault, check
 from minilite.memory.lower_bound import rounded, sections
-from minilite.memory.records import UsageRecord, check_records, csv_text, record_fault
-from minilite.memory.whole import whole
+from minilite.memory.records import UsageRecord, checked_records, csv_text, record_fault
+from minilite.numeric import real, whole
 
 MAX_ALIGNMENT = 4096
+MOST_DRAWN = 100_000
+"""The most pixels or characters that a picture may have in one direction."""
 _NAMED = 8
 """How many tensors an error names."""
 
@@ -53,8 +56,8 @@ class MemoryPlan:
         return self.naive_bytes / self.arena_bytes if self.arena_bytes else 1.0
 
     def label(self, position: int) -> str:
-        """A name for a record: its tensor's name, or its number."""
-        tensor = self.records[position].tensor
+        """A name for a record, given by position: its tensor's name, or its number. Raises: InputError."""
+        tensor = self.records[whole("position", position, least=0, most=len(self.records) - 1)].tensor
         return self.names.get(tensor, f"tensor {tensor}")
 
     def check(self) -> Fault | None:
@@ -70,14 +73,12 @@ class MemoryPlan:
 
         Raises: InputError.
         """
-        if columns < 1:
-            message = f"columns is {columns}, must be at least 1"
-            raise InputError(message)
-        return picture.memory_map(self, columns)
+        return picture.memory_map(self, whole("columns", columns, least=1, most=MOST_DRAWN))
 
     def to_svg(self, width: int = 900, height: int = 420) -> str:
-        """Rectangles over time (across) and offset (up); hovering names the tensor."""
-        return svg.to_svg(self, width, height)
+        """Rectangles over time (across) and offset (up); hovering names the tensor. Raises: InputError."""
+        across, up = (whole(n, v, least=1, most=MOST_DRAWN) for n, v in (("width", width), ("height", height)))
+        return svg.to_svg(self, across, up)
 
     def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
         """The plan in MiniMalloc's format, offsets included; also written to `path` if one is given."""
@@ -114,8 +115,9 @@ def plan(
     Other strategies ignore these limits. Raises: InputError for records, alignment or strategy that are not valid;
     ArenaError if the capacity is too small, or if sizes add up beyond 64 bits.
     """
-    rows = [UsageRecord(*record) for record in records]
-    _check_arguments(rows, strategy, alignment, capacity, max_nodes, max_seconds)
+    rows, alignment = _checked_problem(records, strategy, alignment)
+    capacity, max_nodes = _limit("capacity", capacity, whole), _limit("max_nodes", max_nodes, whole)
+    max_seconds = _limit("max_seconds", max_seconds, real)
     total = sum(rounded(record.size, alignment) + (record.offset or 0) for record in rows)
     if total > MAX_BYTES:
         raise _overflow(total)
@@ -181,27 +183,15 @@ def _at_peak(rows: list[UsageRecord], alignment: int, names: Mapping[int, str]) 
     return f"live at node {peak.first} are {', '.join(tensors[:_NAMED])}{more}"
 
 
-def _check_arguments(
-    rows: list[UsageRecord],
-    strategy: str,
-    alignment: int,
-    capacity: int | None,
-    max_nodes: int | None,
-    max_seconds: float | None,
-) -> None:
+def _checked_problem(records: Iterable[UsageRecord], strategy: str, alignment: int) -> tuple[list[UsageRecord], int]:
+    """Records and alignment in Python's own integers. Raises: InputError."""
     if strategy not in strategies():
-        message = f"there is no planning strategy {strategy!r}: there are {', '.join(strategies())}"
+        message = f"there is no planning strategy {shown(strategy)}: there are {', '.join(strategies())}"
         raise InputError(message)
-    if not 1 <= whole("alignment", alignment) <= MAX_ALIGNMENT or alignment & (alignment - 1):
+    rows, alignment = checked_records(records, alignment)
+    if alignment > MAX_ALIGNMENT or alignment & (alignment - 1):
         message = f"alignment {alignment}, must be a power of two from 1 to {MAX_ALIGNMENT}"
         raise InputError(message)
-    for name, value in (("capacity", capacity), ("max_nodes", max_nodes), ("max_seconds", max_seconds)):
-        if value is not None and not (name == "max_seconds" and isinstance(value, float)):
-            whole(name, value)
-        if value is not None and not 0 <= value <= MAX_BYTES:
-            message = f"{name} {value}, must be from 0 to {MAX_BYTES}"
-            raise InputError(message)
-    check_records(rows)
     held = [record for record in rows if record.offset is not None]
     for position, record in enumerate(rows if held else ()):
         if fault := record_fault(record, alignment):
@@ -210,3 +200,13 @@ def _check_arguments(
     if held and (clash := check(held, [record.offset or 0 for record in held])):
         message = f"fixed records: {clash.text}"
         raise InputError(message)
+    return rows, alignment
+
+
+def _limit(name: str, value: Any, taken: Callable[[str, Any], Any]) -> Any:
+    """A limit, None for none, checked as a number of its kind. Raises: InputError."""
+    number = None if value is None else taken(name, value)
+    if number is not None and not 0 <= number <= MAX_BYTES:
+        message = f"{name} {shown(value)}, must be from 0 to {MAX_BYTES}"
+        raise InputError(message)
+    return number

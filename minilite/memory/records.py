@@ -10,15 +10,16 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from minilite.errors import InputError
-from minilite.memory.whole import whole
+from minilite.errors import InputError, InputTypeError, shortened, shown
+from minilite.numeric import whole
 
 FOREVER = (1 << 31) - 1
 """The last node of a record that is never freed."""
 COLUMNS = ("id", "lower", "upper", "size")
 _FARTHEST = (1 << 62) - 1
-_SIZE_BITS = 1 << 16
-"""Sizes may be any integer: ArenaError says how many bytes they add up to."""
+_SIZE_BITS = 1 << 10
+"""Sizes may be far too large for memory, because ArenaError says how many bytes they add up to; Python writes integers
+of so many bits."""
 
 
 class UsageRecord(NamedTuple):
@@ -34,25 +35,41 @@ class UsageRecord(NamedTuple):
     offset: int | None = None
 
 
-def check_records(records: Sequence[UsageRecord], alignment: int = 1) -> None:
-    """Refuses records and alignments that C or a bound could not count with. Raises: InputError."""
-    if whole("alignment", alignment) < 1:
-        message = f"alignment is {alignment}, must be 1 or more"
+def checked_records(records: Iterable[UsageRecord], alignment: int = 1) -> tuple[list[UsageRecord], int]:
+    """Records and alignment in Python's own integers; those of numpy would overflow. Raises: InputError for numbers
+    that C or a bound could not count with."""
+    step = whole("alignment", alignment, least=1, most=_FARTHEST)
+    rows = [*records]
+    if not _plainly_valid(rows):
+        rows = [_checked(position, record) for position, record in enumerate(rows)]
+    return rows, step
+
+
+def _checked(position: int, record: UsageRecord) -> UsageRecord:
+    names = UsageRecord._fields
+    if not isinstance(record, tuple) or len(record) != len(names):
+        message = f"record {position} is {shown(record)}, must be a UsageRecord: {', '.join(names)}"
+        raise InputTypeError(message)
+    where = f"record {position}"
+    tensor, size, first, last, offset = record
+    checked = UsageRecord(
+        whole(f"{where}: tensor", tensor),
+        whole(f"{where}: size", size, _SIZE_BITS),
+        whole(f"{where}: first_node", first),
+        whole(f"{where}: last_node", last),
+        None if offset is None else whole(f"{where}: offset", offset),
+    )
+    if fault := record_fault(checked):
+        message = f"record {position}, tensor {checked.tensor}: {fault}"
         raise InputError(message)
-    if _plainly_valid(records):
-        return
-    for position, record in enumerate(records):
-        for name, value in zip(record._fields, record, strict=True):
-            if value is not None or name != "offset":
-                whole(f"record {position}: {name}", value, _SIZE_BITS if name == "size" else 64)
-        if fault := record_fault(record):
-            message = f"record {position}, tensor {record.tensor}: {fault}"
-            raise InputError(message)
+    return checked
 
 
 def _plainly_valid(records: Sequence[UsageRecord]) -> bool:
     """Whether no record is fixed, all are of plain integers, and none has a fault: told by columns, which costs a
     fraction of a look at each record. If not, they may still be valid."""
+    if not {*map(type, records)} <= {UsageRecord}:
+        return False
     if not records:
         return True
     tensors, sizes, firsts, lasts, offsets = zip(*records, strict=True)
@@ -105,7 +122,7 @@ def _record(row: Sequence[str], columns: dict[str, int], where: str) -> UsageRec
         try:
             numbers[name] = int(text)
         except ValueError:
-            message = f"{where}: {name} '{text}' is not an integer"
+            message = f"{where}: {name} '{shortened(text)}' is not an integer"
             raise InputError(message) from None
     if numbers["upper"] <= numbers["lower"]:
         message = f"{where}: upper {numbers['upper']}, must be above lower {numbers['lower']}"
@@ -139,8 +156,8 @@ def read_csv(path: str | os.PathLike[str]) -> list[UsageRecord]:
 
 
 def csv_text(records: Iterable[UsageRecord], offsets: Sequence[int | None] | None = None) -> str:
-    """Records in MiniMalloc's format, with an offset column if any record has one."""
-    rows = list(records)
+    """Records in MiniMalloc's format, with an offset column if any record has one. Raises: InputError."""
+    rows, _ = checked_records(records)
     places = [record.offset for record in rows] if offsets is None else list(offsets)
     placed = any(place is not None for place in places)
     lines = [",".join((*COLUMNS, "offset") if placed else COLUMNS)]
@@ -151,5 +168,5 @@ def csv_text(records: Iterable[UsageRecord], offsets: Sequence[int | None] | Non
 
 
 def write_csv(path: str | os.PathLike[str], records: Iterable[UsageRecord]) -> None:
-    """Writes a problem in MiniMalloc's format; `read_csv` gives the same records back."""
+    """Writes a problem in MiniMalloc's format; `read_csv` gives the same records back. Raises: InputError."""
     Path(path).write_text(csv_text(records), encoding="utf-8")

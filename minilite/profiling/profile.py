@@ -13,6 +13,7 @@ from minilite._native.rates import byte_rate, copy_rate, float_rate
 from minilite._native.timing import BLOCKS, NS, RUNS, SHARED_NS, Timing, run_timed
 from minilite.errors import InputError
 from minilite.format.dtypes import TensorType
+from minilite.numeric import whole
 from minilite.profiling.work import multiplications
 from minilite.progress import Progress, silent
 
@@ -186,9 +187,7 @@ def profile(
 
     Raises: StateError, KernelError, InputError.
     """
-    if runs < 1:
-        message = f"runs is {runs}, must be at least 1"
-        raise InputError(message)
+    runs = whole("runs", runs, least=1, most=2**31 - 1)
     if warm or not session.ready:  # which is refused
         session.invoke()
     memory = session.memory

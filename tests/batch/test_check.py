@@ -79,7 +79,7 @@ def test_model_without_a_batch_dimension() -> None:
     for call in (lambda: rebatched(model), lambda: Predictor(model).check(2), lambda: Predictor(model, batch=2)):
         with pytest.raises(InputError, match=r"the model has no batch dimension: input 'x' has the shape \(4, 3\)"):
             call()
-    with pytest.raises(InputError, match="a batch of 0, must be at least 1"):
+    with pytest.raises(InputError, match="n is 0, must be a number of rows, 1 or more"):
         Predictor(models.classifier()).check(0)
 
 

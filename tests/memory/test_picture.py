@@ -60,7 +60,7 @@ def test_memory_map() -> None:
 def test_memory_map_of_another_width() -> None:
     narrow = [line for line in MADE.memory_map(8).splitlines() if ": " in line[:6]]
     assert narrow == ["   0: 0000.... (4k)", "   1: 000011** (7k)", "   2: 333311.. (6k)", "   3: 3333.... (4k)"]
-    with pytest.raises(InputError, match="columns is 0, must be at least 1"):
+    with pytest.raises(InputError, match="columns is 0, must be from 1 to 100000"):
         MADE.memory_map(0)
 
 

@@ -94,7 +94,7 @@ BAD = {
     "negative node": ({}, UsageRecord(1, 1, -1, 2), "first node -1"),
     "alignment": ({"alignment": 48}, UsageRecord(1, 1, 0, 0), "alignment 48, must be a power of two from 1 to 4096"),
     "huge alignment": ({"alignment": 8192}, UsageRecord(1, 1, 0, 0), "alignment 8192"),
-    "no alignment": ({"alignment": 0}, UsageRecord(1, 1, 0, 0), "alignment 0"),
+    "no alignment": ({"alignment": 0}, UsageRecord(1, 1, 0, 0), "alignment is 0"),
     "fixed": (
         {},
         UsageRecord(1, 1, 0, 0, 32),

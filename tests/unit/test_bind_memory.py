@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from built import bound, floats, ready, relu_chain, run
 
+import minilite
+
 
 def test_shared_memory_cannot_close_under_a_binding() -> None:
     block = shared_memory.SharedMemory(create=True, size=16)
@@ -68,3 +70,25 @@ def test_one_interpreter_feeds_another() -> None:
     del first
     gc.collect()
     second.invoke()
+
+
+class Lying(np.ndarray):  # type: ignore[type-arg]
+    """An array that says something else of itself than numpy does."""
+
+    @property
+    def __array_interface__(self) -> Any:  # type: ignore[override]
+        return {"data": (64, False), "shape": (4,), "typestr": "<f4", "version": 3}
+
+    ctypes = dtype = shape = flags = nbytes = property(lambda _: None)  # type: ignore[assignment]
+
+
+def test_a_subclass_of_arrays_is_bound_as_numpy_knows_it() -> None:
+    """Its own word for its address would be written to."""
+    interpreter = minilite.Interpreter(model_content=relu_chain())
+    memory = np.full(4, -1, np.float32)
+    interpreter.bind_tensor(0, memory.view(Lying))
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(0, np.arange(4, dtype=np.float32))
+    assert memory.tolist() == [0, 1, 2, 3]
+    with pytest.raises(minilite.InputError, match="got float64, must be float32"):
+        interpreter.bind_tensor(0, np.zeros(4).view(Lying))

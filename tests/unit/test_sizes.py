@@ -201,13 +201,13 @@ def test_fit_refuses() -> None:
     interpreter = built(batches)
     for arguments, text in (
         (("8M",), "takes bytes such as 8000000, 8MB"),
-        ((0,), "a budget of 0 bytes"),
+        ((0,), "a budget in bytes is 0, must be from 1"),
         (("1MB", "side"), "no input has a side: the model's inputs are 'x' [2, 16]"),
         (("1MB", "depth"), "there is no axis 'depth': there are side, length, batch"),
     ):
         with pytest.raises(InputError, match=text.replace("[", r"\[")):
             interpreter.fit(*arguments)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="step 0"):
+    with pytest.raises(InputError, match="step is 0"):
         interpreter.fit(100, step=0)
     with pytest.raises(ShapeError, match="every size tried is refused"):
         built(fixed).fit(100, shapes={"x": (1, 9)})
