@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from trust.compared_faults import changed_weight, weights_of
 
 import minilite
 from minilite.cli import main
 from minilite.format.builder import write_model
-from tools.plant_faults import changed_weight, weights_of
 
 DIGITS = Path(minilite.__file__).with_name("data") / "digits.tflite"
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from built import custom_chain, floats, relu_chain
 from support import peer
+from trust.compared_faults import KINDS, plants, weights_of
 
 import minilite
 from minilite._native.kernels import level_names
@@ -20,7 +21,6 @@ from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType
 from minilite.format.quantization import NOT_QUANTIZED, Quantization
 from minilite.format.reader import read_model
-from tools.plant_faults import KINDS, plants, weights_of
 
 S8 = TensorType.INT8
 

@@ -145,15 +145,15 @@ def test_every_thread_gets_its_own_error() -> None:
 
 def hammer(threads: int) -> None:
     """Any mix of calls, long enough for each to be served once; a fault or a crash shows in the status."""
-    tool = str(TESTS.parent / "tools" / "hammer.py")
-    arguments = [tool, "--seconds", str(patience(2)), "--threads", str(threads)]
+    tool, options = str(TESTS / "trust"), ("--threads", str(threads), "--models", "wide,signatures")
+    arguments = [tool, "threads", "--seconds", str(patience(2)), *options]
     run = f"import runpy, sys; sys.argv = {arguments}; runpy.run_path({tool!r}, run_name='__main__')"
     status, output = in_subprocess(run)
     assert status == 0, output
-    assert output.count("served") == 15
-    refused = re.findall(r"(busy|view held|not ready|other size|cancelled) \d", output)
-    # Alone, an output whose shape is open may have no value yet; nobody else is in the way.
-    assert set(refused) <= {"not ready"} if threads == 1 else "busy" in refused
+    assert output.count("served") == 17
+    refused = re.findall(r"(busy|view held|not ready|other size|two sizes|any input|cancelled) \d", output)
+    # Alone, an output may have no value yet, and inputs any values after a resize; nobody else is in the way.
+    assert set(refused) <= {"not ready", "any input"} if threads == 1 else "busy" in refused
 
 
 def test_all_calls_in_turn() -> None:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 from built import graph_with
+from trust import slices
 
 from minilite import Interpreter
 from minilite.errors import InputError, MiniliteError
-from tools import check_slices
 
 DIGITS = pathlib.Path(__file__).resolve().parents[2] / "minilite" / "data" / "digits.tflite"
 SHARED = pathlib.Path(__file__).resolve().parents[2].parent / "shared"
@@ -87,7 +87,7 @@ def test_one_output_of_a_node_of_two() -> None:
 
 def test_comparison_sees_what_differs(monkeypatch: pytest.MonkeyPatch) -> None:
     """A slice whose values are another image's."""
-    assert check_slices.compare(DIGITS) == check_slices.Found(8, 0, [])
+    assert slices.compare(DIGITS) == slices.Found(8, 0, [])
     plain = Interpreter.run
 
     def other(self: Any, *inputs: Any, **options: Any) -> Any:
@@ -95,19 +95,19 @@ def test_comparison_sees_what_differs(monkeypatch: pytest.MonkeyPatch) -> None:
         return {name: array + 1 for name, array in found.items()} if "since" in options else found
 
     monkeypatch.setattr(Interpreter, "run", other)
-    found = check_slices.compare(DIGITS, sample=3)
+    found = slices.compare(DIGITS, sample=3)
     assert (found.tensors, len(found.differing)) == (3, 3)
     assert found.differing[0].startswith("since ")
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="needs ../shared/models")
 def test_tensors_of_shared_models() -> None:
-    """Some of each; `python -m tools.check_slices` compares all."""
+    """Some of each; `python tests/trust slices` compares all."""
     names = (SHARED / "tools" / "spine_models.txt").read_text().split()
     models = 0
     for name in names:
         try:
-            found = check_slices.compare(SHARED / "models" / name, sample=2)
+            found = slices.compare(SHARED / "models" / name, sample=2)
         except MiniliteError:
             continue
         assert found.differing == [], name

@@ -1,9 +1,9 @@
 #!/bin/bash -eu
-# Builds the harnesses: fuzz/build.sh FOLDER, which then has fuzz_reader, fuzz_records and fuzz_flexbuffer, and,
+# Builds the harnesses: build.sh FOLDER, which then has fuzz_reader, fuzz_records and fuzz_flexbuffer, and,
 # unless ML_FUZZ_ALL is OFF, fuzz_run and fuzz_offline, which take ten times as long to build.
 # OSS-Fuzz calls it without an argument; it sets CC, CXX, CFLAGS, CXXFLAGS, LIB_FUZZING_ENGINE and OUT. Otherwise it takes
 # clang and its libFuzzer (Debian: apt install clang-14 libclang-rt-14-dev), AddressSanitizer and UndefinedBehaviorSanitizer.
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 out=${1:-$OUT}
 mkdir -p "$out"
 options=()

@@ -1,11 +1,11 @@
 """Changes the C code of a room in one place at a time, and looks whether the room's tests notice.
 
-    python -m tools.mutants [--seed 0] [--count 40] [--again] [--work FOLDER] [ROOM ...]
+    python tests/trust mutants [--seed 0] [--count 40] [--again] [--work FOLDER] [ROOM ...]
 
 A mutant is a comparison, an operator or a number of csrc/ROOM that is another one; the seed says which. The copy of the
 checkout in FOLDER is built again with it, and the tests that matter to the room run until one fails. A mutant that does
 not compile, or compiles to the same bytes, is replaced by the next one. Prints for each mutant what became of it, and a
-table of the rooms: how many were killed, how many survive for a reason that tools/mutants_explained.txt gives, and the
+table of the rooms: how many were killed, how many survive for a reason that mutants_explained.txt gives, and the
 rate of those killed, of all and of all that are not explained, with the interval in which the rate of all mutants of
 the room lies (Wilson, 95 %).
 
@@ -34,20 +34,20 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 EXPLAINED = Path(__file__).with_name("mutants_explained.txt")
 GENERATED = ("schema_tables.c", "schema_tables.h")
 MOST_BYTES = 6 << 30
 """Of a test process: a mutant may ask for any amount."""
-FIRST, LAST = "property/same_counts", "property/random_graphs property/any_sequence"
+FIRST, LAST = "trust/same_counts", "trust/random_graphs trust/any_sequence"
 SHORT_OF_MEMORY = (
     "models[core-custom] models[core-resources] models[core-dynamic] models[core-branches] "
     "nodes_that_become_one[core-merged] clone_trim_pickle_and_state[core]"
 )
-"""Tests of tests/failing/test_each_request.py, in which each request for memory fails once: they come after all."""
+"""Tests of tests/trust/test_each_request.py, in which each request for memory fails once: they come after all."""
 TESTS = {
-    "format": "unit/reader unit/reader_refuses fuzz/public_crashers unit/file_rows unit/schema unit/strings unit/sparse "
-    "unit/limits unit/rows unit/bad_input unit/metadata unit/flexbuffer fuzz/reader_fuzz unit/breakage",
+    "format": "unit/reader unit/reader_refuses trust/public_crashers unit/file_rows unit/schema unit/strings unit/sparse "
+    "unit/limits unit/rows unit/bad_input unit/metadata unit/flexbuffer trust/reader_fuzz unit/breakage",
     "graph": "unit/folding unit/origin unit/bad_input unit/graph_check unit/store unit/branches unit/dynamic_loops "
     "unit/fusion unit/custom unit/dynamic_in_place unit/rows unit/errors unit/breakage ops/every_refusal unit/plans "
     "unit/user_kernels ops/control_flow ops/variable ops/normalization",
@@ -260,7 +260,7 @@ class Judge:
         self.tree: Tree | None = None
         work.mkdir(exist_ok=True)
         self.files = [f"tests/{name.replace('/', '/test_')}.py" for name in f"{FIRST} {TESTS[room]} {LAST}".split()]
-        self.files += [f"tests/failing/test_each_request.py::test_{name}" for name in SHORT_OF_MEMORY.split()]
+        self.files += [f"tests/trust/test_each_request.py::test_{name}" for name in SHORT_OF_MEMORY.split()]
         lines = self.kept.read_text().splitlines() if self.kept.exists() else []
         self.outcomes: dict[str, str] = dict(json.loads(line) for line in lines)
 
@@ -333,7 +333,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rows += [Rate(*map(sum, zip(*found.values(), strict=True))).row("all")]
     print("\n".join(rows))
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

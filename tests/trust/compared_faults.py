@@ -1,6 +1,6 @@
 """Plants faults in models, one at a time, and looks whether `minilite.compare` finds the node.
 
-python -m tools.plant_faults MODEL ...
+python tests/trust compared_faults MODEL ...
 
 Each model gets two faults of each kind, at nodes and places drawn from a fixed seed:
 - weight: one weight of a node is changed, an integer by one, a float by a hundredth; found by values or by what the
@@ -15,7 +15,6 @@ A fault counts as found if the first node that the comparison names is that node
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -201,7 +200,3 @@ def main(paths: Sequence[str]) -> int:
             )
     print(f"{hits} of {total} faults are found at their node")
     return int(hits < total)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

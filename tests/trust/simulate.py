@@ -1,8 +1,8 @@
 """A random program of calls on an interpreter, with faults in between: its results are those of a fresh one.
 
-    PYTHONPATH=tests:tests/property python -m tools.simulate [--seed 0] [--count 100] [--steps 40] [--seconds 0]
+    python tests/trust simulate [--seed 0] [--count 100] [--steps 40] [--seconds 0]
 
-A seed is one program: a model, options, and steps: calls, good and bad, on it and its clones (tests/property/), runs
+A seed is one program: a model, options, and steps: calls, good and bad, on it and its clones (sequence_oracle.py), runs
 while a request for memory fails, runs that are cancelled, interrupted, or disturbed by calls of another thread at poll
 k, several threads of which one goes on at a time, custom operators that raise, resize or re-enter, forks, pickles,
 files that are cut or changed. After each fault the interpreter has to give what a fresh one gives. Runs seeds --seed to
@@ -10,7 +10,7 @@ files that are cut or changed. After each fault the interpreter has to give what
 failure its seed, which replays it: all of a program happens in an order that the seed decides.
 
 Requests of the core fail, runs poll after an amount of work, and a pool's threads take turns, in builds with ML_FAILING
-(csrc/os/failing.c, scheduled.c); in others the core's requests are granted, short runs do not poll, and a pool's
+(failing.c, scheduled.c); in others the core's requests are granted, short runs do not poll, and a pool's
 threads run as the system has it.
 """
 
@@ -35,21 +35,19 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from failing.short_memory import FOREVER, Core, Seam, has_core
-from property.sequence_models import MODELS, head
-from property.sequence_oracle import Run, Used, arrays_of, expected, feed, fresh, made, outcome, resize, run_plainly
-from property.test_any_sequence import OPTIONS
-from property.test_any_sequence import Sequence as Calls
 from support import apart
+from trust.at_any_time import ANY_INPUT, AT_ANY_TIME, CANCELLED, FINE, answer
+from trust.calls import OPTIONS, SIZES, Calls
+from trust.sequence_models import MODELS, head
+from trust.sequence_oracle import Run, Used, arrays_of, expected, feed, fresh, made, outcome, resize, run_plainly
+from trust.short_memory import FOREVER, Core, Seam, has_core
 
 import minilite
-from minilite import ArenaError, KernelError, ShapeError, StateError
+from minilite import KernelError
 from minilite._core import ffi
 from minilite.errors import MiniliteError
 from minilite.format.reader import load_model
 
-SIZES = (1, 2, 3, 5, 40)
 POLL_NS = 60_000_000
 """What the clock goes by with each look at it: more than the time between two polls."""
 FAULTY = (
@@ -68,14 +66,11 @@ FAULTY = (
 LONGEST = 120
 """Seconds of one program."""
 PLAIN = (
-    "clone", "turn_to", "resize", "allocate", "ask_for_a_plan", "trim", "feed", "feed_what_does_not_fit", "invoke",
-    "run", "run", "run", "call_a_signature", "reset_all_variables", "reset_resources", "look",
+    "clone", "turn_to", "resize", "resize_to_no_shape", "allocate", "ask_for_a_plan", "trim", "feed",
+    "feed_what_does_not_fit", "run_before_it_is_allocated", "invoke", "run", "run", "run", "call_a_signature",
+    "reset_all_variables", "reset_resources", "look",
 )  # fmt: skip
-
-
-OF_ANY_INPUT = (KernelError, ShapeError, ArenaError, ArithmeticError)
-"""What a run may answer after another thread has resized its inputs, which then hold what happens to be there: a shape
-that is read from one may be impossible, or need more memory than `max_bytes`."""
+"""Calls after which a fault finds no views, bound arrays or refused sizes in its way; a run comes more often."""
 
 
 class WrongError(Exception):
@@ -146,7 +141,7 @@ class Polls:
         self._before: Any = None
 
         @ffi.def_extern(name="ml_hook_poll", error=-1, onerror=self._keep)  # type: ignore[untyped-decorator]
-        def poll(owner: Any) -> int:  # noqa: ARG001 - by whose name the error is kept
+        def poll(owner: Any) -> int:
             return self.poll()
 
     def poll(self) -> int:
@@ -201,14 +196,11 @@ class Program:
         self.done: collections.Counter[str] = collections.Counter()
         self.log = hashlib.sha256()
         self.head = Head()
-        self.calls = Calls()
-        self.calls.name = "wide" if self.dice.random() < 0.3 else self.dice.choice(sorted(MODELS))
+        name = "wide" if self.dice.random() < 0.3 else self.dice.choice(sorted(MODELS))
         options = self.dice.choice(OPTIONS) | {"num_threads": self.dice.choice((1, 2, 3, 4))}
-        self.calls.begin(options=options)
-        first = self.calls.used
-        custom = {"Head": self.head} if self.calls.name == "custom" else {}
-        first.one = minilite.Interpreter(model_content=made(self.calls.name).model, custom_ops=custom, **options)
-        self.note(self.calls.name, options)
+        custom = {"custom_ops": {"Head": self.head}} if name == "custom" else {}
+        self.calls = Calls(name, options | custom)
+        self.note(name, options)
 
     @property
     def used(self) -> Used:
@@ -228,30 +220,8 @@ class Program:
         self.note(kind, self.used.requested, self.used.in_force)
 
     def plain(self) -> None:
-        """A call that the tests of any sequence make, if it can be made now."""
-        name, calls, dice = self.dice.choice(PLAIN), self.calls, self.dice
-        size, seed, wrong = dice.choice(SIZES), dice.randrange(4), dice.randrange(4)
-        ready = calls.is_ready()
-        self.note(name, size, seed, wrong)
-        if name in ("feed", "invoke") and not ready:
-            return calls.run_before_it_is_allocated()
-        if name == "call_a_signature" and not made(calls.name).signatures:
-            return None
-        if name == "turn_to" and len(calls.all) < 2:
-            return None
-        given: dict[str, dict[str, Any]] = {
-            "clone": {"keep": dice.random() < 0.5, "size": size, "seed": seed},
-            "turn_to": {"which": seed},
-            "resize": {"size": size, "by": dice.choice(("number", "name", "details"))},
-            "ask_for_a_plan": {"size": size},
-            "feed": {"seed": seed, "wrong": wrong, "how": "set"},
-            "feed_what_does_not_fit": {"array": np.zeros(7, np.float64)},
-            "invoke": {"seed": seed},
-            "run": {"size": size, "seed": seed, "wrong": wrong},
-            "call_a_signature": {"size": size, "seed": seed, "which": seed % 2},
-        }
-        getattr(calls, name)(**given.get(name, {}))
-        return None
+        """One call that the tests of any sequence make, too."""
+        self.note(*self.calls.draw(self.dice, PLAIN))
 
     # Faults -----------------------------------------------------------------------------------------------------------
 
@@ -331,38 +301,23 @@ class Program:
         self.faulty_run((KeyboardInterrupt,))
         self.settle()
 
-    def ways(self) -> tuple[Callable[[], Any], ...]:
-        """Calls that another thread may make at any time."""
-        one, size = self.used.one, self.dice.choice(SIZES)
-        return (
-            one.allocate_tensors, one.invoke, one.trim, one.cancel, one.get_input_details, one.plan_for,
-            lambda: one.get_tensor(0), lambda: one.counters, lambda: resize(one, self.used.name, size),
-            lambda: run_plainly(one.clone(), self.used.name, Run(size, 1)), one.reset_all_variables, lambda: repr(one),
-        )  # fmt: skip
-
-    @staticmethod
-    def answer(way: Callable[[], Any], *also: type[BaseException]) -> str:
-        """How a call ends that is served or refused because another thread has the turn."""
-        try:
-            way()
-        except (StateError, *also) as error:
-            return "busy" if isinstance(error, StateError) else type(error).__name__
-        except BaseException as error:  # noqa: BLE001 - that is what is looked for
-            return f"{type(error).__name__}: {error}"
-        return "served"
+    def of_another_thread(self) -> str:
+        """How a drawn call that may be made at any time ends."""
+        call = AT_ANY_TIME[self.dice.choice(sorted(AT_ANY_TIME))]
+        return answer(lambda: call.make(self.used.one, self.used.name, self.dice, SIZES), call.reasons(self.used.name))
 
     def disturb(self) -> None:
         """Another thread makes a call at poll k: it is served, or refused because a run goes on."""
-        answers, way = list[str](), self.dice.choice(self.ways())
+        answers = list[str]()
 
         def disturb() -> None:
-            thread = threading.Thread(target=lambda: answers.append(self.answer(way)))
+            thread = threading.Thread(target=lambda: answers.append(self.of_another_thread()))
             thread.start()
             thread.join()
 
         self.polls.at(self.dice.randrange(1, 6), disturb)
         self.faulty_run((KernelError,))
-        demand(set(answers) <= {"served", "busy"}, f"a call during a run was answered by {answers}")
+        demand(set(answers) <= FINE, f"a call during a run was answered by {answers}")
         self.note(answers)
         self.settle()
 
@@ -388,8 +343,8 @@ class Program:
             tokens.append(token := minilite.Cancel())
             turns.pass_on()
             early = token.cancelled
-            ended = self.answer(lambda: one.invoke(cancel=token), KernelError, ArithmeticError)
-            return "a cancel was lost" if early and ended != "KernelError" else ended
+            ended = answer(lambda: one.invoke(cancel=token), (CANCELLED, ANY_INPUT))
+            return "a cancel was lost" if early and ended != CANCELLED.name else ended
 
         def work(one: minilite.Interpreter) -> None:
             for _ in range(3):
@@ -401,7 +356,7 @@ class Program:
                 elif kind == "cancel" and tokens:
                     self.dice.choice(tokens).cancel()
                 else:
-                    answers.append(self.answer(self.dice.choice(self.ways()), *OF_ANY_INPUT))
+                    answers.append(self.of_another_thread())
                 turns.pass_on()
 
         self.polls.turns = turns
@@ -410,8 +365,7 @@ class Program:
         finally:
             self.polls.turns = None
         self.done.update(f"together {answer}" for answer in answers)
-        fine = {"served", "busy", *(error.__name__ for error in OF_ANY_INPUT)}
-        demand(set(answers) <= fine, f"threads were answered by {answers}")
+        demand(set(answers) <= FINE, f"threads were answered by {answers}")
         self.note(answers)
         self.settle()
 
@@ -556,7 +510,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(", ".join(f"{what} {number}" for what, number in sorted(total.items())))
     print(f"{count} programs of {given.steps} steps, {failed} failed")
     return 1 if failed else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

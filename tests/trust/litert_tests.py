@@ -1,7 +1,7 @@
 """Runs LiteRT's own Python tests, unmodified, on minilite and on LiteRT, from a clone of its repository.
 
     git clone https://github.com/google-ai-edge/LiteRT
-    python -m tools.litert_tests LiteRT
+    python tests/trust litert_tests LiteRT
 
 Fails where a test passes on LiteRT, fails on minilite, and is not in DIFFERENT. Without a clone of all branches, the
 suites that stand on others than main are left out, which is said.
@@ -19,6 +19,7 @@ import sys
 import tempfile
 import types
 import unittest
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -246,8 +247,8 @@ def _each(suite: Any) -> list[Any]:
 
 
 def _outcomes(runtime: str, test: Path) -> dict[str, list[str]]:
-    command = [sys.executable, "-m", "tools.litert_tests", "--child", runtime, str(test)]
-    found = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[1])
+    command = [sys.executable, str(Path(__file__).parent), "litert_tests", "--child", runtime, str(test)]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
     if found.returncode:
         sys.exit(f"{test.name} on {runtime}: {found.stderr}")
     read: dict[str, list[str]] = json.loads(found.stdout.splitlines()[-1])
@@ -277,12 +278,12 @@ def _compare(name: str, test: Path, *, both: bool) -> int:
     return wrong
 
 
-def main() -> int:
-    """The exit status: 1 where a test differs without a reason."""
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command. Returns its exit status: 1 where a test differs without a reason."""
     parser = argparse.ArgumentParser(description="Run LiteRT's own tests on minilite and on LiteRT.")
     parser.add_argument("clone", metavar="CLONE", nargs="?", type=Path, help="a clone of LiteRT's repository")
     parser.add_argument("--child", nargs=2, metavar=("RUNTIME", "TEST"), help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     if options.child:
         child(options.child[0], Path(options.child[1]))
         return 0
@@ -303,7 +304,3 @@ def main() -> int:
             (folder / f"{name}.py").write_bytes(content)
             wrong += _compare(name, folder / f"{name}.py", both=both)
     return 1 if wrong else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,7 +1,7 @@
 """Runs a list of steps again and again, each time with another request for memory that fails.
 
 Requests of the core (memory of any kind, threads, mapped files) fail in builds with ML_FAILING alone, see
-csrc/os/failing.c; those that Python makes of cffi fail in any build.
+failing.c; those that Python makes of cffi fail in any build.
 """
 
 from __future__ import annotations

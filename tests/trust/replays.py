@@ -1,6 +1,6 @@
 """Records two runs of each model and replays them at every level of this machine, with one thread and with two.
 
-python -m tools.replay_everywhere MODEL ...
+python tests/trust replays MODEL ...
 
 A model whose random inputs make a run fail has to fail in the same way. Exit status 1 if an output differs: integers at
 all, floats by more than rounding.
@@ -8,7 +8,6 @@ all, floats by more than rounding.
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -67,7 +66,3 @@ def main(paths: Sequence[str]) -> int:
     )
     print(f"{bad} replays differ")
     return int(bad > 0)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -1,19 +1,18 @@
-"""Writes the seed corpora of the harnesses: PYTHONPATH=tests python -m fuzz.seeds FOLDER, which gets a folder each."""
+"""Writes the seed corpora of the harnesses: python tests/trust seeds FOLDER, which gets a folder each."""
 
 from __future__ import annotations
 
 import random
 import struct
-import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from flatbuffers import flexbuffers  # type: ignore[import-untyped]
-from fuzz.test_found import empty_variables, scalar
-from fuzz.test_reader_fuzz import SEEDS, seed
-from property.sequence_models import MODELS
 from support.drawn import made
 from support.drawn_all import DRAWN
+from trust.sequence_models import MODELS
+from trust.test_found import empty_variables, scalar
+from trust.test_reader_fuzz import SEEDS, seed
 
 from minilite.format.reader import read_model
 
@@ -35,7 +34,9 @@ def models() -> Iterator[tuple[str, bytes]]:
                 yield f"{op}_{number}", model
 
 
-def main(folder: str) -> None:
+def main(arguments: Sequence[str]) -> int:
+    """The command. Returns its exit status."""
+    (folder,) = arguments
     chance = random.Random(0)
     corpora: dict[str, dict[str, bytes]] = {name: {} for name in ("reader", "run", "records", "offline", "flexbuffer")}
     for name, model in models():
@@ -72,7 +73,4 @@ def main(folder: str) -> None:
         place.mkdir(parents=True, exist_ok=True)
         for name, data in files.items():
             (place / name).write_bytes(data)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])
+    return 0

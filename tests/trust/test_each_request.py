@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from built import F32, S32, below, bound, custom_chain, graph_with, head, loop, next_count, request
-from failing.short_memory import TOTALS, Core, Seam, each_fails, has_core
-from property.sequence_models import MODELS
 from support.crowd import Crowd
 from support.drawn import made
 from support.drawn_all import DRAWN
+from trust.sequence_models import MODELS
+from trust.short_memory import TOTALS, Core, Seam, each_fails, has_core
 
 import minilite
 from minilite.errors import MiniliteError
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from failing.short_memory import Step
+    from trust.short_memory import Step
 
     Array = Any
     Objects = dict[str, Any]

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from built import floats, texts
-from fuzz.structure import restructured
-from fuzz.using import use
 from support.drawn import made
 from support.drawn_all import DRAWN
 from support.time_limit import ends_within
-from test_reader_fuzz import SEEDS, mutants, seed
+from trust.structure import restructured
+from trust.test_reader_fuzz import SEEDS, mutants, seed
+from trust.using import use
 
 import minilite
 from minilite.format.builder import ModelBuilder

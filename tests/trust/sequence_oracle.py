@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from built import Array
-from sequence_models import MODELS, Dims, Sequenced
+from trust.sequence_models import MODELS, Dims, Sequenced
 
 import minilite
 
@@ -55,7 +55,9 @@ def made(name: str) -> Sequenced:
 
 
 def fresh(name: str, **options: Any) -> minilite.Interpreter:
-    return minilite.Interpreter(model_content=made(name).model, custom_ops=dict(made(name).custom_ops), **options)
+    """An interpreter that nobody has used. Options may replace its custom operators."""
+    given = {"model_content": made(name).model, "custom_ops": dict(made(name).custom_ops), **options}
+    return minilite.Interpreter(**given)
 
 
 def arrays_of(name: str, run: Run) -> list[Array]:

@@ -1,30 +1,19 @@
-"""After any sequence of public calls an interpreter gives, bit for bit, what a fresh one gives.
+"""Calls of an interpreter in any order, good and bad: what each may be given, when it can be made, what holds after it.
 
-The machine draws calls, good and bad, for an interpreter and its clones. The expected results are not computed here: a
-fresh interpreter gives them (sequence_oracle.py), at the same size, after the runs that variables remember, if there
-are any.
-
-`pytest --hypothesis-profile=long` draws many more sequences, and longer ones.
+Three drivers draw from them: Hypothesis (test_any_sequence.py), programs with faults in between (simulate.py), and
+threads (threads.py). The expected results are not computed here: a fresh interpreter gives them (sequence_oracle.py),
+at the same size, after the runs that variables remember, if there are any.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import random
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
-import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import settings
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    initialize,
-    invariant,
-    precondition,
-    rule,
-    run_state_machine_as_test,
-)
-from sequence_models import MODELS
-from sequence_oracle import (
+from trust.sequence_oracle import (
     Given,
     Run,
     Used,
@@ -52,39 +41,70 @@ OPTIONS: tuple[dict[str, Any], ...] = (
     {"planner": "tflite", "plan_cache_bytes": 0},
     {"num_threads": 2},
 )
+SIZES, SEEDS = (1, 2, 3, 5, 40), (0, 1, 2, 3)
+FLAGS = (False, True)
 LARGE = 1 << 16
 """Elements of a bound buffer that nothing outgrows."""
+NO_SHAPES = ((-5,), (1,) * 9, "shape", (1.5,), (2**40,), None)
+NO_ARRAYS = (np.zeros(7, np.float64), np.zeros((1, 2, 3, 4), np.float32), "text", None)
 
-sizes = st.sampled_from((1, 2, 3, 5, 40))
-seeds = st.integers(0, 3)
+
+class Drawn(NamedTuple):
+    """A call that can be drawn."""
+
+    given: Mapping[str, Sequence[Any]]
+    """What each of its arguments may be."""
+    when: Callable[[Calls], object]
+    """Whether it can be made now."""
 
 
-class Sequence(RuleBasedStateMachine):
-    """Draws calls for up to three interpreters of one model: the first, and clones."""
+CALLS: dict[str, Drawn] = {}
+"""By name of the method."""
+_Call = TypeVar("_Call", bound=Callable[..., None])
 
-    name = ""
 
-    @initialize(options=st.sampled_from(OPTIONS))
-    def begin(self, options: dict[str, Any]) -> None:
-        preserves = options.get("preserve_inputs", True)
-        self.used = Used(self.name, fresh(self.name, **options), preserves)
+def drawn(*, when: Callable[[Calls], object] = lambda _: True, **given: Sequence[Any]) -> Callable[[_Call], _Call]:
+    """Adds a method to CALLS."""
+
+    def add(method: _Call) -> _Call:
+        CALLS[method.__name__] = Drawn(given, when)
+        return method
+
+    return add
+
+
+class Calls:
+    """Up to three interpreters of one model, the first one and clones, and the calls that can be made."""
+
+    def __init__(self, name: str, options: dict[str, Any]) -> None:
+        self.name = name
+        self.used = Used(name, fresh(name, **options), options.get("preserve_inputs", True))
         self.all = [self.used]
 
     @property
     def one(self) -> minilite.Interpreter:
+        """The interpreter in use."""
         return self.used.one
 
     def is_ready(self) -> bool:
+        """Whether it can run."""
         return self.used.ready and not self.used.released
 
-    @invariant()
     def values_hold(self) -> None:
-        for used in getattr(self, "all", []):
+        """All tensors of all interpreters have the values that they should have."""
+        for used in self.all:
             used.holds()
+
+    def draw(self, dice: random.Random, names: Sequence[str]) -> tuple[str, dict[str, Any]]:
+        """Draws one of the named calls that can be made now and makes it. Returns what it was given."""
+        name = dice.choice([name for name in names if CALLS[name].when(self)])
+        given = {key: dice.choice(values) for key, values in CALLS[name].given.items()}
+        getattr(self, name)(**given)
+        return name, given
 
     # Other interpreters -----------------------------------------------------------------------------------------------
 
-    @rule(keep=st.booleans(), size=sizes, seed=seeds)
+    @drawn(keep=FLAGS, size=SIZES, seed=SEEDS)
     def clone(self, keep: bool, size: int, seed: int) -> None:
         other, run = Used(self.name, self.one.clone(), self.used.preserves), Run(size, seed)
         if keep and len(self.all) < 3:
@@ -92,37 +112,35 @@ class Sequence(RuleBasedStateMachine):
         else:
             assert run_plainly(other.one, self.name, run).equals(expected(self.name, (run,)))
 
-    @precondition(lambda self: len(self.all) > 1)
-    @rule(which=st.integers(0, 2))
+    @drawn(when=lambda calls: len(calls.all) > 1, which=(0, 1, 2))
     def turn_to(self, which: int) -> None:
         self.used = self.all[which % len(self.all)]
 
     # Shapes and memory ------------------------------------------------------------------------------------------------
 
-    @rule(size=sizes, by=st.sampled_from(["number", "name", "details"]))
+    @drawn(size=SIZES, by=("number", "name", "details"))
     def resize(self, size: int, by: str) -> None:
         for detail, shape in zip(self.one.get_input_details(), shapes_of(self.name, size), strict=False):
             key: Any = detail if by == "details" else detail["index" if by == "number" else "name"]
             self.one.resize_tensor_input(key, shape)
         self.used.ask(size)
 
-    @precondition(lambda self: made(self.name).mismatch)
-    @rule()
+    @drawn(when=lambda calls: made(calls.name).mismatch)
     def resize_to_what_is_refused(self) -> None:
         resize(self.one, self.name, 0)
         self.used.ask(0)
 
-    @rule(shape=st.sampled_from([(-5,), (1,) * 9, "shape", (1.5,), (2**40,), None]))
+    @drawn(shape=NO_SHAPES)
     def resize_to_no_shape(self, shape: Any) -> None:
         with pytest.raises((ValueError, TypeError)):
             self.one.resize_tensor_input(0, shape)
 
-    @rule()
+    @drawn()
     def allocate(self) -> None:
         found = self.used.allocates(lambda: outcome(self.one.allocate_tensors))
         assert found is None or not found.error
 
-    @rule(size=sizes)
+    @drawn(size=SIZES)
     def ask_for_a_plan(self, size: int) -> None:
         shapes = dict(zip(self.one.model.subgraphs[0].inputs, shapes_of(self.name, size), strict=False))
         found = outcome(lambda: [self.one.plan_for(shapes)])
@@ -132,7 +150,7 @@ class Sequence(RuleBasedStateMachine):
             else all(found.arrays[0].shape(tensor) == shape for tensor, shape in shapes.items())
         )  # an array that is bound may be too small for it
 
-    @rule()
+    @drawn()
     def trim(self) -> None:
         if self.used.views:
             with pytest.raises(StateError, match="view"):
@@ -140,8 +158,7 @@ class Sequence(RuleBasedStateMachine):
         else:
             self.one.trim()
 
-    @precondition(lambda self: self.used.in_force is not None)
-    @rule()
+    @drawn(when=lambda calls: calls.used.in_force is not None)
     def release_memory(self) -> None:
         session = self.one._session()
         if self.used.views:
@@ -152,7 +169,7 @@ class Sequence(RuleBasedStateMachine):
         self.used.released = True
         self.used.lose_values()
 
-    @rule(which=st.sampled_from(["input", "output"]), room=st.sampled_from(["none", "exact", "large", "again"]))
+    @drawn(which=("input", "output"), room=("none", "exact", "large", "again"))
     def bind(self, which: str, room: str) -> None:
         detail = (self.one.get_input_details() if which == "input" else self.one.get_output_details())[0]
         tensor = detail["index"]
@@ -184,25 +201,22 @@ class Sequence(RuleBasedStateMachine):
         if not self.used.preserves:
             self.used.gave = None  # inputs may lie where outputs do
 
-    @precondition(is_ready)
-    @rule(seed=seeds, wrong=st.integers(0, 3), how=st.sampled_from(["set", "view"]))
+    @drawn(when=lambda calls: calls.is_ready(), seed=SEEDS, wrong=SEEDS, how=("set", "view"))
     def feed(self, seed: int, wrong: int, how: str) -> None:
         assert self.used.in_force is not None
         self.put(Run(self.used.in_force, seed, wrong == 0 and made(self.name).wrong is not None), how)
 
-    @rule(array=st.sampled_from([np.zeros(7, np.float64), np.zeros((1, 2, 3, 4), np.float32), "text", None]))
+    @drawn(array=NO_ARRAYS)
     def feed_what_does_not_fit(self, array: Any) -> None:
         with pytest.raises((ValueError, TypeError)):
             self.one.set_tensor(self.one.model.subgraphs[0].inputs[0], array)
 
-    @precondition(lambda self: not self.is_ready())
-    @rule()
+    @drawn(when=lambda calls: not calls.is_ready())
     def run_before_it_is_allocated(self) -> None:
         with pytest.raises(StateError):
             self.one.invoke()
 
-    @precondition(is_ready)
-    @rule(seed=seeds)
+    @drawn(when=lambda calls: calls.is_ready(), seed=SEEDS)
     def invoke(self, seed: int) -> None:
         used = self.used
         assert used.in_force is not None
@@ -211,8 +225,7 @@ class Sequence(RuleBasedStateMachine):
         assert used.fed is not None
         used.runs(used.fed, lambda: outcome(self.one.invoke))
 
-    @precondition(is_ready)
-    @rule(which=st.integers(0, 5))
+    @drawn(when=lambda calls: calls.is_ready(), which=range(6))
     def hold_a_view(self, which: int) -> None:
         graph = self.one.model.subgraphs[0]
         tensors = [*graph.inputs, *graph.outputs]
@@ -223,20 +236,19 @@ class Sequence(RuleBasedStateMachine):
         elif found.arrays[0].dtype != np.object_ and tensor not in self.used.bound:
             self.used.views.append((tensor, found.arrays[0]))
 
-    @rule()
+    @drawn()
     def drop_views(self) -> None:
         self.used.views.clear()
 
     # Whole runs -------------------------------------------------------------------------------------------------------
 
-    @rule(size=sizes, seed=seeds, wrong=st.integers(0, 3))
+    @drawn(size=SIZES, seed=SEEDS, wrong=SEEDS)
     def run(self, size: int, seed: int, wrong: int) -> None:
         run = Run(size, seed, wrong == 0 and made(self.name).wrong is not None)
         names = [detail["name"] for detail in self.one.get_input_details()]
         self.whole(run, lambda: list(self.one.run(dict(zip(names, arrays_of(self.name, run), strict=True))).values()))
 
-    @precondition(lambda self: made(self.name).signatures)
-    @rule(size=sizes, seed=seeds, which=st.integers(0, 1))
+    @drawn(when=lambda calls: made(calls.name).signatures, size=SIZES, seed=SEEDS, which=(0, 1))
     def call_a_signature(self, size: int, seed: int, which: int) -> None:
         key = list(made(self.name).signatures)[which]
         run = Run(size, seed, signature=key)
@@ -254,17 +266,17 @@ class Sequence(RuleBasedStateMachine):
 
     # What is kept -----------------------------------------------------------------------------------------------------
 
-    @rule()
+    @drawn()
     def reset_all_variables(self) -> None:
         self.one.reset_all_variables()
         if made(self.name).keeps == "variables":
             self.used.seen.clear()
 
-    @rule()
+    @drawn()
     def reset_resources(self) -> None:
         self.used.reset_resources()
 
-    @rule()
+    @drawn()
     def look(self) -> None:
         """Looks at everything, which changes nothing."""
         one, used = self.one, self.used
@@ -277,13 +289,3 @@ class Sequence(RuleBasedStateMachine):
         shapes = [tuple(detail["shape"]) for detail in one.get_input_details()]
         assert tuple(shapes[: len(shapes_of(self.name, used.requested))]) == shapes_of(self.name, used.requested)
         assert len(one.get_tensor_details()) == len(one.model.subgraphs[0].tensors)
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_any_sequence(name: str) -> None:
-    profile = settings.default
-    assert profile is not None
-    machine = type(name, (Sequence,), {"name": name})
-    run_state_machine_as_test(
-        machine, settings=settings(max_examples=profile.max_examples // 2, stateful_step_count=30)
-    )

@@ -8,8 +8,8 @@ import pickle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from fuzz.structure import SIZES
 from support.drawn import ODD
+from trust.structure import SIZES
 
 import minilite
 from minilite.errors import MiniliteError

@@ -1,6 +1,6 @@
 """Plants a fault in a copy of the core, one at a time, and looks whether the tool that should find it does.
 
-    python -m tools.plant_core_faults [--minutes 10] [--work FOLDER] [NAME ...]
+    python tests/trust faults [--minutes 10] [--work FOLDER] [NAME ...]
 
 Prints for each fault what was changed, which tool looked for it, and whether it was found, after how long. Ends with
 status 1 if one was not. Needs what the tools need: a C compiler, LiteRT, clang with libFuzzer (skipped without).
@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from tools.mutants import ROOT, Tree
+from trust.mutants import ROOT, Tree
 
 
 class Fault(NamedTuple):
@@ -66,9 +66,12 @@ values in QUANTIZE to int16."""
 
 COMMANDS: dict[str, tuple[Sequence[str], str]] = {
     "reader": ((), r"ERROR: |runtime error:"),
-    "failing": (("-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "tests/failing"), r"^FAILED|^ERROR"),
-    "simulate": (("-m", "tools.simulate", "--seed", "0", "--count", "100000"), r"^--seed \d+ --count 1"),
-    "differ": (("-m", "tools.differ", "--seed", "0", "--count", "1000000"), r": (DIFFERS|MINILITE ENDED)"),
+    "failing": (
+        ("-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "tests/trust/test_each_request.py"),
+        r"^FAILED|^ERROR",
+    ),
+    "simulate": (("tests/trust", "simulate", "--seed", "0", "--count", "100000"), r"^--seed \d+ --count 1"),
+    "differ": (("tests/trust", "differ", "--seed", "0", "--count", "1000000"), r": (DIFFERS|MINILITE ENDED)"),
 }
 """What runs in the copy, by this Python, and what it says of a failure. That of the reader is built by clang."""
 
@@ -83,10 +86,9 @@ def planted(root: Path, fault: Fault) -> None:
 
 def line_of(command: Sequence[str | Path], pattern: str, root: Path, seconds: float) -> str:
     """The line in which the command says it within the time; it is ended then. Empty if it does not."""
-    paths = [str(root / "tests"), str(root / "tests" / "property"), str(root)]
     ran = subprocess.Popen(
         command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True, text=True,
-        errors="replace", env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+        errors="replace",
     )  # fmt: skip
 
     def end() -> None:
@@ -108,12 +110,12 @@ def fuzzer(root: Path) -> list[str | Path]:
     if not (shutil.which("clang-14") or shutil.which("clang")):
         return []
     environment = {**os.environ, "ML_FUZZ_ALL": "OFF"}
-    subprocess.run([root / "fuzz" / "build.sh", root / "fuzz" / "out"], env=environment, check=True)
-    paths = {**os.environ, "PYTHONPATH": os.pathsep.join(str(root / "tests" / p) for p in ("", "property", "fuzz"))}
-    subprocess.run([sys.executable, root / "fuzz" / "seeds.py", root / "fuzz" / "corpus"], env=paths, check=True)
-    work = root / "fuzz" / "work"
+    here, out = root / "tests" / "trust", root / "build" / "fuzz"
+    subprocess.run([here / "fuzz" / "build.sh", out], env=environment, check=True)
+    subprocess.run([sys.executable, here, "seeds", out / "corpus"], check=True)
+    work = out / "work"
     work.mkdir(exist_ok=True)
-    return [root / "fuzz" / "out" / "fuzz_reader", "-timeout=10", work, root / "fuzz" / "corpus" / "reader"]
+    return [out / "fuzz_reader", "-timeout=10", work, out / "corpus" / "reader"]
 
 
 def looked_for(tree: Tree, name: str, minutes: float) -> str:
@@ -156,7 +158,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
             missed += outcome.startswith("NOT")
             print(f"{name} ({FAULTS[name].path}): {outcome}", flush=True)
     return int(missed > 0)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

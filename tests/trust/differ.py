@@ -1,6 +1,6 @@
 """Random graphs on minilite and on LiteRT, which has to give the same: integers to the bit, floats within a bound.
 
-    PYTHONPATH=tests python -m tools.differ [--seed 0] [--count 1000] [--seconds 0] [--only NUMBER] [--file MODEL]
+    python tests/trust differ [--seed 0] [--count 1000] [--seconds 0] [--only NUMBER] [--file MODEL]
 
 A graph has 5 to 60 nodes over floats, quantized and plain integers and booleans, a dynamic shape or a loop whose carry
 grows in some; it runs at three sizes of its batch, on LiteRT's reference kernels (and on its optimized ones where those
@@ -503,7 +503,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f"seed {given.seed}: {sum(total.values())} graphs, {total['DIFFERS']} differ, {total['REFUSED']} refused by minilite alone"
     )
     return 1 if any(total[word] for word in FAILURES) else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

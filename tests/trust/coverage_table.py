@@ -1,6 +1,6 @@
 """Prints how much of the core's rooms the tests reach, from what `llvm-cov export` has written: .ci/coverage calls it.
 
-    python -m tools.coverage_table EXPORT [--missing FILE ...] [--least 0]
+    python tests/trust coverage_table EXPORT [--missing FILE ...] [--least 0]
 
 A table of rooms: lines, branches (each condition once true and once false), and decisions (MC/DC: each condition of
 one with && or || has decided it by itself). --missing lists what is not reached in the files whose path begins with
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -79,7 +78,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print("\n".join(dict.fromkeys(missing(file))))  # functions of headers come more than once
     branches = rooms["all"][KINDS.index("branches")]
     return int(100 * branches.covered < given.least * branches.count)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -2,7 +2,7 @@
 
 Where the other tests see answers, this one sees work: nodes that are prepared twice, an arena that moves, a plan that
 is made again, bytes that are copied. After a change on purpose:
-`PYTHONPATH=tests:tests/property python tests/property/test_same_counts.py` prints what there is now.
+`PYTHONPATH=tests python tests/trust/test_same_counts.py` prints what there is now.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import sys
 from typing import Any
 
 import pytest
-from sequence_models import MODELS
-from sequence_oracle import Run, fresh, made, outcome, resize, run_plainly
 from support.system import needs_reserved, needs_system
+from trust.sequence_models import MODELS
+from trust.sequence_oracle import Run, fresh, made, outcome, resize, run_plainly
 
 import minilite
 from minilite._native.state import debug_build

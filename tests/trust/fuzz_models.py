@@ -1,6 +1,6 @@
 """Changes models, and uses what comes out: loads, runs, resizes, reads, copies. Only a MiniliteError is in order.
 
-    PYTHONPATH=tests python -m tools.fuzz_models [--seed 0] [--count 1000] [--only NUMBER] [--seconds 10]
+    python tests/trust fuzz_models [--seed 0] [--count 1000] [--only NUMBER] [--seconds 10]
 
 Mutant NUMBER of a seed is the same every time: --only runs it in this process. Otherwise children run them, in which
 each mutant has so many seconds of processor time; a child that dies is replaced. Prints each failure with its number,
@@ -14,7 +14,6 @@ import collections
 import contextlib
 import faulthandler
 import random
-import sys
 import traceback
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -38,10 +37,10 @@ class Mutant(NamedTuple):
 
 def sources(chance: random.Random) -> tuple[str, bytes, Sequence[Any]]:
     """A model that nobody has changed yet: a node of any operator, or one of a few with loops, strings, variables."""
-    from fuzz.test_reader_fuzz import SEEDS, seed
-    from property.sequence_models import MODELS
     from support.drawn import made
     from support.drawn_all import DRAWN
+    from trust.sequence_models import MODELS
+    from trust.test_reader_fuzz import SEEDS, seed
 
     if chance.random() < 0.7:
         op, number = chance.choice(sorted(DRAWN)), chance.randrange(1000)
@@ -56,8 +55,8 @@ def sources(chance: random.Random) -> tuple[str, bytes, Sequence[Any]]:
 
 def mutant_of(seed: int, number: int) -> Mutant | None:
     """Mutant `number`; None if its tables cannot be written as a file."""
-    from fuzz.structure import restructured
-    from fuzz.test_reader_fuzz import mutants
+    from trust.structure import restructured
+    from trust.test_reader_fuzz import mutants
 
     chance = random.Random(f"{seed} {number}")
     name, model, arrays = sources(chance)
@@ -73,8 +72,8 @@ def mutant_of(seed: int, number: int) -> Mutant | None:
 
 def outcome(mutant: Mutant | None, seed: int, number: int, seconds: float) -> str:
     """What became of a mutant: "not written", "refused", "a model", "ran". Raises what a caller must never see."""
-    from fuzz.using import use
     from support.time_limit import ends_within
+    from trust.using import use
 
     if mutant is None:
         return "not written"
@@ -127,7 +126,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(", ".join(f"{what} {count}" for what, count in sorted(total.items())))
     print(f"seed {given.seed}: {sum(total.values())} mutants, {failed} failed")
     return 1 if failed else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

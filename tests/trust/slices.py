@@ -1,7 +1,7 @@
 """Compares slices with full runs: for tensors that nodes compute, `run(until=)` and `run(since=)` give what a full run
 does, bit for bit.
 
-    python -m tools.check_slices MODEL... [--sample N]     # every tensor of the models, or N of each
+    python tests/trust slices MODEL... [--sample N]     # every tensor of the models, or N of each
 
 Prints a line per model; status 1 if any value differs.
 """
@@ -9,7 +9,6 @@ Prints a line per model; status 1 if any value differs.
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -81,7 +80,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("\n  ".join([text, *found.differing]), flush=True)
     print(f"{models} models, {tensors} tensors, {wrong} differences")
     return int(wrong > 0)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
