@@ -1,7 +1,7 @@
 /* conv_3d.c -- CONV_3D: windows over depth, height and width are gathered into rows, which are
  * multiplied with weights of (depth, height, width, channels, outputs). CONV_3D_TRANSPOSE: each
  * input voxel, times weights of (depth, height, width, outputs, channels), is added to its window
- * of outputs; the first operand is the output's shape. */
+ * of outputs; the first operand is the output's shape, as for TRANSPOSE_CONV. */
 #include "math/float_math.h"
 #include "rules/matmul.h"
 #include "rules/values.h"
@@ -13,7 +13,8 @@ static const char *const axis_names[AXES] = {"depth", "height", "width"};
 
 #define CONV_3D_FIELDS(X, S)                                                                      \
     X(S, i32, same, ML_SAME_PADDING) X(S, i32, stride_d, ML_POSITIVE("stride_d")) X(S, i32, stride_h, ML_POSITIVE("stride_h")) X(S, i32, stride_w, ML_POSITIVE("stride_w"))                   \
-    X(S, i32, dilation_d, ML_POSITIVE("dilation_d_factor")) X(S, i32, dilation_h, ML_POSITIVE("dilation_h_factor")) X(S, i32, dilation_w, ML_POSITIVE("dilation_w_factor")) ML_CLAMP_FIELDS(X, S)
+    X(S, i32, dilation_d, ML_POSITIVE("dilation_d_factor")) X(S, i32, dilation_h, ML_POSITIVE("dilation_h_factor")) X(S, i32, dilation_w, ML_POSITIVE("dilation_w_factor")) ML_CLAMP_FIELDS(X, S) \
+    X(S, i32, fits_file, ML_IS(0)) /* of the transposed one, by its check: see ml_transposed_fits */
 ML_PARAMS(conv_3d_params, CONV_3D_FIELDS)
 
 typedef struct conv_3d_blob {
@@ -24,13 +25,8 @@ typedef struct conv_3d_blob {
     int64_t products; /* in scratch, for the transposed one */
 } conv_3d_blob;
 
-/* Input `x` and filter have five dimensions each; windows of the filter slide over `sides`. */
-static ml_status place_windows(const ml_call *c, int x, const int32_t *sides) {
-    const conv_3d_params *p = c->params;
+static ml_status check_ranks(const ml_call *c, int x) {
     const ml_shape *input = &ml_input(c, x)->shape, *w = &ml_input(c, 1)->shape;
-    const int32_t strides[AXES] = {p->stride_d, p->stride_h, p->stride_w};
-    const int32_t dilations[AXES] = {p->dilation_d, p->dilation_h, p->dilation_w};
-    conv_3d_blob *b = c->blob;
     char text[96];
     if (input->rank != 5)
         return ml_fail(c, ML_SHAPE_ERROR,
@@ -39,6 +35,16 @@ static ml_status place_windows(const ml_call *c, int x, const int32_t *sides) {
     if (w->rank != 5 || ml_elements(w) <= 0)
         return ml_fail(c, ML_SHAPE_ERROR, "filter must be of rank 5 and not empty, its shape is %s",
                        ml_shape_text(w, text));
+    return ML_OK;
+}
+
+/* Of the ranks checked above; windows of the filter slide over `sides`. */
+static ml_status place_windows(const ml_call *c, int x, const int32_t *sides) {
+    const conv_3d_params *p = c->params;
+    const ml_shape *input = &ml_input(c, x)->shape, *w = &ml_input(c, 1)->shape;
+    const int32_t strides[AXES] = {p->stride_d, p->stride_h, p->stride_w};
+    const int32_t dilations[AXES] = {p->dilation_d, p->dilation_h, p->dilation_w};
+    conv_3d_blob *b = c->blob;
     const int32_t channels = w->dims[x == 0 ? 3 : 4];
     b->channels = input->dims[4];
     b->outputs = w->dims[x == 0 ? 4 : 3];
@@ -49,8 +55,7 @@ static ml_status place_windows(const ml_call *c, int x, const int32_t *sides) {
     for (int i = 0; i < AXES && status == ML_OK; i++) {
         b->axes[i] =
             (ml_window_axis){.size = w->dims[i], .stride = strides[i], .dilation = dilations[i]};
-        status = ml_window_prepare_axis(c, &b->axes[i], axis_names[i],
-                                        sides ? sides[i] : input->dims[i + 1], p->same);
+        status = ml_window_prepare_axis(c, &b->axes[i], axis_names[i], sides[i], p->same);
     }
     return status;
 }
@@ -65,7 +70,8 @@ static ml_status check_bias(const ml_call *c, int at) {
 
 static ml_status prepare_conv_3d(const ml_call *c, ml_wish *wish) {
     conv_3d_blob *b = c->blob;
-    ml_status status = place_windows(c, 0, NULL);
+    ml_status status = check_ranks(c, 0);
+    if (status == ML_OK) status = place_windows(c, 0, ml_input(c, 0)->shape.dims + 1);
     if (status == ML_OK) status = check_bias(c, 2);
     if (status != ML_OK) return status;
     const ml_shape y = {5,
@@ -134,26 +140,23 @@ static ml_status conv_3d(const ml_call *c) {
 
 /* CONV_3D_TRANSPOSE ---------------------------------------------------------------------------- */
 
-static ml_status read_shape(const ml_call *c, const int32_t *sizes, ml_shape *y) {
-    const ml_shape *x = &ml_input(c, 2)->shape, *w = &ml_input(c, 1)->shape;
-    const conv_3d_blob *b = c->blob;
-    y->rank = 5;
-    for (int i = 0; i < 5; i++) {
-        if (sizes[i] < 0)
-            return ml_fail(c, ML_SHAPE_ERROR, "dimension %d of the output would be %d", i,
-                           sizes[i]);
-        y->dims[i] = sizes[i];
-    }
-    ml_status status = place_windows(c, 2, y->dims + 1);
-    if (status != ML_OK) return status;
-    if (y->dims[0] != x->dims[0] || y->dims[4] != w->dims[3])
-        return ml_fail(c, ML_SHAPE_ERROR,
-                       "output of batch %d and %d channels does not match batch %d and %d outputs",
-                       y->dims[0], y->dims[4], x->dims[0], w->dims[3]);
-    for (int i = 0; i < AXES; i++)
-        if (b->axes[i].out != x->dims[i + 1])
-            return ml_fail(c, ML_SHAPE_ERROR, "a %s of %d has %d windows, the input has %d",
-                           axis_names[i], y->dims[i + 1], b->axes[i].out, x->dims[i + 1]);
+/* Ranks are checked. */
+static ml_transposed transposed_3d(const ml_call *c, const conv_3d_params *p) {
+    const ml_shape *w = &ml_input(c, 1)->shape;
+    const int64_t dilations[AXES] = {p->dilation_d, p->dilation_h, p->dilation_w};
+    ml_transposed t = {.axes = AXES,
+                       .outputs = w->dims[3],
+                       .same = p->same,
+                       .strides = {p->stride_d, p->stride_h, p->stride_w}};
+    for (int i = 0; i < AXES; i++) t.extents[i] = (w->dims[i] - (int64_t)1) * dilations[i] + 1;
+    return t;
+}
+
+static ml_status check_stated_shape(const ml_call *c, void *params) {
+    conv_3d_params *p = params;
+    if (ml_input(c, 2)->shape.rank != 5 || ml_input(c, 1)->shape.rank != 5) return ML_OK;
+    const ml_transposed t = transposed_3d(c, p);
+    p->fits_file = ml_transposed_fits(c, &t);
     return ML_OK;
 }
 
@@ -167,7 +170,12 @@ static ml_status prepare_transpose(const ml_call *c, ml_wish *wish) {
     const int32_t *value = ml_value(c, 0);
     if (!value) return ml_open(wish, 0);
     ml_shape y;
-    ml_status status = read_shape(c, value, &y);
+    ml_status status = check_ranks(c, 2);
+    if (status != ML_OK) return status;
+    const conv_3d_params *p = c->params;
+    const ml_transposed t = transposed_3d(c, p);
+    status = ml_transposed_shape(c, &t, p->fits_file, value, &y);
+    if (status == ML_OK) status = place_windows(c, 2, y.dims + 1);
     if (status == ML_OK) status = check_bias(c, 3);
     if (status == ML_OK) status = ml_set_output(c, 0, &y);
     if (status != ML_OK) return status;
@@ -253,8 +261,9 @@ ML_KERNELS(conv_3d) = {
      ML_PARAMS_OF(conv_3d_params), .blob_bytes = sizeof(conv_3d_blob), .packs = 1,
      .prepare = prepare_conv_3d, ML_TYPED({"f32 f32 f32? -> f32", NULL, pack_conv_3d, conv_3d})},
     {ML_OP(CONV_3D_TRANSPOSE, 1, 1), .name = "conv_3d_transpose",
-     .takes = "shape filter x bias? -> y", ML_PARAMS_OF(conv_3d_params),
-     .blob_bytes = sizeof(conv_3d_blob), .packs = 1, .prepare = prepare_transpose,
+     .takes = "shape filter x bias? -> y", .check = check_stated_shape,
+     ML_PARAMS_OF(conv_3d_params), .blob_bytes = sizeof(conv_3d_blob), .packs = 1,
+     .prepare = prepare_transpose,
      ML_TYPED({"s32 f32 f32 f32? -> f32", NULL, pack_transpose, conv_3d_transpose})},
     ML_KERNELS_END,
 };

@@ -2,6 +2,7 @@
 #include "rules/window.h"
 
 #include "rules/bytes.h"
+#include "rules/values.h"
 
 ml_status ml_window_prepare_axis(const ml_call *c, ml_window_axis *axis, const char *name,
                                  int32_t in, bool same) {
@@ -74,6 +75,70 @@ ml_status ml_window_prepare_filter(const ml_call *c, ml_window *window,
         .size = w->dims[2], .stride = params->stride_w, .dilation = params->dilation_w};
     return prepare_padded(c, window, params);
 }
+
+/* Transposed convolutions ---------------------------------------------------------------------- */
+
+/* How many windows a convolution has over a side of that size: TFLite's rule. */
+static int64_t windows_over(const ml_transposed *t, int32_t axis, int64_t size) {
+    const int64_t stride = t->strides[axis];
+    return (size + stride - (t->same ? 1 : t->extents[axis])) / stride;
+}
+
+bool ml_transposed_fits(const ml_call *c, const ml_transposed *t) {
+    const ml_tensor_row *constant = c->env->core->tensor_row(c, c->inputs[0]);
+    const ml_shape *x = &ml_input(c, 2)->shape;
+    const int32_t *dims = constant->data;
+    if (!dims || constant->sparsity_at || constant->rank != 1 || constant->shape[0] != x->rank ||
+        dims[0] != x->dims[0])
+        return false;
+    for (int32_t i = 0; i < t->axes; i++)
+        if (dims[i + 1] < 0 || windows_over(t, i, dims[i + 1]) != x->dims[i + 1]) return false;
+    return true;
+}
+
+/* Dimension `d` of the output for the x in use, where the operand says `dim`. */
+static int64_t follow_input(const ml_call *c, const ml_transposed *t, int32_t d, int64_t dim) {
+    const ml_shape *x = &ml_input(c, 2)->shape;
+    if (d == 0) return x->dims[0];
+    if (d > t->axes) return dim;
+    const int64_t more = x->dims[d] - windows_over(t, d - 1, dim);
+    return ml_max_s64(0, dim + more * t->strides[d - 1]);
+}
+
+static const char *side_name(const ml_transposed *t, int32_t axis) {
+    static const char *const names[] = {"depth", "height", "width"};
+    return names[axis + 3 - t->axes];
+}
+
+ml_status ml_transposed_shape(const ml_call *c, const ml_transposed *t, bool fits_file,
+                              const void *value, ml_shape *y) {
+    const ml_shape *x = &ml_input(c, 2)->shape;
+    y->rank = x->rank;
+    for (int32_t d = 0; d < x->rank; d++) {
+        int64_t dim = 0;
+        ml_read_index(ml_input(c, 0), value, d, &dim);
+        if (dim >= 0 && fits_file) dim = follow_input(c, t, d, dim);
+        if (dim < 0 || dim > INT32_MAX)
+            return ml_fail(c, ML_SHAPE_ERROR, "dimension %d of the output would be %lld", d,
+                           (long long)dim);
+        y->dims[d] = (int32_t)dim;
+    }
+    const int32_t last = y->dims[x->rank - 1];
+    if (y->dims[0] != x->dims[0] || last != t->outputs)
+        return ml_fail(c, ML_SHAPE_ERROR,
+                       "output of batch %d and %d channels does not match batch %d and %d outputs",
+                       y->dims[0], last, x->dims[0], t->outputs);
+    for (int32_t i = 0; i < t->axes; i++) {
+        const int64_t windows = windows_over(t, i, y->dims[i + 1]);
+        if (windows != x->dims[i + 1])
+            return ml_fail(c, ML_SHAPE_ERROR,
+                           "an output %s of %d has %lld windows, the input has %d", side_name(t, i),
+                           y->dims[i + 1], (long long)windows, x->dims[i + 1]);
+    }
+    return ML_OK;
+}
+
+/* Gathering ------------------------------------------------------------------------------------ */
 
 typedef struct gather_kind gather_kind;
 

@@ -60,6 +60,26 @@ ml_status ml_window_prepare_axis(const ml_call *c, ml_window_axis *axis, const c
 ml_status ml_window_prepare_filter(const ml_call *c, ml_window *window,
                                    const ml_window_params *params, const char *layout);
 
+/* A convolution whose inputs are (shape of the output, filter, x): each element of x is added to a
+ * window of the output. The caller has set everything, and checked the ranks of filter and x. */
+typedef struct ml_transposed {
+    int32_t axes; /* between the batch and the last dimension of x and of the output: at most 3 */
+    int32_t outputs; /* the last dimension of the output */
+    bool same;
+    int64_t extents[3]; /* of a window: (taps - 1) * dilation + 1 */
+    int64_t strides[3];
+} ml_transposed;
+
+/* To be called by check: whether the operand is a constant that fits the shape of x in the file. It
+ * then says by how much a side is larger than what its windows need, and is right for x of other
+ * sizes too. */
+bool ml_transposed_fits(const ml_call *c, const ml_transposed *transposed);
+/* Reads the output's shape from the operand, a vector with the rank of x as its length. If it fits
+ * the file, it follows x: each side grows by a stride for every element more. Refuses what does not
+ * fit x. */
+ml_status ml_transposed_shape(const ml_call *c, const ml_transposed *transposed, bool fits_file,
+                              const void *value, ml_shape *shape);
+
 static inline int64_t ml_window_pixels(const ml_window *w) {
     return (int64_t)w->batches * w->y.out * w->x.out; /* fits: the output's elements were counted */
 }

@@ -114,12 +114,15 @@ def _target(graph: Subgraph, node: Node) -> tuple[int, ...] | None:
     return (-1, *rest) if min(rest, default=1) > 0 else None
 
 
+_BATCHED_BY_THEMSELVES = ("RESHAPE", "TRANSPOSE_CONV", "CONV_3D_TRANSPOSE")
+
+
 def _shapes_of_one_item(graph: Subgraph) -> list[tuple[int, int]]:
     """The constant shapes of outputs that begin with 1, by node and operand. A RESHAPE has a target instead, and that
-    of a TRANSPOSE_CONV follows its input by itself."""
+    of a transposed convolution follows its input by itself."""
     found = []
     for node in graph.nodes:
-        row = None if node.custom or node.op in ("RESHAPE", "TRANSPOSE_CONV") else find_row(node.op)
+        row = None if node.custom or node.op in _BATCHED_BY_THEMSELVES else find_row(node.op)
         operands = row.takes.split() if row is not None else []
         if "shape" in operands and (place := operands.index("shape")) < len(node.inputs):
             shape = graph.tensors[node.inputs[place]].data if node.inputs[place] >= 0 else None

@@ -10,7 +10,7 @@ import numpy as np
 from minilite.format.model import Array
 from minilite.ops_shared.operator import OpNode, reference
 from minilite.ops_shared.weighted import clamp
-from minilite.ops_shared.window import Axis
+from minilite.ops_shared.window import Axis, following
 
 
 def _axes(node: OpNode, sides: Sequence[int], taps: Sequence[int]) -> list[Axis]:
@@ -57,10 +57,15 @@ def conv(node: OpNode, x: Array, weights: Array, bias: Array | None = None) -> A
     },
 )
 def transpose(node: OpNode, shape: Array, weights: Array, x: Array, bias: Array | None = None) -> Array:
-    """Each voxel, times the weights, is added to its window of outputs; sums in float64."""
-    dims = [int(dim) for dim in shape]
-    axes = _axes(node, dims[1:4], weights.shape[:3])
-    padded = np.zeros((dims[0], *_padded(axes), dims[4]))
+    """Each voxel, times the weights, is added to its window of outputs; sums in float64. The shape is as for
+    TRANSPOSE_CONV."""
+    stated = _axes(node, [int(dim) for dim in shape[1:4]], weights.shape[:3])
+    same = node.options["padding"] == "SAME"
+    sides = [
+        following(a.size, n, a.taps, a.stride, a.dilation, same) for a, n in zip(stated, x.shape[1:4], strict=True)
+    ]
+    axes = _axes(node, sides, weights.shape[:3])
+    padded = np.zeros((x.shape[0], *_padded(axes), weights.shape[3]))
     for tap, seen in _taps(axes):
         padded[(slice(None), *seen)] += x @ weights[tap].astype(np.float64).T
     sums = padded[(slice(None), *(slice(a.before, a.before + a.size) for a in axes))]

@@ -12,17 +12,12 @@ from minilite.format.model import Array
 from minilite.ops_shared.operator import OpNode, reference
 from minilite.ops_shared.tensors import input_of
 from minilite.ops_shared.weighted import convolved, finish
-from minilite.ops_shared.window import Axis
+from minilite.ops_shared.window import Axis, following
 
 
 def _as_weighted(node: OpNode) -> OpNode:
     """The node with input, weights and bias in the order of other operators."""
     return node._replace(inputs=(node.inputs[2], node.inputs[1], node.input(3)))
-
-
-def _following(size: int, n: int, taps: int, stride: int, same: bool) -> int:
-    """A side of the output for n elements of input, where the shape operand says `size`."""
-    return max(0, size + stride * (n - Axis.of(size, taps, stride, 1, same).out))
 
 
 @reference(
@@ -43,7 +38,7 @@ def transpose_conv(node: OpNode, shape: Array, weights: Array, x: Array, bias: A
     x, weights, scale = convolved(node, x, weights, asymmetric=True)
     taps = weights.shape[1:3]
     sizes = [
-        _following(int(size), n, t, s, same)
+        following(int(size), n, t, s, 1, same)
         for size, n, t, s in zip(shape[1:3], x.shape[1:3], taps, steps, strict=True)
     ]
     sides = [Axis.of(size, t, s, 1, same) for size, t, s in zip(sizes, taps, steps, strict=True)]

@@ -36,6 +36,12 @@ class Axis(NamedTuple):
         return slice(start, start + self.out * self.stride, self.stride)
 
 
+def following(size: int, n: int, taps: int, stride: int, dilation: int, same: bool) -> int:
+    """A side of a transposed convolution's output for n elements of input, where the shape operand says `size`: the
+    operand fits the input, or is constant, and fitted the input in the file."""
+    return max(0, size + stride * (n - Axis.of(size, taps, stride, dilation, same).out))
+
+
 def axes(node: OpNode, x: Array, height: int, width: int) -> tuple[Axis, Axis]:
     """The vertical and the horizontal axis of a node's windows over x."""
     options, same = node.options, node.options["padding"] == "SAME"

@@ -105,13 +105,17 @@ def stating(op: str) -> bytes:
     return builder.build()
 
 
-def upsampling() -> bytes:
-    """A TRANSPOSE_CONV of x (1, 2, 2, 3), with a constant shape of its output."""
+def upsampling(op: str = "TRANSPOSE_CONV") -> bytes:
+    """A transposed convolution of x (1, 2, 2, 3) or (1, 2, 2, 2, 3), with a constant shape of its output."""
     builder = ModelBuilder()
     graph = builder.subgraph()
-    shape = graph.constant("shape", np.array([1, 4, 4, 2], np.int32))
-    weights = graph.constant("w", np.arange(36, dtype=np.float32).reshape(2, 3, 2, 3) / 9)
-    options = {"padding": "SAME", "stride_w": 2, "stride_h": 2}
-    parts = [shape, weights, graph.input("x", (1, 2, 2, 3))]
-    graph.output(graph.node("TRANSPOSE_CONV", parts, out=("y", (1, 4, 4, 2)), options=options))
+    axes = 3 if op == "CONV_3D_TRANSPOSE" else 2
+    shape = (1, *(4,) * axes, 2)
+    taps = (2, 3, 2)[-axes:]
+    filters = (*taps, 2, 3) if axes == 3 else (2, *taps, 3)
+    weights = np.arange(np.prod(filters), dtype=np.float32).reshape(filters) / 9
+    options = {"padding": "SAME", **{f"stride_{name}": 2 for name in "dhw"[-axes:]}}
+    parts = [graph.constant("shape", np.array(shape, np.int32)), graph.constant("w", weights)]
+    x = graph.input("x", (1, *(2,) * axes, 3))
+    graph.output(graph.node(op, [*parts, x], out=("y", shape), options=options))
     return builder.build()

@@ -63,10 +63,11 @@ def test_constants_that_say_one_item_are_computed(op: str) -> None:
     Predictor(model).check(2)
 
 
-def test_transpose_conv_takes_batches_as_it_is() -> None:
-    Predictor(models.upsampling()).check(2)
-    made = rebatched(models.upsampling())
-    assert [node.op for node in made.subgraphs[0].nodes] == ["TRANSPOSE_CONV"]
+@pytest.mark.parametrize("op", ["TRANSPOSE_CONV", "CONV_3D_TRANSPOSE"])
+def test_transposed_convolutions_take_batches_as_they_are(op: str) -> None:
+    Predictor(models.upsampling(op)).check(2)
+    made = rebatched(models.upsampling(op))
+    assert [node.op for node in made.subgraphs[0].nodes] == [op]
 
 
 def test_what_rewriting_cannot_help_is_refused() -> None:

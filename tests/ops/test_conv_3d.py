@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.compare import REFERENCE
+from support.compare import REFERENCE, check, run_minilite
 from support.node import Given, OneNode, const, values
 from support.weighted import same_for_any_number_of_threads
 
@@ -84,6 +84,43 @@ def test_threads(make: Any) -> None:
     same_for_any_number_of_threads(make((2, 9, 20, 21, 3), (3, 3, 3), 8))
 
 
+RESIZED = [(2, 3, 4, 2), (1, 5, 4, 2), (3, 1, 9, 4), (1, 3, 4, 7), (2, 0, 4, 1), (0, 3, 4, 2)]
+"""Batch and sides of inputs; (1, 3, 4, 2) is the file's."""
+
+
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+@pytest.mark.parametrize(
+    ("stride", "dilation", "more"), [((2, 2, 2), (1, 1, 1), 0), ((2, 3, 2), (1, 1, 1), -1), ((1, 1, 1), (2, 1, 3), 0)]
+)
+def test_constant_size_follows_a_resized_input(padding: str, stride: Any, dilation: Any, more: int) -> None:
+    """As the same layer in a file of that size, which LiteRT computes."""
+    kept = {"stride": stride, "dilation": dilation, "padding": padding, "more": more if padding == "SAME" else -more}
+    small = transpose((1, 3, 4, 2, 3), (2, 3, 2), **kept)
+    for shape in RESIZED:
+        size, _, x, *_ = transpose((*shape, 3), (2, 3, 2), **kept).given
+        size = size._replace(array=np.maximum(size.array, 0))  # where the input is empty
+        given = [size, small.given[1], x, *small.given[3:]]
+        built = OneNode("CONV_3D_TRANSPOSE", given, small.options, kind="f32")
+        (y,) = check(small.model, built.arrays, tolerance=TOLERANCE, oracle=None)
+        empty = 0 in shape
+        np.testing.assert_array_equal(y, built.check(tolerance=TOLERANCE, oracle=None if empty else REFERENCE))
+
+
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+def test_sizes_that_do_not_fit_are_refused(padding: str) -> None:
+    """A computed size is never changed; a constant one that does not fit in the file says nothing of other inputs."""
+    for constant in (True, False):
+        node = transpose((1, 3, 4, 2, 3), stride=(2, 2, 2), padding=padding, constant=constant)
+        size = node.given[0]._replace(array=node.given[0].array + np.int32([0, 0, 2, 0, 0]))
+        off = OneNode("CONV_3D_TRANSPOSE", [size, *node.given[1:]], node.options, kind="f32")
+        off.refused(ShapeError, r"an output height of \d+ has 5 windows, the input has 4")
+        with pytest.raises(ShapeError, match="has 5 windows, the input has 6"):
+            run_minilite(off.model, [*off.arrays[:-1], np.zeros((1, 3, 6, 2, 3), np.float32)])
+    computed = transpose((1, 3, 4, 2, 3), constant=False)
+    with pytest.raises(ShapeError, match="an output depth of 3 has 3 windows, the input has 4"):
+        run_minilite(computed.model, [*computed.arrays[:-1], np.zeros((1, 4, 4, 2, 3), np.float32)])
+
+
 def test_refused() -> None:
     conv((2, 4, 5, 6, 3), (5, 1, 1), padding="VALID").check(tolerance=TOLERANCE, oracle=None)  # no whole window
     conv((2, 4, 5, 6, 3), (7, 1, 1), padding="VALID").refused(ShapeError, "a window of depth 7 does not fit")
@@ -113,7 +150,7 @@ def test_integers_are_refused(kind: str, weights: str, bias: Any) -> None:
 def test_transpose_refused() -> None:
     for constant in (True, False):
         node = transpose(stride=(2, 2, 2), more=1, constant=constant)
-        node.refused(ShapeError, "a depth of 7 has 4 windows, the input has 3")
+        node.refused(ShapeError, "an output depth of 7 has 4 windows, the input has 3")
     x, w = np.zeros((1, 2, 2, 2, 3), np.float32), const(np.zeros((1, 1, 1, 2, 3)), np.float32)
     options = options_of((1, 1, 1), (1, 1, 1), "SAME", "NONE")
     for sizes, words in (

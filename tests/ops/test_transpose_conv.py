@@ -13,7 +13,10 @@ from support.peer import interpreter as litert
 from support.peer import needed
 from support.weighted import TYPES, drawn, tensor_quantization, weight_quantization
 
+import minilite
 from minilite.errors import ShapeError, UnsupportedOpError
+from minilite.format.builder import ModelBuilder
+from minilite.format.dtypes import TensorType
 from minilite.format.quantization import NOT_QUANTIZED, Quantization
 
 
@@ -171,6 +174,72 @@ def test_sizes_that_do_not_fit_are_refused(padding: str) -> None:
     grown = [*layer("f32", (1, 3, 4, 5), constant=False).arrays[:-1], np.zeros((1, 4, 4, 5), np.float32)]
     with pytest.raises(ShapeError, match="an output height of 3 has 3 windows, the input has 4"):
         run_minilite(layer("f32", (1, 3, 4, 5), constant=False).model, grown)
+
+
+def called(kind: str, padding: str, source: str) -> bytes:
+    """A TRANSPOSE_CONV of (1, 3, 4, 5), or a CONV_3D_TRANSPOSE of (1, 3, 4, 2, 5): in a subgraph that an IF or a
+    STABLEHLO_COMPOSITE runs, or on the first rows of x, as many as `keep` says in the run."""
+    rng = np.random.default_rng(5)
+    volume = kind == "CONV_3D_TRANSPOSE"
+    sides, names = ((3, 4, 2), "dhw") if volume else ((3, 4), "hw")
+    taps = (3, 2, 2)[: len(sides)]
+    out = [n * 2 if padding == "SAME" else (n - 1) * 2 + t for n, t in zip(sides, taps, strict=True)]
+    shape, y_shape = (1, *sides, 5), (1, *out, 7)
+    options = {"padding": padding, **{f"stride_{n}": 2 for n in names}}
+    builder = ModelBuilder()
+    main, inner = builder.subgraph("main"), builder.subgraph("inner")
+    x, keep = main.input("x", shape, signature=[-1] * len(shape)), main.input("keep", (), TensorType.INT32)
+    graph = main if source == "computed" else inner
+    size = graph.constant("size", np.array(y_shape, np.int32))
+    w = graph.constant("w", rng.normal(size=(*taps, 7, 5) if volume else (7, *taps, 5)).astype(np.float32))
+    if source == "computed":
+        ends = [
+            main.node(
+                "EXPAND_DIMS", [keep, main.constant("at", np.array(0, np.int32))], out=("rows", (1,), TensorType.INT32)
+            )
+        ]
+        rest = main.constant("rest", np.array([-1] * (len(shape) - 2), np.int32))
+        one = main.constant("one", np.array([-1], np.int32))
+        sizes = main.node(
+            "CONCATENATION", [one, *ends, rest], out=("sizes", (len(shape),), TensorType.INT32), options={"axis": 0}
+        )
+        zeros = main.constant("zeros", np.zeros(len(shape), np.int32))
+        cut = main.node("SLICE", [x, zeros, sizes], out=("cut", shape))
+        main.output(main.node(kind, [size, w, cut], out=("y", y_shape), options=options))
+        return builder.build()
+    given = inner.input("x", shape)
+    inner.output(inner.node(kind, [size, w, given], out=("y", y_shape), options=options))
+    if source == "IF":
+        zero = main.constant("zero", np.array(0, np.int32))
+        choice = main.node("GREATER", [keep, zero], out=("choice", (), TensorType.BOOL))
+        branches = {"then_subgraph_index": 1, "else_subgraph_index": 1}
+        main.output(main.node("IF", [choice, x], out=("z", y_shape), options=branches))
+    else:
+        call = {"name": "own", "decomposition_subgraph_index": 1, "version": 1}
+        main.output(main.node("STABLEHLO_COMPOSITE", [x], out=("z", y_shape), options=call))
+    return builder.build()
+
+
+@pytest.mark.parametrize("op", ["TRANSPOSE_CONV", "CONV_3D_TRANSPOSE"])
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+@pytest.mark.parametrize("source", ["computed", "IF", "STABLEHLO_COMPOSITE"])
+def test_inputs_of_subgraphs_and_computed_ones_are_followed(op: str, padding: str, source: str) -> None:
+    """As the same node alone on an input of that shape, which LiteRT computes too."""
+    model = called(op, padding, source)
+    more = (2,) if op == "CONV_3D_TRANSPOSE" else ()
+    interpreter = minilite.Interpreter(model)
+    graph = interpreter.model.subgraphs[0 if source == "computed" else 1]
+    size, w = (next(t.data for t in graph.tensors if t.name == name) for name in ("size", "w"))
+    (node,) = (node for node in graph.nodes if node.op == op)
+    for batch, height, width, rows in ((1, 3, 4, 3), (2, 5, 4, 2), (1, 2, 9, 1), (3, 3, 4, 3), (1, 3, 4, 3)):
+        x = drawn(np.random.default_rng(batch), "f32", (batch, height, width, *more, 5))
+        (y,) = interpreter.run({"x": x, "keep": np.int32(rows)}).values()
+        seen = x[:, :rows] if source == "computed" else x
+        stated = size.copy()
+        stated[0] = batch
+        stated[1:-1] += 2 * (np.array(seen.shape[1:-1]) - (3, 4, *more))
+        alone = OneNode(op, [const(stated), const(w, np.float32), seen], node.options, kind="f32")
+        np.testing.assert_array_equal(y, alone.check(tolerance=1e-4))
 
 
 @pytest.mark.parametrize("padding", [1, 2])

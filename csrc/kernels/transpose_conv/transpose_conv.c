@@ -44,67 +44,33 @@ static ml_status check_shapes(const ml_call *c) {
     return ML_OK;
 }
 
-/* How many windows a convolution has over a side of that size: TFLite's rule. */
-static int64_t windows_over(int64_t size, int64_t taps, int64_t stride, bool same) {
-    return (size + stride - (same ? 1 : taps)) / stride;
-}
-
 static int64_t stride_of(const transpose_conv_params *p, int32_t d) {
     return d == 1 ? p->stride_h : p->stride_w;
 }
 
-/* Whether a constant shape of the output fits the input's shape in the file. It then says by how
- * much a side is larger than what its windows need, and is right for inputs of other sizes too. */
+/* Ranks are checked. */
+static ml_transposed transposed(const ml_call *c, const transpose_conv_params *p) {
+    const ml_shape *w = &ml_input(c, 1)->shape;
+    return (ml_transposed){.axes = 2,
+                           .outputs = w->dims[0],
+                           .same = p->same,
+                           .extents = {w->dims[1], w->dims[2]},
+                           .strides = {p->stride_h, p->stride_w}};
+}
+
 static ml_status check_constant_shape(const ml_call *c, void *params) {
     transpose_conv_params *p = params;
-    const ml_tensor_row *constant = c->env->core->tensor_row(c, c->inputs[0]);
-    const ml_shape *x = &ml_input(c, 2)->shape, *w = &ml_input(c, 1)->shape;
-    const int32_t *dims = constant->data;
-    p->fits_file = dims && !constant->sparsity_at && constant->rank == 1 &&
-                   constant->shape[0] == 4 && x->rank == 4 && w->rank == 4 && dims[0] == x->dims[0];
-    for (int32_t d = 1; d < 3 && p->fits_file; d++)
-        p->fits_file = dims[d] >= 0 &&
-                       windows_over(dims[d], w->dims[d], stride_of(p, d), p->same) == x->dims[d];
+    p->fits_file = false;
+    if (ml_input(c, 2)->shape.rank != 4 || ml_input(c, 1)->shape.rank != 4) return ML_OK;
+    const ml_transposed t = transposed(c, p);
+    p->fits_file = ml_transposed_fits(c, &t);
     return ML_OK;
 }
 
-/* Dimension `d` of the output of the input in use, where the operand says `dim`. */
-static int64_t follow_input(const ml_call *c, int32_t d, int64_t dim) {
-    const ml_shape *x = &ml_input(c, 2)->shape, *w = &ml_input(c, 1)->shape;
-    const transpose_conv_params *p = c->params;
-    if (!p->fits_file || d == 3) return dim;
-    if (d == 0) return x->dims[0];
-    const int64_t stride = stride_of(p, d);
-    const int64_t more = x->dims[d] - windows_over(dim, w->dims[d], stride, p->same);
-    return ml_max_s64(0, dim + more * stride);
-}
-
-/* Reads the output's shape from the operand. */
 static ml_status read_shape(const ml_call *c, const void *value, ml_shape *y) {
-    const ml_shape *x = &ml_input(c, 2)->shape, *w = &ml_input(c, 1)->shape;
     const transpose_conv_params *p = c->params;
-    y->rank = 4;
-    for (int32_t d = 0; d < 4; d++) {
-        int64_t dim = 0;
-        ml_read_index(ml_input(c, 0), value, d, &dim);
-        if (dim >= 0) dim = follow_input(c, d, dim);
-        if (dim < 0 || dim > INT32_MAX)
-            return ml_fail(c, ML_SHAPE_ERROR, "dimension %d of the output would be %lld", d,
-                           (long long)dim);
-        y->dims[d] = (int32_t)dim;
-    }
-    if (y->dims[0] != x->dims[0] || y->dims[3] != w->dims[0])
-        return ml_fail(c, ML_SHAPE_ERROR,
-                       "output of batch %d and depth %d does not match batch %d and %d outputs",
-                       y->dims[0], y->dims[3], x->dims[0], w->dims[0]);
-    for (int32_t d = 1; d < 3; d++) {
-        const int64_t windows = windows_over(y->dims[d], w->dims[d], stride_of(p, d), p->same);
-        if (windows != x->dims[d])
-            return ml_fail(c, ML_SHAPE_ERROR,
-                           "an output %s of %d has %lld windows, the input has %d",
-                           d == 1 ? "height" : "width", y->dims[d], (long long)windows, x->dims[d]);
-    }
-    return ML_OK;
+    const ml_transposed t = transposed(c, p);
+    return ml_transposed_shape(c, &t, p->fits_file, value, y);
 }
 
 /* Computes the output's shape if none is given. */
