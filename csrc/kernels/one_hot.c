@@ -24,15 +24,18 @@ static ml_status prepare_one_hot(const ml_call *c, ml_wish *wish) {
     if (axis == -1) axis = indices->rank;
     if (axis < 0 || axis > indices->rank)
         return ml_fail(c, ML_SHAPE_ERROR, "axis %d, expected -1 to %d", axis, indices->rank);
-    const int32_t *depth = ml_value(c, 1);
-    if (!depth) return ml_open(wish, 0);
-    if (*depth < 0) return ml_fail(c, ML_SHAPE_ERROR, "depth is %d, expected 0 or more", *depth);
+    const void *value = ml_value(c, 1);
+    if (!value) return ml_open(wish, 0);
+    int64_t depth;
+    ml_read_index(ml_input(c, 1), value, 0, &depth);
+    if (depth < 0)
+        return ml_fail(c, ML_SHAPE_ERROR, "depth is %lld, expected 0 or more", (long long)depth);
     ml_shape shape = {.rank = 0};
     ml_status status = ml_append_dims(c, &shape, indices, 0, axis);
-    if (status == ML_OK) status = ml_append_dim(c, &shape, *depth);
+    if (status == ML_OK) status = ml_append_dim(c, &shape, depth);
     if (status == ML_OK) status = ml_append_dims(c, &shape, indices, axis, indices->rank);
     if (status != ML_OK) return status;
-    *(one_hot_blob *)c->blob = (one_hot_blob){ml_elements_of(indices, 0, axis), *depth,
+    *(one_hot_blob *)c->blob = (one_hot_blob){ml_elements_of(indices, 0, axis), depth,
                                               ml_elements_of(indices, axis, indices->rank)};
     return ml_set_output(c, 0, &shape);
 }
@@ -65,6 +68,6 @@ ML_KERNELS(one_hot) = {
     {ML_OP(ONE_HOT, 1, 1), .name = "one_hot", .takes = "indices depth on off -> y",
      .follows = ML_INPUT(2), ML_PARAMS_OF(one_hot_params), .blob_bytes = sizeof(one_hot_blob),
      .prepare = prepare_one_hot,
-     ML_TYPED({"s32|s64 s32 T T -> T: f32 s8 u8 b8 s32 s64", NULL, NULL, one_hot})},
+     ML_TYPED({"s32|s64 s32|s64 T T -> T: f32 s8 u8 b8 s32 s64", NULL, NULL, one_hot})},
     ML_KERNELS_END,
 };

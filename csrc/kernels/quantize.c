@@ -142,7 +142,7 @@ ML_KERNELS(quantize) = {
      ML_TYPED({"f32 -> s8", derive_quantize, NULL, quantize_f32_s8},
               {"f32 -> u8", derive_quantize, NULL, quantize_f32_u8},
               {"f32 -> s16", derive_quantize, NULL, quantize_f32_s16},
-              {"s8|u8 -> s8|u8", derive_bytes, NULL, ml_lookup},
+              {"f32 -> s4", NULL, NULL, NULL}, {"s8|u8 -> s8|u8", derive_bytes, NULL, ml_lookup},
               {"s8 -> s16", derive_requantize, NULL, requantize_s8_s16},
               {"u8 -> s16", derive_requantize, NULL, requantize_u8_s16},
               {"s16 -> s8", derive_requantize, NULL, requantize_s16_s8},

@@ -39,6 +39,16 @@ def test_depth_at_run_time() -> None:
     one_hot(np.array([1, 0, 5], np.int32), Given(np.array([2], np.int32))).check()
 
 
+@pytest.mark.parametrize("constant", [True, False])
+def test_depth_of_64_bits(constant: bool) -> None:
+    """LiteRT reads its lower half alone; what does not fit there is refused."""
+    indices = np.array([1, 0, 5], np.int32)
+    for kind in ("f32", "s8", "s64"):
+        one_hot(indices, Given(np.array(6, np.int64), constant), kind=kind).check()
+    for depth, words in ((-1, "depth is -1, expected 0 or more"), (2**32 + 6, "would be 4294967302")):
+        one_hot(indices, Given(np.array(depth, np.int64), constant)).refused(ShapeError, words, by_litert=depth < 0)
+
+
 def test_refused() -> None:
     indices = np.array([1, 0], np.int32)
     one_hot(indices, -1).refused(ShapeError, "depth is -1, expected 0 or more")

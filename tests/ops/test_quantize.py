@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.cases import Case
 from support.compare import REFERENCE
-from support.node import Array, Given, OneNode, const, dtype_of, quantized, scaled, values
+from support.node import Array, Given, OneNode, Out, const, dtype_of, quantized, scaled, values
 from support.sparse import SparseNode, compressed, model, sparse
 
 import minilite
@@ -22,9 +22,11 @@ def every_quantize(rng: np.random.Generator, inputs: Any, outputs: Any) -> tuple
     (source,), (target,) = inputs, outputs
     x = rng.integers(-100_000, 100_000, (3, 171), np.int32) if source == "s32" else values(rng, source, (3, 171))
     q, q_out = (
-        Quantization((1e-4,), (0,)) if kind == "s32" else scaled(rng, kind, 1e-3, 0.1) for kind in (source, target)
+        Quantization((1e-4 if kind == "s32" else 0.1,), (0,)) if kind in ("s32", "s4") else scaled(rng, kind, 1e-3, 0.1)
+        for kind in (source, target)
     )
-    return OneNode("QUANTIZE", [Given(x, quantization=q)], kind=target, quantization=q_out), {}
+    outs = [Out(target, q_out, x.shape)]
+    return OneNode("QUANTIZE", [Given(x, quantization=q)], outs=outs, version=6 if target == "s4" else 1), {}
 
 
 def every_densify(rng: np.random.Generator, inputs: Any, outputs: Any) -> Any:
@@ -41,6 +43,17 @@ def every_dequantize(rng: np.random.Generator, inputs: Any, outputs: Any) -> Any
 
 
 EVERY_TYPE = {"QUANTIZE": every_quantize, "DEQUANTIZE": every_dequantize, "DENSIFY": every_densify}
+
+
+@pytest.mark.parametrize(("scale", "zero_point"), [(1.0, 0), (0.5, 2), (0.3, -7)])
+def test_floats_to_nibbles(scale: float, zero_point: int) -> None:
+    """An odd number of them, with ties, and values beyond -8 to 7. LiteRT makes infinity -8, minilite 7."""
+    x = np.array([-100, -8.6, -8.5, -8.4, -1.5, -0.5, -0.0, 0.5, 1.5, 7.4, 7.5, 8.5, 100], np.float32)
+    q = Quantization((scale,), (zero_point,))
+    for array in (x, x[::-1].copy(), x[:0], np.full((3, 5), 0.7, np.float32)):
+        OneNode("QUANTIZE", [array], outs=[Out("s4", q, array.shape)], version=6).check()
+    ends = OneNode("QUANTIZE", [np.float32([np.inf, -np.inf, np.nan])], outs=[Out("s4", q, (3,))], version=6)
+    assert ends.check(oracle=None).tolist() == [7, -8, -8]
 
 
 @pytest.mark.parametrize("by_channel", [False, True])
