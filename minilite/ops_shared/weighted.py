@@ -34,8 +34,12 @@ def scales_differ(node: OpNode) -> bool:
 
 def weight_scales(node: OpNode, outputs: int) -> Array:
     """The scale of each output's weights, in float64."""
-    scales = np.array(_tensor(node, 1).quantization.scales, np.float64)
-    return scales if len(scales) == outputs else np.full(outputs, scales[0])
+    weights = _tensor(node, 1)
+    scales = np.array(weights.quantization.scales, np.float64)
+    if len(scales) not in (1, outputs):
+        message = f"tensor {weights.index} ('{weights.name}') has {len(scales)} scales for {outputs} outputs"
+        raise ValueError(message)
+    return np.broadcast_to(scales, outputs)
 
 
 def real_multipliers(node: OpNode, outputs: int, *, single: bool = False) -> Array:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import Any
 
 import numpy as np
 import pytest
-from support.compare import EPS, REFERENCE, run_minilite
-from support.node import Given, OneNode, Out, const, quantized
+from support import peer
+from support.compare import EPS, REFERENCE, run_litert, run_minilite
+from support.node import Given, OneNode, Out, const, dtype_of, quantized, values
 from support.weighted import Layer, same_for_any_number_of_threads, window_options
 
 import minilite
-from minilite.errors import MiniliteError, ShapeError, UnsupportedOpError
-from minilite.format.builder import ModelBuilder
-from minilite.format.dtypes import TensorType
-from minilite.format.quantization import Quantization
+from minilite.errors import KernelError, ShapeError, UnsupportedOpError
+from minilite.format.quantization import NOT_QUANTIZED, Quantization
 
 # input, filter, padding, stride, dilation
 SHAPES: list[tuple[Any, ...]] = [
@@ -383,18 +381,17 @@ def test_windows_of_2_31_elements_are_refused() -> None:
     node.refused(ShapeError, "a window of width 2147483648 is larger than 2147483647", by_litert=False)
 
 
-@pytest.mark.parametrize("resolver", ["AUTO", "BUILTIN_REF"])
-def test_integer_weights_without_a_scale(resolver: str) -> None:
-    """They are refused, or the numpy reference judges them; preparing them reads no scales."""
-    builder = ModelBuilder()
-    g = builder.subgraph()
-    x = g.input("x", (1, 4, 4, 2), TensorType.INT16, quantization=Quantization((0.5,), (0,)))
-    w = g.constant("w", np.ones((3, 2, 2, 2), np.int8))
-    options = {"stride_w": 1, "stride_h": 1, "dilation_w_factor": 1, "dilation_h_factor": 1}
-    y = ("y", (), TensorType.INT16)
-    g.output(g.node("CONV_2D", [x, w, -1], out=y, options=options))
-    interpreter = minilite.Interpreter(
-        model_content=builder.build(), experimental_op_resolver_type=minilite.OpResolverType[resolver]
-    )
-    with contextlib.suppress(MiniliteError):
-        interpreter.run(np.ones((1, 4, 4, 2), np.int16))
+@pytest.mark.parametrize(("resolver", "refused"), [("AUTO", UnsupportedOpError), ("BUILTIN_REF", KernelError)])
+@pytest.mark.parametrize(("kind", "weights"), [("s16", "s8"), ("s8", "s8"), ("u8", "u8"), ("f32", "s8"), ("f32", "u8")])
+def test_integer_weights_without_a_scale(kind: str, weights: str, resolver: str, refused: Any) -> None:
+    """C refuses them when tensors are allocated, the numpy reference in the run. So does LiteRT, for each input."""
+    q = NOT_QUANTIZED if kind == "f32" else Quantization((0.5,), (0,))
+    x = Given(values(np.random.default_rng(1), kind, (1, 4, 4, 2)), quantization=q)
+    w = Given(np.ones((3, 2, 2, 2), dtype_of(weights)), True, NOT_QUANTIZED)
+    node = OneNode("CONV_2D", [x, w, None], window_options("SAME"), quantization=q)
+    interpreter = minilite.Interpreter(node.model, experimental_op_resolver_type=minilite.OpResolverType[resolver])
+    with pytest.raises(refused, match=r"\(CONV_2D 'y'\): tensor 1 \('c1'\) has 0 scales for 3 outputs"):
+        interpreter.run(x.array)
+    if peer.HERE:
+        with pytest.raises((RuntimeError, ValueError)):
+            run_litert(node.model, node.arrays)
