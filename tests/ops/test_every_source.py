@@ -18,6 +18,7 @@ from support.litert_types import cases, named
 from support.node import Array
 from support.sources import (
     ASSIGNED,
+    ASSIGNED_LAST,
     COMPUTED,
     CONSTANT,
     INITIAL,
@@ -145,21 +146,72 @@ def test_one_line_of_types(op: str) -> None:
     assert faults(op, list(named(operators()[op]))[:1]) == []
 
 
-MATRICES = (
-    "CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV", "BATCH_MATMUL", "CONV_3D", "CONV_3D_TRANSPOSE", "SVDF",
-)  # fmt: skip
-RECURRENT = (
-    "RNN", "UNIDIRECTIONAL_SEQUENCE_RNN", "BIDIRECTIONAL_SEQUENCE_RNN", "LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM",
-    "BIDIRECTIONAL_SEQUENCE_LSTM",
-)  # fmt: skip
-"""Operators that put weights into the order of a level's inner loops; the latter have many operands."""
+def packs(op: str) -> bool:
+    """Whether a plan asks the Model's store for weights in the order of a level's inner loops."""
+    interpreter = minilite.Interpreter(node_of(op, next(named(operators()[op]))).model)
+    interpreter.allocate_tensors()
+    return interpreter.counters["store_lookups"] > 0
+
+
+PACKING = [row.name for row in ROWS if packs(row.name)]
+STEPPING = [row.name for row in ROWS if row.writes and row.name not in PACKING]
+"""Operators that step through a sequence, which pack weights by themselves; they have many operands."""
+
+
+def test_operators_that_pack_weights_are_found() -> None:
+    assert {"CONV_2D", "FULLY_CONNECTED", "SVDF"} <= {*PACKING}
+    assert {"RNN", "LSTM"} <= {*STEPPING}
 
 
 @pytest.mark.parametrize("level", level_names())
-@pytest.mark.parametrize("op", [*MATRICES, *RECURRENT])
+@pytest.mark.parametrize("op", [*PACKING, *STEPPING])
 def test_weights_assigned_between_runs(op: str, level: str) -> None:
     lines = list(named(operators()[op]))
-    assert faults(op, lines if op in MATRICES else lines[:1], [ASSIGNED], level=level) == []
+    assert faults(op, lines if op in PACKING else lines[:1], [ASSIGNED], level=level) == []
+
+
+def other_shapes(value: Array) -> Iterator[Array]:
+    """The values, repeated or cut, in shapes that differ in one dimension or in rank."""
+    shapes = [(*value.shape, 1), (value.size,), value.shape[1:]]
+    for d, n in enumerate(value.shape):
+        shapes += [(*value.shape[:d], other, *value.shape[d + 1 :]) for other in (0, n - 1, n + 1, 2 * n)]
+    for shape in dict.fromkeys(shapes):
+        if shape != value.shape:
+            yield np.resize(value, shape) if value.size else np.zeros(shape, value.dtype)
+
+
+def next_run(interpreter: minilite.Interpreter, arrays: Sequence[Array]) -> Any:
+    """The outputs of a run that no earlier one has touched but by resource variables, or its error."""
+    inputs = interpreter.model.subgraphs[0].inputs
+    attempt(interpreter.reset_all_variables)
+    return attempt(lambda: list(interpreter.run(dict(zip(inputs, arrays, strict=True))).values()))
+
+
+@pytest.mark.parametrize("op", [*PACKING, *STEPPING])
+def test_a_variable_takes_a_value_of_another_shape(op: str) -> None:
+    """The node then computes what it does with an input of that shape, or both are refused: in the run that assigns the
+    value, and in the run after one that assigned it last."""
+    node = node_of(op, next(named(operators()[op])))
+    model, found = minilite.load_model(node.model), []
+    for number, value in tensors_of(model, node.arrays).items():
+        if not may_be_constant(model, number):
+            continue
+        given, now, later = (sourced(model, node.arrays, number, value, s) for s in (INPUT, ASSIGNED, ASSIGNED_LAST))
+        at_once, afterwards = minilite.Interpreter(now.model), minilite.Interpreter(later.model)
+        for other in [*other_shapes(value), value]:
+            arrays = [[other if i == one.at else x for i, x in enumerate(one.arrays)] for one in (given, now, later)]
+            expected = next_run(minilite.Interpreter(given.model), arrays[0])
+            answers = {"at once": next_run(at_once, arrays[1])}
+            afterwards.reset_resources()
+            first = next_run(afterwards, arrays[2])
+            assert not isinstance(first, Exception), first
+            answers["afterwards"] = next_run(afterwards, arrays[2])
+            for when, answer in answers.items():
+                refused = [isinstance(each, Exception) for each in (expected, answer)]
+                text = "" if all(refused) else near(expected, answer, 1e-5) if not any(refused) else str(answer)
+                if text:
+                    found.append(f"tensor {number} of shape {other.shape} {when}: {text}, input: {expected}")
+    assert found == []
 
 
 @pytest.mark.slow

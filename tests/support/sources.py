@@ -3,6 +3,7 @@ input, computed by another node, or read from a variable."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,8 +14,10 @@ from minilite.format.model import Model, Node, Subgraph, Tensor
 from minilite.format.quantization import NOT_QUANTIZED
 
 CONSTANT, INPUT, COMPUTED, INITIAL, ASSIGNED = "constant", "input", "computed", "initial", "assigned"
-"""`initial`: a variable that CALL_ONCE has assigned. `assigned`: one that is assigned earlier in the same run."""
-CHANGING = (INPUT, COMPUTED, ASSIGNED)
+ASSIGNED_LAST = "assigned last"
+"""`initial`: a variable that CALL_ONCE has assigned. `assigned`: one that is assigned earlier in the same run.
+`assigned last`: as `initial`, and at the end of each run it takes the value that is given."""
+CHANGING = (INPUT, COMPUTED, ASSIGNED, ASSIGNED_LAST)
 """The sources whose value is given anew for each run."""
 
 
@@ -72,9 +75,9 @@ class _Graph:
         self.node("VAR_HANDLE", [], [number], container="", shared_name="operand")
         return number
 
-    def whole(self, inputs: list[int]) -> Subgraph:
-        """The subgraph with what was added."""
-        nodes = [node._replace(index=i) for i, node in enumerate([*self.nodes, *self.subgraph.nodes])]
+    def whole(self, inputs: list[int], after: Sequence[Node] = ()) -> Subgraph:
+        """The subgraph with what was added, and more nodes at its end."""
+        nodes = [node._replace(index=i) for i, node in enumerate([*self.nodes, *self.subgraph.nodes, *after])]
         return self.subgraph._replace(tensors=self.tensors, inputs=tuple(inputs), nodes=nodes)
 
 
@@ -89,21 +92,22 @@ def sourced(model: Model, arrays: list[Array], number: int, value: Array, source
     main.tensors[number] = plain._replace(data=value) if source == CONSTANT else plain
     others = list(model.subgraphs[1:])
     at = number
-    if source in (COMPUTED, ASSIGNED):
+    if source in (COMPUTED, ASSIGNED, ASSIGNED_LAST):
         at = main.tensor(plain, "given")
     if source == COMPUTED:
         target = Tensor(0, "", TensorType.INT32, (len(shape),))
         main.node("RESHAPE", [at, main.tensor(target, "target", np.array(shape, np.int32))], [number])
-    if source == INITIAL:
+    if source in (INITIAL, ASSIGNED_LAST):
         others.append(_initial(len(model.subgraphs), plain, value))
         main.node("CALL_ONCE", [], [], init_subgraph_index=len(model.subgraphs))
     if source == ASSIGNED:
         main.node("ASSIGN_VARIABLE", [main.handle(), at], [])
-    if source in (INITIAL, ASSIGNED):
+    if source in (INITIAL, ASSIGNED, ASSIGNED_LAST):
         main.node("READ_VARIABLE", [main.handle()], [number])
+    after = [Node(0, "ASSIGN_VARIABLE", 1, (main.handle(), at), (), {})] if source == ASSIGNED_LAST else []
     if source in CHANGING:
         given[at] = value
-    changed = model._replace(subgraphs=[main.whole(list(given)), *others], signatures=())
+    changed = model._replace(subgraphs=[main.whole(list(given), after), *others], signatures=())
     return Sourced(changed, list(given.values()), list(given).index(at) if source in CHANGING else -1)
 
 
