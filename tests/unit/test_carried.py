@@ -133,6 +133,19 @@ def test_resources_that_nodes_change_before_they_are_read() -> None:
     check(resources(), ["before", "after", "b_before", "total", "b_after", "y"], steps)
 
 
+def test_resources_go_by_their_names() -> None:
+    """The slice to `b_now` has its variable first."""
+    builder = ModelBuilder()
+    graph, begin = builder.subgraph("main"), builder.subgraph("begin")
+    graph.node("CALL_ONCE", [], options={"init_subgraph_index": 1})
+    for name, value in (("b", 5), ("a", 7)):
+        begin.node("ASSIGN_VARIABLE", [variable(begin, name), begin.constant(name + "0", floats(value, value))])
+    first = graph.node("ADD", [read(graph, variable(graph, "a"), "a_now"), graph.input("x", (2,))], out=("first", (2,)))
+    second = graph.node("ADD", [read(graph, variable(graph, "b"), "b_now"), first], out=("y", (2,)))
+    graph.output(second)
+    check(builder.build(), ["b_now", "a_now", "first", "y"], [{"x": floats(3, 4)}] * 3)
+
+
 def test_variable_tensors_and_their_readers() -> None:
     steps = [{"x": floats(step, 1).reshape(1, 2)} for step in range(4)]
     check(frames(), ["one", "two", "kept", "y", "frames one", "frames two"], steps)
