@@ -135,15 +135,15 @@ def stacked(values: Sequence[Array | None], empty: Array) -> Array:
 
 
 def spread(column: Array, numbers: Sequence[int], count: int, blank: int = 0) -> Array:
-    """A column of `count` rows, of which only those of these numbers are there: the others are NaN among floats, None
-    in a column of objects, else masked, with `blank` (in text: nothing) below."""
+    """A column of `count` rows, of which only those of these numbers are there: the others are None in a column of
+    objects, else masked, with NaN (floats), nothing (text) or `blank` below."""
     if len(numbers) == count:
         return column
     kind = column.dtype.kind
     others = {"f": np.nan, "c": np.nan, "O": None, "U": ""}.get(kind, blank)
     made: Array = np.full((count, *column.shape[1:]), others, column.dtype)
     made[numbers] = column
-    if kind in "fc" or (kind == "O" and column.ndim == 1):
+    if kind == "O" and column.ndim == 1:
         return made
     missing = np.ones(made.shape, bool)
     missing[numbers] = False

@@ -120,7 +120,7 @@ def execute(options: argparse.Namespace) -> None:
         jobs.begin(options.out, jobs.facts_of(job, model_hash(job.predictor._interpreter.model)[0], size), sources)
     begun = time.perf_counter()
     waiting = jobs.waiting(parts)
-    done = _run(options, job, waiting) if waiting else []
+    done = _run(options, job, waiting, sum(part.rows for part in parts)) if waiting else []
     _tell(options, parts, done, time.perf_counter() - begun)
 
 
@@ -136,8 +136,14 @@ def _form(options: argparse.Namespace) -> str:
         given = "--part" if options.part is not None else "--format"
         message = f"{given} goes with a folder: --out {options.out} is one file"
         raise UsageError(message)
-    if options.out.is_dir() or not options.out.parent.is_dir():
-        wrong = "is a folder" if options.out.is_dir() else f"there is no folder {str(options.out.parent)!r}"
+    wrong = ""
+    if options.out.is_dir():
+        wrong = "is a folder"
+    elif options.out.exists():  # of which job it is, only a folder says
+        wrong = "is there already: remove it, or give another name"
+    elif not options.out.parent.is_dir():
+        wrong = f"there is no folder {str(options.out.parent)!r}"
+    if wrong:
         message = f"--out {options.out}: {wrong}"
         raise UsageError(message)
     return str(suffix)
@@ -233,11 +239,11 @@ def _ranked(options: argparse.Namespace, predictor: Predictor, labels: Mapping[s
     return found
 
 
-def _run(options: argparse.Namespace, job: Job, parts: Sequence[Part]) -> list[Done]:
-    """Runs parts. The progress counts rows: in this process as they are predicted, else when their part is written."""
-    total = sum(part.rows for part in parts)
+def _run(options: argparse.Namespace, job: Job, parts: Sequence[Part], total: int) -> list[Done]:
+    """Runs parts. The progress counts rows of all `total`, with those that were there already: in this process as they
+    are predicted, else when their part is written."""
     with working("row", total) as work:
-        work.started = min(1, total)
+        work.started = min(total - sum(part.rows for part in parts) + 1, total)
 
         def follow(rows: int) -> None:
             work.started = min(work.started + rows, total)

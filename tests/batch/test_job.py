@@ -160,7 +160,19 @@ def test_bad_rows_are_named_or_skipped(tmp_path: pathlib.Path, capsys: pytest.Ca
     assert [bool(row["error"]) for row in found] == [False, False, True, False, True, False, False]
     assert "p4.npy, row 0 is of complex128" in found[4]["error"]
     assert np.array_equal(np.float32(json.loads(found[6]["probabilities"])), single(rows[6]))
-    assert command(capsys, DIGITS, tmp_path / "in", "--out", out)[1].endswith("1 part was there already\n")
+
+
+@pytest.mark.parametrize("form", ["csv", "npz", "parquet"])
+def test_a_file_that_is_there_is_neither_written_nor_taken_for_this_jobs(
+    form: str, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It may be of another job, or no predictions at all: an input, the model."""
+    pictures(tmp_path / "in")
+    out = tmp_path / f"out.{form}"
+    out.write_text("mine")
+    status, printed = command(capsys, DIGITS, tmp_path / "in", "--out", out)
+    assert (status, printed) == (2, f"minilite: --out {out}: is there already: remove it, or give another name\n")
+    assert out.read_text() == "mine"
 
 
 def test_best_classes(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -396,6 +408,12 @@ def test_progress_counts_rows(
     assert command(capsys, *given, "--out", tmp_path / "o.npz")[0] == 0
     within = ["row 65 of 150", "row 129 of 150"] if workers == 1 else []
     assert told == ["row 1 of 150", *within, "row 150 of 150"]
+    arguments = (*given, "--out", tmp_path / "parts", "--part", 50)
+    assert command(capsys, *arguments)[0] == 0
+    told.clear()
+    (tmp_path / "parts" / "part-00001.npz").unlink()
+    assert command(capsys, *arguments)[0] == 0  # goes on, and counts what is there
+    assert (told[0], told[-1]) == ("row 101 of 150", "row 150 of 150")
 
 
 def test_wrong_calls(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
