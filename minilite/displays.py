@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from minilite.engine.engine import engine_of
 from minilite.errors import StateError
 from minilite.format.described import HEADER, tensor_rows
 from minilite.text import count, html_table, table
@@ -28,7 +29,7 @@ def interpreter_text(interpreter: Any) -> str:
 
 def _line(interpreter: Any) -> str:
     graph, memory = interpreter.model.subgraphs[0], ", not allocated"
-    session = interpreter._main
+    session = engine_of(interpreter).main
     if session and session.ready:
         try:
             memory = f", arena {session.state.usage().arena_bytes} bytes"

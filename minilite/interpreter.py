@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import sys
-from _thread import RLock  # threading takes long to import
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from minilite import errors, options
+from minilite.engine.engine import Engine
 from minilite.engine.place import checked_tensor, early_values
-from minilite.engine.program import Program
-from minilite.engine.session import Session
 from minilite.errors import MiniliteError
 from minilite.late import Later
 from minilite.options import Delegate, OpResolverType, load_delegate
@@ -25,16 +23,14 @@ if TYPE_CHECKING:
     from minilite._native import usage as usages
     from minilite._native.cancel import Cancel
     from minilite._native.plan import Plan
-    from minilite._native.state import Shared
     from minilite._native.usage import Usage
-    from minilite.details import Description, NodeDetails, TensorDetails
+    from minilite.details import NodeDetails, TensorDetails
     from minilite.engine import array_call, async_run, float_values, pickling, sizes, slices, states, tensor_arguments
-    from minilite.engine.array_call import ArrayCall
     from minilite.engine.model_plan import ModelPlan
     from minilite.engine.sizes import Axis, Fit
     from minilite.engine.states import ModelState
     from minilite.engine.tensor_arguments import Dims, Shapes, TensorKey
-    from minilite.format.model import Array, Model, Subgraph
+    from minilite.format.model import Array, Model
     from minilite.litert import metrics, registerers, wrapper
     from minilite.profiling import profile as profiles
     from minilite.recording import recorder
@@ -130,72 +126,13 @@ class Interpreter:
             max_iterations=max_iterations,
             level=level,
         )
-        self._begin(options.read(model_path, model_content, load), wanted)
+        self._begin(Engine(options.read(model_path, model_content, load), wanted))
         if "minilite.litert.metrics" in sys.modules:  # who has not imported it has not put a counter in its place
             self._metrics.increase_counter_interpreter_creation()
 
-    def _begin(self, model: Model, wanted: options.Options) -> None:
-        options.check_subgraphs(model)
-        self.model = model
-        self._options = wanted
-        self._program: Program | None = None
-        self._making = RLock()  # whatever is made at first use is made once, by whichever thread comes first
-        self._shared: Shared | None = None
-        self._sessions: dict[int, Session] = {}
-        self._main: Session | None = None  # the session of subgraph 0
-        self._call: ArrayCall | None = None
-        self._worker: async_run.Worker | None = None
-        self._slices: dict[Any, slices.Slice] = {}
-        self._early_shapes: dict[int, Shape] = {}
-        self._described: dict[tuple[int, int], Description] = {}
-        self._recorder: Recorder | None = None
-        self._snapshots: states.Sessions | None = None
-
-    # Sessions ---------------------------------------------------------------------------------------------------------
-
-    def _lowered(self) -> Program:
-        with self._making:
-            if self._program is None:
-                wanted = self._options
-                self._program = Program(
-                    self.model,
-                    wanted.custom_ops,
-                    reference=wanted.reference,
-                    reorder=wanted.reorder,
-                    fuses=wanted.fuses,
-                    level=wanted.level,
-                    max_bytes=wanted.max_bytes,
-                )
-            return self._program
-
-    def _session(self, subgraph: int = 0) -> Session:
-        session = self._main if subgraph == 0 else self._sessions.get(subgraph)
-        if session is not None:
-            return session
-        self._subgraph(subgraph)
-        with self._making:
-            session = self._sessions.get(subgraph) or self._new_session(subgraph)
-            self._sessions[subgraph] = session
-            if subgraph == 0:
-                self._main = session
-            return session
-
-    def _new_session(self, subgraph: int) -> Session:
-        wanted = self._options
-        program = self._lowered()
-        if self._shared is None:
-            shared = program.shared(wanted.max_iterations)
-            if wanted.threads > 1:
-                shared.set_threads(wanted.threads)
-            self._shared = shared
-        session = Session(program, self._shared, subgraph, wanted.strategy, wanted.engine, wanted.cache_bytes)
-        if self._recorder is not None:
-            self._recorder.attach(session)
-        if subgraph == 0:
-            for index, shape in self._early_shapes.items():
-                session.resize(index, shape)
-        session.log(wanted.threads)
-        return session
+    def _begin(self, engine: Engine) -> None:
+        self.model: Model = engine.model
+        self._engine: Engine = engine
 
     # LiteRT's surface -------------------------------------------------------------------------------------------------
 
@@ -205,19 +142,18 @@ class Interpreter:
 
         Raises: UnsupportedOpError, ShapeError, ArenaError, StateError.
         """
-        session = self._main
+        session = self._engine.main
         if session is None:
-            session = self._session()
-        if not session.state.generations[0]:  # as `ready`, without a call
-            session.allocate()
+            session = self._engine.session()
+        session.allocate()
 
     def invoke(self, *, cancel: Cancel | None = None) -> None:
         """Runs the model once. The run ends early when the token `cancel` is set.
 
         Raises: StateError, KernelError, InputError, or what a Python operator raised."""
         if cancel is not None:
-            return self._session().invoke(cancel)
-        session = self._main
+            return self._engine.session().invoke(cancel)
+        session = self._engine.main
         if session is None:
             message = "Invoke called on model that is not ready: allocate_tensors() has to come first"
             raise errors.StateError(message)
@@ -227,12 +163,13 @@ class Interpreter:
     def cancel(self) -> None:
         """Makes the current run stop with a KernelError; to be called from another thread. It has no effect if nothing
         runs; `minilite.Cancel` also ends runs that have not begun."""
-        if self._shared is not None:
-            self._shared.cancel()
+        shared = self._engine.shared
+        if shared is not None:
+            shared.cancel()
 
     def reset_all_variables(self) -> None:
         """Sets variable tensors to zero. As in LiteRT, resource variables stay, and CALL_ONCE does not run again."""
-        for session in tuple(self._sessions.values()):  # other threads may begin one meanwhile
+        for session in tuple(self._engine.sessions.values()):  # other threads may begin one meanwhile
             session.reset_variables()
 
     def resize_tensor_input(self, input_index: TensorKey, tensor_size: Dims, strict: bool = False) -> None:
@@ -241,17 +178,19 @@ class Interpreter:
         With `strict`, only dimensions that the file's signature leaves open may change. Raises: InputError (also
         RuntimeError).
         """
-        session = self._main
+        session = self._engine.main
         if session is not None and not strict and session.ask(input_index, tensor_size):
             return
         number = (
-            input_index if type(input_index) is int else tensor_arguments.tensor_number(self._subgraph(), input_index)
+            input_index
+            if type(input_index) is int
+            else tensor_arguments.tensor_number(self._engine.subgraph(), input_index)
         )
         tensor, shape = tensor_arguments.wanted_shape(self.model.subgraphs[0].tensors, number, tensor_size)
         if strict:
             tensor_arguments.check_strict(tensor, shape)
         if session is None:
-            self._early_shapes[tensor.index] = shape
+            self._engine.early_shapes[tensor.index] = shape
         else:
             session.resize(tensor.index, shape)
 
@@ -260,9 +199,9 @@ class Interpreter:
         number = (
             tensor_index
             if type(tensor_index) is int
-            else tensor_arguments.tensor_number(self._subgraph(), tensor_index)
+            else tensor_arguments.tensor_number(self._engine.subgraph(), tensor_index)
         )
-        session = self._main
+        session = self._engine.main
         if session is None:
             message = "Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first"
             raise errors.StateError(message)
@@ -272,71 +211,51 @@ class Interpreter:
         """An owned copy of a tensor's values. Raises: InputError, StateError."""
         # `is` and not `==`, for which False and arrays would be the main subgraph.
         other = subgraph_index is not _MAIN
-        session = self._sessions.get(tensor_arguments.subgraph_number(subgraph_index)) if other else self._main
+        session = (
+            self._engine.sessions.get(tensor_arguments.subgraph_number(subgraph_index)) if other else self._engine.main
+        )
         if session is not None and type(tensor_index) is int:
             return session.get(tensor_index)
-        number = tensor_arguments.tensor_number(self._subgraph(subgraph_index), tensor_index)
+        number = tensor_arguments.tensor_number(self._engine.subgraph(subgraph_index), tensor_index)
         if session is not None:
             return session.get(number)
-        return early_values(self._subgraph(subgraph_index), number)
+        return early_values(self._engine.subgraph(subgraph_index), number)
 
     def tensor(self, tensor_index: TensorKey) -> Callable[[], Array]:
         """A function that returns a live, writable view of a tensor. While a view lives, memory does not move."""
         number = (
             tensor_index
             if type(tensor_index) is int
-            else tensor_arguments.tensor_number(self._subgraph(), tensor_index)
+            else tensor_arguments.tensor_number(self._engine.subgraph(), tensor_index)
         )
-        session = self._main
+        session = self._engine.main
         if session is not None:
             return session.view(number)
-        checked_tensor(self._subgraph(), number)
-        return lambda: self._session().view(number)()
-
-    def _subgraph(self, index: int = 0) -> Subgraph:
-        """The subgraph of that number. Raises: InputError."""
-        subgraphs = self.model.subgraphs
-        if type(index) is not int:
-            index = tensor_arguments.subgraph_number(index)
-        if not 0 <= index < len(subgraphs):
-            message = f"Invalid subgraph index {errors.shown(index)} exceeds max subgraph index {len(subgraphs) - 1}"
-            raise errors.InputError(message)
-        return subgraphs[index]
-
-    def _details(self, index: int, subgraph: int = 0) -> TensorDetails:
-        described = self._described.get((subgraph, index))
-        if described is None:
-            tensor = checked_tensor(self._subgraph(subgraph), index)
-            described = details.Description(tensor, compress_zero_points=self._options.compress_zero_points)
-            self._described[subgraph, index] = described
-        session = self._sessions.get(subgraph)
-        if session is not None:
-            return described.of(session.shape(index))
-        shape = self.model.subgraphs[subgraph].tensors[index].shape
-        return described.of(self._early_shapes.get(index, shape) if subgraph == 0 else shape)
+        checked_tensor(self._engine.subgraph(), number)
+        return lambda: self._engine.session().view(number)()
 
     def get_input_details(self) -> list[TensorDetails]:
         """Details of every input: name, index, shape, shape_signature, dtype, quantization, ..."""
-        return [self._details(index) for index in self.model.subgraphs[0].inputs]
+        return [self._engine.details(index) for index in self.model.subgraphs[0].inputs]
 
     def get_output_details(self) -> list[TensorDetails]:
         """Details of every output."""
-        return [self._details(index) for index in self.model.subgraphs[0].outputs]
+        return [self._engine.details(index) for index in self.model.subgraphs[0].outputs]
 
     def get_tensor_details(self, subgraph_index: int = 0) -> list[TensorDetails]:
         """Details of every tensor of a subgraph. Raises: InputError."""
         number = tensor_arguments.subgraph_number(subgraph_index, len(self.model.subgraphs))
-        return [self._details(t.index, number) for t in self.model.subgraphs[number].tensors]
+        return [self._engine.details(t.index, number) for t in self.model.subgraphs[number].tensors]
 
     def _get_tensor_details(self, tensor_index: TensorKey, subgraph_index: int = 0) -> TensorDetails:
-        return self._details(
-            tensor_arguments.tensor_number(self._subgraph(subgraph_index), tensor_index), subgraph_index
+        return self._engine.details(
+            tensor_arguments.tensor_number(self._engine.subgraph(subgraph_index), tensor_index), subgraph_index
         )
 
     @property
     def experimental_compress_quantization_zero_points(self) -> bool:
         """Whether details give only one zero point if all are equal."""
-        return self._options.compress_zero_points
+        return bool(self._engine.options.compress_zero_points)
 
     def get_ops_details(self) -> list[NodeDetails]:
         """Every node of the main subgraph: index, op_name, inputs, outputs, operand_types, result_types."""
@@ -383,8 +302,8 @@ class Interpreter:
         if unknown:
             tensor_arguments.refuse_keywords(unknown)
         if until is not None or taps or since is not None:
-            return slices.run(self, inputs, until, taps, since, out, cancel)
-        call = self._call or self._array_call()
+            return slices.run(self._engine, inputs, until, taps, since, out, cancel)
+        call = self._engine.call or self._engine.array_call()
         if out is None:
             plain = call.plain(call.named(inputs))
             if plain is not None:
@@ -396,11 +315,6 @@ class Interpreter:
             cancel,
         )
 
-    def _array_call(self) -> ArrayCall:
-        if self._call is None:
-            self._call = array_call.ArrayCall.of_graph(self._session())
-        return self._call
-
     def run_real(self, *inputs: Any, cancel: Cancel | None = None) -> dict[str, Array]:
         """Like `run`, with real numbers: quantized inputs take floats, and quantized outputs become floats.
 
@@ -409,7 +323,7 @@ class Interpreter:
         given = tensor_arguments.inputs_by_number(graph, inputs)
         quantized = {number: float_values.quantized(graph.tensors[number], value) for number, value in given.items()}
         found = self.run(quantized, cancel=cancel)
-        outputs = self._array_call().outputs
+        outputs = self._engine.array_call().outputs
         return {name: float_values.floats(graph.tensors[outputs[name]], array) for name, array in found.items()}
 
     async def run_async(self, *inputs: Any) -> dict[str, Array]:
@@ -418,23 +332,20 @@ class Interpreter:
         A cancelled task ends its run, within 200 ms in built-in nodes, and is over once the run is; a run that has not
         begun never begins. Several tasks of one interpreter run one after the other; clones run at the same time.
         Raises: as `run`."""
-        with self._making:
-            if self._worker is None or not self._worker.serves():
-                self._worker = async_run.Worker()
-        return await self._worker.run(self.run, *inputs)
+        return await async_run.worker_of(self._engine).run(self.run, *inputs)
 
     def get_state(self) -> ModelState:
         """A snapshot of all that the model keeps from run to run: variables, resource variables, hash tables.
 
         It is a value: it can be compared, pickled, and put into any interpreter of the same model. Raises: StateError
         while busy."""
-        return states.snapshot(self)
+        return states.snapshot(self._engine)
 
     def set_state(self, state: ModelState) -> None:
         """Puts a snapshot in force; what it does not have begins anew. A refused one changes nothing.
 
         Raises: InputError for a snapshot of another model; StateError while busy."""
-        states.restore(self, state)
+        states.restore(self._engine, state)
 
     def bind_tensor(self, tensor: TensorKey, array: Array | None) -> None:
         """Makes a caller's array the memory of a tensor, without copies, from the next `allocate_tensors` on.
@@ -443,42 +354,41 @@ class Interpreter:
         tensor; for a graph input it may be read-only. It is kept until None ends the binding. See docs/binding.md.
         Raises: InputError.
         """
-        self._session().bind({tensor_arguments.tensor_number(self._subgraph(), tensor): array})
+        self._engine.session().bind({tensor_arguments.tensor_number(self._engine.subgraph(), tensor): array})
 
     def recording(self, path: str | os.PathLike[str]) -> Recorder:
         """``with interpreter.recording("r.npz"):`` writes every call in the block with its arrays to one file, for
         `minilite.replay`. Raises: StateError during another recording, OSError."""
-        return recorder.Recorder(self, path)
+        return recorder.Recorder(self._engine, path)
 
     def reset_resources(self) -> None:
         """Forgets resource variables, and lets CALL_ONCE run again. Raises: StateError."""
-        if self._shared is not None:
-            self._shared.reset_resources()
+        self._engine.reset_resources()
 
     def trim(self) -> None:
         """Gives back cached plans, and memory that the plan in use does not need. Raises: StateError while a view is
         held."""
-        for session in tuple(self._sessions.values()):  # other threads may begin one meanwhile
+        for session in tuple(self._engine.sessions.values()):  # other threads may begin one meanwhile
             session.trim()
 
     @property
     def counters(self) -> dict[str, int]:
         """Counts since the interpreter was made: invokes, plans, plan_hits, nodes_prepared, capacity_misses, ..."""
-        return self._session().state.counters()
+        return self._engine.session().state.counters()
 
     @property
     def usage(self) -> Usage:
         """The bytes that tensors and plans take now, by kind, for all signatures together. Raises: StateError while
         busy."""
         total = usages.Usage()
-        for session in tuple(self._sessions.values()):
+        for session in tuple(self._engine.sessions.values()):
             total = total.total(session.state.usage())
         return total
 
     @property
     def arena_bytes(self) -> int:
         """Arena bytes of the plan in use, with capacities of dynamic tensors. Raises: StateError while busy."""
-        session = self._main
+        session = self._engine.main
         return session.state.usage().arena_bytes if session is not None else 0
 
     def profile(self, runs: int = 50, *, trace: bool = False) -> profiles.Profile:
@@ -486,7 +396,7 @@ class Interpreter:
 
         `trace` keeps what each thread did when, for `Profile.write_trace`. Raises: StateError, KernelError, InputError.
         """
-        return profiles.profile(self._session(), runs, self._options.threads, trace=trace)
+        return profiles.profile(self._engine.session(), runs, self._engine.options.threads, trace=trace)
 
     # Plans and pictures -----------------------------------------------------------------------------------------------
 
@@ -497,7 +407,7 @@ class Interpreter:
         """
         graph = self.model.subgraphs[0]
         wanted = tensor_arguments.wanted_shapes(graph, shapes)
-        return self._with_names(self._session().plan_for(wanted))
+        return self._with_names(self._engine.session().plan_for(wanted))
 
     def fit(
         self, budget: int | str, axis: Axis | None = None, *, shapes: Shapes | None = None, step: int | None = None
@@ -510,20 +420,22 @@ class Interpreter:
         """
         graph = self.model.subgraphs[0]
         given = tensor_arguments.wanted_shapes(graph, shapes)
-        present = {i: given.get(i, tuple(self._details(i)["shape"].tolist())) for i in graph.inputs}
-        return sizes.fit(self._session().plan_for, graph, present, budget, axis, step)
+        present = {i: given.get(i, tuple(self._engine.details(i)["shape"].tolist())) for i in graph.inputs}
+        return sizes.fit(self._engine.session().plan_for, graph, present, budget, axis, step)
 
     @property
     def plan(self) -> ModelPlan | None:
         """The plan in use; None before allocate_tensors. It prints as a table, and as a picture in notebooks."""
-        plan = self._main.plan if self._main is not None else None
+        session = self._engine.main
+        plan = session.plan if session is not None else None
         return self._with_names(plan) if plan is not None else None
 
     @property
     def memory(self) -> ModelPlan | None:
         """A copy of the plan in use with what runs have learnt: shapes and places of dynamic tensors. None before
         allocation."""
-        memory = self._main.memory if self._main is not None else None
+        session = self._engine.main
+        memory = session.memory if session is not None else None
         return self._with_names(memory) if memory is not None else None
 
     def _with_names(self, plan: Plan) -> ModelPlan:
@@ -544,14 +456,13 @@ class Interpreter:
     def clone(self: _Self) -> _Self:  # noqa: PYI019
         """Another interpreter of the same class and the same lowered model: with its own memory and shapes; weights are
         shared."""
-        other = self._with_model(self.model)
-        other._program = self._lowered()
-        return other
+        return self._over(self._engine.clone())
 
-    def _with_model(self: _Self, model: Model) -> _Self:  # noqa: PYI019
+    def _over(self: _Self, engine: Engine) -> _Self:  # noqa: PYI019
+        """The same object, with what a subclass has added to it, over another engine."""
         other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__)
-        other._begin(model, self._options)
+        vars(other).update(vars(self))
+        other._begin(engine)
         return other
 
     def __copy__(self: _Self) -> _Self:  # noqa: PYI019
@@ -560,12 +471,15 @@ class Interpreter:
     def __deepcopy__(self: _Self, memo: dict[int, Any]) -> _Self:  # noqa: PYI019
         """Another interpreter of the same model: its shapes, variables and resources are copied, weights are shared."""
         other = self.clone()
-        pickling.restore(other, pickling.state_of(self))
+        pickling.restore(other._engine, pickling.state_of(self._engine))
         return other
 
     def __reduce__(self) -> tuple[Any, ...]:
         """The model's bytes, options, shapes, variables and resources; values of inputs and outputs are not kept."""
-        return pickling.taken_apart(self)
+        return object.__new__, (type(self),), pickling.taken_apart(self._engine)
+
+    def __setstate__(self, state: Any) -> None:
+        self._begin(pickling.put_together(*state))
 
     def __enter__(self: _Self) -> _Self:  # noqa: PYI019
         return self
@@ -579,14 +493,14 @@ class Interpreter:
     def close(self) -> None:
         """Gives back all memory except the model's. Raises: StateError while a view is held, or during a call on
         another thread."""
-        for session in tuple(self._sessions.values()):
+        for session in tuple(self._engine.sessions.values()):
             session.close()
 
     # Names that begin with an underscore in LiteRT's class, with its results ------------------------------------------
 
     @property
     def _interpreter(self) -> wrapper.Wrapper:
-        return wrapper.Wrapper(self)
+        return wrapper.Wrapper(self, self._engine)
 
     def _get_ops_details(self) -> list[NodeDetails]:
         return self.get_ops_details()
@@ -607,7 +521,7 @@ class Interpreter:
 
     def _safe_to_run(self) -> bool:
         """Whether no array over the arena is alive."""
-        return not any(session.held() for session in tuple(self._sessions.values()))
+        return not any(session.held() for session in tuple(self._engine.sessions.values()))
 
     def _ensure_safe(self) -> None:
         """Raises: StateError (also RuntimeError) while an array over the arena is alive."""

@@ -206,13 +206,6 @@ def checked_count(name: str, value: Any, least: int, unit: str) -> int:
         raise errors.InputError(message) from None
 
 
-def check_subgraphs(model: Model) -> None:
-    """Refuses a model that has nothing to run. Raises: InputError."""
-    if not model.subgraphs:
-        message = "No subgraph in the model."
-        raise errors.InputError(message)
-
-
 def check_delegates(delegates: Sequence[Any] | None) -> None:
     """Refuses any delegate. Raises: InputError."""
     if delegates:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import ItemsView, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from minilite.engine.engine import engine_of
 from minilite.errors import InputError, InputTypeError, listed
 from minilite.format.model import Array, Signature
 from minilite.late import Later
@@ -57,7 +58,7 @@ class SignatureRunner:
             message = f"None {missing} provided: interpreter.get_signature_runner(key) gives a runner"
             raise InputError(message)
         signature = in_order(find_signature(interpreter.model.signatures, signature_key))
-        session = interpreter._session(signature.subgraph)
+        session = engine_of(interpreter).session(signature.subgraph)
         self._signature = signature
         self._session = session
         self._interpreter = interpreter

@@ -180,6 +180,49 @@ def test_imports_only_go_down() -> None:
     assert faults == []
 
 
+PRIVATE = {
+    "minilite/interpreter.py": "Interpreter",
+    "minilite/engine/engine.py": "Engine",
+    "minilite/engine/session.py": "Session",
+}
+
+
+def private_names(path: pathlib.Path, name: str) -> set[str]:
+    """The private methods and attributes of a class, but for those of LiteRT's class, which other programs use too."""
+    (found,) = (n for n in ast.parse(path.read_text()).body if isinstance(n, ast.ClassDef) and n.name == name)
+    methods = {node.name for node in found.body if isinstance(node, ast.FunctionDef)}
+    attributes = {
+        node.attr
+        for node in ast.walk(found)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
+    }
+    of_litert = {"_interpreter", "_get_tensor_details", "_get_ops_details", "_metrics", "_delegates"}
+    return {each for each in methods | attributes if re.match("_[a-z]", each)} - of_litert
+
+
+def accesses(code: str, names: set[str]) -> Iterator[tuple[int, str]]:
+    """(line, name) of each of these attributes of another object than `self`."""
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Attribute) and node.attr in names and ast.unparse(node.value) not in ("self", "cls"):
+            yield node.lineno, node.attr
+
+
+def test_private_names_of_interpreters_are_their_own() -> None:
+    """Other modules are given an Engine, by the one function that asks an Interpreter for it."""
+    names = {each for path, name in PRIVATE.items() for each in private_names(ROOT / path, name)}
+    assert {"_engine", "_over", "_new_session", "_known", "_prepare"} <= names
+    assert [*accesses("self._engine; one._engine; self.of._prepare", names)] == [(1, "_engine"), (1, "_prepare")]
+    found = {
+        (name_of(path), name)
+        for path in files("minilite/*.py")
+        for _, name in accesses(path.read_text(), names)
+        if name_of(path) not in PRIVATE
+    }
+    assert found == set()
+    outside = [*accesses((PACKAGE / "engine" / "engine.py").read_text(), names)]
+    assert [name for _, name in outside] == ["_engine"]  # in engine_of
+
+
 ROOMS: tuple[tuple[str, ...], ...] = (
     ("control",),
     ("run",),

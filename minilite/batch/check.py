@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NoReturn
 import numpy as np
 
 from minilite.batch.entry import Runner
+from minilite.engine.engine import engine_of
 from minilite.engine.lower import node_label
 from minilite.errors import ArenaError, KernelError, ShapeError
 from minilite.inputs.random_values import random_values
@@ -126,7 +127,7 @@ def _made_of(found: Array, singles: Sequence[Array]) -> bool:
 def _keeping(interpreter: Interpreter) -> Interpreter:
     """An interpreter of the same model whose runs leave every tensor as it was computed."""
     return type(interpreter)(
-        interpreter.model, experimental_preserve_all_tensors=True, custom_ops=interpreter._options.custom_ops
+        interpreter.model, experimental_preserve_all_tensors=True, custom_ops=engine_of(interpreter).options.custom_ops
     )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from minilite.engine.array_call import ArrayCall
+from minilite.engine.engine import engine_of
 from minilite.engine.tensor_arguments import by_name
 from minilite.errors import InputError, MiniliteError
 from minilite.format.dtypes import public_type
@@ -71,7 +72,7 @@ class Runner:
     def __init__(self, interpreter: Interpreter, entry: Entry) -> None:
         self.interpreter = interpreter
         self.entry = entry
-        self._session = interpreter._session(entry.subgraph.index)
+        self._session = engine_of(interpreter).session(entry.subgraph.index)
         numbers: Sequence[tuple[str, int]] = [(name, tensor.index) for name, tensor in entry.inputs.items()]
         self._call = ArrayCall(self._session, numbers, {name: tensor.index for name, tensor in entry.outputs.items()})
 

@@ -17,6 +17,7 @@ from minilite.batch.columns import Row, checked_columns, failed_row, objects, pa
 from minilite.batch.entry import Entry, Runner
 from minilite.batch.rebatched import rebatched
 from minilite.batch.sizing import LARGEST, best_batch
+from minilite.engine.engine import engine_of
 from minilite.engine.float_values import floats
 from minilite.errors import InputError, MiniliteError, ShapeError, listed
 from minilite.interpreter import Interpreter
@@ -164,7 +165,7 @@ class Predictor:
     def _pack(self) -> None:
         """Brings the weights into the layout of the processor, for forks of this process, if the file's shapes run."""
         with contextlib.suppress(MiniliteError):
-            self._interpreter.clone()._session(self._entry.subgraph.index).allocate()
+            engine_of(self._interpreter).clone().session(self._entry.subgraph.index).allocate()
 
     def _runner(self, *, rewritten: bool = False) -> Runner:
         """That of the calling thread."""

@@ -13,6 +13,7 @@ from minilite.cli import arguments
 from minilite.cli.arguments import UsageError
 from minilite.cli.output import print_json, width
 from minilite.engine import sizes
+from minilite.engine.engine import engine_of
 from minilite.errors import InputError
 from minilite.interpreter import Interpreter
 from minilite.progress import progress, working
@@ -172,7 +173,7 @@ def sweep(options: argparse.Namespace) -> None:
     """Plans every size, prints a table, and writes CSV and the plot."""
     interpreter = Interpreter(options.model)
     wanted = swept_sizes(interpreter, options.sweep, arguments.shapes(interpreter, options.shape))
-    graph, session = interpreter.model.subgraphs[0], interpreter._session()
+    graph, session = interpreter.model.subgraphs[0], engine_of(interpreter).session()
     each = sizes.sweep(session.plan_for, graph, wanted)
     found = list(progress(each, "size", len(wanted)))
     if options.csv is not None:

@@ -9,6 +9,7 @@ from typing import Any
 from minilite.cli import arguments, feeding
 from minilite.cli.arguments import UsageError
 from minilite.cli.output import print_json, width
+from minilite.engine.engine import engine_of
 from minilite.interpreter import Interpreter
 from minilite.profiling.profile import profile
 from minilite.progress import progress
@@ -46,7 +47,7 @@ def execute(options: argparse.Namespace) -> None:
         raise UsageError(message)
     interpreter = Interpreter(options.model, num_threads=options.threads, planner=options.planner, level=options.level)
     feeding.prepare(interpreter, options)
-    session, trace = interpreter._session(), options.trace is not None
+    session, trace = engine_of(interpreter).session(), options.trace is not None
     found = profile(session, options.runs, options.threads or 1, trace=trace, progress=progress)
     if options.trace is not None:
         write_whole(options.trace, found.trace())

@@ -13,6 +13,7 @@ from minilite.cli.arguments import UsageError
 from minilite.cli.compare import runtime
 from minilite.cli.output import print_json, width
 from minilite.engine import sizes
+from minilite.engine.engine import engine_of
 from minilite.errors import MiniliteError
 from minilite.interpreter import Interpreter
 from minilite.progress import progress
@@ -121,7 +122,7 @@ def _profiled(interpreter: Interpreter, options: argparse.Namespace) -> Profile 
         interpreter.invoke(cancel=token)
         spent = time.perf_counter() - started
         runs = options.runs or max(1, min(_RUNS, int(_SECONDS / spent)))
-        return profile(interpreter._session(), runs, options.threads or 1, warm=False, progress=progress)
+        return profile(engine_of(interpreter).session(), runs, options.threads or 1, warm=False, progress=progress)
     except MiniliteError as error:
         late = f"a run takes more than {_PATIENCE} s; --runs 1 times one" if token.cancelled else None
         complain(f"minilite: not timed: {late or ' '.join(str(error).split())}")
@@ -157,5 +158,5 @@ def _swept(interpreter: Interpreter, options: argparse.Namespace) -> list[Planne
         wanted = swept_sizes(interpreter, options.sweep, present)
     else:
         wanted = sizes.open_sizes(graph, present)
-    each = sizes.sweep(interpreter._session().plan_for, graph, wanted)
+    each = sizes.sweep(engine_of(interpreter).session().plan_for, graph, wanted)
     return list(progress(each, "size", len(wanted)))

@@ -17,6 +17,7 @@ from minilite.comparison.measure import difference
 from minilite.comparison.replay import replay
 from minilite.comparison.result import Comparison, Row
 from minilite.comparison.sides import LITERT, REFERENCE, LiteRTSide, MiniliteSide
+from minilite.engine.engine import engine_of
 from minilite.errors import InputError
 from minilite.format.dtypes import TensorType, array_type
 from minilite.interpreter import Interpreter
@@ -128,11 +129,12 @@ def _sides(
     one: Interpreter, other: Interpreter, against: str | None, stack: ExitStack, *, fused: bool
 ) -> tuple[Side, Side]:
     """Both halves; a process of LiteRT's files go with the stack."""
+    ours = MiniliteSide(engine_of(one), fused=fused)
     if against not in LITERT:
-        return MiniliteSide(one, fused=fused), MiniliteSide(other, kernels=against, fused=fused)
-    theirs = LiteRTSide(other.model, LITERT[against], other._options.threads)
+        return ours, MiniliteSide(engine_of(other), kernels=against, fused=fused)
+    theirs = LiteRTSide(other.model, LITERT[against], engine_of(other).options.threads)
     stack.callback(theirs.close)
-    return MiniliteSide(one, fused=fused), theirs
+    return ours, theirs
 
 
 def _file_name(source: Any) -> str:

@@ -10,6 +10,7 @@ from minilite.comparison.limit import Limit, checked_tolerance
 from minilite.comparison.measure import difference
 from minilite.comparison.result import Comparison, Row
 from minilite.engine import states
+from minilite.engine.engine import engine_of
 from minilite.errors import InputError, MiniliteError, shortened
 from minilite.format.dtypes import TensorType, public_bits
 from minilite.interpreter import Interpreter
@@ -64,7 +65,7 @@ def replay(
     for call in (progress or silent)(found.calls, "call"):
         calls.make(call)
     plan = interpreter.plan
-    now = plan.level if plan is not None and not interpreter._options.reference else ""
+    now = plan.level if plan is not None and not engine_of(interpreter).options.reference else ""
     from minilite import __version__
 
     same_code = (now, __version__) == (found.level, found.minilite)
@@ -74,7 +75,7 @@ def replay(
     name = Path(model).name if isinstance(model, str) else ""
     return Comparison(
         (found.path.name, name),
-        (recorded, f"minilite {now or 'in numpy'}, {count(interpreter._options.threads, 'thread')}"),
+        (recorded, f"minilite {now or 'in numpy'}, {count(engine_of(interpreter).options.threads, 'thread')}"),
         "recorded",
         tolerance,
         limit.text,
@@ -144,7 +145,7 @@ class _Calls:
 
     def make(self, call: Call) -> None:
         """One of them. Raises: InputError if the model has no such tensor."""
-        session = self._interpreter._session(call.subgraph)
+        session = engine_of(self._interpreter).session(call.subgraph)
         self._number += 1
         self.runs += call.call in ("invoke", "slice")
         error, found = "", None
@@ -218,7 +219,7 @@ class _Calls:
 
     def _keep(self, row: kept.Row) -> None:
         """Puts in force what the interpreter had kept before it was recorded, so far."""
-        shared = self._interpreter._shared
+        shared = engine_of(self._interpreter).shared
         assert shared is not None
         self._kept[row.what, row.number] = row
         kept.Keeper(shared, ()).keep(kept.packed([self._kept[key] for key in sorted(self._kept)]))

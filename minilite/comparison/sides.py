@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from minilite import errors
 from minilite._native.status import OPTIONS
 from minilite.comparison.litert_process import read_array, write_array
+from minilite.engine.engine import Engine
 from minilite.engine.mismatch import given_shapes
 from minilite.errors import InputError, StateError
 from minilite.format import builder
-from minilite.interpreter import Interpreter
 from minilite.litert.stand_in import folders
 
 if TYPE_CHECKING:
@@ -57,26 +57,23 @@ class Side(Protocol):
 class MiniliteSide:
     """A model run by minilite, with every tensor kept that has memory of its own."""
 
-    def __init__(self, interpreter: Interpreter, *, kernels: str | None = None, fused: bool = True) -> None:
-        """With the interpreter's options, none of its state; `kernels` is "reference" or a level, if not its own."""
-        wanted = copy.copy(interpreter._options)
+    def __init__(self, engine: Engine, *, kernels: str | None = None, fused: bool = True) -> None:
+        """With the options of the engine, none of its state; `kernels` is "reference" or a level, if not its own."""
+        wanted = copy.copy(engine.options)
         wanted.engine |= OPTIONS["keep_all"]
         wanted.fuses = wanted.fuses and fused
         if kernels == REFERENCE:
             wanted.reference = True
         elif kernels is not None:
             wanted.level = kernels
-        self._interpreter = Interpreter(interpreter.model)
-        self._interpreter._begin(interpreter.model, wanted)
-        self._reference = wanted.reference
-        self._threads = wanted.threads
-        self.graph: Subgraph = interpreter.model.subgraphs[0]
+        self._engine = Engine(engine.model, wanted)
+        self.graph: Subgraph = engine.model.subgraphs[0]
 
     @property
     def level(self) -> str:
         """The level of instructions; "" where numpy runs every node."""
-        plan = self._interpreter.plan
-        return plan.level if plan is not None and not self._reference else ""
+        plan = self._engine.session().plan
+        return plan.level if plan is not None and not self._engine.options.reference else ""
 
     @property
     def label(self) -> str:
@@ -90,30 +87,31 @@ class MiniliteSide:
 
     def run(self, inputs: Mapping[int, Array]) -> None:
         """Resizes inputs to the arrays, allocates, sets and invokes. Raises: MiniliteError."""
-        interpreter = self._interpreter
+        session = self._engine.session()
         for index, array in inputs.items():
-            interpreter.resize_tensor_input(index, array.shape)
+            session.resize(index, array.shape)
         try:
-            interpreter.allocate_tensors()
+            session.allocate()
         except errors.ShapeError as error:
             raise given_shapes(error, self.graph.tensors, list(inputs.items())) from None
         for index, array in inputs.items():
-            interpreter.set_tensor(index, array)
-        interpreter.invoke()
+            session.set(index, array)
+        session.invoke()
 
     def value(self, index: int) -> tuple[Array | None, str]:
         """A copy of the tensor's values."""
-        plan = self._interpreter.plan
+        session = self._engine.session()
+        plan = session.plan
         if plan is not None and plan.tensor(index).storage == "none":
             return None, self._whole(index)
         try:
-            return self._interpreter.get_tensor(index), ""
+            return session.get(index), ""
         except (StateError, InputError, errors.KernelError) as error:
             return None, str(error)
 
     def _whole(self, index: int) -> str:
         """Which node computes what would be in this tensor, on the way to its own output."""
-        plan = self._interpreter.plan
+        plan = self._engine.session().plan
         assert plan is not None
         for position, (number, _) in enumerate(plan.nodes()):
             node, whole = self.graph.nodes[number], plan.part_of(position)

@@ -18,6 +18,7 @@ from minilite._native.cancel import Cancel
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from minilite.engine.engine import Engine
     from minilite.format.model import Array
 
     Made = Future[dict[str, Array]]
@@ -56,6 +57,15 @@ def _serve(calls: Calls) -> None:
     while (given := calls.get()) is not None:
         _make(*given)
         del given
+
+
+def worker_of(engine: Engine) -> Worker:
+    """The worker of an Engine, made at its first call in this process."""
+    with engine.making:
+        if engine.worker is None or not engine.worker.serves():
+            engine.worker = Worker()
+        worker: Worker = engine.worker
+        return worker
 
 
 class Worker:

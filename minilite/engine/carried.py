@@ -10,6 +10,7 @@ from minilite._native.status import BUSY
 from minilite.errors import StateError
 
 if TYPE_CHECKING:
+    from minilite.engine.engine import Engine
     from minilite.engine.session import Session
     from minilite.format.model import Array
 
@@ -24,13 +25,16 @@ class _Found(NamedTuple):
     variables: dict[int, Array]
 
 
-def carry(one: Any, part: Any, nodes: Container[int], variables: Sequence[int], arrays: Mapping[int, Array]) -> None:
+def carry(
+    one: Engine, part: Engine, nodes: Container[int], variables: Sequence[int], arrays: Mapping[int, Array]
+) -> None:
     """Gives a slice, which is allocated, what the interpreter keeps: its variables of these numbers, all resources, and
     the memory of its nodes of these numbers. Variables and memory begin anew where a run on the arrays would let them,
     because it changes shapes.
 
     Raises: StateError, ArenaError."""
-    session: Session = part._session()
+    session, shared = part.session(), part.shared
+    assert shared is not None
     found, names, keys = _found(one, variables, arrays), _keys(part), _keys(one)
     numbers = {key: number for number, key in enumerate(names)}
     rows = sorted(
@@ -39,10 +43,10 @@ def carry(one: Any, part: Any, nodes: Container[int], variables: Sequence[int], 
         if row.what == kept.RESOURCE and keys[row.number] in numbers
     )
     rows += [row for row in found.rows if row.what == kept.CALLED]
-    keeper = kept.Keeper(part._shared, (session.state,))
+    keeper = kept.Keeper(shared, (session.state,))
     for row in found.rows:
         if row.what == kept.NODES:
-            memories = [m for m in one._session().program.graph(0).memories() if m.node in nodes]
+            memories = [m for m in one.session().program.graph(0).memories() if m.node in nodes]
             rows += [first for first in kept.rows_of(keeper.kept()) if first.what == kept.VARIABLES]
             rows.append(row._replace(data=b"".join(row.data[m.start : m.start + m.bytes] for m in memories)))
     keeper.keep(kept.packed(rows))
@@ -50,14 +54,15 @@ def carry(one: Any, part: Any, nodes: Container[int], variables: Sequence[int], 
         session.set(index, array)
 
 
-def _keys(one: Any) -> Sequence[Any]:
-    keys: Sequence[Any] = one._lowered().lowered.lowering.resource_keys
+def _keys(one: Engine) -> Sequence[Any]:
+    keys: Sequence[Any] = one.program().lowered.lowering.resource_keys
     return keys
 
 
-def _found(one: Any, variables: Sequence[int], arrays: Mapping[int, Array]) -> _Found:
-    session: Session = one._session()  # after which there is _shared
-    shared = one._shared
+def _found(one: Engine, variables: Sequence[int], arrays: Mapping[int, Array]) -> _Found:
+    session: Session = one.session()  # after which there is `shared`
+    shared = one.shared
+    assert shared is not None
     stays = _stays(session, arrays)
     if stays and not session.ready:
         session.allocate()  # for other buffers, or after memory was released; values stay

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from minilite.engine.engine import Engine
 from minilite.format.reader import read_model
 from minilite.late import Later
 
@@ -24,27 +25,27 @@ _State: TypeAlias = "tuple[dict[int, _Graph], dict[int, _Shape], states.ModelSta
 what it keeps from run to run."""
 
 
-def shapes_of(one: Any) -> tuple[dict[int, _Graph], dict[int, _Shape]]:
+def shapes_of(one: Engine) -> tuple[dict[int, _Graph], dict[int, _Shape]]:
     """The shapes of every subgraph that was used, and those that were requested before."""
     graphs: dict[int, _Graph] = {}
-    for number, session in tuple(one._sessions.items()):
+    for number, session in tuple(one.sessions.items()):
         tensors = session.subgraph.tensors
         inputs = (tensors[index] for index in session.subgraph.inputs)
         graphs[number] = {t.index: s for t in inputs if (s := session.shape(t.index)) != t.shape}, session.ready
-    return graphs, {} if one._main else dict(one._early_shapes)
+    return graphs, {} if one.main else dict(one.early_shapes)
 
 
-def state_of(one: Any) -> _State:
+def state_of(one: Engine) -> _State:
     """Shapes, variables and resources of every subgraph that was used."""
     return *shapes_of(one), states.snapshot(one)
 
 
-def restore(one: Any, state: _State) -> None:
+def restore(one: Engine, state: _State) -> None:
     """Gives an interpreter the state of another one."""
     graphs, early, kept = state
-    one._early_shapes = dict(early)
+    one.early_shapes = dict(early)
     for number, (shapes, allocated) in graphs.items():
-        session = one._session(number)
+        session = one.session(number)
         for index, shape in shapes.items():
             session.resize(index, shape)
         if allocated:
@@ -52,18 +53,17 @@ def restore(one: Any, state: _State) -> None:
     states.restore(one, kept)
 
 
-def taken_apart(one: Any) -> tuple[Any, ...]:
-    """For pickle: `put_together` and its arguments."""
+def taken_apart(one: Engine) -> tuple[bytes, Any, _State]:
+    """The model's bytes, the options and the state: plain values, for `put_together`."""
     file = one.model.file
     if file is None:
         file = builder.as_read(one.model).file
         assert file is not None
-    return put_together, (type(one), bytes(file.data), one._options, state_of(one))
+    return bytes(file.data), one.options, state_of(one)
 
 
-def put_together(kind: type[Any], model: bytes, options: Any, state: _State) -> Any:
-    """The interpreter, made from the values of `taken_apart`."""
-    one = object.__new__(kind)
-    one._begin(read_model(model), options)
+def put_together(model: bytes, options: Any, state: _State) -> Engine:
+    """The Engine, made from the values of `taken_apart`."""
+    one = Engine(read_model(model), options)
     restore(one, state)
     return one

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
+from functools import partial
 from struct import error as StructError  # noqa: N812 - a class
 from typing import TYPE_CHECKING, Any
 
@@ -18,18 +19,36 @@ from minilite.format.dtypes import ENCODED, TensorType, public_bits
 from minilite.late import Later
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Protocol
 
     from minilite._native.cancel import Cancel
     from minilite._native.plan import Plan
     from minilite._native.state import Place, Shared, State
     from minilite.engine import binding, mismatch
+    from minilite.engine.array_call import ArrayCall
     from minilite.engine.binding import Binding
     from minilite.engine.program import Program
     from minilite.format import values
     from minilite.format.model import Array, Subgraph, Tensor
 
     Shape = tuple[int, ...]
+
+    class Listener(Protocol):
+        """An object that is told of the calls of an Engine and its sessions, such as a recording."""
+
+        def heard(self, session: Session | None, name: str, call: Callable[..., Any], *arguments: Any) -> Any:
+            """Makes the call of that name on these arguments, and gives its result."""
+
+        def sliced(
+            self,
+            part: ArrayCall,
+            arrays: Sequence[tuple[int, Array]],
+            out: Mapping[str, Array] | None,
+            cancel: Cancel | None,
+        ) -> dict[str, Array]:
+            """Runs a slice."""
+
     _Places = dict[int, Place]
     _Small = dict[int, tuple[Callable[[], Array] | None, Any, Any, Shape]]
     """For tensors that are copied without a turn, by number: numpy's copy function, or None to copy by bytes; the
@@ -39,6 +58,8 @@ else:
     mismatch = Later("minilite.engine.mismatch")
     values = Later("minilite.format.values")
 
+CHANGES = ("ask", "allocate", "invoke_unchecked", "run_until", "set", "bind", "reset_variables", "close")
+"""The methods of a Session that a listener is told of."""
 _ndarray = np.ndarray
 _TRIES = 8
 """How often a copy looks up its tensor again if other threads move it meanwhile."""
@@ -65,7 +86,7 @@ class Session:
         self.subgraph: Subgraph = program.model.subgraphs[root]
         self.state: State = new_state(program, shared, root, strategy, options, cache_bytes)
         self.invoke_unchecked: Callable[[], None] = self.state.run()
-        self._root = root
+        self.root: int = root
         self._ask, self._requested_of = self.state.asking()
         self._prepare, self._prepared = self.state.preparing()
         self._arrays: dict[int, dict[int, Binding]] = {}  # what C may use of a call of `bind`, by number and tensor
@@ -98,6 +119,15 @@ class Session:
     def memory(self) -> Plan | None:
         """A copy of the plan in use with what runs have learnt: shapes and places of dynamic tensors."""
         return self.state.memory
+
+    def listen(self, listener: Listener | None) -> None:
+        """From now on, the listener makes the calls in CHANGES; None ends that. Without one they cost nothing more."""
+        for name in CHANGES:
+            vars(self).pop(name, None)
+        self.invoke_unchecked = self.state.run()
+        if listener is not None:
+            for name in CHANGES:
+                setattr(self, name, partial(listener.heard, self, name, getattr(self, name)))
 
     # Shapes ---------------------------------------------------------------------------------------------------------
 
@@ -167,7 +197,11 @@ class Session:
         if cancel is None:
             self.invoke_unchecked()
         else:
-            self.state.run_until(cancel)
+            self.run_until(cancel)
+
+    def run_until(self, cancel: Cancel) -> None:
+        """Runs the plan in use; ends early when the token is set. Raises: as `invoke`."""
+        self.state.run_until(cancel)
 
     def reset_variables(self) -> None:
         """Zeroes variable tensors. Raises: StateError."""
@@ -177,7 +211,7 @@ class Session:
         """Logs that it was made."""
         logging = sys.modules.get("logging")  # without it nobody has configured logging
         if logging is not None:
-            root, nodes, tensors = self._root, len(self.subgraph.nodes), len(self.subgraph.tensors)
+            root, nodes, tensors = self.root, len(self.subgraph.nodes), len(self.subgraph.tensors)
             text = "subgraph %d: %d nodes, %d tensors, at most %d threads per run"
             logging.getLogger("minilite").debug(text, root, nodes, tensors, threads)
 
@@ -209,8 +243,8 @@ class Session:
         then all stays as it was."""
         kept: dict[int, Binding] = {}
         for index, array in arrays.items():
-            tensor = self.program.lowered.operands.tensor(self._root, self.tensor(index).index)
-            offset = self.program.lowered.lowering.tensor(self._root, index).offline_offset
+            tensor = self.program.lowered.operands.tensor(self.root, self.tensor(index).index)
+            offset = self.program.lowered.lowering.tensor(self.root, index).offline_offset
             if array is not None:
                 kept[index] = binding.bindable(self.subgraph, tensor, array, offset)
         for number in self._numbers:

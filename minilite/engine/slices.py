@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from _thread import RLock  # threading takes long to import
 from collections.abc import Mapping, Sequence
+from threading import RLock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minilite._native.kernels import written_inputs
 from minilite.engine.carried import carry
+from minilite.engine.engine import Engine
 from minilite.engine.tensor_arguments import input_arrays, inputs_by_number, names, output_arrays, tensor_number
 from minilite.errors import InputError
 from minilite.format.builder import as_read
@@ -26,8 +27,8 @@ _MOST = 16
 class Slice(NamedTuple):
     """Some nodes of an interpreter's model."""
 
-    part: Any
-    """The interpreter that runs them."""
+    part: Engine
+    """Runs them."""
     keeping: frozenset[int]
     """The nodes that keep values from run to run, by their numbers in the whole model."""
     variables: tuple[int, ...]
@@ -37,7 +38,7 @@ class Slice(NamedTuple):
 
 
 def run(
-    one: Any,
+    one: Engine,
     inputs: Sequence[Any],
     until: TensorKey | Sequence[TensorKey] | None,
     taps: Sequence[TensorKey],
@@ -50,11 +51,11 @@ def run(
     fed = {_number(graph, key): value for key, value in (since or {}).items()}
     last = graph.outputs if until is None else [_number(graph, key) for key in _several(until)]
     key = (*dict.fromkeys([*last, *(_number(graph, tap) for tap in _several(taps))]),), tuple(sorted(fed))
-    found: Slice | None = one._slices.get(key)
+    found = one.slices.get(key)
     if found is None:
-        while len(one._slices) >= _MOST:
-            one._slices.pop(next(iter(one._slices)), None)
-        found = one._slices[key] = _sliced(one, *key)
+        while len(one.slices) >= _MOST:
+            one.slices.pop(next(iter(one.slices)), None)
+        found = one.slices[key] = _sliced(one, *key)
     part = found.part
     given = inputs_by_number(graph, inputs) if inputs else {}
     wanted = part.model.subgraphs[0].inputs
@@ -63,19 +64,19 @@ def run(
         message = f"no array is given for what the slice needs: {names('it needs', graph, wanted)}"
         raise InputError(message, tensors=[graph.tensors[index].name for index in missing])
     arrays = {index: fed[index] if index in fed else given[index] for index in wanted}
-    cut, call = part.model.subgraphs[0], part._array_call()
+    cut, call = part.model.subgraphs[0], part.array_call()
     into = output_arrays(cut, call.outputs, out) if out is not None else None
     fitting = input_arrays(cut, [arrays])
-    recorder = one._recorder  # another thread may end it
+    listener = one.listener  # another thread may end it
     with found.turn:
         if found.keeping or found.variables:
             for index in found.variables:
-                part._session().resize(index, one._session().shape(index))
+                part.session().resize(index, one.session().shape(index))
             call.allocate(fitting)
             whole = dict(input_arrays(graph, inputs)) if inputs else {}
             carry(one, part, found.keeping, found.variables, {**whole, **dict(fitting)})
-        if recorder is not None:
-            return dict(recorder.sliced(call, fitting, into, cancel))
+        if listener is not None:
+            return dict(listener.sliced(call, fitting, into, cancel))
         return dict(call.run(fitting, into, cancel))
 
 
@@ -91,10 +92,10 @@ def _number(graph: Subgraph, key: Any) -> int:
     return index
 
 
-def _sliced(one: Any, last: Sequence[int], first: Sequence[int]) -> Slice:
+def _sliced(one: Engine, last: Sequence[int], first: Sequence[int]) -> Slice:
     """The nodes that compute `last`, from the tensors `first` on. Raises: InputError."""
-    model: Model = one.model
-    graph, lowering = model.subgraphs[0], one._lowered().lowered.lowering
+    model = one.model
+    graph, lowering = model.subgraphs[0], one.program().lowered.lowering
     keeping: set[int] = lowering.keeping(0)
     kept = _needed(graph, last, first, _shared(graph, lowering, keeping))
     nodes = [node for node in graph.nodes if node.index in kept]
@@ -112,7 +113,7 @@ def _sliced(one: Any, last: Sequence[int], first: Sequence[int]) -> Slice:
     )
     cut = as_read(model._replace(subgraphs=(made, *model.subgraphs[1:]), signatures=()))
     variables = tuple(t.index for t in graph.tensors if t.is_variable and t.index in used)
-    return Slice(one._with_model(cut), frozenset(kept & keeping), variables, RLock())
+    return Slice(Engine(cut, one.options), frozenset(kept & keeping), variables, RLock())
 
 
 class _Use(NamedTuple):

@@ -10,6 +10,7 @@ from minilite._native import kept
 from minilite.errors import InputError, InputTypeError, shortened
 
 if TYPE_CHECKING:
+    from minilite.engine.engine import Engine
     from minilite.engine.session import Session
 
 _Variables: TypeAlias = "tuple[tuple[str, str, tuple[int, ...]], ...]"
@@ -127,28 +128,28 @@ def _variables(session: Session) -> _Variables:
     return tuple((t.name, t.type.name, t.shape) for t in session.subgraph.tensors if t.is_variable)
 
 
-def _sessions(one: Any) -> Sessions | None:
+def _sessions(one: Engine) -> Sessions | None:
     """Those of all subgraphs that are allocated; None before any subgraph was used."""
-    known: Sessions | None = one._snapshots
-    ready = [session for session in tuple(one._sessions.values()) if session.ready]
+    known: Sessions | None = one.snapshots
+    ready = [session for session in tuple(one.sessions.values()) if session.ready]
     if known is not None and known.ready == ready:
         return known
-    if one._shared is None:
+    if one.shared is None:
         return None
-    ordered = sorted(ready, key=lambda session: session._root)
-    layout = Layout(tuple((session._root, _variables(session)) for session in ordered), _names(one))
-    known = one._snapshots = Sessions(
-        ready, layout, kept.Keeper(one._shared, tuple(session.state for session in ordered))
+    ordered = sorted(ready, key=lambda session: session.root)
+    layout = Layout(tuple((session.root, _variables(session)) for session in ordered), _names(one))
+    known = one.snapshots = Sessions(
+        ready, layout, kept.Keeper(one.shared, tuple(session.state for session in ordered))
     )
     return known
 
 
-def _names(one: Any) -> tuple[str, ...]:
-    names: tuple[str, ...] = one._lowered().lowered.lowering.resource_names
+def _names(one: Engine) -> tuple[str, ...]:
+    names: tuple[str, ...] = one.program().lowered.lowering.resource_names
     return names
 
 
-def snapshot(one: Any) -> ModelState:
+def snapshot(one: Engine) -> ModelState:
     """An interpreter's state. Raises: StateError while it is busy."""
     sessions = _sessions(one)
     if sessions is None:
@@ -156,7 +157,7 @@ def snapshot(one: Any) -> ModelState:
     return ModelState(sessions.layout, sessions.keeper.kept())
 
 
-def restore(one: Any, state: ModelState) -> None:
+def restore(one: Engine, state: ModelState) -> None:
     """Puts a snapshot in force. Nothing changes if it is refused. Raises: InputError for a snapshot of another model;
     StateError while the interpreter is busy; ArenaError."""
     if not isinstance(state, ModelState):
@@ -169,13 +170,13 @@ def restore(one: Any, state: ModelState) -> None:
         _keeper_of(one, state._layout).keep(state._data)
 
 
-def _keeper_of(one: Any, layout: Layout) -> kept.Keeper:
+def _keeper_of(one: Engine, layout: Layout) -> kept.Keeper:
     """One that has the snapshot's subgraphs, allocated now where they were not, before all others. Raises:
     InputError."""
-    wanted = [one._session(number) for number, _ in layout.graphs]
+    wanted = [one.session(number) for number, _ in layout.graphs]
     for session, (number, variables) in zip(wanted, layout.graphs, strict=True):
         _check(number, _variables(session), variables)
-    one._session()
+    one.session()
     names = _names(one)
     if (layout.graphs or layout.names) and layout.names != names:
         message = f"the snapshot is of another model: this one has the resources {names}, it has {layout.names}"
@@ -183,8 +184,9 @@ def _keeper_of(one: Any, layout: Layout) -> kept.Keeper:
     for session in wanted:
         if not session.ready:
             session.allocate()
-    others = [session for session in tuple(one._sessions.values()) if session.ready and session not in wanted]
-    return kept.Keeper(one._shared, tuple(session.state for session in (*wanted, *others)))
+    assert one.shared is not None
+    others = [session for session in tuple(one.sessions.values()) if session.ready and session not in wanted]
+    return kept.Keeper(one.shared, tuple(session.state for session in (*wanted, *others)))
 
 
 def _check(number: int, here: _Variables, there: _Variables) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 import numpy as np
 
 from minilite import errors
+from minilite.engine.tensor_arguments import tensor_number
 from minilite.numeric import whole
 from minilite.options import checked_threads, load_delegate
 from minilite.signature import find_signature
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from minilite.details import TensorDetails
+    from minilite.engine.engine import Engine
     from minilite.format.model import Array, Node
 
 _Item = TypeVar("_Item")
@@ -28,8 +30,8 @@ class Wrapper:
     """The object `Interpreter._interpreter`, with the methods of LiteRT's C++ wrapper: facts by number, and calls under
     other names."""
 
-    def __init__(self, interpreter: Any) -> None:
-        self._of = interpreter
+    def __init__(self, interpreter: Any, engine: Engine) -> None:
+        self._of, self._engine = interpreter, engine
         self.AllocateTensors: Callable[[], None] = interpreter.allocate_tensors
         self.Invoke: Callable[[], None] = interpreter.invoke
         self.ResetVariableTensors: Callable[[], None] = interpreter.reset_all_variables
@@ -42,7 +44,7 @@ class Wrapper:
 
     def NumTensors(self, subgraph: int = 0) -> int:
         """How many tensors a subgraph has."""
-        return len(self._of._subgraph(subgraph).tensors)
+        return len(self._engine.subgraph(subgraph).tensors)
 
     def NumNodes(self) -> int:
         """How many nodes the main subgraph has."""
@@ -99,9 +101,9 @@ class Wrapper:
 
     def SetNumThreads(self, threads: int) -> None:
         """How many threads runs may use."""
-        self._of._session()
-        assert self._of._shared is not None
-        self._of._shared.set_threads(checked_threads(None if threads == -1 else threads))
+        self._engine.session()
+        assert self._engine.shared is not None
+        self._engine.shared.set_threads(checked_threads(None if threads == -1 else threads))
 
     def GetSubgraphIndexFromSignature(self, signature_key: str) -> int:
         """The subgraph of a signature. Raises: InputError."""
@@ -117,8 +119,7 @@ class Wrapper:
         return view
 
     def _details(self, index: int, subgraph: int) -> TensorDetails:
-        found: TensorDetails = self._of._get_tensor_details(index, subgraph)
-        return found
+        return self._engine.details(tensor_number(self._engine.subgraph(subgraph), index), subgraph)
 
     def _node(self, index: int) -> Node:
         nodes: Sequence[Node] = self._of.model.subgraphs[0].nodes

@@ -1,7 +1,7 @@
 """Records the calls of an interpreter while they are made.
 
-While a recording is on, the interpreter's Sessions are of a class that notes each call; otherwise they are plain, so
-that recording costs nothing when it is off. Inputs that were written through views or bound arrays are found before
+While a recording is on, it listens: the sessions of the interpreter have it make their calls (`Session.listen`), and it
+notes each of them. Inputs that were written through views or bound arrays are found before
 each run, by what they hold. So is what the model keeps from run to run: whatever but a run has changed it (set_state, a
 profile, a view of a variable), the recording has a call that restores it.
 """
@@ -9,15 +9,13 @@ profile, a view of a variable), the recording has a call that restores it.
 from __future__ import annotations
 
 import hashlib
-from _thread import RLock
 from functools import partial
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minilite._native.state import Shared
 from minilite.engine import pickling, states
-from minilite.engine.session import Session
 from minilite.errors import MiniliteError, StateError
 from minilite.format import builder
 from minilite.recording.calls import Call, keywords
@@ -30,79 +28,17 @@ if TYPE_CHECKING:
 
     from minilite._native.cancel import Cancel
     from minilite.engine.array_call import ArrayCall
+    from minilite.engine.engine import Engine
+    from minilite.engine.session import Session
     from minilite.format.model import Array, Model
-
-
-class RecordedSession(Session):
-    """A Session whose calls are noted. One that waits for its turn may be a plain Session when it gets it: its
-    recording has ended then, and notes nothing more."""
-
-    recorder: Recorder
-    plain_invoke: Callable[[], None]
-
-    def ask(self, index: Any, size: Any) -> bool:
-        """As Session's; accepted shapes are noted."""
-        with self.recorder.lock:
-            accepted = Session.ask(self, index, size)
-            if accepted:
-                self.recorder.note("resize", self, tensor=index, shape=tuple(map(int, size)))
-            return accepted
-
-    def allocate(self) -> None:
-        """As Session's; failures are noted too."""
-        self.recorder.attempt(Call("allocate", self._root), partial(Session.allocate, self))
-
-    def invoke(self, cancel: Cancel | None = None) -> None:
-        """As Session's; noted with what it computes."""
-        if cancel is None or not self.ready:
-            Session.invoke(self, cancel)  # by `invoke_unchecked`, which is noted
-        else:
-            self.recorder.invoked(self, partial(self.state.run_until, cancel))
-
-    def set(self, index: int, value: Any) -> None:
-        """As Session's; noted with the array if it is accepted."""
-        with self.recorder.lock:
-            Session.set(self, index, value)
-            self.recorder.note_set(self, index, value)
-
-    def bind(self, arrays: Mapping[int, Array | None]) -> None:
-        """As Session's; noted if all arrays are accepted."""
-        with self.recorder.lock:
-            Session.bind(self, arrays)
-            for index, array in arrays.items():
-                self.recorder.note_bound(self, index, array)
-
-    def reset_variables(self) -> None:
-        """As Session's."""
-        with self.recorder.lock:
-            Session.reset_variables(self)
-            self.recorder.note("reset_variables", self)
-
-    def close(self) -> None:
-        """As Session's."""
-        with self.recorder.lock:
-            Session.close(self)
-            self.recorder.note("close", self)
-
-
-class RecordedShared(Shared):
-    """What Sessions share, with the one call of it noted."""
-
-    recorder: Recorder
-
-    def reset_resources(self) -> None:
-        """As Shared's."""
-        with self.recorder.lock:
-            Shared.reset_resources(self)
-            self.recorder.writer.add(Call("reset_resources"))
 
 
 class Recorder:
     """A recording that is under way, from `with` to its end; then the file is written, also if an exception ended it,
     but not after Ctrl-C. `Interpreter.recording` makes one."""
 
-    def __init__(self, interpreter: Any, path: str | os.PathLike[str]) -> None:
-        self._interpreter = interpreter
+    def __init__(self, engine: Engine, path: str | os.PathLike[str]) -> None:
+        self._engine = engine
         self._path = path
         self.lock: Any = RLock()
         self.writer: Writer
@@ -112,18 +48,17 @@ class Recorder:
 
     def __enter__(self) -> Recorder:  # noqa: PYI034 - typing.Self came with Python 3.11
         """Begins. Raises: StateError if a recording is on already, OSError."""
-        one, begun = self._interpreter, False
+        one, begun = self._engine, False
         try:
-            with self.lock, one._making:
-                if one._recorder is not None:
+            with self.lock, one.making:
+                if one.listener is not None:
                     message = "a recording of this interpreter is under way: one at a time"
                     raise StateError(message)
                 self.writer, begun = Writer(self._path), True
-                one._recorder = self
+                one.listener = self
                 self.writer.begin()
                 self._note_state()
-                for session in one._sessions.values():
-                    self.attach(session)
+                one.listen(self)
             return self
         except BaseException:
             if begun:
@@ -135,8 +70,8 @@ class Recorder:
     ) -> None:
         """Ends it, and writes the file. Raises: OSError."""
         try:
-            with self.lock, self._interpreter._making:
-                self._detach()
+            with self.lock, self._engine.making:
+                self._engine.listen(None)
                 if kind is None or (issubclass(kind, Exception) and self.writer.whole):
                     self.writer.finish(self._facts())
         finally:
@@ -144,59 +79,79 @@ class Recorder:
 
     def _stop(self) -> None:
         """Leaves no file that is not whole; the interpreter notes nothing more."""
-        with self.lock, self._interpreter._making:
-            if self._interpreter._recorder is self:
-                self._detach()
+        with self.lock, self._engine.making:
+            if self._engine.listener is self:
+                self._engine.listen(None)
             self.writer.discard()
             self._left, self._known = None, {}
 
-    def attach(self, session: Session) -> None:
-        """Notes the calls of one more Session from here on."""
-        plain = session.invoke_unchecked
-        vars(session).update(recorder=self, plain_invoke=plain)  # before the class that needs them
-        session.__class__ = RecordedSession
-        session.invoke_unchecked = partial(self.invoked, session, plain)
-        shared = self._interpreter._shared
-        if shared is not None and not isinstance(shared, RecordedShared):
-            vars(shared).update(recorder=self)
-            shared.__class__ = RecordedShared
+    # What an Engine and its sessions tell -----------------------------------------------------------------------------
 
-    def _detach(self) -> None:
-        one = self._interpreter
-        for session in one._sessions.values():
-            if isinstance(session, RecordedSession):
-                session.invoke_unchecked = session.plain_invoke
-                plain: Session = session
-                plain.__class__ = Session
-        if one._shared is not None:
-            one._shared.__class__ = Shared
-        one._recorder = None
+    def heard(self, session: Session | None, name: str, call: Callable[..., Any], *arguments: Any) -> Any:
+        """Makes a call and notes it, with the error if an allocation or a run fails."""
+        with self.lock:
+            if session is None:
+                call()
+                return self.writer.add(Call(name))
+            return getattr(self, f"_{name}")(session, call, *arguments)
+
+    def _ask(self, session: Session, call: Callable[..., Any], index: Any, size: Any) -> bool:
+        accepted = bool(call(index, size))
+        if accepted:
+            self.note("resize", session, tensor=index, shape=tuple(map(int, size)))
+        return accepted
+
+    def _allocate(self, session: Session, call: Callable[..., Any]) -> None:
+        self.attempt(Call("allocate", session.root), call)
+
+    def _invoke_unchecked(self, session: Session, call: Callable[..., Any]) -> None:
+        self.invoked(session, call)
+
+    def _run_until(self, session: Session, call: Callable[..., Any], cancel: Cancel) -> None:
+        self.invoked(session, partial(call, cancel))
+
+    def _set(self, session: Session, call: Callable[..., Any], index: int, value: Any) -> None:
+        call(index, value)
+        self.note_set(session, index, value)
+
+    def _bind(self, session: Session, call: Callable[..., Any], arrays: Mapping[int, Array | None]) -> None:
+        call(arrays)
+        for index, array in arrays.items():
+            self.note_bound(session, index, array)
+
+    def _reset_variables(self, session: Session, call: Callable[..., Any]) -> None:
+        call()
+        self.note("reset_variables", session)
+
+    def _close(self, session: Session, call: Callable[..., Any]) -> None:
+        call()
+        self.note("close", session)
 
     def _facts(self) -> dict[str, Any]:
         from importlib.metadata import version  # long to import
 
-        one = self._interpreter
+        one = self._engine
         digest, size = model_hash(one.model)
         used = {node.op for graph in one.model.subgraphs for node in graph.nodes if node.custom}
-        plan = one.plan
+        plan = one.main.plan if one.main is not None else None
         return {
             "minilite": version("minilite-runtime"),
-            "level": plan.level if plan is not None and not one._options.reference else "",
+            "level": plan.level if plan is not None and not one.options.reference else "",
             "model": digest,
             "model_bytes": size,
-            "options": keywords(one._options),
-            "custom_ops": sorted(used & set(one._options.custom_ops)),
+            "options": keywords(one.options),
+            "custom_ops": sorted(used & set(one.options.custom_ops)),
         }
 
     # What was there before --------------------------------------------------------------------------------------------
 
     def _note_state(self) -> None:
         """Calls that bring a new interpreter to where this one is; its state comes before the first run."""
-        graphs, early = pickling.shapes_of(self._interpreter)
+        graphs, early = pickling.shapes_of(self._engine)
         for index, shape in early.items():
             self.writer.add(Call("resize", tensor=index, shape=tuple(shape)))
         for number, (shapes, allocated) in graphs.items():
-            session = self._interpreter._sessions[number]
+            session = self._engine.sessions[number]
             for index, shape in shapes.items():
                 self.writer.add(Call("resize", number, index, tuple(shape)))
             for index, array in session.bound_arrays().items():
@@ -208,7 +163,7 @@ class Recorder:
 
     def note(self, call: str, session: Session, **more: Any) -> None:
         """A call that went well."""
-        self.writer.add(Call(call, session._root, **more))
+        self.writer.add(Call(call, session.root, **more))
 
     def attempt(self, call: Call, function: Callable[[], None]) -> None:
         """Makes a call and notes it, with the error if it fails."""
@@ -224,7 +179,7 @@ class Recorder:
         """A tensor was set."""
         array = value if isinstance(value, np.ndarray) else session.get(index)
         name = self._written(array)
-        self._known[session._root, index] = _key(array)
+        self._known[session.root, index] = _key(array)
         self.note("set", session, tensor=int(index), array=name)
 
     def note_bound(self, session: Session, index: int, array: Array | None) -> None:
@@ -261,7 +216,7 @@ class Recorder:
             if not session.ready:
                 return run()  # which is refused
             self._note_change()
-            call = Call("invoke", session._root, inputs=self._found(session))
+            call = Call("invoke", session.root, inputs=self._found(session))
             self._left, self._ran = None, True
             try:
                 run()
@@ -285,7 +240,7 @@ class Recorder:
 
     def _state(self) -> states.ModelState | None:
         try:
-            return states.snapshot(self._interpreter)
+            return states.snapshot(self._engine)
         except StateError:  # another thread is using the interpreter
             return None
 
@@ -297,8 +252,8 @@ class Recorder:
             if array is None:
                 continue
             key = _key(array)
-            if self._known.get((session._root, index)) != key:
-                self._known[session._root, index] = key
+            if self._known.get((session.root, index)) != key:
+                self._known[session.root, index] = key
                 found[index] = self.writer.array(array)
         return found
 

@@ -18,6 +18,8 @@ import minilite
 from minilite._native.kernels import level_names
 from minilite.comparison.limit import Limit
 from minilite.comparison.measure import difference
+from minilite.engine.engine import engine_of
+from minilite.engine.session import CHANGES, Session
 from minilite.errors import InputError, KernelError, ShapeError, StateError
 from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType
@@ -123,7 +125,16 @@ def test_every_call_is_recorded(tmp_path: Path) -> None:
     outputs = [recording.array(call.outputs[3]).tolist() for call in recording.calls if call.call == "invoke"]
     assert outputs == [[1, 0, 3], [1, 0, 1, 0], [7] * 4, [0] * 4]
     interpreter.invoke()  # is plain again
-    assert type(interpreter._session()).__name__ == "Session"
+    assert set(CHANGES) & vars(engine_of(interpreter).session()).keys() == {"invoke_unchecked"}
+
+
+def test_a_recording_is_told_of_whatever_changes_a_session() -> None:
+    """A new method of Session is either told to listeners, or named here because it changes nothing that they note."""
+    changes_nothing = {"listen", "shape", "plan_for", "log", "held", "bound_arrays", "tensor", "get", "view"}
+    changes_by_others = {"resize", "invoke"}  # by `ask`, and by `invoke_unchecked` or `run_until`
+    memory_alone = {"trim", "release_memory"}
+    methods = {name for name, each in vars(Session).items() if name[0] != "_" and callable(each)}
+    assert methods | {"invoke_unchecked"} == {*CHANGES, *changes_nothing, *changes_by_others, *memory_alone}
 
 
 def test_what_was_there_before_is_part_of_it(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from test_random import SEEDS
 from test_stream import custom, delay, framer, overlap, stacker
 
 from minilite import Interpreter, Predictor
+from minilite.engine.engine import engine_of
 from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType
 from minilite.ops import operators
@@ -65,7 +66,7 @@ def plain(array: Array) -> Any:
 def keeping(interpreter: Interpreter, subgraph: int = 0) -> set[str]:
     """The operators of the nodes that C names."""
     nodes = interpreter.model.subgraphs[subgraph].nodes
-    return {nodes[number].op for number in interpreter._lowered().lowered.lowering.keeping(subgraph)}
+    return {nodes[number].op for number in engine_of(interpreter).program().lowered.lowering.keeping(subgraph)}
 
 
 def check_slices(model: Any, steps: Sequence[Sequence[Array]]) -> None:
@@ -202,10 +203,10 @@ def test_resources_are_called_by_all_their_names() -> None:
     graph.node("ASSIGN_VARIABLE", [variable(graph, "w"), x])
     graph.output(graph.node("ABS", [x], out=("y", (1,))))
     interpreter = Interpreter(builder.build())
-    names = interpreter._lowered().lowered.lowering.resource_names
+    names = engine_of(interpreter).program().lowered.lowering.resource_names
     assert names == ("VAR_HANDLE one/v", "VAR_HANDLE other/v", "VAR_HANDLE w")
     table = Interpreter(given_table())
-    assert table._lowered().lowered.lowering.resource_names == ("HASHTABLE 0",)
+    assert engine_of(table).program().lowered.lowering.resource_names == ("HASHTABLE 0",)
 
 
 def test_nodes_that_keep_something_stay_in_their_order() -> None:

@@ -27,6 +27,7 @@ from built import (
 )
 
 from minilite import KernelError, StateError
+from minilite.engine.engine import engine_of
 from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType
 
@@ -116,7 +117,7 @@ def test_nobody_reads_what_a_hidden_read_points_at() -> None:
     """The sum is computed from the variable's own bytes, which move when a larger value is assigned."""
     interpreter = ready(accumulator(1))
     run(interpreter, floats(1))
-    state = interpreter._session().state
+    state = engine_of(interpreter).session().state
     places = [state.place(detail["index"]) for detail in interpreter.get_tensor_details()]
     hidden = [place for place in places if place.storage == "none" and place.bytes]
     assert hidden

@@ -31,6 +31,7 @@ from trust.sequence_oracle import (
 
 import minilite
 from minilite import StateError
+from minilite.engine.engine import engine_of
 
 OPTIONS: tuple[dict[str, Any], ...] = (
     {},
@@ -160,7 +161,7 @@ class Calls:
 
     @drawn(when=lambda calls: calls.used.in_force is not None)
     def release_memory(self) -> None:
-        session = self.one._session()
+        session = engine_of(self.one).session()
         if self.used.views:
             with pytest.raises(StateError, match="view"):
                 session.release_memory()

@@ -13,6 +13,7 @@ from support.time_limit import ends_within
 
 import minilite
 from minilite._core import ffi, lib
+from minilite.engine.engine import engine_of
 from minilite.errors import MiniliteError
 from minilite.format.dtypes import TensorType
 from minilite.format.quantization import Quantization
@@ -73,7 +74,7 @@ def empty_variables(count: int, zero: int) -> bytes:
 def test_a_scalar_is_resized_by_no_dimensions() -> None:
     """Its shape in the file is no address: nothing is copied from there."""
     interpreter = ready(scalar())
-    state = interpreter._session().state
+    state = engine_of(interpreter).session().state
     assert lib.ml_state_request(state.pointer, 0, ffi.NULL, 0) == lib.ML_REQUEST_SAME
     assert run(interpreter, np.float32(3))[0] == -3
 
@@ -87,6 +88,6 @@ def test_variables_of_no_bytes_have_an_address(variables: int, zero: int) -> Non
         interpreter.invoke()
         interpreter.reset_all_variables()
     for variable in range(variables):
-        place = interpreter._session().state.place(variable)
+        place = engine_of(interpreter).session().state.place(variable)
         assert interpreter.get_tensor(variable).shape == (0,)
         assert place.address != 0

@@ -16,6 +16,7 @@ from test_breakage_answers import counters
 
 import minilite
 from minilite import InputError, Interpreter, StateError
+from minilite.engine.engine import engine_of
 from minilite.errors import InputTypeError
 from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType
@@ -97,7 +98,7 @@ def test_copies_have_the_shapes_and_what_runs_keep(way: Any) -> None:
     second = way(first)
     assert second.get_signature_runner("b")(x=floats(2))["total"] == 8
     assert first.get_signature_runner("b")(x=floats(1))["total"] == 7  # its own
-    assert vars(second._options) == vars(first._options)
+    assert vars(engine_of(second).options) == vars(engine_of(first).options)
 
 
 @pytest.mark.parametrize("way", [copy.deepcopy, lambda i: pickle.loads(pickle.dumps(i))])

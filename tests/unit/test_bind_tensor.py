@@ -26,6 +26,7 @@ from built import (
 
 import minilite
 from minilite import ArenaError, InputError, StateError
+from minilite.engine.engine import engine_of
 from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType
 from minilite.format.quantization import Quantization
@@ -398,7 +399,7 @@ def test_arrays_live_as_long_as_c_may_use_them() -> None:
 def test_a_lower_number_of_another_thread_is_given_again() -> None:
     """Two threads bind at once; the one whose number came too late takes another."""
     interpreter = ready(mixed())
-    session, array = interpreter._session(), np.zeros_like(interpreter.get_tensor(0))
+    session, array = engine_of(interpreter).session(), np.zeros_like(interpreter.get_tensor(0))
     numbers = iter((5, 3, 4, 6))
     session._numbers = numbers  # type: ignore[assignment]
     interpreter.bind_tensor(0, array)

@@ -13,6 +13,7 @@ from processes import patience
 from test_threads import Blocked, endless_loop, long_node
 
 import minilite
+from minilite.engine.engine import engine_of
 from minilite.errors import InputError, InputTypeError, KernelError, StateError
 from minilite.format.builder import ModelBuilder
 
@@ -121,7 +122,7 @@ def test_cancel_ends_a_run_that_has_a_token() -> None:
 @pytest.mark.parametrize("make", [endless_loop, long_node])
 def test_token_ends_long_runs(make: Any, threads: int) -> None:
     interpreter, again = make()
-    interpreter._shared.set_threads(threads)
+    engine_of(interpreter).shared.set_threads(threads)
     token = minilite.Cancel()
     timer = threading.Timer(0.1, token.cancel)
     timer.start()

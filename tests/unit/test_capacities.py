@@ -24,6 +24,7 @@ from built import (
 )
 
 from minilite import ArenaError, StateError
+from minilite.engine.engine import engine_of
 from minilite.format.builder import ModelBuilder
 
 
@@ -108,7 +109,7 @@ def test_body_that_moved_out_leaves_the_slots_where_they_are() -> None:
     values = np.arange(16, dtype=np.float32)
     for many_values in (4, 20_000):
         run(interpreter, integer(0), values, request(many_values))
-    interpreter._session().release_memory()
+    engine_of(interpreter).session().release_memory()
     interpreter.allocate_tensors()
     view = interpreter.tensor(0)()
     turned_to, after = run(interpreter, integer(0), values, request(20_000))

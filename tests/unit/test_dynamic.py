@@ -23,6 +23,7 @@ from built import (
 
 import minilite
 from minilite import ArenaError, ModelFormatError, ShapeError
+from minilite.engine.engine import engine_of
 from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType
 
@@ -309,7 +310,7 @@ def test_inputs_are_found_again_though_a_run_moved_outputs() -> None:
     for _ in range(2):  # what has grown is placed anew by the second
         run(interpreter, request(900))
     interpreter.set_tensor(0, request(900))
-    session = interpreter._session()
+    session = engine_of(interpreter).session()
     looked: list[int] = []
     look = session._look
     session._look = lambda index: (looked.append(index), look(index))[1]  # type: ignore[method-assign]

@@ -18,6 +18,7 @@ from processes import in_subprocess
 from support.interrupts import Interrupt, interrupted
 
 import minilite
+from minilite.engine.engine import engine_of
 
 NATIVE = ("_native/", "engine/session.py")
 
@@ -56,7 +57,7 @@ def test_destructors_run_no_line_of_python() -> None:
         return list(interrupted(action, ("",), opcodes=False))
 
     views = [interpreter.tensor(0)()]
-    interpreter._main._owners.clear()  # type: ignore[union-attr]
+    engine_of(interpreter).main._owners.clear()  # type: ignore[union-attr]
     lines += ends(views.clear)
     assert interpreter.usage.views == 0
     held: list[Any] = [interpreter, interpreter.plan, interpreter.get_state()]
@@ -101,7 +102,7 @@ def test_an_interpreter_is_usable_after_an_interrupt_anywhere(name: str) -> None
     for turn, _ in enumerate(interrupted(lambda: action(interpreter), PARTS, opcodes=name in FEW), 1):
         interpreter.bind_tensor(0, None)
         used(interpreter, 5 + turn % 3)
-        assert not interpreter._session()._arrays
+        assert not engine_of(interpreter).session()._arrays
         used(interpreter, 4)
     assert turn > 3
 

@@ -14,6 +14,7 @@ from built import accumulator, custom_chain, floats, loop, ready, relu_chain, ru
 
 import minilite
 from minilite._core import ffi
+from minilite.engine.engine import engine_of
 from minilite.format.builder import ModelBuilder
 
 DESCRIPTORS = pathlib.Path("/proc/self/fd")
@@ -29,7 +30,7 @@ def without_collector() -> Iterator[None]:
 
 def parts(interpreter: minilite.Interpreter) -> dict[str, weakref.ref[Any]]:
     """Weak references to what an interpreter is made of."""
-    session = interpreter._session()
+    session = engine_of(interpreter).session()
     program = session.program
     found = {
         "interpreter": interpreter,
@@ -190,6 +191,6 @@ def test_views_keep_their_memory_whatever_a_collector_finalizes_first() -> None:
     """In a cycle of garbage, the state may be finalized before its views."""
     interpreter = plain()
     view = interpreter.tensor(3)()
-    ffi.release(interpreter._session().state.pointer)
+    ffi.release(engine_of(interpreter).session().state.pointer)
     assert view.tolist() == [0, 2, 3, 4]
     del view

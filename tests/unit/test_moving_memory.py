@@ -34,6 +34,7 @@ from processes import apart
 
 import minilite
 from minilite import ArenaError
+from minilite.engine.engine import engine_of
 from minilite.format.builder import ModelBuilder
 
 
@@ -137,7 +138,7 @@ def move_what_was_spilled() -> None:
         interpreter.allocate_tensors()
         if start is not None:
             run(interpreter, integer(start), np.arange(size, dtype=np.float32))
-    assert not interpreter._session().state.usage().stays_mapped
+    assert not engine_of(interpreter).session().state.usage().stays_mapped
     interpreter.set_tensor(0, integer(2))
     interpreter.set_tensor(1, np.arange(4, dtype=np.float32))
     view = interpreter.tensor(1)()  # so that nothing is placed anew
@@ -177,7 +178,7 @@ def move_before_a_loop() -> None:
         copied.append(interpreter.counters["bytes_copied"] - before["bytes_copied"])
         assert x.tolist() == [8, 16, 24]
         assert np.array_equal(y, wanted(count))
-    assert not interpreter._session().state.usage().stays_mapped
+    assert not engine_of(interpreter).session().state.usage().stays_mapped
     assert any(moves[3:])
     assert copied[1] > max(copied[2:])  # what lay in malloc's block is copied; pages are moved by the system
 

@@ -73,7 +73,7 @@ for model in (relu_chain(5), everything_in_c()):
     interpreter = ready(model)
     for _ in range(2):
         interpreter.invoke()
-    state = interpreter._session().state
+    state = interpreter._engine.session().state
     error = ffi.new("ml_error *", {{"node": -1}})
     print(loop(run, address(state.pointer), address(error), 1000))
     # The counter counts: preparing another size takes memory.

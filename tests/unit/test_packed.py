@@ -10,6 +10,7 @@ from built import COUNTER, Array, agree, below, graph_with, litert, loop, next_c
 
 import minilite
 from minilite import InputError, KernelError
+from minilite.engine.engine import engine_of
 from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType, element_bits, public_type
 from minilite.format.packed import pack
@@ -149,7 +150,7 @@ def test_no_element_is_shared_by_neighbours(kind: TensorType) -> None:
     i = ready(graph_with(build), in_place="none", experimental_preserve_all_tensors=True)
     arrays = [some(kind, (3,), seed) for seed in range(4)]
     assert [y.ravel().tolist() for y in run(i, *arrays)] == [a.tolist() for a in arrays]
-    state = i._sessions[0].state
+    state = engine_of(i).sessions[0].state
     raw = np.empty(whole_bytes(3, kind), np.uint8)
     assert state.read(0, state.place(0), raw)
     assert raw.tolist() == pack(arrays[0], kind).tolist()

@@ -27,6 +27,7 @@ import minilite
 from minilite import InputError, ShapeError, StateError
 from minilite._core import ffi, lib
 from minilite._native.state import debug_build
+from minilite.engine.engine import engine_of
 from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType
 from minilite.format.quantization import Quantization
@@ -101,7 +102,7 @@ def resized_to(interpreter: Any, shape: tuple[int, ...]) -> None:
 
 
 def test_the_plan_longest_unused_goes_first() -> None:
-    one = ready(relu_chain())._session().state.usage().cached_bytes
+    one = engine_of(ready(relu_chain())).session().state.usage().cached_bytes
     room = 16
     interpreter = ready(relu_chain(), plan_cache_bytes=room * (one + 8) + one // 2)
     for size in range(5, 5 + room - 1):
@@ -151,7 +152,7 @@ def test_each_size_takes_the_same_bytes(path: Path) -> None:
     for batch in (1, 2, 3):
         interpreter.resize_tensor_input(interpreter.get_input_details()[0]["index"], (batch, *shape[1:]))
         interpreter.allocate_tensors()
-        bytes_then.append(interpreter._session().state.usage().cached_bytes)
+        bytes_then.append(engine_of(interpreter).session().state.usage().cached_bytes)
     grown = np.diff(bytes_then)
     assert grown[0] == grown[1] > 0
 
@@ -211,7 +212,7 @@ def test_interpreters_in_reference_cycles_are_freed() -> None:
         interpreters = [minilite.Interpreter(model_content=relu_chain()) for _ in range(3)]
         for interpreter in interpreters:
             interpreter.allocate_tensors()
-        cycle = [interpreters, interpreters[0]._program, *[i.plan for i in interpreters]]
+        cycle = [interpreters, engine_of(interpreters[0]).program(), *[i.plan for i in interpreters]]
         cycle.append(cycle[order:])
         cycle.append(cycle)
         del interpreters, interpreter, cycle
@@ -225,7 +226,7 @@ def test_plan_for_leaves_everything_untouched() -> None:
         interpreter.counters,
         interpreter.arena_bytes,
         interpreter.get_tensor(3).tolist(),
-        interpreter._session().state.generation,
+        engine_of(interpreter).session().state.generation,
     )
     plan = interpreter.plan_for({"x": (1_000_000,)})
     assert plan.shape(3) == (1_000_000,)
@@ -239,7 +240,7 @@ def test_plan_for_leaves_everything_untouched() -> None:
         interpreter.counters,
         interpreter.arena_bytes,
         interpreter.get_tensor(3).tolist(),
-        interpreter._session().state.generation,
+        engine_of(interpreter).session().state.generation,
     )
     assert before == after
     assert count_since(interpreter, lambda: resized(interpreter, 1_000_000))["plans"] == 1
@@ -319,7 +320,7 @@ def test_preserve_all_keeps_every_tensor() -> None:
 
 def test_release_and_acquire() -> None:
     interpreter = ready(relu_chain(3, 100_000))
-    session = interpreter._session()
+    session = engine_of(interpreter).session()
     session.release_memory()
     assert session.state.usage().arena_capacity == 0
     for call in (interpreter.invoke, lambda: interpreter.get_tensor(0), lambda: interpreter.tensor(3)()):
@@ -335,7 +336,7 @@ def test_release_and_acquire() -> None:
 def test_release_does_not_forget_a_resize() -> None:
     interpreter = ready(relu_chain())
     interpreter.resize_tensor_input(0, (8,))
-    interpreter._session().release_memory()
+    engine_of(interpreter).session().release_memory()
     interpreter.allocate_tensors()
     assert interpreter.get_tensor(0).shape == (8,)
 
@@ -344,7 +345,7 @@ def test_release_is_refused_under_a_view() -> None:
     interpreter = ready(relu_chain())
     view = interpreter.tensor(0)()
     with pytest.raises(StateError, match="view"):
-        interpreter._session().release_memory()
+        engine_of(interpreter).session().release_memory()
     view[:] = 1
     interpreter.invoke()
     assert interpreter.get_tensor(3).tolist() == [1] * 4

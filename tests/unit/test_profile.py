@@ -16,6 +16,7 @@ from test_limits import squaring_loop
 
 from minilite import InputError, Interpreter, KernelError, StateError
 from minilite.cli import main
+from minilite.engine.engine import engine_of
 from minilite.format.builder import ModelBuilder
 from minilite.profiling.profile import profile
 from minilite.profiling.work import multiplications
@@ -91,7 +92,7 @@ def test_wrong_uses_leave_the_interpreter_usable() -> None:
         raise LookupError("no time")
 
     with pytest.raises(LookupError, match="no time"):
-        profile(interpreter._session(), 1, clock=broken)
+        profile(engine_of(interpreter).session(), 1, clock=broken)
     with pytest.raises(InputError, match="trace=True"):
         interpreter.profile(1).write_trace("unused.json")
 
@@ -126,7 +127,7 @@ def test_medians_do_not_move_when_a_fifth_of_the_runs_are_pre_empted(where: str)
     clocks = Clock(COSTS, set()), Clock(COSTS, set(range(0, runs, 5)))
     if where == "one node":
         clocks[1].random.randrange = lambda stop: 1  # type: ignore[method-assign]
-    quiet, busy = (profile(interpreter._session(), runs, clock=clock) for clock in clocks)
+    quiet, busy = (profile(engine_of(interpreter).session(), runs, clock=clock) for clock in clocks)
     for before, after in zip(quiet.nodes, busy.nodes, strict=True):
         assert after.ns == pytest.approx(before.ns, rel=0.1)
     means = [found.timing.times[:, :, 0].mean(axis=0) for found in (quiet, busy)]
@@ -141,7 +142,7 @@ def test_medians_do_not_move_when_a_fifth_of_the_runs_are_pre_empted(where: str)
 
 def test_a_node_ends_when_the_next_one_begins() -> None:
     ticks = iter(range(0, 1 << 20, 7))
-    found = profile(ready(chain(3))._session(), 2, clock=lambda: next(ticks))
+    found = profile(engine_of(ready(chain(3))).session(), 2, clock=lambda: next(ticks))
     assert found.timing.times[:, :, 0].tolist() == [[7, 7, 7]] * 2
     assert found.timing.spans.tolist() == [[0, 35], [42, 77]]
 

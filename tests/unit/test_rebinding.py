@@ -11,6 +11,7 @@ from built import (
     zeros,
 )
 
+from minilite.engine.engine import engine_of
 from minilite.format.builder import ModelBuilder
 
 
@@ -62,7 +63,7 @@ def test_variables_live_on_exactly_if_no_shape_is_requested() -> None:
 
 def test_rebinding_after_memory_was_released() -> None:
     interpreter = bound(relu_chain(), {0: floats(1, 2, 3, 4)}, in_place="none")
-    interpreter._session().release_memory()
+    engine_of(interpreter).session().release_memory()
     interpreter.bind_tensor(0, floats(5, 6, 7, 8))
     interpreter.allocate_tensors()
     interpreter.invoke()

@@ -114,7 +114,7 @@ if {daemon}:
 else:
     loop = asyncio.new_event_loop()
     task = loop.create_task(interpreter.run_async(floats(1)))
-while not interpreter._shared or not interpreter._shared.sequence[0] & 1:
+while not interpreter._engine.shared or not interpreter._engine.shared.sequence[0] & 1:
     if not {daemon}:
         loop.run_until_complete(asyncio.sleep(0))
 print("runs")

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import minilite
+from minilite.engine.engine import engine_of
 from minilite.engine.sizes import MAX_PLANS, PlannedSize, byte_count
 from minilite.errors import InputError, ShapeError
 from minilite.format.builder import ModelBuilder
@@ -239,7 +240,7 @@ def test_planned_sizes_are_kept_apart_from_refused_ones() -> None:
     from minilite.engine.sizes import sweep
 
     interpreter = built(strided)
-    session = interpreter._session()
+    session = engine_of(interpreter).session()
     sizes = [(size, {0: (1, size, size, 1)}) for size in (8, 12, 16)]
     found: list[PlannedSize] = list(sweep(session.plan_for, interpreter.model.subgraphs[0], sizes))
     assert [one.arena_bytes is None for one in found] == [False, True, False]

@@ -11,6 +11,7 @@ from built import graph_with
 from trust import slices
 
 from minilite import Interpreter
+from minilite.engine.engine import engine_of
 from minilite.errors import InputError, MiniliteError
 
 DIGITS = pathlib.Path(__file__).resolve().parents[2] / "minilite" / "data" / "digits.tflite"
@@ -46,13 +47,13 @@ def test_slices_take_less_and_are_kept() -> None:
         interpreter.run(np.ones((1, side, side, 1), np.float32), until="conv_1")["conv_1"].shape for side in (8, 12)
     ]
     assert sizes == [(1, 8, 8, 8), (1, 12, 12, 8)]
-    assert len(interpreter._slices) == 1
+    assert len(engine_of(interpreter).slices) == 1
     for index in range(1, 4):
         interpreter.run(X, until=index, taps=["conv_1"])
-    assert len(interpreter._slices) <= 4
+    assert len(engine_of(interpreter).slices) <= 4
     interpreter.run(X)
-    (first,) = list(interpreter._slices.values())[:1]
-    assert first.part.counters["invokes"] == 3
+    (first,) = list(engine_of(interpreter).slices.values())[:1]
+    assert first.part.session().state.counters()["invokes"] == 3
 
 
 def test_bad_slices() -> None:

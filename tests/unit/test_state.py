@@ -30,6 +30,7 @@ from support.system import needs_system
 
 import minilite
 from minilite import KernelError, ShapeError, StateError
+from minilite.engine.engine import engine_of
 from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType
 
@@ -174,7 +175,7 @@ def test_constants_keep_their_shape() -> None:
             interpreter.resize_tensor_input(0, (9000,))
         interpreter.resize_tensor_input(0, (2,))
         with pytest.raises(ShapeError, match="constant"):
-            interpreter._session().plan_for({0: (9000,)})
+            engine_of(interpreter).session().plan_for({0: (9000,)})
 
 
 def test_last_resize_before_allocation_counts() -> None:
@@ -217,7 +218,7 @@ def test_trim_under_a_live_view() -> None:
     view[:] = 1
     with pytest.raises(StateError, match="view"):
         interpreter.trim()
-    assert interpreter._session().state.usage().arena_capacity > 1_000_000
+    assert engine_of(interpreter).session().state.usage().arena_capacity > 1_000_000
     part = view[1:]
     del view
     with pytest.raises(StateError, match="view"):
@@ -225,7 +226,7 @@ def test_trim_under_a_live_view() -> None:
     assert part.tolist() == [1, 1, 1]
     del part
     interpreter.trim()
-    assert interpreter._session().state.usage().arena_capacity == mmap.PAGESIZE
+    assert engine_of(interpreter).session().state.usage().arena_capacity == mmap.PAGESIZE
     interpreter.invoke()
     assert interpreter.get_tensor(3).tolist() == [1, 1, 1, 1]
 

@@ -13,6 +13,7 @@ from built import Array, accumulator, custom_chain, floats, graph_with, ready, r
 import minilite
 from minilite._core import ffi, lib
 from minilite._native.state import Place, Shared, State
+from minilite.engine.engine import engine_of
 from minilite.engine.program import new_state
 from minilite.errors import MiniliteError, ShapeError, StateError
 from minilite.format.dtypes import TensorType
@@ -32,7 +33,7 @@ def model() -> bytes:
 
 
 def state_of(interpreter: minilite.Interpreter) -> State:
-    return interpreter._session().state
+    return engine_of(interpreter).session().state
 
 
 def test_before_tensors_are_allocated() -> None:
@@ -197,7 +198,7 @@ def test_rows_of_shapes_that_are_none(rows: list[int]) -> None:
 def test_interpreters_of_negative_counts_or_for_another_graph() -> None:
     assert lib.ml_interpreter_new(-1, 1, 0, 0) == ffi.NULL
     assert lib.ml_interpreter_new(1, -1, 0, 0) == ffi.NULL
-    program = minilite.Interpreter(model_content=accumulator())._lowered()  # two subgraphs, one resource
+    program = engine_of(minilite.Interpreter(model_content=accumulator())).program()  # two subgraphs, one resource
     for resources, subgraphs in ((0, 2), (1, 1), (0, 0)):
         with pytest.raises(MiniliteError, match=f"the graph numbers 1 resources, the interpreter has {resources}"):
             new_state(program, Shared(resources, subgraphs), 0, "default", 0, 0)
@@ -219,7 +220,7 @@ def test_a_snapshot_in_a_run_is_refused() -> None:
         return x
 
     interpreter = minilite.Interpreter(model_content=custom_chain("Calls"), custom_ops={"Calls": calls})
-    interpreter._session()
+    engine_of(interpreter).session()
     before = interpreter.get_state()
     interpreter.set_state(before)
     interpreter.allocate_tensors()
@@ -231,8 +232,8 @@ def test_a_snapshot_in_a_run_is_refused() -> None:
 @pytest.mark.parametrize("threads", [0, -1])
 def test_threads_are_one_or_more(threads: int) -> None:
     interpreter = ready(model())
-    assert interpreter._shared is not None
-    interpreter._shared.set_threads(threads)
+    assert engine_of(interpreter).shared is not None
+    engine_of(interpreter).shared.set_threads(threads)
     assert run(interpreter, floats(0, 0, 0, 0))[0].tolist() == [1, 2, 3, 4]
 
 

@@ -9,6 +9,7 @@ import pytest
 from built import ready
 from support.node import Given, OneNode, const, values
 
+from minilite.engine.engine import engine_of
 from minilite.errors import KernelError
 from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType
@@ -60,7 +61,7 @@ def test_offsets_that_leave_the_tensor(op: str, operands: Any, options: Any, wor
     inputs += [g.constant(f"c{i}", operand.array) for i, operand in enumerate(operands)]
     g.output(g.node(op, inputs, out=("y", None, TensorType.STRING), options=options))
     i = ready(builder.build())
-    state = i._sessions[0].state
+    state = engine_of(i).sessions[0].state
     data = np.frombuffer(np.array(words, "<i4").tobytes() + b"abc", np.uint8)
     assert state.write_heap(0, state.place(0), data)
     with pytest.raises(KernelError, match=message):

@@ -20,6 +20,7 @@ from support.weighted import window_options
 import minilite
 from minilite import KernelError, StateError
 from minilite._native.status import LOCKED
+from minilite.engine.engine import engine_of
 from minilite.engine.session import Session
 from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType
@@ -151,13 +152,13 @@ def test_threads_that_come_first_at_once_get_one_session(monkeypatch: pytest.Mon
         time.sleep(0.1)  # the others come meanwhile
         return Session(*arguments)
 
-    monkeypatch.setattr("minilite.interpreter.Session", slowly)
+    monkeypatch.setattr("minilite.engine.engine.Session", slowly)
     interpreter = minilite.Interpreter(model_content=custom_chain("Same"), custom_ops={"Same": lambda node, x: x})
     barrier, found = threading.Barrier(4), []
 
     def first_use() -> None:
         barrier.wait()
-        found.append(interpreter._session())
+        found.append(engine_of(interpreter).session())
 
     threads = [threading.Thread(target=first_use) for _ in range(4)]
     for thread in threads:
@@ -189,7 +190,7 @@ needs_lock = pytest.mark.skipif(not LOCKED, reason="without the global lock ever
 @pytest.mark.parametrize("kind", ["get", "set"])
 def test_a_small_copy_that_a_call_overtakes_is_made_again(kind: str) -> None:
     interpreter = ready(custom_chain("Same"), custom_ops={"Same": lambda node, x: x})
-    session = interpreter._session()
+    session = engine_of(interpreter).session()
     interpreter.set_tensor(0, floats(1, 2, 3, 4))
     assert interpreter.get_tensor(0).tolist() == [1, 2, 3, 4]
     place = session.state.place(0)
@@ -213,7 +214,7 @@ def test_an_output_that_a_call_overtakes_is_copied_again(elements: int) -> None:
     graph = builder.subgraph()
     graph.output(graph.node("RELU", [graph.input("x", (elements,))], out=("y", (elements,))))
     interpreter = ready(builder.build())
-    session, values = interpreter._session(), np.arange(elements, dtype=np.float32)
+    session, values = engine_of(interpreter).session(), np.arange(elements, dtype=np.float32)
     interpreter.set_tensor(0, values)
     interpreter.invoke()
     assert np.array_equal(interpreter.get_tensor(1), values)
@@ -232,7 +233,7 @@ def test_an_output_that_a_call_overtakes_is_copied_again(elements: int) -> None:
 def test_a_copy_that_is_moved_away_from_time_and_again_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     options = {"custom_ops": {"Same": lambda node, x: x}, "experimental_preserve_all_tensors": True}
     interpreter = ready(custom_chain("Same"), **options)
-    monkeypatch.setattr(interpreter._session().state, "read", lambda *_: False)
+    monkeypatch.setattr(engine_of(interpreter).session().state, "read", lambda *_: False)
     interpreter.invoke()
     with pytest.raises(StateError, match="moves all the time"):
         interpreter.get_tensor(1)

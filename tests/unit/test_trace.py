@@ -17,6 +17,7 @@ from test_limits import squaring_loop
 from test_profile import chain, dense
 
 from minilite._native.timing import Timing
+from minilite.engine.engine import engine_of
 from minilite.profiling.profile import profile
 from minilite.profiling.trace import trace_text
 
@@ -164,7 +165,7 @@ def ticks(step: Iterator[int]) -> Callable[[], int]:
 @pytest.mark.parametrize("model", ["chain", "dense", "loop"])
 def test_profiles_of_models_are_read_without_a_complaint(model: str, steps: tuple[int, ...]) -> None:
     interpreter = ready({"chain": chain(5), "dense": dense(1 << 12), "loop": squaring_loop(3)}[model])
-    found = profile(interpreter._session(), 4, trace=True, clock=ticks(itertools.cycle(steps)))
+    found = profile(engine_of(interpreter).session(), 4, trace=True, clock=ticks(itertools.cycle(steps)))
     (paths,) = read(found.trace())
     runs = [path for path in paths if len(path) == 1]
     assert runs == [(f"run {number}",) for number in range(4)]

@@ -1,0 +1,165 @@
+"""Engine: what an Interpreter works with: the model, its options, its Program, a Session per subgraph in use.
+
+Other rooms are given an Engine instead of an Interpreter (`engine_of`), and use no private name of the latter.
+"""
+
+from __future__ import annotations
+
+from threading import RLock
+from typing import TYPE_CHECKING, Any
+
+from minilite import errors
+from minilite.engine.place import checked_tensor
+from minilite.engine.program import Program
+from minilite.engine.session import Session
+from minilite.late import Later
+
+if TYPE_CHECKING:
+    from minilite import details
+    from minilite._native.state import Shared
+    from minilite.details import Description, TensorDetails
+    from minilite.engine import array_call, tensor_arguments
+    from minilite.engine.array_call import ArrayCall
+    from minilite.engine.session import Listener
+    from minilite.engine.slices import Slice
+    from minilite.format.model import Model, Subgraph
+
+    Shape = tuple[int, ...]
+else:
+    details = Later("minilite.details")
+    array_call = Later("minilite.engine.array_call")
+    tensor_arguments = Later("minilite.engine.tensor_arguments")
+
+
+def engine_of(interpreter: Any) -> Engine:
+    """The Engine of an Interpreter."""
+    engine: Engine = interpreter._engine
+    return engine
+
+
+class Engine:
+    """A model as one interpreter runs it. Whatever is made at first use is made once, by whichever thread comes
+    first."""
+
+    def __init__(self, model: Model, options: Any, program: Program | None = None) -> None:
+        """`options` are the checked `Options` of the constructor. Raises: InputError for a model without subgraphs."""
+        if not model.subgraphs:
+            message = "No subgraph in the model."
+            raise errors.InputError(message)
+        self.model: Model = model
+        self.options: Any = options
+        self.making: Any = RLock()
+        self.shared: Shared | None = None
+        """What the sessions share; None before the first of them."""
+        self.sessions: dict[int, Session] = {}
+        """By subgraph."""
+        self.main: Session | None = None
+        """The session of subgraph 0."""
+        self.early_shapes: dict[int, Shape] = {}
+        """Shapes of inputs that were requested before there was a session."""
+        self.listener: Listener | None = None
+        """Is told of the calls of all sessions."""
+        self.call: ArrayCall | None = None
+        """The main subgraph as a call of arrays by name, once `array_call` has made it."""
+        self.slices: dict[Any, Slice] = {}
+        """Parts of the model that ran alone (engine/slices.py), by their last and first tensors."""
+        self.snapshots: Any = None
+        """What engine/states.py keeps for the next snapshot."""
+        self.worker: Any = None
+        """The thread of `run_async`."""
+        self._program = program
+        self._described: dict[tuple[int, int], Description] = {}
+
+    def clone(self) -> Engine:
+        """Another Engine of the same Program: without sessions."""
+        return Engine(self.model, self.options, self.program())
+
+    def program(self) -> Program:
+        """The model lowered. Raises: UnsupportedOpError, ModelFormatError."""
+        with self.making:
+            if self._program is None:
+                wanted = self.options
+                self._program = Program(
+                    self.model,
+                    wanted.custom_ops,
+                    reference=wanted.reference,
+                    reorder=wanted.reorder,
+                    fuses=wanted.fuses,
+                    level=wanted.level,
+                    max_bytes=wanted.max_bytes,
+                )
+            return self._program
+
+    def session(self, subgraph: int = 0) -> Session:
+        """The session of a subgraph. Raises: InputError; as `program`."""
+        session = self.main if subgraph == 0 else self.sessions.get(subgraph)
+        if session is not None:
+            return session
+        self.subgraph(subgraph)
+        with self.making:
+            session = self.sessions.get(subgraph) or self._new_session(subgraph)
+            self.sessions[subgraph] = session
+            if subgraph == 0:
+                self.main = session
+            return session
+
+    def _new_session(self, subgraph: int) -> Session:
+        wanted = self.options
+        program = self.program()
+        if self.shared is None:
+            shared = program.shared(wanted.max_iterations)
+            if wanted.threads > 1:
+                shared.set_threads(wanted.threads)
+            self.shared = shared
+        session = Session(program, self.shared, subgraph, wanted.strategy, wanted.engine, wanted.cache_bytes)
+        if self.listener is not None:
+            session.listen(self.listener)
+        if subgraph == 0:
+            for index, shape in self.early_shapes.items():
+                session.resize(index, shape)
+        session.log(wanted.threads)
+        return session
+
+    def listen(self, listener: Listener | None) -> None:
+        """Has the listener told of all calls; None ends that."""
+        with self.making:
+            self.listener = listener
+            for session in self.sessions.values():
+                session.listen(listener)
+
+    def array_call(self) -> ArrayCall:
+        """The main subgraph as a call of arrays by name."""
+        if self.call is None:
+            self.call = array_call.ArrayCall.of_graph(self.session())
+        return self.call
+
+    def reset_resources(self) -> None:
+        """Forgets resource variables. Raises: StateError."""
+        if self.shared is None:
+            return
+        if self.listener is None:
+            return self.shared.reset_resources()
+        self.listener.heard(None, "reset_resources", self.shared.reset_resources)
+
+    def subgraph(self, index: int = 0) -> Subgraph:
+        """The subgraph of that number. Raises: InputError."""
+        subgraphs = self.model.subgraphs
+        if type(index) is not int:
+            index = tensor_arguments.subgraph_number(index)
+        if not 0 <= index < len(subgraphs):
+            message = f"Invalid subgraph index {errors.shown(index)} exceeds max subgraph index {len(subgraphs) - 1}"
+            raise errors.InputError(message)
+        return subgraphs[index]
+
+    def details(self, index: int, subgraph: int = 0) -> TensorDetails:
+        """Details of a tensor, with its shape as `Session.shape` says it. Raises: InputError."""
+        described = self._described.get((subgraph, index))
+        if described is None:
+            tensor = checked_tensor(self.subgraph(subgraph), index)
+            described = details.Description(tensor, compress_zero_points=self.options.compress_zero_points)
+            self._described[subgraph, index] = described
+        session = self.sessions.get(subgraph)
+        if session is not None:
+            return described.of(session.shape(index))
+        shape = self.model.subgraphs[subgraph].tensors[index].shape
+        return described.of(self.early_shapes.get(index, shape) if subgraph == 0 else shape)
