@@ -189,3 +189,8 @@ def test_refusals() -> None:
     small.refused(UnsupportedOpError, "output scale 0.0001 is too small")
     half = OneNode("RELU", [byte])
     half.refused(UnsupportedOpError, "tensor 'y' must have a scale", by_litert=False)  # LiteRT divides by 0
+    words, fixed = Given(np.zeros(2, np.int16), quantization=Quantization((0.1,), (3,))), Quantization((2**-15,), (0,))
+    for op in ("LOGISTIC", "TANH"):
+        OneNode(op, [words], quantization=fixed).refused(
+            UnsupportedOpError, "input zero point 3 must be 0", by_litert=False
+        )

@@ -149,6 +149,19 @@ def test_scales_along_another_dimension() -> None:
     )
 
 
+def test_columns_with_zero_points() -> None:
+    each = Quantization((0.1,) * 4, (0, 0, 3, 0), 1)
+    words = Given(np.zeros((3, 5), np.int16), quantization=Quantization((0.1,), (0,)))
+    options = {"adj_x": False, "adj_y": False, "asymmetric_quantize_inputs": False}
+    node = OneNode(
+        "BATCH_MATMUL",
+        [words, Given(np.zeros((5, 4), np.int8), True, each)],
+        options,
+        quantization=Quantization((0.1,), (0,)),
+    )
+    node.refused(UnsupportedOpError, "zero point 3 for column 2, it must be 0", by_litert=False)
+
+
 def test_refusals() -> None:
     options = {"adj_x": False, "adj_y": False, "asymmetric_quantize_inputs": False}
     x = np.zeros((2, 3), np.float32)

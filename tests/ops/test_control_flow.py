@@ -29,7 +29,7 @@ from built import (
 )
 
 import minilite
-from minilite import ModelFormatError, ShapeError
+from minilite import ModelFormatError, ShapeError, UnsupportedOpError
 from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType
 
@@ -318,6 +318,35 @@ def test_calls_that_do_not_recur_are_fine() -> None:
 def test_calls_that_unfold_without_end_are_refused() -> None:
     with pytest.raises(ModelFormatError, match=r"called from more than \d+ places"):
         ready(calling(*[(n + 1, n + 1) for n in range(30)]))
+
+
+def calling_by(op: str, options: dict[str, int], outputs: int) -> bytes:
+    """A model of one node that calls a subgraph of one input and one output."""
+    builder = ModelBuilder()
+    main, other = builder.subgraph(), builder.subgraph()
+    x = main.input("x", (2,))
+    made = main.node(op, [x] if outputs else [], out=[(f"y{i}", (2,)) for i in range(outputs)], options=options)
+    main.output(*(made if outputs else [x]))
+    other.output(other.input("x", (2,)))
+    return builder.build()
+
+
+@pytest.mark.parametrize(
+    ("op", "options", "outputs", "words"),
+    [
+        ("WHILE", {"cond_subgraph_index": 1, "body_subgraph_index": 1}, 2, "1 inputs and 2 outputs: the counts must"),
+        ("CALL_ONCE", {"init_subgraph_index": -1}, 0, "calls subgraph -1, must be 0 or more"),
+        (
+            "STABLEHLO_COMPOSITE",
+            {"name": "a", "decomposition_subgraph_index": -1},
+            1,
+            "is subgraph -1, must be 0 or more",
+        ),
+    ],
+)
+def test_calls_refused(op: str, options: dict[str, int], outputs: int, words: str) -> None:
+    with pytest.raises(UnsupportedOpError, match=words):
+        ready(calling_by(op, options, outputs))
 
 
 @pytest.mark.parametrize("called", [-1, 7])

@@ -338,6 +338,13 @@ def test_types_refused(types: str, words: str) -> None:
     layer.refused(UnsupportedOpError, words, by_litert=False)  # it runs some
 
 
+def test_zero_points_beyond_16_bits_are_refused() -> None:
+    x = Given(np.zeros((1, 5, 5, 4), np.uint8), quantization=Quantization((0.1,), (0,)))
+    w = const(np.zeros((4, 1, 1, 4)), np.uint8, Quantization((0.1,), (70000,)))
+    node = OneNode("CONV_2D", [x, w], window_options("SAME"), quantization=Quantization((0.1,), (0,)))
+    node.refused(UnsupportedOpError, r"\('c1'\) has the zero point 70000, beyond 16 bits", by_litert=False)
+
+
 @pytest.mark.parametrize(
     ("x", "w", "y", "words"),
     [

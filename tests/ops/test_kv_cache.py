@@ -12,7 +12,7 @@ from support.composite import OneComposite, flex_of
 from support.node import Given, OneNode, Out, kind_of, values
 
 import minilite
-from minilite import InputError, KernelError
+from minilite import InputError, KernelError, MiniliteError
 from minilite.format.dtypes import TensorType
 
 
@@ -152,3 +152,11 @@ def test_what_is_not_known_runs_by_its_decomposition() -> None:
         {"size": 16},
     ):
         cache(rng, (3, 4), attributes=attributes).same_as_decomposition()
+
+
+def test_tokens_that_do_not_fit_are_refused() -> None:
+    caches, at = [np.zeros(CACHE, np.float32)] * 2, np.zeros(2, np.int32)
+    tokens = np.zeros((1, 2, 3, 4), np.float32)
+    outs = [Out("f32", shape=CACHE)] * 2
+    node = OneNode("odml.update_kv_cache", [*caches, at, tokens, tokens], outs=outs, custom=flex_of(kv_cache_max=16))
+    node.refused(MiniliteError, r"a cache of shape \(1, 16, 2, 4\) cannot take tokens of shape", by_litert=False)

@@ -282,6 +282,8 @@ def test_refused() -> None:
         UnsupportedOpError, "'c2' must have one scale, it has 6", by_litert=False
     )
     Lstm(types=INTEGER, inner=()).refused(UnsupportedOpError, "0 intermediate tensors, it takes 5", by_litert=False)
+    bare = Lstm(types=INTEGER, parts=("norm",), inner=[Out("s16")] * 5)
+    bare.refused(UnsupportedOpError, "intermediate tensor [0-9] must have a scale", by_litert=False)
     gates = Lstm(types=INTEGER, inner=[Out("s8", one_scale("s8", 0.01))] * 12)
     gates.refused(UnsupportedOpError, "12 intermediate tensors", by_litert=False)  # reads beyond its multipliers
 
@@ -306,3 +308,7 @@ def test_basic_refused() -> None:
         "LSTM", [np.zeros((1, 2), np.float32)] * 5, {"kernel_type": "FULL"}, outs=[Out("f32")] * 4, version=2
     )
     node.refused(UnsupportedOpError, "5 inputs and 4 outputs of kernel type FULL, it takes 5 and 4 of BASIC")
+    byte = basic(rng, "u8")
+    outs = [out._replace(quantization=one_scale("s16", 0.25)) if i == 1 else out for i, out in enumerate(byte.outs)]
+    other = OneNode("LSTM", byte.given, byte.options, outs=outs, version=byte.version)
+    other.refused(UnsupportedOpError, "the cell state's scale must be 2\\*\\*-11, it is 0.25", by_litert=False)

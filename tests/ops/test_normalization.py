@@ -40,6 +40,12 @@ def test_rows(kind: str) -> None:
             node.check(tolerance=64 * EPS)
 
 
+def test_rms_of_no_dimensions_and_with_another_epsilon_is_refused() -> None:
+    for x, epsilon, words in ((np.float32(1), 1e-6, "rank 0"), (np.zeros((2, 3), np.float32), -1.0, "epsilon is -1")):
+        node = OneNode("odml.rms_norm", [np.asarray(x)], custom=flex_of(epsilon=epsilon))
+        node.refused(UnsupportedOpError, words, by_litert=False)
+
+
 def test_zeros() -> None:
     assert not OneNode("L2_NORMALIZATION", [np.zeros((2, 3), np.float32)]).check().any()
 

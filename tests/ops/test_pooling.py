@@ -126,6 +126,13 @@ def test_refused(op: str, kind: str, size: Any, stride: Any, words: str) -> None
 
 
 @pytest.mark.parametrize("op", OPS)
+def test_a_fused_activation_without_a_scale_is_refused(op: str) -> None:
+    options = {**OPTIONS, "fused_activation_function": "RELU"}
+    node = OneNode(op, [np.zeros((1, 5, 5, 3), np.int8)], options, version=2)
+    node.refused(UnsupportedOpError, "must have a positive scale, it has 0", by_litert=False)
+
+
+@pytest.mark.parametrize("op", OPS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_threads(op: str, kind: str) -> None:
     node = pool(op, kind, (2, 40, 41, 33), (3, 3), (1, 1), "SAME")

@@ -157,5 +157,10 @@ def test_refusals() -> None:
     dequantize(x).refused(UnsupportedOpError, "'x0' must have a scale", by_litert=False)  # LiteRT reads past its scales
     q = Quantization((1.0,), (0,))
     quantize(y, "s32", q).refused(UnsupportedOpError, "types f32 -> s32 of x -> y are not supported, f32 -> s8|u8|s16")
+    OneNode("DENSIFY", [const(x, np.int8)]).refused(
+        UnsupportedOpError, "'c0' must be a sparse constant", by_litert=False
+    )
+    negative = dequantize(x, Quantization((-0.5,), (0,)))
+    negative.refused(UnsupportedOpError, "'x0' must have a positive scale, it has -0.5", by_litert=False)
     far = dequantize(x, Quantization((1.0,), (2**20,)))
     far.refused(UnsupportedOpError, f"'x0' has the zero point {2**20}, must be -128 to 127", by_litert=False)

@@ -10,7 +10,7 @@ from support.cases import Case
 from support.compare import EPS
 from support.node import Given, OneNode, const, values
 
-from minilite.errors import ShapeError
+from minilite.errors import ShapeError, UnsupportedOpError
 
 OPS = ["RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"]
 EVERY_TYPE: dict[str, Any] = {
@@ -48,6 +48,9 @@ def test_refusals(op: str) -> None:
     options = {"align_corners": False, "half_pixel_centers": False}
     x = np.zeros((1, 2, 2, 1), np.float32)
     OneNode(op, [x[0], const([2, 2])], options).refused(ShapeError, "input must be")
+    if op == "RESIZE_BILINEAR":
+        both = OneNode(op, [x, const([2, 2])], {"align_corners": True, "half_pixel_centers": True})
+        both.refused(UnsupportedOpError, "align_corners and half_pixel_centers exclude each other", by_litert=False)
     OneNode(op, [x, const([2, 2, 2])], options).refused(ShapeError, "size must be")
     for size in ([0, 2], [2, -1]):
         OneNode(op, [x, const(size)], options).refused(ShapeError, "of dimension", by_litert=False)  # it divides by 0

@@ -156,6 +156,9 @@ def test_refused() -> None:
     Rnn(kind="s8", inputs={1: weights}).refused(
         UnsupportedOpError, "'c1' must have one scale, it has 4", by_litert=False
     )
+    Rnn(SEQUENCES[1], kind="s8", inputs={5: weights}).refused(
+        UnsupportedOpError, "'c5' must have one scale, it has 4", by_litert=False
+    )
     Rnn(inputs={4: np.zeros((2, 4), np.float32)}).refused(UnsupportedOpError, "must be a variable", by_litert=False)
     Rnn(SEQUENCES[1], aux="crossed", inputs={9: np.zeros((2, 4, 6), np.float32)}).refused(
         ShapeError, "auxiliary input of shape .2, 4, 6. does not match the input's .2, 3, 5.", by_litert=False
