@@ -2,7 +2,7 @@
 
     counts.py MACHINE --shared ../shared [--write docs/performance.md] [--where 12] [MODEL...]
 
-MACHINE is a folder that .ci/arm or .ci/armv7 made. Counted are: a steady run; going back to a size that was used, with
+MACHINE is a folder that .ci/emulated made. Counted are: a steady run; going back to a size that was used, with
 its run; a new size, with its run; reading the model and its first run. CPU in the environment names the processor:
 cortex-a76, whose dot products both use, which is the default; cortex-a72, which has none; max,sve=off,sme=off, which
 says that it is a Neoverse N2 and has SMMLA; or cortex-a7, of 32 bits. There LiteRT is tflite_runtime 2.14, the last one

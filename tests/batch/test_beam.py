@@ -15,7 +15,7 @@ from batch.programs import check_program
 
 from minilite import InputError, Interpreter, KernelError, ModelNotFoundError
 
-beam = pytest.importorskip("apache_beam", reason="apache-beam is not installed: .ci/full scale installs it")
+beam = pytest.importorskip("apache_beam", reason="apache-beam is not installed: .ci/programs installs it")
 
 from apache_beam.io.localfilesystem import LocalFileSystem
 from apache_beam.ml.inference.base import KeyedModelHandler, RunInference

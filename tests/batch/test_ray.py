@@ -13,7 +13,7 @@ from batch.programs import check_program
 
 from minilite import Interpreter, Predictor
 
-ray = pytest.importorskip("ray.data", reason="ray[data] is not installed: .ci/full scale installs it")
+ray = pytest.importorskip("ray.data", reason="ray[data] is not installed: .ci/programs installs it")
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 DIGITS = pathlib.Path(__file__).resolve().parents[2] / "minilite" / "data" / "digits.tflite"

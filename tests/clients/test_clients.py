@@ -1,4 +1,4 @@
-"""Programs from PyPI, unmodified, give the same results on minilite and on LiteRT. `.ci/clients` installs them."""
+"""Programs from PyPI, unmodified, give the same results on minilite and on LiteRT. `.ci/programs` installs them."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def hostile(one: OneNode, rng: np.random.Generator) -> OneNode:
 
 @pytest.mark.parametrize("op", DRAWN)
 def test_hostile(op: str) -> None:
-    """Each node gives outputs or one of our errors; .ci/sanitize checks that nothing beyond the tensors is touched."""
+    """Each node gives outputs or one of our errors; sanitizers see to it that nothing beyond the tensors is touched."""
     rng = np.random.default_rng(SEED)
     for number in range(25):
         one = made(op, SEED + 3, number)

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from support import apart
 from support.compare import BUILTIN, REFERENCE, run_litert, run_minilite
-from support.drawn import attempt
+from support.drawn import Draw, attempt
 
 from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType, array_type
@@ -49,11 +49,11 @@ class Value(NamedTuple):
     """Floats that are equal to the bit on both; else what jumps may not be applied."""
 
 
-class Graph:
+class Graph(Draw):
     """A graph under construction."""
 
     def __init__(self, seed: int, number: int) -> None:
-        self.rng = np.random.default_rng((seed, number))
+        super().__init__(seed, number)
         self.builder = ModelBuilder()
         self.g = self.builder.subgraph("main")
         self.values: list[Value] = []
@@ -62,15 +62,11 @@ class Graph:
         for name in ("x", "y", "z")[: self.inputs]:
             kind = self.one(F32, F32, S8, S32, U8, S16)
             rest = self.one((4,), (6,), (4, 4, 3), (3, 5), (2, 3, 2))
-            q = self.scale(kind)
+            q = self.quantization(kind)
             self.values.append(Value(self.g.input(name, (BATCHES[0], *rest), kind, signature=(-1, *rest), quantization=q),
                                      rest, kind, q))  # fmt: skip
 
-    def one(self, *options: Any) -> Any:
-        """One of them."""
-        return options[int(self.rng.integers(len(options)))]
-
-    def scale(self, kind: TensorType) -> Quantization:
+    def quantization(self, kind: TensorType) -> Quantization:
         """A random scale of a quantized type."""
         if kind not in (S8, U8, S16):
             return NOT_QUANTIZED
@@ -114,7 +110,7 @@ def unary(g: Graph) -> None:
         op = g.one("RELU", "RELU6", "LEAKY_RELU", "HARD_SWISH", "TANH", "LOGISTIC")
         fixed = {"TANH": Quantization((1 / 128,), (0,)), "LOGISTIC": Quantization((1 / 256,), (-128,))}
         options = {"alpha": 0.25} if op == "LEAKY_RELU" else {}
-        g.add(op, [x.tensor], x.rest, x, q=fixed.get(op, g.scale(S8)), options=options)
+        g.add(op, [x.tensor], x.rest, x, q=fixed.get(op, g.quantization(S8)), options=options)
     else:
         g.add(g.one("ABS", "NEG"), [x.tensor], x.rest, x)
 
@@ -129,7 +125,7 @@ def binary(g: Graph) -> None:
     fit = [v for v in g.values if v.kind == x.kind and v.rest == x.rest]
     y = g.one(*fit)
     op = g.one("ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM")
-    q: Quantization | None = g.scale(x.kind)
+    q: Quantization | None = g.quantization(x.kind)
     if op in ("MAXIMUM", "MINIMUM"):
         if x.quantization != y.quantization or x.kind in (U8, S16):
             raise LookupError
@@ -258,7 +254,7 @@ def weighted(g: Graph) -> None:
         S32,
         Quantization((float(np.float32(scale) * np.float32(x.quantization.scales[0])),), (0,)),
     )
-    g.add("FULLY_CONNECTED", [x.tensor, w, bias], (out,), x, q=g.scale(S8))
+    g.add("FULLY_CONNECTED", [x.tensor, w, bias], (out,), x, q=g.quantization(S8))
 
 
 def convolved(g: Graph) -> None:
@@ -293,7 +289,7 @@ def convolved(g: Graph) -> None:
     w = g.constant(g.rng.integers(-127, 128, shape), S8, Quantization(scales, (0,) * out, 0 if op == "CONV_2D" else 3))
     products = tuple(float(np.float32(s) * np.float32(x.quantization.scales[0])) for s in scales)
     bias = g.constant(g.rng.integers(-500, 500, out), S32, Quantization(products, (0,) * out, 0))
-    g.add(op, [x.tensor, w, bias], (*sizes, out), x, options=options, q=g.scale(S8))
+    g.add(op, [x.tensor, w, bias], (*sizes, out), x, options=options, q=g.quantization(S8))
 
 
 def soft(g: Graph) -> None:
@@ -307,7 +303,7 @@ def converted(g: Graph) -> None:
     x = g.any(F32, S8, S32, U8, S16, exact=True)
     if x.kind == F32:
         kind = g.one(S8, U8, S16)
-        g.add("QUANTIZE", [x.tensor], x.rest, x, kind=kind, q=g.scale(kind))
+        g.add("QUANTIZE", [x.tensor], x.rest, x, kind=kind, q=g.quantization(kind))
     elif x.kind == S32:
         g.add("CAST", [x.tensor], x.rest, x, kind=F32, options={"in_data_type": "INT32", "out_data_type": "FLOAT32"})
     else:
@@ -316,7 +312,7 @@ def converted(g: Graph) -> None:
 
 def rescaled(g: Graph) -> None:
     x = g.any(S8, U8)
-    g.add("QUANTIZE", [x.tensor], x.rest, x, q=g.scale(x.kind))
+    g.add("QUANTIZE", [x.tensor], x.rest, x, q=g.quantization(x.kind))
 
 
 def grown(g: Graph) -> None:

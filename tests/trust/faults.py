@@ -107,7 +107,7 @@ def line_of(command: Sequence[str | Path], pattern: str, root: Path, seconds: fl
 
 def fuzzer(root: Path) -> list[str | Path]:
     """Builds the reader's harness; the command that runs it, empty without clang."""
-    if not (shutil.which("clang-14") or shutil.which("clang")):
+    if not any(map(shutil.which, ("clang", *(f"clang-{number}" for number in range(14, 22))))):
         return []
     environment = {**os.environ, "ML_FUZZ_ALL": "OFF"}
     here, out = root / "tests" / "trust", root / "build" / "fuzz"

@@ -39,7 +39,7 @@ KINDS = ("core", "seam")
 def requests(request: pytest.FixtureRequest, record_property: Callable[[str, object], None]) -> Iterator[Core | Seam]:
     """Each kind of requests that can be made to fail; how many failed is noted for the summary."""
     if request.param == "core" and not has_core():
-        pytest.skip("the core is built without ML_FAILING: .ci/failing")
+        pytest.skip("the core is built without ML_FAILING: .ci/full failing")
     kind: Core | Seam = Core() if request.param == "core" else Seam()
     TOTALS.clear()
     with kind.in_place():

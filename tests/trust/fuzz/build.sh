@@ -10,7 +10,7 @@ options=()
 if [[ -n ${LIB_FUZZING_ENGINE:-} ]]; then
     options+=(-DML_SANITIZE= "-DML_FUZZ_ENGINE=$LIB_FUZZING_ENGINE")
 else
-    clang=$(command -v clang-14 || command -v clang)
+    clang=$(command -v clang clang-{14..21} | head -1 || true)
     export CC=$clang CXX=${clang/clang/clang++}
 fi
 build=$(mktemp -d)
