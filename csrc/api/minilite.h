@@ -17,6 +17,7 @@
 #include "api/memory.h"
 #include "api/look.h"
 #include "api/lower.h"
+#include "api/owned.h"
 #endif
 
 #endif

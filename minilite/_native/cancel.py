@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from minilite._core import ffi, lib
+from minilite._core import lib
+from minilite._native import owned
 from minilite.errors import ArenaError
 
 
@@ -19,11 +20,11 @@ class Cancel:
     """
 
     def __init__(self) -> None:
-        pointer = lib.ml_cancel_new()
-        if not pointer:
+        cell = owned.empty("ml_cancel **", lib.ml_cancel_end)
+        if not lib.ml_cancel_put(cell):
             message = "no memory for a token"
             raise ArenaError(message)
-        self.pointer: Any = ffi.gc(pointer, lib.ml_cancel_free)
+        self.pointer: Any = owned.held(cell)
 
     def cancel(self) -> None:
         """Ends the runs that have this token, now and from now on."""

@@ -111,11 +111,11 @@ class Store:
     """Owns an ml_store: weights packed for the inner loops, shared by all graphs of a Model."""
 
     def __init__(self) -> None:
-        pointer = lib.ml_store_new()
-        if not pointer:
+        cell = owned.empty("ml_store **", lib.ml_store_end)
+        if not lib.ml_store_put(cell):
             message = "no memory for a store of packed weights"
             raise errors.ArenaError(message)
-        self.pointer: Any = ffi.gc(pointer, lib.ml_store_free)
+        self.pointer: Any = owned.held(cell)
 
     @property
     def bytes(self) -> int:
@@ -150,10 +150,10 @@ class File:
         self._store: Store | None = None
         self._view = memoryview(data)
         self._pointer = ffi.from_buffer("uint8_t[]", data)
-        out, error = ffi.new("ml_file **"), ffi.new("ml_file_error *")
-        if status := lib.ml_file_new(self._pointer, len(data), out, error):
+        cell, error = owned.empty("ml_file **", lib.ml_file_end), ffi.new("ml_file_error *")
+        if status := lib.ml_file_new(self._pointer, len(data), cell, error):
             raise raised.exception_of_file(status, error, len(data))
-        self.rows: Any = ffi.gc(out[0], lib.ml_file_free)
+        self.rows: Any = owned.held(cell)
         at, size, *counts = _FILE.unpack(ffi.buffer(self.rows))
         self._description = at, size
         self.n_operators: int

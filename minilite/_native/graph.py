@@ -54,10 +54,10 @@ class Lowering:
 
     def __init__(self, file: File, callers: Container[str] = (), *, reference: bool = False) -> None:
         """`callers` are the names of custom operators that the caller runs, even if there are rows for them."""
-        out, error = ffi.new("ml_lowering **"), fresh_error()
-        if lib.ml_lowering_new(file.rows, _flagged(file, callers), reference, out, error):
+        cell, error = owned.empty("ml_lowering **", lib.ml_lowering_end), fresh_error()
+        if lib.ml_lowering_new(file.rows, _flagged(file, callers), reference, cell, error):
             raise_error(error, None)
-        self.pointer: Any = ffi.gc(out[0], lib.ml_lowering_free)
+        self.pointer: Any = owned.held(cell)
         self.file = file
         self._kept: list[Any] = []
         self._starts: list[tuple[int, int]] | None = None
@@ -233,7 +233,7 @@ def _refusals(description: Any, names: Names) -> list[errors.MiniliteError]:
     """The errors of all nodes that C has refused."""
     nodes = sum(description.subgraphs[number].n_nodes for number in range(description.n_subgraphs))
     errors = fresh_errors(max(nodes, 1))
-    lib.ml_graph_new(description, ffi.new("ml_graph **"), errors, len(errors))
+    lib.ml_graph_new(description, owned.empty("ml_graph **", lib.ml_graph_end), errors, len(errors))
     return [raised.exception_of(error, names) for error in errors if error.status]
 
 
@@ -271,13 +271,12 @@ class Graph:
         nodes = None if order is None else lowering.reordered(root, order)
         if nodes is not None:
             description.nodes = nodes
-        out = ffi.new("ml_graph **")
-        error = fresh_error()
-        if lib.ml_graph_new(description, out, error, 1):
+        cell, error = owned.empty("ml_graph **", lib.ml_graph_end), fresh_error()
+        if lib.ml_graph_new(description, cell, error, 1):
             if error.status == lib.ML_UNSUPPORTED:
                 raise names.gathered(_refusals(description, names))
             raise_error(error, names)
-        self.pointer: Any = ffi.gc(out[0], lib.ml_graph_free)
+        self.pointer: Any = owned.held(cell)
         self.names = names
         self.n_tensors: int = description.subgraphs[root].n_tensors
         self._keep = lowering

@@ -20,6 +20,12 @@ def empty(row: str, end: Any) -> Any:
     return ffi.gc(ffi.new(row), end)
 
 
+def held(cell: Any) -> Any:
+    """The object that a call has put into an empty "ml_state **", as a pointer that keeps the cell alive, and so the
+    object."""
+    return ffi.gc(cell[0], partial(is_, cell))
+
+
 def buffer(owner: Any, address: int, size: int) -> Any:
     """Memory of C as a buffer, which keeps its owner alive."""
     # cffi calls is_(owner, pointer) at the end: a function in C without effect, which held the owner until then.

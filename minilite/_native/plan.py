@@ -39,7 +39,8 @@ class Plan:
     """Holds an ml_plan, and keeps alive what it depends on."""
 
     def __init__(self, pointer: Any, owner: Any) -> None:
-        self._pointer = ffi.gc(pointer, lib.ml_plan_free)
+        """The pointer keeps the plan alive."""
+        self._pointer = pointer
         self._owner = owner
 
     def __repr__(self) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from minilite._core import ffi, lib
+from minilite._native import owned
 from minilite._native.status import OPTIONS, fresh_error, raise_error
 from minilite.errors import ArenaError
 
@@ -51,11 +52,11 @@ class Planner:
         self._error = fresh_error()
         self._check(lib.ml_planner_check(self._graph, alignment, self._error))
         bits = sum(OPTIONS[name] for name, on in options.items() if on)
-        pointer = lib.ml_planner_new(self._graph, self._name, bits, alignment)
-        if not pointer:
+        cell = owned.empty("ml_planner **", lib.ml_planner_end)
+        if not lib.ml_planner_put(cell, self._graph, self._name, bits, alignment):
             message = f"no memory to plan {n_tensors} tensors"
             raise ArenaError(message)
-        self._pointer = ffi.gc(pointer, lib.ml_planner_free)
+        self._pointer = owned.held(cell)
         self.count = n_tensors + len(nodes)
 
     def _array(self, numbers: Sequence[int]) -> Any:
@@ -154,7 +155,7 @@ class Arena:
     """Owns an ml_arena: a growable block of memory."""
 
     def __init__(self) -> None:
-        self._arena = ffi.gc(ffi.new("ml_arena *"), lib.ml_arena_release)
+        self._arena = owned.empty("ml_arena *", lib.ml_arena_release)
 
     def commit(self, nbytes: int, keep: int) -> bool:
         """Makes room and keeps the first `keep` bytes; returns whether the base moved. Raises: ArenaError."""

@@ -96,11 +96,11 @@ class Shared:
 
     def __init__(self, resources: int, subgraphs: int, max_bytes: int = 0, max_iterations: int = 0) -> None:
         """`max_bytes` limits all tensors together, `max_iterations` each WHILE; 0 = no limit."""
-        pointer = lib.ml_interpreter_new(resources, subgraphs, max_bytes, max_iterations)
-        if not pointer:
+        cell = owned.empty("ml_interpreter **", lib.ml_interpreter_end)
+        if not lib.ml_interpreter_put(cell, resources, subgraphs, max_bytes, max_iterations):
             message = f"no memory for {resources} resources"
             raise errors.ArenaError(message)
-        self.pointer: Any = ffi.gc(pointer, lib.ml_interpreter_free)
+        self.pointer: Any = owned.held(cell)
         self.resources: int = resources
         self.sequence: Any = _numbers(lib.ml_interpreter_sequence(self.pointer), 1)
 
@@ -128,15 +128,15 @@ class State:
         self._graph = graph
         self._hooks = hooks
         self._handle = ffi.new_handle(hooks)
-        out = ffi.new("ml_state **")
+        cell = owned.empty("ml_state **", lib.ml_state_end)
         hooks_table = ffi.new("ml_hooks *", HOOKS)
         hooks_table.owner = self._handle
         error = fresh_error()
         if lib.ml_state_new(
-            graph.pointer, shared.pointer, strategy.encode(), options, cache_bytes, hooks_table, out, error
+            graph.pointer, shared.pointer, strategy.encode(), options, cache_bytes, hooks_table, cell, error
         ):
             raise_error(error, graph.names)
-        self.pointer: Any = ffi.gc(out[0], lib.ml_state_free)
+        self.pointer: Any = owned.held(cell)
         self.generations: Any = _numbers(lib.ml_state_generation(self.pointer), 2)
 
     def _fail(self, status: int, error: Any) -> None:
@@ -227,12 +227,9 @@ class State:
         return lib.ml_state_prepare, self.pointer
 
     def _plan(self, function: Callable[..., int], *arguments: Any) -> plans.Plan | None:
-        out = ffi.new("ml_plan **")
-        self._call(function, *arguments, out)
-        if not out[0]:
-            return None
-
-        return plans.Plan(out[0], self._graph)
+        cell = owned.empty("ml_plan **", lib.ml_plan_end)
+        self._call(function, *arguments, cell)
+        return plans.Plan(owned.held(cell), self._graph) if cell[0] else None
 
     def plan_for(self, rows: Sequence[int]) -> plans.Plan:
         """The plan for the requested shapes, without using it; rows of [tensor, rank, dims...] by ascending tensor take

@@ -87,15 +87,17 @@ class Worker:
         that is under way the run is ended, and waited for. Raises: what the call raises."""
         token = Cancel()
         made: Made = Future()
-        _under_way[made] = token
         made.add_done_callback(lambda over: _under_way.pop(over, None))
-        self._calls.put((made, partial(call, *inputs, cancel=token)))
-        waited = asyncio.wrap_future(made)
         try:
+            _under_way[made] = token
+            waited = asyncio.wrap_future(made)
+            self._calls.put((made, partial(call, *inputs, cancel=token)))
             return await asyncio.shield(waited)
-        except asyncio.CancelledError:
+        except BaseException as error:
             token.cancel()
-            made.cancel()
+            made.cancel()  # without effect once it has begun
+            if not isinstance(error, asyncio.CancelledError):
+                raise
             while not waited.done():
                 with contextlib.suppress(asyncio.CancelledError):
                     await asyncio.wait([waited])

@@ -225,9 +225,9 @@ class CompiledSignature:
             self._resize(number, shape)
 
     def _resize(self, index: int, shape: Shape) -> None:
-        self.session.resize(index, shape)
-        self._planned = None
+        self._planned = None  # before anything changes, as an interrupt may come after any line
         self._arrays = []
+        self.session.resize(index, shape)
 
     # Running ----------------------------------------------------------------------------------------------------------
 
@@ -287,6 +287,7 @@ class CompiledSignature:
         """Binds tensors to these buffers; tensors of other buffers are copied."""
         arrays: dict[int, Array | None] = dict.fromkeys(self._bound)
         arrays.update({pairs[at][0]: pairs[at][1].array for at in apart})
+        self._bound |= set(arrays)  # what may be bound, if an interrupt comes before the end
         self.session.bind(arrays)
         self.session.allocate()
         self._bound = {pairs[at][0] for at in apart}

@@ -4,21 +4,30 @@ back twice or never, and nothing is noted in Python that C does not know."""
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import gc
+import pathlib
 import pickle
+import re
 import sys
 import threading
 from collections.abc import Callable
+from concurrent.futures import wait
 from typing import Any
 
 import numpy as np
 import pytest
-from built import relu_chain, zeros
+from built import one_signature, relu_chain, zeros
 from processes import in_subprocess
 from support.interrupts import Interrupt, interrupted
 
 import minilite
+from minilite._core import ffi, lib
+from minilite._native import owned
+from minilite.engine import async_run
 from minilite.engine.engine import engine_of
+from minilite.engine.session import CHANGES
+from minilite.litert.compiled_model import CompiledModel, TensorBuffer
 
 NATIVE = ("_native/", "engine/session.py")
 
@@ -190,6 +199,12 @@ def test_one_thread_binds_while_others_read() -> None:
 NO_MEMORY = """
 import _testcapi
 import minilite
+from minilite._core import ffi, lib
+from minilite._native import owned
+from minilite.engine import async_run
+from minilite.engine.engine import engine_of
+from minilite.engine.session import CHANGES
+from minilite.litert.compiled_model import CompiledModel, TensorBuffer
 from test_interrupts import FEW, relu_chain, used
 
 interpreter = minilite.Interpreter(model_content=relu_chain())
@@ -220,3 +235,150 @@ def test_an_interpreter_is_usable_after_a_memory_error_anywhere() -> None:
     outcome = in_subprocess(NO_MEMORY, seconds=120)
     assert outcome.status == 0, outcome.output
     assert outcome.output.endswith("fine\n")
+
+
+ALL = ("_native/", "engine/", "interpreter.py", "signature.py", "litert/", "recording/")
+
+
+def rows(count: int) -> Any:
+    return np.arange(4 * count, dtype=np.float32).reshape(count, 4) - 3
+
+
+def check(found: Any, x: Any) -> None:
+    assert found.tolist() == np.maximum(x, 0).tolist()
+
+
+def test_a_signature_is_usable_after_an_interrupt_anywhere() -> None:
+    interpreter = minilite.Interpreter(model_content=one_signature())
+    count = 2
+
+    def called(rows_of: int) -> None:
+        x = rows(rows_of)
+        check(interpreter.get_signature_runner("serving_default")(a=x)["b"], x)
+
+    turn = 0
+    for turn, _ in enumerate(interrupted(lambda: called(count), ALL, opcodes=False), 1):  # noqa: B023
+        count = 2 + turn % 3
+        called(count)
+        assert interpreter.usage.views == 0
+    assert turn > 20
+
+
+def test_a_compiled_model_is_usable_after_an_interrupt_anywhere() -> None:
+    """Buffers of interrupted runs are let go: a later run does not write them."""
+    model = CompiledModel.from_buffer(one_signature())
+    mine = np.empty((2, 4), np.float32)
+    output = TensorBuffer.create_from_host_memory(mine)
+
+    def run(count: int, outputs: list[TensorBuffer] | None = None) -> list[TensorBuffer]:
+        model.resize_input_tensor(0, (count, 4))
+        inputs = model.create_input_buffers(0)
+        made = model.create_output_buffers(0) if outputs is None else outputs
+        inputs[0].write(rows(count))
+        model.run_by_index(0, inputs, made)
+        return made
+
+    def right(count: int) -> None:
+        check(run(count)[0].read((count, 4), np.float32), rows(count))
+
+    turn = 0
+    for turn, _ in enumerate(interrupted(lambda: (run(3), run(2, [output])), ALL, opcodes=False), 1):
+        mine[:] = 7
+        right(2)
+        assert (mine == 7).all()
+        right(2 + turn % 3)
+    assert turn > 100
+
+
+def test_an_interpreter_is_usable_after_an_interrupt_of_a_recording(tmp_path: pathlib.Path) -> None:
+    """Nothing more is noted, another recording can be made, and no file is left that is not whole."""
+    interpreter = minilite.Interpreter(model_content=relu_chain())
+    path, turn = tmp_path / "calls.npz", 0
+    recorder: Any = None
+
+    def recorded() -> None:
+        nonlocal recorder
+        recorder = interpreter.recording(path)
+        with recorder:
+            interpreter.run(zeros(4))
+
+    for turn, where in enumerate(interrupted(recorded, ALL, opcodes=False), 1):
+        engine = engine_of(interpreter)
+        if engine.listener is not None:
+            assert "__exit__" in where  # at its first line, before it could do anything
+            recorder.__exit__(KeyboardInterrupt, KeyboardInterrupt(), None)
+        used(interpreter, 4 + turn % 3)
+        assert engine.listener is None
+        assert not any(vars(session).keys() & set(CHANGES) for session in engine.sessions.values())
+        left = [each.name for each in tmp_path.iterdir()]
+        if left:
+            assert left == ["calls.npz"]
+            assert minilite.replay(path, relu_chain()).agrees
+            path.unlink()
+    assert turn > 200
+
+
+def test_a_call_in_the_worker_that_is_interrupted_is_ended_and_forgotten() -> None:
+    interpreter = minilite.Interpreter(model_content=relu_chain())
+    used(interpreter, 4)
+    turn = 0
+    for turn, _ in enumerate(interrupted(lambda: asyncio.run(interpreter.run_async(zeros(4))), ALL, opcodes=False), 1):
+        assert not wait(tuple(async_run._under_way), 60).not_done
+        assert not async_run._under_way
+        used(interpreter, 4 + turn % 3)
+        assert asyncio.run(interpreter.run_async(zeros(3)))["y2"].tolist() == [0] * 3
+    assert turn > 10
+
+
+def test_objects_of_c_are_owned_before_they_are_made() -> None:
+    """By a cell, which the call fills: an object that gets its owner afterwards may be lost in between."""
+    for path in (pathlib.Path(minilite.__file__).parent / "_native").glob("*.py"):
+        text = path.read_text()
+        assert re.findall(r'ffi\.new\("(ml_\w+) \*\*"', text) == [], path.name
+        if path.name != "owned.py":
+            assert re.findall(r"ffi\.gc\(.*", text) == (
+                ['ffi.gc(ffi.cast("ml_error *", address), lib.ml_error_free)'] if path.name == "state.py" else []
+            )
+
+
+def test_a_cell_frees_what_it_holds_once() -> None:
+    for kind, put in (("store", lib.ml_store_put), ("cancel", lib.ml_cancel_put)):
+        end = getattr(lib, f"ml_{kind}_end")
+        cell = owned.empty(f"ml_{kind} **", end)
+        assert put(cell)
+        made = owned.held(cell)
+        assert made == cell[0]
+        end(cell)
+        assert cell[0] == ffi.NULL
+        end(cell)
+        del cell, made
+    gc.collect()
+
+
+class Counts(ctypes.Structure):
+    """What the C library has allocated: struct mallinfo2."""
+
+    _fields_ = (("before", ctypes.c_size_t * 7), ("in_use", ctypes.c_size_t), ("after", ctypes.c_size_t * 2))
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallinfo2"), reason="only this C library counts what is allocated")
+def test_objects_of_c_are_not_lost_by_interrupts() -> None:
+    allocated = ctypes.CDLL(None).mallinfo2
+    allocated.restype = Counts
+    file = minilite.load_model(pathlib.Path(minilite.__file__).with_name("data") / "digits.tflite").file
+    assert file is not None
+
+    def made() -> None:
+        interpreter = minilite.Interpreter(model_content=bytes(file.data))
+        interpreter.allocate_tensors()
+        assert interpreter.plan is not None
+
+    def growth() -> int:
+        before = allocated().in_use
+        for _ in interrupted(made, ("_native/",)):
+            pass
+        gc.collect()
+        return int(allocated().in_use) - before
+
+    growth()
+    assert growth() < 2000  # a file, a graph, a plan, a state: each is larger

@@ -151,12 +151,12 @@ CALLS: dict[str, tuple[int | float, Callable[[Any], object]]] = {
     ),
     "CompiledModel.create_input_buffers signature_index": (0, lambda v: compiled().create_input_buffers(v)),
     "CompiledModel.create_output_buffers signature_index": (0, lambda v: compiled().create_output_buffers(v)),
-    "CompiledModel.resize_input_tensor input_index": (0, lambda v: compiled().resize_input_tensor(v, [2])),
-    "CompiledModel.resize_input_tensor dims": (2, lambda v: compiled().resize_input_tensor(0, [v])),
-    "CompiledModel.resize_input_tensor signature_index": (0, lambda v: compiled().resize_input_tensor(0, [2], v)),
+    "CompiledModel.resize_input_tensor input_index": (0, lambda v: compiled().resize_input_tensor(v, [2, 4])),
+    "CompiledModel.resize_input_tensor dims": (2, lambda v: compiled().resize_input_tensor(0, [v, 4])),
+    "CompiledModel.resize_input_tensor signature_index": (0, lambda v: compiled().resize_input_tensor(0, [2, 4], v)),
     "CompiledModel.resize_input_tensor_by_name dims": (
         2,
-        lambda v: compiled().resize_input_tensor_by_name("serving_default", "x", [v]),
+        lambda v: compiled().resize_input_tensor_by_name("serving_default", "a", [v, 4]),
     ),
     "CompiledModel.run_by_index signature_index": (
         0,
@@ -347,7 +347,9 @@ def test_integers_of_every_type_are_taken_alike(name: str, kind: Any) -> None:
     valid, call = CALLS[name]
     if isinstance(valid, int):
         with np.errstate(all="raise"):
-            assert str(refusal(call, kind(valid))) == str(refusal(call, valid))
+            error = refusal(call, valid)
+            assert error is None or name == "kernel address"
+            assert str(refusal(call, kind(valid))) == str(error)
 
 
 # What a file has of numbers -------------------------------------------------------------------------------------------
