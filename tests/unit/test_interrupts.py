@@ -309,7 +309,9 @@ def test_an_interpreter_is_usable_after_an_interrupt_of_a_recording(tmp_path: pa
             recorder.__exit__(KeyboardInterrupt, KeyboardInterrupt(), None)
         used(interpreter, 4 + turn % 3)
         assert engine.listener is None
-        assert not any(vars(session).keys() & set(CHANGES) for session in engine.sessions.values())
+        assert not any(
+            (vars(session).keys() - {"invoke_unchecked"}) & set(CHANGES) for session in engine.sessions.values()
+        )
         left = [each.name for each in tmp_path.iterdir()]
         if left:
             assert left == ["calls.npz"]
