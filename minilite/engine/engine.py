@@ -123,9 +123,9 @@ class Engine:
     def listen(self, listener: Listener | None) -> None:
         """Has the listener told of all calls; None ends that."""
         with self.making:
-            self.listener = listener
             for session in self.sessions.values():
                 session.listen(listener)
+            self.listener = listener  # last: who is interrupted before can end it again
 
     def array_call(self) -> ArrayCall:
         """The main subgraph as a call of arrays by name."""
