@@ -1,7 +1,7 @@
 """Runs the command minilite, also as python -m minilite. Ctrl-C ends it at any moment, during imports as well."""
 
-import _signal  # type: ignore[import-not-found]  # signal takes longer
 import os
+import signal
 import sys
 from typing import NoReturn
 
@@ -17,20 +17,20 @@ def _end(*_: object) -> NoReturn:
 
 
 def _interrupt(*_: object) -> NoReturn:
-    _signal.signal(_signal.SIGINT, _end)
-    _signal.signal(_signal.SIGALRM, _interrupt_again)
-    _signal.setitimer(_signal.ITIMER_REAL, PATIENCE, PATIENCE)
+    signal.signal(signal.SIGINT, _end)
+    signal.signal(signal.SIGALRM, _interrupt_again)
+    signal.setitimer(signal.ITIMER_REAL, PATIENCE, PATIENCE)
     raise KeyboardInterrupt
 
 
 def _interrupt_again(*_: object) -> NoReturn:
-    _signal.signal(_signal.SIGALRM, _end)
+    signal.signal(signal.SIGALRM, _end)
     raise KeyboardInterrupt
 
 
-_LISTENS = _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler  # not where it is started with nohup
+_LISTENS = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # not where it is started with nohup
 if _LISTENS:
-    _signal.signal(_signal.SIGINT, _end)  # imports turn a KeyboardInterrupt into errors of their own, or tracebacks
+    signal.signal(signal.SIGINT, _end)  # imports turn a KeyboardInterrupt into errors of their own, or tracebacks
 
 
 def main() -> int:
@@ -39,14 +39,14 @@ def main() -> int:
 
     if not _LISTENS:
         return command()
-    _signal.signal(_signal.SIGINT, _interrupt)
+    signal.signal(signal.SIGINT, _interrupt)
     try:
         status = command()
     finally:
-        gone = _signal.getsignal(_signal.SIGINT) is _end
-        _signal.signal(_signal.SIGINT, _end)
+        gone = signal.getsignal(signal.SIGINT) is _end
+        signal.signal(signal.SIGINT, _end)
         if gone:
-            _signal.signal(_signal.SIGALRM, _end)
+            signal.signal(signal.SIGALRM, _end)
     return INTERRUPTED if gone else status
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from minilite import errors, options
+from minilite import details, errors, options
+from minilite._native import usage as usages
+from minilite.engine import pickling, sizes, states, tensor_arguments
 from minilite.engine.engine import Engine
 from minilite.engine.place import checked_tensor, early_values
 from minilite.errors import MiniliteError
 from minilite.late import Later
+from minilite.litert import metrics, registerers, wrapper
 from minilite.options import Delegate, OpResolverType, load_delegate
 from minilite.signature import SignatureRunner, find_signature, in_order
 
@@ -19,39 +21,27 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import NoReturn
 
-    from minilite import details, displays
-    from minilite._native import usage as usages
+    from minilite import displays
     from minilite._native.cancel import Cancel
     from minilite._native.plan import Plan
     from minilite._native.usage import Usage
     from minilite.details import NodeDetails, TensorDetails
-    from minilite.engine import array_call, async_run, float_values, pickling, sizes, slices, states, tensor_arguments
+    from minilite.engine import async_run, float_values, slices
     from minilite.engine.model_plan import ModelPlan
     from minilite.engine.sizes import Axis, Fit
     from minilite.engine.states import ModelState
     from minilite.engine.tensor_arguments import Dims, Shapes, TensorKey
     from minilite.format.model import Array, Model
-    from minilite.litert import metrics, registerers, wrapper
     from minilite.profiling import profile as profiles
     from minilite.recording import recorder
     from minilite.recording.recorder import Recorder
 
     Shape = tuple[int, ...]
 else:
-    usages = Later("minilite._native.usage")
-    array_call = Later("minilite.engine.array_call")
     async_run = Later("minilite.engine.async_run")
     slices = Later("minilite.engine.slices")
-    states = Later("minilite.engine.states")
-    pickling = Later("minilite.engine.pickling")
-    tensor_arguments = Later("minilite.engine.tensor_arguments")
     float_values = Later("minilite.engine.float_values")
-    details = Later("minilite.details")
     displays = Later("minilite.displays")
-    sizes = Later("minilite.engine.sizes")
-    wrapper = Later("minilite.litert.wrapper")
-    registerers = Later("minilite.litert.registerers")
-    metrics = Later("minilite.litert.metrics")
     recorder = Later("minilite.recording.recorder")
     profiles = Later("minilite.profiling.profile")
 
@@ -127,8 +117,7 @@ class Interpreter:
             level=level,
         )
         self._begin(Engine(options.read(model_path, model_content, load), wanted))
-        if "minilite.litert.metrics" in sys.modules:  # who has not imported it has not put a counter in its place
-            self._metrics.increase_counter_interpreter_creation()
+        self._metrics.increase_counter_interpreter_creation()
 
     def _begin(self, engine: Engine) -> None:
         self.model: Model = engine.model

@@ -18,7 +18,6 @@ from minilite.late import Later
 from minilite.numeric import whole
 
 if TYPE_CHECKING:
-    import difflib
     import mmap
     from collections.abc import Callable, Iterable, Sequence
     from typing import NoReturn, TypeAlias
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from minilite.format import origin
     from minilite.format.model import Array
 else:
-    difflib, origin = Later("difflib"), Later("minilite.format.origin")
+    origin = Later("minilite.format.origin")
     user_kernels = Later("minilite.engine.user_kernels")
 
 
@@ -238,6 +237,8 @@ def refuse_unknown(unknown: Iterable[str], constructor: Any) -> NoReturn:
         name for name, one in inspect.signature(constructor).parameters.items() if one.kind is not one.VAR_KEYWORD
     ][1:]
     name = next(iter(unknown))
+    import difflib
+
     near = difflib.get_close_matches(name, known, 1, 0.5)
     behind = f"near it is {near[0]}" if near else f"there are {', '.join(known)}"
     message = f"Interpreter.__init__() got an unexpected keyword argument '{name}': {behind}"

@@ -5,19 +5,14 @@ from __future__ import annotations
 from collections.abc import ItemsView, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from minilite import details
+from minilite.engine import array_call, tensor_arguments
 from minilite.engine.engine import engine_of
 from minilite.errors import InputError, InputTypeError, listed
 from minilite.format.model import Array, Signature
-from minilite.late import Later
 
 if TYPE_CHECKING:
-    from minilite import details
     from minilite.details import TensorDetails
-    from minilite.engine import array_call, tensor_arguments
-else:
-    details = Later("minilite.details")
-    array_call = Later("minilite.engine.array_call")
-    tensor_arguments = Later("minilite.engine.tensor_arguments")
 
 
 def find_signature(signatures: Sequence[Signature], key: str | None) -> Signature:

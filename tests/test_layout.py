@@ -180,6 +180,15 @@ def test_imports_only_go_down() -> None:
     assert faults == []
 
 
+def test_few_modules_are_imported_late() -> None:
+    """Others are imported where they are named: `Later` is for what takes 5 ms and most programs never need."""
+    late = [line for path in files("minilite/*.py") for line in re.findall(r"= Later\(.*", path.read_text())]
+    assert 0 < len(late) <= 15
+    private = {"_thread", "_signal", "_weakref", "_io"}
+    users = {name_of(path) for path in files("minilite/*.py") for _, module in imports(path) if module in private}
+    assert users == set()
+
+
 PRIVATE = {
     "minilite/interpreter.py": "Interpreter",
     "minilite/engine/engine.py": "Engine",

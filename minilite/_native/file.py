@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import io
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from minilite import errors
 from minilite._core import ffi, lib
-from minilite._native import owned
+from minilite._native import owned, raised
 from minilite._native.status import fields_of
-from minilite.late import Later
-
-if TYPE_CHECKING:
-    from minilite._native import raised
-else:
-    raised = Later("minilite._native.raised")
 
 Array = Any
 Ints = tuple[int, ...]

@@ -9,19 +9,15 @@ import numpy as np
 
 from minilite import errors
 from minilite._core import ffi, lib
-from minilite._native import owned
+from minilite._native import owned, raised
 from minilite._native.status import MAX_RANK, fresh_error, fresh_errors, raise_error
-from minilite.late import Later
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Sequence
 
-    from minilite._native import raised
     from minilite._native.file import File, Store
     from minilite._native.kernels import KernelInfo
     from minilite._native.raised import Names
-else:
-    raised = Later("minilite._native.raised")
 
 Array = Any
 Shape = tuple[int, ...]

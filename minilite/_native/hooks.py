@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from _thread import get_ident  # threading takes long to import
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from minilite import errors
 from minilite._core import ffi, lib
-from minilite.late import Later
+from minilite._native import call as calls
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Protocol
 
-    from minilite._native import call as calls
     from minilite._native.call import Call
 
     Shape = tuple[int, ...]
@@ -32,8 +31,6 @@ if TYPE_CHECKING:
 
         def label(self, handler: int) -> str:
             """The coordinates of a node, for error lines."""
-else:
-    calls = Later("minilite._native.call")
 
 
 def _keep_exception(exception: BaseException | None, traceback: Any) -> None:

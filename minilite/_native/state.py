@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import struct
-from _thread import get_ident  # threading takes long to import
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from minilite import errors
 from minilite._core import ffi, lib
 from minilite._native import owned
+from minilite._native import plan as plans
+from minilite._native import usage as usages
 from minilite._native.hooks import HOOKS
 from minilite._native.status import BUSY, MAX_RANK, STORAGES, fields_of, fresh_error, raise_error
-from minilite.late import Later
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from minilite._native import plan as plans
-    from minilite._native import usage as usages
     from minilite._native.cancel import Cancel
     from minilite._native.graph import Graph
     from minilite._native.hooks import Hooks
-else:
-    plans = Later("minilite._native.plan")
-    usages = Later("minilite._native.usage")
 
 Array = Any
 Shape = tuple[int, ...]

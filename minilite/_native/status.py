@@ -7,13 +7,10 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from minilite._core import ffi, lib
-from minilite.late import Later
+from minilite._native import raised
 
 if TYPE_CHECKING:
-    from minilite._native import raised
     from minilite._native.raised import Names
-else:
-    raised = Later("minilite._native.raised")
 
 LOCKED: bool = getattr(sys, "_is_gil_enabled", lambda: True)()
 """Whether Python runs with its global lock."""

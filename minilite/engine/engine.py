@@ -8,27 +8,21 @@ from __future__ import annotations
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
-from minilite import errors
+from minilite import details, errors
+from minilite.engine import array_call, tensor_arguments
 from minilite.engine.place import checked_tensor
 from minilite.engine.program import Program
 from minilite.engine.session import Session
-from minilite.late import Later
 
 if TYPE_CHECKING:
-    from minilite import details
     from minilite._native.state import Shared
     from minilite.details import Description, TensorDetails
-    from minilite.engine import array_call, tensor_arguments
     from minilite.engine.array_call import ArrayCall
     from minilite.engine.session import Listener
     from minilite.engine.slices import Slice
     from minilite.format.model import Model, Subgraph
 
     Shape = tuple[int, ...]
-else:
-    details = Later("minilite.details")
-    array_call = Later("minilite.engine.array_call")
-    tensor_arguments = Later("minilite.engine.tensor_arguments")
 
 
 def engine_of(interpreter: Any) -> Engine:

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
+from minilite.engine import states
 from minilite.engine.engine import Engine
+from minilite.engine.program import as_read
 from minilite.format.reader import read_model
-from minilite.late import Later
-
-if TYPE_CHECKING:
-    from minilite.engine import states
-    from minilite.format import builder
-else:
-    builder = Later("minilite.format.builder")
-    states = Later("minilite.engine.states")
 
 _Shape = tuple[int, ...]
 
@@ -55,10 +49,8 @@ def restore(one: Engine, state: _State) -> None:
 
 def taken_apart(one: Engine) -> tuple[bytes, Any, _State]:
     """The model's bytes, the options and the state: plain values, for `put_together`."""
-    file = one.model.file
-    if file is None:
-        file = builder.as_read(one.model).file
-        assert file is not None
+    file = as_read(one.model).file
+    assert file is not None
     return bytes(file.data), one.options, state_of(one)
 
 

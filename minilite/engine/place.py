@@ -7,19 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from minilite import errors
+from minilite.engine import mismatch
+from minilite.format import values
 from minilite.format.dtypes import ENCODED, TensorType, public_bits, public_type
-from minilite.late import Later
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from minilite._native.state import Place
-    from minilite.engine import mismatch
-    from minilite.format import values
     from minilite.format.model import Array, Subgraph, Tensor
-else:
-    mismatch = Later("minilite.engine.mismatch")
-    values = Later("minilite.format.values")
 
 MOVES = "the tensor moves all the time: other threads resize or trim this interpreter"
 """The error of a copy whose tensor had moved at every try."""

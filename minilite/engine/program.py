@@ -10,6 +10,7 @@ from minilite import errors
 from minilite._native.file import Store
 from minilite._native.graph import Graph, choose_level
 from minilite._native.state import Shared, State
+from minilite.engine import refusals
 from minilite.engine.lower import lower, node_label
 from minilite.late import Later
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from minilite._native.call import Call
-    from minilite.engine import python_nodes, refusals, reorder
+    from minilite.engine import python_nodes, reorder
     from minilite.engine.lower import Lowered
     from minilite.format import builder
     from minilite.format.model import Model
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     Shape = tuple[int, ...]
 else:
     reorder = Later("minilite.engine.reorder")
-    refusals = Later("minilite.engine.refusals")
     python_nodes = Later("minilite.engine.python_nodes")
     builder = Later("minilite.format.builder")
 
@@ -72,7 +72,7 @@ class Program:
     ) -> None:
         """`max_bytes` limits what dense forms of sparse constants take, and later the tensors of each interpreter; 0:
         see FIRST_BYTES."""
-        model = _as_read(model)
+        model = as_read(model)
         self.model: Model = model
         size = len(model.file.data) if model.file is not None else 0
         self._at_first = 0 if max_bytes else max(FIRST_BYTES, FIRST_TIMES * size)
@@ -107,7 +107,7 @@ def _level(mask: str | None) -> Any:
     return choose_level(mask)
 
 
-def _as_read(model: Model) -> Model:
+def as_read(model: Model) -> Model:
     """The model as a view of rows. Raises: ModelFormatError for a model made by hand that is not valid."""
     if model.file is not None:
         return model

@@ -13,10 +13,11 @@ import numpy as np
 from minilite import errors
 from minilite._native.state import packed_dims
 from minilite._native.status import LOCKED, OPTIONS
+from minilite.engine import binding, mismatch
 from minilite.engine.place import MOVES, checked_tensor, completed, copier, decoded_values
 from minilite.engine.program import new_state
+from minilite.format import values
 from minilite.format.dtypes import ENCODED, TensorType, public_bits
-from minilite.late import Later
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -25,11 +26,9 @@ if TYPE_CHECKING:
     from minilite._native.cancel import Cancel
     from minilite._native.plan import Plan
     from minilite._native.state import Place, Shared, State
-    from minilite.engine import binding, mismatch
     from minilite.engine.array_call import ArrayCall
     from minilite.engine.binding import Binding
     from minilite.engine.program import Program
-    from minilite.format import values
     from minilite.format.model import Array, Subgraph, Tensor
 
     Shape = tuple[int, ...]
@@ -53,10 +52,6 @@ if TYPE_CHECKING:
     _Small = dict[int, tuple[Callable[[], Array] | None, Any, Any, Shape]]
     """For tensors that are copied without a turn, by number: numpy's copy function, or None to copy by bytes; the
     memory, dtype and shape."""
-else:
-    binding = Later("minilite.engine.binding")
-    mismatch = Later("minilite.engine.mismatch")
-    values = Later("minilite.format.values")
 
 CHANGES = ("ask", "allocate", "invoke_unchecked", "run_until", "set", "bind", "reset_variables", "close")
 """The methods of a Session that a listener is told of."""

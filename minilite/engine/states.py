@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -102,11 +101,15 @@ def _text(value: Any) -> str:
 
 def as_bytes(state: ModelState) -> bytes:
     """A snapshot for a file: a line of JSON that says what it is of, then its values."""
+    import json
+
     return json.dumps(state._layout).encode() + b"\n" + kept.as_bytes(state._data)
 
 
 def from_bytes(data: bytes) -> ModelState:
     """The reverse of `as_bytes`. Raises: InputError for bytes that are damaged, or of another version or machine."""
+    import json
+
     line, _, values = data.partition(b"\n")
     try:
         graphs, names, form = json.loads(line)

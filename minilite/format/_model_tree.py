@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import TYPE_CHECKING, Any
 
 from minilite.errors import InputError, InputTypeError, shown
 from minilite.format._spec import operator_names, options_table
-from minilite.late import Later
 
 if TYPE_CHECKING:
-    import difflib
     from collections.abc import Mapping
 
     from minilite.format._writer import Tree
     from minilite.format.model import Array, Model, Node, Subgraph, Tensor
     from minilite.format.quantization import Quantization
-else:
-    difflib = Later("difflib")
 
 _LAST_IN_A_BYTE = 127
 """The code PLACEHOLDER_FOR_GREATER_OP_CODES: the older one-byte field has it for all later operators."""

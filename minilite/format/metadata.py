@@ -6,14 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from minilite.errors import listed
-from minilite.late import Later
 from minilite.numeric import whole
 
 if TYPE_CHECKING:
-    from minilite.format import about
     from minilite.format.about import AssociatedFile, ModelMetadata, TensorMetadata
-else:
-    about = Later("minilite.format.about")
 
 NAME = "TFLITE_METADATA"
 
@@ -72,7 +68,9 @@ class Metadata(Mapping[str, bytes]):
         guessed = (
             output == 0 and len(named) == 1 and not any(file.labels for each in self.outputs for file in each.files)
         )
-        return about.AssociatedFile(named[0], "", "axis") if guessed else None
+        from minilite.format.about import AssociatedFile
+
+        return AssociatedFile(named[0], "", "axis") if guessed else None
 
     def labels(self, output: int = 0) -> tuple[str, ...]:
         """The labels of an output, given by position; empty if no associated file has them. Raises:
@@ -84,7 +82,9 @@ class Metadata(Mapping[str, bytes]):
     def about(self) -> ModelMetadata:
         """The whole description in TFLITE_METADATA. Raises: ModelFormatError."""
         if self._about is None:
-            self._about = about.read_metadata(self[NAME]) if NAME in self else about.ModelMetadata()
+            from minilite.format.about import ModelMetadata, read_metadata
+
+            self._about = read_metadata(self[NAME]) if NAME in self else ModelMetadata()
         return self._about
 
     @property

@@ -13,7 +13,6 @@ import numpy as np
 from minilite.format.dtypes import TensorType
 from minilite.format.metadata import Metadata
 from minilite.format.quantization import NOT_QUANTIZED, Quantization
-from minilite.late import Later
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -21,11 +20,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from minilite._native.file import File
-    from minilite.format import described
 
     Array: TypeAlias = NDArray[Any]
 else:
-    described = Later("minilite.format.described")
     Array = np.ndarray
 
 _SHORT = reprlib.Repr()
@@ -155,11 +152,15 @@ class Model(NamedTuple):
 
     def __repr__(self) -> str:
         """A line, and a table of inputs and outputs."""
-        return described.model_text(self)
+        from minilite.format.described import model_text  # which prints models
+
+        return model_text(self)
 
     def _repr_html_(self) -> str:
         """HTML for notebooks: inputs, outputs, operators, associated files."""
-        return described.model_html(self)
+        from minilite.format.described import model_html
+
+        return model_html(self)
 
 
 class _Text(str):

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import codecs
+import difflib
 import os
 import zipfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from minilite.errors import ModelFormatError
-from minilite.late import Later
-
-if TYPE_CHECKING:
-    import difflib
-else:
-    difflib = Later("difflib")
 
 _LITERT = "The model is not a valid Flatbuffer buffer: "
 """LiteRT's message for all such bytes."""

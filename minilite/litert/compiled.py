@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import operator
-from _thread import RLock
 from itertools import combinations
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np

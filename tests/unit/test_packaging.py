@@ -85,7 +85,7 @@ def test_the_interpreter_imports_what_running_needs(tmp_path: Path) -> None:
     modules = imported("from minilite import Interpreter", tmp_path) - imported("import numpy", tmp_path)
     assert not {"pathlib", "typing_extensions", "numpy.typing", "dataclasses", "csv"} & modules
     assert not {name for name in modules if name.startswith(("minilite.ops.", "minilite.memory.", "minilite.report"))}
-    assert not {"minilite._native.planner", "minilite._native.advice"} & modules
+    assert not {"minilite._native.planner", "asyncio", "zipfile", "json", "difflib"} & modules
     assert {name for name in imported("import minilite", tmp_path) if name.startswith("minilite")} == {"minilite"}
 
 
@@ -97,16 +97,18 @@ one.allocate_tensors()
 one.invoke()
 """
     modules = imported(code, tmp_path)
-    seldom = {f"format.{name}" for name in ("_schema", "_spec", "builder", "described", "origin", "tables")}
+    seldom = {
+        f"format.{name}"
+        for name in ("_schema", "_spec", "about", "associated", "builder", "described", "origin", "tables")
+    }
     seldom |= {f"engine.{name}" for name in ("float_values", "lower_nodes", "operands", "python_nodes", "reorder")}
-    seldom |= {f"engine.{name}" for name in ("array_call", "mismatch", "pickling", "tensor_arguments", "user_kernels")}
-    seldom |= {"_native.kernels", "_native.memory", "_native.plan", "_native.planner", "_native.usage"}
-    seldom |= {"_native.call", "_native.raised", "engine.binding", "engine.refusals", "details", "displays", "litert"}
-    seldom |= {"memory", "ops", "ops_shared", "report"}  # C knows all kinds of the model
+    seldom |= {f"engine.{name}" for name in ("async_run", "carried", "slices", "user_kernels")}
+    seldom |= {"_native.kernels", "_native.memory", "_native.planner", "displays", "text"}
+    seldom |= {"memory", "ops", "ops_shared", "report", "recording", "profiling"}  # C knows all kinds of the model
     assert {name for name in modules if name.removeprefix("minilite.") in seldom} == set()
     own = [name for name in modules if name.startswith("minilite.")]
-    assert len(own) <= 28
-    assert sum(map(functions_of, own)) <= 480
+    assert len(own) <= 52
+    assert sum(map(functions_of, own)) <= 860
 
 
 def functions_of(name: str) -> int:
@@ -126,7 +128,7 @@ def test_cli_adds_little_to_the_package(tmp_path: Path) -> None:
         "import pathlib, importlib.util; from minilite import Interpreter, load_model", tmp_path
     )
     own = {name for name in extra if name.startswith("minilite.")}
-    most = 24 + (sys.version_info >= (3, 12)) + 4 * (sys.version_info >= (3, 14))  # argparse and shutil need more there
+    most = 25 + (sys.version_info >= (3, 12)) + 4 * (sys.version_info >= (3, 14))  # argparse and shutil need more there
     assert len(extra - own) <= most, sorted(extra - own)
 
 
