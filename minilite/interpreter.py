@@ -392,7 +392,8 @@ class Interpreter:
     def plan_for(self, shapes: Shapes | None = None) -> ModelPlan:
         """The plan for these shapes (by a tensor's name or number), without using it.
 
-        Raises: ShapeError, ArenaError, UnsupportedOpError, InputError.
+        Offsets depend on the sizes that were planned before, by this interpreter or a clone; values never do. Raises:
+        ShapeError, ArenaError, UnsupportedOpError, InputError.
         """
         graph = self.model.subgraphs[0]
         wanted = tensor_arguments.wanted_shapes(graph, shapes)

@@ -26,7 +26,7 @@ typedef struct ml_record {
     int32_t last;
     /* The caller's number for it. Only strategies that order records by it read it. */
     int32_t tensor;
-    int32_t reserved;
+    int32_t memory; /* ml_memory_kind: where it lies. A strategy places records of one memory. */
 } ml_record;
 
 typedef struct ml_problem {
@@ -77,61 +77,19 @@ typedef struct ml_planner_graph {
 } ml_planner_graph;
 
 typedef enum {
-    ML_PLACE_NONE = 0, /* constant, folded, bound: takes no memory here */
-    ML_PLACE_ARENA = 1,
-    ML_PLACE_PERSISTENT = 2 /* placed once, never freed, never moved */
-} ml_place;
+    ML_MEMORY_NONE = 0, /* constant, folded, bound: takes no memory here */
+    ML_MEMORY_ARENA = 1,
+    ML_MEMORY_PERSISTENT = 2, /* placed once, never freed, never moved */
+    ML_MEMORIES = 3 /* how many numbers there are */
+} ml_memory_kind;
 
 typedef struct ml_planner ml_planner;
-
-/* Tensors in the order in which a planner last placed them. The next planner of the same graph
- * starts with it, which saves most of the search. `tensors` has room for n_tensors + n_nodes; count
- * 0 = nothing yet. */
-typedef struct ml_placing_order {
-    int32_t *tensors;
-    int32_t count;
-    int32_t reserved;
-} ml_placing_order;
 
 ml_planner *ml_planner_new(const ml_planner_graph *graph, const char *strategy, int32_t options,
                            int32_t alignment);
 void ml_planner_free(ml_planner *planner);
-/* Tensor facts that Prepare fills in; temporaries of node n are tensor n_tensors + n. Both arrays
- * have n_tensors + n_nodes. */
+/* The bytes of each tensor; scratch of node n is tensor n_tensors + n. */
 int64_t *ml_planner_bytes(ml_planner *planner);
-uint8_t *ml_planner_places(ml_planner *planner);
-uint8_t *
-ml_planner_skipped(ml_planner *planner); /* by node: 1 = folded, neither reads nor writes */
-/* By tensor: whether it may share a place with views only, or must not lie in the place of an
- * input. */
-enum { ML_NOT_PINNED = 0, ML_PINNED = 1, ML_PINNED_AS_OUTPUT = 2 };
-uint8_t *ml_planner_pinned(ml_planner *planner);
-/* Puts a tensor at a given offset, which must suit its element type; call it before
- * plan_allocations. The tensor is freed after its last reader, even if it is a graph input. Fixed
- * tensors that overlap while both are live are refused by execute_allocations. */
-void ml_planner_fix(ml_planner *planner, int32_t tensor, int64_t offset);
-
-/* Forgets all places, also those of persistent tensors, to plan the same graph for other sizes. */
-void ml_planner_start_anew(ml_planner *planner);
-/* The same as plan_allocations, for a graph that is planned repeatedly. `stands` says that nothing
- * but sizes has changed: the same nodes are skipped, and the same tensors have bytes, have the same
- * places and are pinned. Then the lifetimes found before are used again, if the same operands are
- * as large as the outputs that may overwrite them. */
-void ml_planner_plan_again(ml_planner *planner, bool stands);
-/* Whether plan_again used the lifetimes found before. */
-bool ml_planner_stood(const ml_planner *planner);
-/* If lifetimes were used again: stacks the records in the order of the plan before. Keeps the
- * result if it is within an eighth of the lower bound and needs at most `most` bytes. Otherwise
- * returns false, and the graph has to be placed by start_anew and execute_allocations. Only roots
- * get offsets. */
-bool ml_planner_place_again(ml_planner *planner, int64_t most);
-/* For a graph that is planned repeatedly. `longer`: these sizes have come back, so the search may
- * use the whole budget. `spent`: how much of the budget was used before; ml_planner_spent tells how
- * much has been used now. */
-void ml_planner_search(ml_planner *planner, bool longer, int64_t spent);
-int64_t ml_planner_spent(const ml_planner *planner);
-/* The order that the planner starts with, and in which it stores its own; borrowed. */
-void ml_planner_use_order(ml_planner *planner, ml_placing_order *order);
 
 void ml_planner_plan_allocations(ml_planner *planner);
 /* Places what nodes first..last allocate: a range that begins at one of the nodes, and may reach
@@ -148,33 +106,21 @@ void ml_planner_resolve_deallocations(ml_planner *planner);
 /* Drops the records of tensors whose last reader comes before `node`. */
 ml_status ml_planner_purge_active(ml_planner *planner, int32_t node, ml_error *error);
 
-/* For callers outside the core, whose numbers may be anything. Whether ml_planner_new can take a
- * graph: its tensors exist, the alignment is a power of two up to 4096. */
+/* Whether ml_planner_new can take a graph: its tensors exist, the alignment is a power of two up to
+ * 4096. */
 ml_status ml_planner_check(const ml_planner_graph *graph, int32_t alignment, ml_error *error);
-/* Sets the bytes and the place (ml_place) of a tensor; placed variables cannot grow. */
-ml_status ml_planner_set(ml_planner *planner, int32_t tensor, int64_t bytes, int32_t place,
+/* Sets the bytes and the memory (ml_memory_kind) of a tensor; placed variables cannot grow. */
+ml_status ml_planner_set(ml_planner *planner, int32_t tensor, int64_t bytes, int32_t memory,
                          ml_error *error);
 /* The lower bound of such sizes; INT64_MAX if they add up to more, -1 without memory. */
 int64_t ml_planner_checked_bound(ml_planner *planner);
-
-/* Gives `tensor` the place of `root`, without asking whether it may share it. `root` begins to live
- * no later than `tensor`; its bytes and its last node grow to cover it. Call it after
- * plan_allocations, for each tensor of the place. Only roots, bytes and lifetimes hold then. */
-void ml_planner_join(ml_planner *planner, int32_t tensor, int32_t root);
 
 const int64_t *ml_planner_offsets(const ml_planner *planner); /* -1 = not placed */
 const int64_t *ml_planner_placed(const ml_planner *planner); /* bytes placed, 0 = not placed */
 const int32_t *ml_planner_roots(const ml_planner *planner);
 const int32_t *ml_planner_first_nodes(const ml_planner *planner);
 const int32_t *ml_planner_last_nodes(const ml_planner *planner);
-int64_t ml_planner_high_water(const ml_planner *planner,
-                              int32_t place); /* ML_PLACE_ARENA or ML_PLACE_PERSISTENT */
-int64_t ml_planner_lower_bound(ml_planner *planner);
-/* The same; *peaks gets the number of nodes at which that many bytes are live. */
-int64_t ml_planner_peaks(ml_planner *planner, int32_t *peaks);
-/* A planner of the same graph, strategy, options and tensor facts, nothing planned yet; NULL
- * without memory. */
-ml_planner *ml_planner_copy(const ml_planner *planner);
+int64_t ml_planner_high_water(const ml_planner *planner, int32_t memory);
 int32_t ml_planner_active(const ml_planner *planner); /* records that placing looks at */
 /* The records of all placed arena tensors that own their memory; returns their number, at most
  * `room` are written. */

@@ -8,6 +8,7 @@
 void ml_file_end(ml_file **cell);
 void ml_lowering_end(ml_lowering **cell);
 void ml_graph_end(ml_graph **cell);
+void ml_family_end(ml_family **cell);
 void ml_state_end(ml_state **cell);
 void ml_plan_end(ml_plan **cell);
 /* What has no other reason to fail is put into a cell by these; 0 without memory, or for arguments

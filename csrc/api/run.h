@@ -74,8 +74,14 @@ ml_status ml_interpreter_reset_resources(ml_interpreter *interpreter);
 /* Sets how many threads runs may use, the caller's included, from the next run on. */
 ml_status ml_interpreter_set_threads(ml_interpreter *interpreter, int32_t threads);
 
+/* A graph, which it holds, and what the plans of all its sizes have in common: for all states over
+ * that graph. The caller and the states hold it. */
+typedef struct ml_family ml_family;
+ml_status ml_family_new(ml_graph *graph, ml_family **family, ml_error *error);
+void ml_family_free(ml_family *family);
+
 /* `cache_bytes` limits the bytes of all plans that are not in use, with their residences. */
-ml_status ml_state_new(ml_graph *graph, ml_interpreter *interpreter, const char *strategy,
+ml_status ml_state_new(ml_family *family, ml_interpreter *interpreter, const char *strategy,
                        int32_t options, int64_t cache_bytes, const ml_hooks *hooks,
                        ml_state **state, ml_error *error);
 void ml_state_free(ml_state *state);

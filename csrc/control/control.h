@@ -2,7 +2,8 @@
 #ifndef ML_CONTROL_CONTROL_H
 #define ML_CONTROL_CONTROL_H
 
-#include "run/run.h"
+#include "run/dynamic.h"
+#include "run/loop.h"
 
 /* A subgraph that the node calls, in a frame of its own. */
 typedef struct ml_child {

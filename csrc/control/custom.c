@@ -1,6 +1,6 @@
 /* custom.c -- custom operators written in Python: their shapes come from a shape function, or from
  * eval itself. */
-#include "run/run.h"
+#include "run/loop.h"
 
 #define CUSTOM_FIELDS(X, S) X(S, i32, has_shape)
 ML_PARAMS(custom_params, CUSTOM_FIELDS)

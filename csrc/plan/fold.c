@@ -11,7 +11,6 @@
 #include <stdlib.h>
 
 #include "plan/fold.h"
-#include "plan/sweep.h"
 
 enum { POOL_BYTES = 1008, MOST_OPERANDS = 64 };
 
@@ -51,6 +50,18 @@ static bool can_fold(const ml_call *c, const ml_wish *wish, const ml_node *node)
     }
     return wish->scratch_bytes == 0 && wish->worker_bytes == 0 &&
            c->n_inputs + c->n_outputs <= MOST_OPERANDS;
+}
+
+bool ml_writes_nothing(const ml_node *node, const ml_call *c) {
+    const ml_kernel *kernel = node->kernel;
+    const int32_t calls = ML_KERNEL_HAS_EFFECTS | ML_KERNEL_SETS_SHAPES | ML_KERNEL_REFUSES_VALUES;
+    if (kernel->flags & calls || kernel->memory_bytes > 0) return false;
+    for (int32_t i = 0; i < c->n_outputs; i++) {
+        const ml_tensor *t = ml_output(c, i);
+        /* A string tensor without elements has bytes, too: their number. */
+        if (ml_elements(&t->shape) > 0 || t->type == ML_STRING) return false;
+    }
+    return true;
 }
 
 ml_status ml_fold(ml_engine *engine, const ml_call *c, const ml_wish *wish, int32_t frame,

@@ -78,15 +78,6 @@ int32_t ml_plan_part_of(const ml_plan *p, int32_t frame, int32_t position) {
     return whole < 0 ? -1 : nodes[whole].index;
 }
 
-/* False if no tensors may share a place, or if the plan was smaller without that. */
-static bool shares_places(const ml_plan *plan, int32_t frame) {
-    const ml_subgraph *sub = ml_frame_subgraph(plan->graph, frame);
-    const ml_tensor *tensors = plan->rows.tensors + plan->graph->frames[frame].slot_base;
-    for (int32_t slot = 0; slot < sub->n_slots; slot++)
-        if (tensors[slot].root != sub->numbers[slot]) return true;
-    return false;
-}
-
 /* The record of a tensor that shares no place, or is the first of those that do. */
 static ml_record tensor_record(const ml_plan *plan, int32_t frame, int32_t number) {
     const int32_t slot = ml_frame_subgraph(plan->graph, frame)->slots[number];
@@ -97,14 +88,14 @@ static ml_record tensor_record(const ml_plan *plan, int32_t frame, int32_t numbe
     if (t->storage != ML_STORAGE_ARENA || t->root != number || reserved->first < 0)
         return (ml_record){.size = 0};
     int64_t size = t->dynamic ? reserved->bytes : t->bytes;
-    return (ml_record){size, t->offset, reserved->first, reserved->last, number, 0};
+    return (ml_record){size, t->offset, reserved->first, reserved->last, number, ML_MEMORY_ARENA};
 }
 
 static ml_record scratch_record(const ml_plan *plan, int32_t frame, int32_t n) {
     const ml_node_plan *row = &plan->rows.nodes[plan->graph->frames[frame].node_base + n];
     int64_t size = ml_children_room(plan->graph, &plan->rows, frame, n) + ml_scratch_reserved(row);
     int32_t id = ml_frame_subgraph(plan->graph, frame)->io.n_tensors + n;
-    return (ml_record){size, ml_scratch_offset(row), n, n, id, 0};
+    return (ml_record){size, ml_scratch_offset(row), n, n, id, ML_MEMORY_ARENA};
 }
 
 int32_t ml_plan_records(const ml_plan *plan, int32_t frame, ml_record *records, int32_t room) {
@@ -119,19 +110,4 @@ int32_t ml_plan_records(const ml_plan *plan, int32_t frame, ml_record *records, 
         count++;
     }
     return count;
-}
-
-/* Tells what binding these tensors would save. */
-ml_status ml_plan_without(const ml_plan *plan, const int32_t *tensors, int32_t count,
-                          ml_outlook *outlook, ml_error *error) {
-    const int32_t sharing = ML_SHARE_TFLITE | ML_SHARE_WIDE;
-    ml_rows rows = plan->rows; /* placing without a tensor only reads them */
-    ml_placing placing = {.graph = plan->graph,
-                          .rows = &rows,
-                          .strategy = ml_memory_strategy_name(plan->strategy),
-                          .options =
-                              shares_places(plan, 0) ? plan->options : plan->options & ~sharing,
-                          .as_placed = true,
-                          .offline = plan->words == 0};
-    return ml_place_without(&placing, tensors, count, outlook, error);
 }

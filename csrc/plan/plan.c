@@ -13,6 +13,8 @@
 
 #include <stdlib.h>
 
+#include "plan/frames.h"
+
 /* Key ------------------------------------------------------------------------------------------ */
 
 /* The key is hashed as it is: rows ascend by tensor, and the caller leaves out shapes equal to the
@@ -93,6 +95,59 @@ ml_status ml_plan_copy(ml_plan *plan, const ml_rows *rows, ml_plan **copy, ml_er
     p->dynamic = plan->dynamic;
     p->strategy = plan->strategy;
     return ML_OK;
+}
+
+/* Placing -------------------------------------------------------------------------------------- */
+
+static ml_placing placing_of(const ml_plan *p, ml_rows *rows, ml_family *family) {
+    const ml_demand demand = {
+        .graph = p->graph, .rows = rows, .options = p->options, .offline = p->words == 0};
+    return (ml_placing){.demand = demand, .rows = rows, .strategy = p->strategy, .family = family};
+}
+
+ml_status ml_plan_place_rows(const ml_plan *p, ml_rows *rows, ml_family *family,
+                             const ml_need *needs, int64_t runs, ml_error *error) {
+    ml_placing placing = placing_of(p, rows, family);
+    placing.demand.needs = needs;
+    placing.demand.now = runs;
+    return ml_place_frames(&placing, error);
+}
+
+/* A new plan, because somebody may hold the old one. It shares the folded values of the old one and
+ * keeps it alive. */
+ml_plan *ml_plan_improve(ml_plan *p, ml_family *family) {
+    ml_error quiet = ML_NO_ERROR;
+    ml_plan *better;
+    if (p->rows.frames[0].region_bytes <= p->rows.frames[0].lower_bound ||
+        strcmp(ml_memory_strategy_name(p->strategy), "default") != 0 ||
+        ml_plan_copy(p, &p->rows, &better, &quiet) != ML_OK)
+        return NULL;
+    ml_placing placing = placing_of(p, &better->rows, family);
+    placing.longer = true;
+    if (ml_place_frames(&placing, &quiet) == ML_OK &&
+        better->rows.frames[0].region_bytes < p->rows.frames[0].region_bytes)
+        return better;
+    ml_plan_free(better);
+    return NULL;
+}
+
+/* False if no tensors share a place: that is not allowed, or the plan was smaller without it. */
+static bool shares_places(const ml_plan *p) {
+    const ml_subgraph *sub = ml_frame_subgraph(p->graph, 0);
+    const ml_tensor *tensors = p->rows.tensors + p->graph->frames[0].slot_base;
+    for (int32_t slot = 0; slot < sub->n_slots; slot++)
+        if (tensors[slot].root != sub->numbers[slot]) return true;
+    return false;
+}
+
+/* Tells what binding these tensors would save. The plan may be the copy of a residence. */
+ml_status ml_plan_without(const ml_plan *p, const int32_t *tensors, int32_t count,
+                          ml_outlook *outlook, ml_error *error) {
+    ml_placing placing = placing_of(p, NULL, NULL);
+    placing.demand.rows = &p->rows;
+    placing.demand.as_placed = true;
+    if (!shares_places(p)) placing.demand.options &= ~(ML_SHARE_TFLITE | ML_SHARE_WIDE);
+    return ml_place_without(&placing, tensors, count, outlook, error);
 }
 
 /* Making --------------------------------------------------------------------------------------- */
@@ -217,12 +272,7 @@ static ml_status fill(ml_plan *p, const ml_plan_request *r, ml_error *error) {
     if (status != ML_OK) return status;
     for (int32_t n = 0; n < r->graph->total_nodes && !p->dynamic; n++)
         p->dynamic = p->rows.nodes[n].open;
-    ml_placing placing = {.graph = r->graph,
-                          .rows = &p->rows,
-                          .strategy = ml_memory_strategy_name(p->strategy),
-                          .options = p->options,
-                          .planners = r->planners,
-                          .offline = r->words == 0};
+    const ml_placing placing = placing_of(p, &p->rows, r->family);
     return ml_place_frames(&placing, error);
 }
 

@@ -4,7 +4,8 @@
 #define ML_PLAN_PLAN_H
 
 #include "plan/fold.h"
-#include "plan/place.h"
+#include "plan/records.h"
+#include "plan/family.h"
 #include "plan/rows.h"
 #include "plan/sweep.h"
 
@@ -42,7 +43,7 @@ typedef struct ml_plan_request {
     const ml_hooks *hooks;
     const struct ml_simd *simd;
     ml_counters *counters;
-    ml_frame_planner *planners; /* of the state, by frame */
+    ml_family *family; /* of the graph */
 } ml_plan_request;
 
 ml_status ml_plan_new(const ml_plan_request *request, ml_plan **plan, ml_error *error);
@@ -50,6 +51,12 @@ ml_plan *ml_plan_hold(ml_plan *plan);
 /* Makes a plan with the same key and a copy of `rows`, which are those of the plan or of a
  * residence. */
 ml_status ml_plan_copy(ml_plan *plan, const ml_rows *rows, ml_plan **copy, ml_error *error);
+/* Makes a plan with the same key in a smaller arena, by the rest of the budget for the search; NULL
+ * if none was found. */
+ml_plan *ml_plan_improve(ml_plan *plan, ml_family *family);
+/* Places `rows`, which a residence of the plan has and its runs write, for what runs needed. */
+ml_status ml_plan_place_rows(const ml_plan *plan, ml_rows *rows, ml_family *family,
+                             const ml_need *needs, int64_t runs, ml_error *error);
 uint32_t ml_plan_hash(const int32_t *spec, int32_t words, const ml_binding *bound, int32_t n_bound);
 bool ml_plan_has_key(const ml_plan *plan, const ml_plan_request *request);
 /* The bytes of a plan's block. */

@@ -186,18 +186,6 @@ static uint8_t ticks_of(int64_t bytes) {
     return (uint8_t)(bytes >> 12 >= UINT8_MAX ? UINT8_MAX : 1 + (bytes >> 12));
 }
 
-bool ml_writes_nothing(const ml_node *node, const ml_call *c) {
-    const ml_kernel *kernel = node->kernel;
-    const int32_t calls = ML_KERNEL_HAS_EFFECTS | ML_KERNEL_SETS_SHAPES | ML_KERNEL_REFUSES_VALUES;
-    if (kernel->flags & calls || kernel->memory_bytes > 0) return false;
-    for (int32_t i = 0; i < c->n_outputs; i++) {
-        const ml_tensor *t = ml_output(c, i);
-        /* A string tensor without elements has bytes, too: their number. */
-        if (ml_elements(&t->shape) > 0 || t->type == ML_STRING) return false;
-    }
-    return true;
-}
-
 /* An open node has been prepared and is not stale: it waits for values, not for shapes. */
 static ml_status sweep_node(ml_engine *engine, const ml_call *c, const ml_node *node,
                             ml_node_plan *row) {

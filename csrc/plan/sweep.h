@@ -14,10 +14,6 @@ ml_status ml_sweep_frame(ml_engine *engine, int32_t frame);
 /* Calls the kernel's prepare and reserves what pack needs; `row` belongs to the node, and `wish`
  * receives what it asks for. On failure the error gets the coordinates of the node. */
 ml_status ml_prepare_call(ml_engine *engine, const ml_call *call, ml_node_plan *row, ml_wish *wish);
-/* Whether the node, which is prepared, has nothing to compute: its outputs have no elements, and it
- * neither changes anything else nor refuses values. Eval is not called then: shapes without
- * elements may have 2^60 pixels or rows, over which a kernel would loop for years. */
-bool ml_writes_nothing(const ml_node *node, const ml_call *call);
 /* The call of a node of the environment's frame. */
 static inline ml_call ml_call_of(const ml_engine *engine, const ml_env *env, int32_t n) {
     const struct ml_frame_engine *fe = env->engine;

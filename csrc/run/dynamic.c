@@ -11,9 +11,13 @@
  * Readers are marked at the moment a row gets another shape (ml_set_output). So nothing has to be
  * repaired after a run that fails half-way: nodes that were not prepared are still stale in the
  * next run. */
+#include "run/dynamic.h"
+
 #include <stdlib.h>
 
-#include "run/run.h"
+#include "plan/frames.h"
+#include "run/grow.h"
+#include "run/loop.h"
 
 typedef struct reached {
     ml_state *state;
@@ -118,7 +122,7 @@ static ml_status place_output(const reached *at, const ml_call *c, int32_t i) {
     if (with >= 0 && follow(at, c, i, with)) return ML_OK;
     bool taken = with >= 0 && t->bytes > 0 &&
                  (t->offset == ml_input(c, with)->offset ||
-                  !ml_has_place(&r->learnt->alone[at->frame], number, t->offset));
+                  !ml_late_has(&r->learnt->late[at->frame], number, t->offset));
     if (taken || t->bytes > r->rows->reserved[slot].bytes) {
         int64_t room = ml_need_room(&at->state->needs[slot], t->bytes);
         ml_status status = ml_grow(at->state, r, at->frame, number, room, &t->offset);

@@ -9,9 +9,10 @@
  * more, so that is done after a certain amount of work, counted in ticks, and before every block,
  * since a block may take milliseconds. When 50 ms have passed, Python is asked to handle
  * signals. */
+#include "run/loop.h"
+
 #include "os/os.h"
 #include "run/debug.h"
-#include "run/run.h"
 
 static const int64_t poll_every_ns = 50 * 1000 * 1000;
 
@@ -66,7 +67,7 @@ static inline ml_status run_steps(ml_state *s, ml_residence *r, int32_t frame, b
     const ml_frame_now *now = &r->frames[frame];
     const ml_step *step = r->steps + now->first_step, *end = step + now->n_steps;
     int64_t from = timed ? ml_timed_now(s->timing) : 0;
-    if (r->learnt) r->learnt->alone[frame].live = -1;
+    if (r->learnt) r->learnt->late[frame].live = -1;
     for (; step < end; step++) {
 #ifdef ML_DEBUG
         ml_guards guards;

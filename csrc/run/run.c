@@ -1,18 +1,19 @@
 /* run.c -- runs the plan in use: everything before the first node and after the last. */
-#include "run/run.h"
-
 #include <stdlib.h>
 
 #include "os/os.h"
+#include "run/dynamic.h"
+#include "run/loop.h"
+#include "run/run_core.h"
 #include "run/sharing.h"
 
 static const ml_runner runner = {&ml_run_core, ml_eval_of, ml_run_unsettled};
 
-ml_status ml_state_new(ml_graph *graph, ml_interpreter *interpreter, const char *strategy,
+ml_status ml_state_new(ml_family *family, ml_interpreter *interpreter, const char *strategy,
                        int32_t options, int64_t cache_bytes, const ml_hooks *hooks,
                        ml_state **state, ml_error *error) {
     const ml_state_options all = {strategy, options, cache_bytes, hooks, &runner};
-    return ml_state_make(graph, interpreter, &all, state, error);
+    return ml_state_make(family, interpreter, &all, state, error);
 }
 
 /* Copies the bytes of all graph inputs in the arena, one after the other, out to `saved` or back;

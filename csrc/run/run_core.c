@@ -2,8 +2,11 @@
  *
  * graph/planning_core.c has those for planning. Kernels need not know which of the two they
  * have. */
+#include "run/run_core.h"
+
 #include "os/os.h"
-#include "run/run.h"
+#include "run/dynamic.h"
+#include "run/loop.h"
 
 /* Only this function writes shapes of computed tensors in a run. If the shape is the same, nothing
  * happens, which makes steady runs cheap. A new shape marks the readers at once, so rows and marks

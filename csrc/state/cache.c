@@ -89,30 +89,15 @@ void ml_cache_drop_all_but(ml_state *s, const ml_residence *kept) {
 
 /* The residence in use is not improved, because its tensors would move away from their values; that
  * happens when its shapes come back. Nor is a dynamic one: it is placed anew after runs, and its
- * bound differs from the plan's. The better plan is a new plan, because somebody may hold the old
- * one. It shares the folded values of the old one and keeps it alive. After any failure nothing has
- * changed. */
+ * bound differs from the plan's. After any failure nothing has changed. */
 ml_residence *ml_cache_improve(ml_state *s, ml_residence *r) {
-    ml_plan *plan = r->plan, *better;
-    if (r->improved || r == s->now || r->learnt ||
-        strcmp(ml_memory_strategy_name(s->strategy), "default") != 0)
-        return r;
-    if (plan->rows.frames[0].region_bytes <= plan->rows.frames[0].lower_bound) return r;
+    if (r->improved || r == s->now || r->learnt) return r;
     r->improved = true;
     ml_error quiet = ML_NO_ERROR;
-    if (ml_plan_copy(plan, &plan->rows, &better, &quiet) != ML_OK) return r;
-    ml_residence *fresh = NULL;
-    ml_placing placing = {.graph = plan->graph,
-                          .rows = &better->rows,
-                          .strategy = ml_memory_strategy_name(plan->strategy),
-                          .options = plan->options,
-                          .planners = s->planners,
-                          .longer = true,
-                          .offline = plan->words == 0};
-    ml_status status = ml_place_frames(&placing, &quiet);
-    bool smaller =
-        status == ML_OK && better->rows.frames[0].region_bytes < plan->rows.frames[0].region_bytes;
-    if (!smaller || ml_residence_new(s, better, &fresh, &quiet) != ML_OK) {
+    ml_residence *fresh;
+    ml_plan *better = ml_plan_improve(r->plan, s->family);
+    if (!better) return r;
+    if (ml_residence_new(s, better, &fresh, &quiet) != ML_OK) {
         ml_plan_free(better);
         return r;
     }

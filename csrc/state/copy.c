@@ -225,7 +225,7 @@ ml_status ml_state_plan(ml_state *s, ml_plan **plan, ml_error *error) {
 /* Outputs that runs have moved away from the inputs they were placed with get roots of their own;
  * what follows such an output shares its place with it. An output that has no bytes now may have
  * followed an input to a place that others have since: it has none. */
-static void tell_apart(const ml_subgraph *sub, const ml_alone_list *alone, ml_tensor *tensors) {
+static void tell_apart(const ml_subgraph *sub, const ml_late_records *late, ml_tensor *tensors) {
     for (int32_t n = 0; n < sub->io.n_nodes; n++) {
         const ml_node_io *io = sub->nodes[n].io;
         ml_tensor *out = io->n_outputs > 0 ? &tensors[sub->slots[io->outputs[0]]] : NULL;
@@ -243,8 +243,7 @@ static void tell_apart(const ml_subgraph *sub, const ml_alone_list *alone, ml_te
     }
     for (int32_t slot = 0; slot < sub->n_slots; slot++) {
         ml_tensor *t = &tensors[slot];
-        if (t->dynamic && t->storage == ML_STORAGE_ARENA &&
-            !ml_has_place(alone, t->root, t->offset))
+        if (t->dynamic && t->storage == ML_STORAGE_ARENA && !ml_late_has(late, t->root, t->offset))
             t->offset = -1;
     }
 }
@@ -260,7 +259,7 @@ ml_status ml_state_memory(ml_state *s, ml_plan **plan, ml_error *error) {
     else if (r) {
         status = ml_plan_copy(r->plan, r->rows, plan, error);
         for (int32_t f = 0; status == ML_OK && f < s->graph->n_frames; f++)
-            tell_apart(ml_frame_subgraph(s->graph, f), &r->learnt->alone[f],
+            tell_apart(ml_frame_subgraph(s->graph, f), &r->learnt->late[f],
                        (*plan)->rows.tensors + s->graph->frames[f].slot_base);
     }
     ml_leave(s->interpreter);

@@ -12,6 +12,7 @@
 ML_END(file)
 ML_END(lowering)
 ML_END(graph)
+ML_END(family)
 ML_END(state)
 ML_END(plan)
 ML_END(store)

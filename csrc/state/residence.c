@@ -17,20 +17,20 @@
 
 static size_t learnt_bytes(const ml_graph *g) {
     return sizeof(ml_learnt) + (size_t)ml_rows_bytes(g) + (size_t)g->total_nodes * sizeof(int32_t) +
-           (size_t)g->n_frames * sizeof(ml_alone_list);
+           (size_t)g->n_frames * sizeof(ml_late_records);
 }
 
 static ml_learnt *new_learnt(const ml_graph *g) {
     ml_learnt *l = calloc(1, learnt_bytes(g));
     if (!l) return NULL;
     l->rows = ml_rows_in(l + 1, g);
-    l->alone = (ml_alone_list *)(void *)((uint8_t *)(l + 1) + ml_rows_bytes(g));
-    l->steps = (int32_t *)(void *)(l->alone + g->n_frames);
+    l->late = (ml_late_records *)(void *)((uint8_t *)(l + 1) + ml_rows_bytes(g));
+    l->steps = (int32_t *)(void *)(l->late + g->n_frames);
     return l;
 }
 
 static void free_learnt(ml_learnt *l, const ml_graph *g) {
-    for (int32_t f = 0; f < g->n_frames; f++) free(l->alone[f].records);
+    for (int32_t f = 0; f < g->n_frames; f++) free(l->late[f].records);
     free(l);
 }
 
@@ -99,23 +99,16 @@ static ml_status make_needs(ml_state *s, ml_error *error) {
     return ML_OK;
 }
 
-/* Records that had been placed on their own now have a planned place, and frames that had moved out
+/* What runs had placed now has a planned place, and frames that had moved out
  * are back in their callers' scratch. */
 static ml_status place(ml_state *s, ml_residence *r, ml_error *error) {
     const ml_graph *g = r->plan->graph;
-    ml_placing placing = {.graph = g,
-                          .rows = r->rows,
-                          .strategy = ml_memory_strategy_name(r->plan->strategy),
-                          .options = r->plan->options,
-                          .needs = s->needs,
-                          .now = s->counters.invokes,
-                          .planners = s->planners,
-                          .offline = r->plan->words == 0};
-    ml_status status = ml_place_frames(&placing, error);
+    ml_status status =
+        ml_plan_place_rows(r->plan, r->rows, s->family, s->needs, s->counters.invokes, error);
     for (int32_t frame = 0; frame < g->n_frames; frame++) {
-        ml_alone_list *alone = &r->learnt->alone[frame];
-        alone->count = alone->live = 0;
-        alone->planned = r->rows->frames[frame].region_bytes;
+        ml_late_records *late = &r->learnt->late[frame];
+        late->count = late->live = 0;
+        late->planned = r->rows->frames[frame].region_bytes;
         r->frames[frame].spilled = false;
     }
     return status;

@@ -3,6 +3,7 @@
 #ifndef ML_STATE_RESIDENCE_H
 #define ML_STATE_RESIDENCE_H
 
+#include "plan/layout.h"
 #include "plan/plan.h"
 
 typedef ml_status (*ml_eval_fn)(const ml_call *call);
@@ -20,43 +21,13 @@ typedef struct ml_frame_now {
     bool spilled;
 } ml_frame_now;
 
-/* A record that a run placed on its own, after everything that was planned. `id` is a tensor, or
- * n_tensors plus a node's position for its scratch. */
-typedef struct ml_alone {
-    int64_t offset;
-    int64_t size; /* a multiple of the alignment */
-    int32_t id;
-    int32_t first;
-    int32_t last;
-} ml_alone;
-
-/* The records of a frame that were placed on their own. A run goes through the frame in order, so
- * records that are dead at the current node are moved after `live`, and not looked at again until
- * the frame is run again. */
-typedef struct ml_alone_list {
-    ml_alone *records;
-    int32_t count;
-    int32_t live;
-    int32_t room;
-    int64_t planned; /* bytes of the region that were planned */
-} ml_alone_list;
-
-/* Whether the place at `offset` still belongs to the record. Another record may have grown into
- * it. */
-static inline bool ml_has_place(const ml_alone_list *list, int32_t id, int64_t offset) {
-    if (offset < list->planned) return true;
-    for (int32_t i = 0; i < list->count; i++)
-        if (list->records[i].id == id && list->records[i].offset == offset) return true;
-    return false;
-}
-
 /* What runs learn about a plan with dynamic tensors. One block, except for the records in
- * `alone`. */
+ * `late`. */
 typedef struct ml_learnt {
     ml_rows rows;
     int32_t *steps; /* by node of all frames: its step, -1 = none */
-    ml_alone_list *alone; /* by frame */
-    bool grew; /* records were added to `alone` since the last placement */
+    ml_late_records *late; /* by frame */
+    bool grew; /* records were added to `late` since the last placement */
 } ml_learnt;
 
 /* Whether runs of a plan keep to the caller's thread (run/sharing.c). */
@@ -89,7 +60,7 @@ ml_status ml_residence_new(ml_state *state, ml_plan *plan, ml_residence **reside
 void ml_residence_free(ml_residence *residence);
 /* Copies pointers and steps from a residence with the same number of them. */
 void ml_residence_copy_tables(ml_residence *to, const ml_residence *from);
-/* The bytes that the cache counts: the plan and its tables. Records in `alone` are not counted,
+/* The bytes that the cache counts: the plan and its tables. Records in `late` are not counted,
  * because the next placement drops them. */
 int64_t ml_residence_bytes(const ml_residence *residence);
 /* Places a residence with dynamic tensors anew, with the capacities that runs have learnt, and

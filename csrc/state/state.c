@@ -18,26 +18,17 @@
 
 static bool allocate_tables(ml_state *s, const ml_graph *g) {
     s->spills = calloc((size_t)g->n_frames, sizeof *s->spills);
-    s->planners = calloc((size_t)g->n_frames, sizeof *s->planners);
     s->frame_engines = calloc((size_t)g->n_frames, sizeof *s->frame_engines);
     s->envs = calloc(2 * (size_t)g->n_frames, sizeof *s->envs);
     s->shape_envs = s->envs + g->n_frames;
     for (int32_t f = 0; s->spills && f < g->n_frames; f++)
         s->spills[f].account = &s->interpreter->account;
-    for (int32_t f = 0; s->planners && f < g->n_frames; f++) {
-        const ml_planner_graph *io = &ml_frame_subgraph(g, f)->io;
-        size_t room = (size_t)(io->n_tensors + io->n_nodes) + 1;
-        int32_t *tensors = calloc(2 * room, sizeof *tensors);
-        if (!tensors) return false;
-        s->planners[f].apart.order.tensors = tensors;
-        s->planners[f].sharing.order.tensors = tensors + room;
-    }
     if (g->n_heap > 0) s->heap = calloc((size_t)g->total_slots + 1, sizeof *s->heap);
     if (g->memory_bytes > 0) {
         s->node_memory = ml_os_allocate(g->memory_bytes);
         if (s->node_memory) memset(s->node_memory, 0, (size_t)g->memory_bytes);
     }
-    return s->spills && s->planners && s->frame_engines && s->envs && (g->n_heap == 0 || s->heap) &&
+    return s->spills && s->frame_engines && s->envs && (g->n_heap == 0 || s->heap) &&
            (g->memory_bytes == 0 || s->node_memory);
 }
 
@@ -58,8 +49,9 @@ static void enter_graph(ml_state *s) {
     }
 }
 
-ml_status ml_state_make(ml_graph *graph, ml_interpreter *interpreter, const ml_state_options *o,
+ml_status ml_state_make(ml_family *family, ml_interpreter *interpreter, const ml_state_options *o,
                         ml_state **state, ml_error *error) {
+    ml_graph *graph = family->graph;
     *state = NULL;
     if (graph->n_resources > interpreter->n_resources ||
         graph->n_subgraphs > interpreter->n_subgraphs)
@@ -73,7 +65,8 @@ ml_status ml_state_make(ml_graph *graph, ml_interpreter *interpreter, const ml_s
     ml_state *s = calloc(1, sizeof *s);
     if (!s) return ml_error_memory(error, "an interpreter", (int64_t)sizeof *s, 0);
     atomic_store(&s->holders, 1);
-    s->graph = ml_graph_hold(graph);
+    s->family = ml_family_hold(family);
+    s->graph = graph;
     s->interpreter = ml_interpreter_hold(interpreter);
     s->runner = o->runner;
     s->hooks = *o->hooks;
@@ -110,15 +103,9 @@ void ml_state_free(ml_state *s) {
     ml_os_free(s->work);
     ml_os_free(s->node_memory);
     free(s->needs);
-    for (int32_t f = 0; s->planners && f < s->graph->n_frames; f++) {
-        free(s->planners[f].apart.order.tensors); /* both orders */
-        ml_planner_free(s->planners[f].sharing.planner);
-        ml_planner_free(s->planners[f].apart.planner);
-    }
-    free(s->planners);
     free(s->bound);
     ml_requests_free(s);
-    ml_graph_free(s->graph);
+    ml_family_free(s->family);
     ml_interpreter_free(s->interpreter);
     free(s);
 }
@@ -163,7 +150,7 @@ static ml_plan_request request_of(ml_state *s, const ml_binding *bound, int32_t 
                              .hooks = &s->hooks,
                              .simd = s->simd,
                              .counters = &s->counters,
-                             .planners = s->planners};
+                             .family = s->family};
 }
 
 /* Gives the residence with this key, from the cache or new; *made says which. */

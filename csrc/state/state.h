@@ -65,7 +65,8 @@ typedef struct ml_runner {
 } ml_runner;
 
 struct ml_state {
-    ml_graph *graph;
+    ml_family *family; /* held */
+    ml_graph *graph; /* the family's */
     ml_interpreter *interpreter;
     const ml_runner *runner;
     ml_hooks hooks;
@@ -89,7 +90,6 @@ struct ml_state {
     ml_need *scratch_needs; /* by node, in the same block */
     ml_requests requests;
     ml_binding *bound; /* in use, of frame 0, by ascending tensor */
-    ml_frame_planner *planners; /* by frame */
     int32_t n_bound;
     int32_t n_cached;
     int64_t cached_bytes;
@@ -127,7 +127,7 @@ typedef struct ml_state_options {
     const ml_hooks *hooks;
     const ml_runner *runner;
 } ml_state_options;
-ml_status ml_state_make(ml_graph *graph, ml_interpreter *interpreter,
+ml_status ml_state_make(ml_family *family, ml_interpreter *interpreter,
                         const ml_state_options *options, ml_state **state, ml_error *error);
 /* Errors are passed to Python by address. The first moves the state's own error out and leaves it
  * empty; the second is for a call that was refused because another one had the turn. */

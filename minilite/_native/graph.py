@@ -243,7 +243,8 @@ class Memory(NamedTuple):
 
 
 class Graph:
-    """Owns an ml_graph, and keeps alive what it was made from, which holds its constants."""
+    """Owns an ml_graph and the ml_family of its sizes, and keeps alive what the graph was made from, which holds its
+    constants."""
 
     def __init__(
         self,
@@ -272,7 +273,11 @@ class Graph:
             if error.status == lib.ML_UNSUPPORTED:
                 raise names.gathered(_refusals(description, names))
             raise_error(error, names)
+        family = owned.empty("ml_family **", lib.ml_family_end)
+        if lib.ml_family_new(cell[0], family, error):
+            raise_error(error, names)
         self.pointer: Any = owned.held(cell)
+        self.family: Any = owned.held(family)
         self.names = names
         self.n_tensors: int = description.subgraphs[root].n_tensors
         self._keep = lowering

@@ -10,9 +10,9 @@ from minilite._native import owned
 from minilite._native.status import OPTIONS, fresh_error, raise_error
 from minilite.errors import ArenaError
 
-PLACE_NONE: int = lib.ML_PLACE_NONE
-PLACE_ARENA: int = lib.ML_PLACE_ARENA
-PLACE_PERSISTENT: int = lib.ML_PLACE_PERSISTENT
+MEMORY_NONE: int = lib.ML_MEMORY_NONE
+MEMORY_ARENA: int = lib.ML_MEMORY_ARENA
+MEMORY_PERSISTENT: int = lib.ML_MEMORY_PERSISTENT
 FOREVER: int = lib.ML_FOREVER
 
 

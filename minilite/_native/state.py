@@ -129,7 +129,7 @@ class State:
         hooks_table.owner = self._handle
         error = fresh_error()
         if lib.ml_state_new(
-            graph.pointer, shared.pointer, strategy.encode(), options, cache_bytes, hooks_table, cell, error
+            graph.family, shared.pointer, strategy.encode(), options, cache_bytes, hooks_table, cell, error
         ):
             raise_error(error, graph.names)
         self.pointer: Any = owned.held(cell)

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from minilite._native.memory import strategies
-from minilite._native.planner import FOREVER, PLACE_ARENA, PLACE_NONE, PLACE_PERSISTENT, Arena, Planner
+from minilite._native.planner import FOREVER, MEMORY_ARENA, MEMORY_NONE, MEMORY_PERSISTENT, Arena, Planner
 from minilite._native.status import NODE_IN_PLACE, NODE_TFLITE_SHARES, NODE_VIEW
 from minilite.errors import InputError, StateError, shown
 from minilite.memory.records import UsageRecord
@@ -97,7 +97,7 @@ class ArenaPlanner:
         self._places = _places(graph)
         alignment = whole("alignment", alignment, 32)
         self._planner = Planner(self._n, rows, graph.inputs, graph.outputs, strategy, options, alignment)
-        self._arenas = {PLACE_ARENA: Arena(), PLACE_PERSISTENT: Arena()}
+        self._arenas = {MEMORY_ARENA: Arena(), MEMORY_PERSISTENT: Arena()}
         self._pointers = [0] * self._planner.count
         self.resolved: int = 0
         """How many pointers were resolved so far; only changed ones are."""
@@ -105,7 +105,7 @@ class ArenaPlanner:
             self._planner.set_tensor(tensor, size, self._places[tensor])
         for number, node in enumerate(graph.nodes):
             if node.temporary_bytes:
-                self._planner.set_tensor(self._n + number, node.temporary_bytes, PLACE_ARENA)
+                self._planner.set_tensor(self._n + number, node.temporary_bytes, MEMORY_ARENA)
 
     def set_bytes(self, tensor: int, nbytes: int) -> None:
         """Sets a tensor's size in bytes; it gets the memory in the next `execute_allocations` that covers its node.
@@ -132,7 +132,7 @@ class ArenaPlanner:
     def plan_allocations(self) -> None:
         """Finds lifetimes, and which tensors share memory; sizes matter only for sharing. Forgets every offset."""
         self._planner.plan_allocations()
-        self._pointers = [p if self._places[t] == PLACE_PERSISTENT else 0 for t, p in enumerate(self._pointers)]
+        self._pointers = [p if self._places[t] == MEMORY_PERSISTENT else 0 for t, p in enumerate(self._pointers)]
 
     def execute_allocations(self, first: int, last: int) -> None:
         """Places the tensors that nodes first..last (inclusive) allocate around live ones, takes memory, resolves
@@ -172,7 +172,7 @@ class ArenaPlanner:
 
     def release_non_persistent_memory(self) -> None:
         """Gives back the arena's memory; offsets stay."""
-        self._arenas[PLACE_ARENA].release()
+        self._arenas[MEMORY_ARENA].release()
         self._resolve(everything=True)
 
     def acquire_non_persistent_memory(self) -> None:
@@ -185,11 +185,11 @@ class ArenaPlanner:
     @property
     def has_non_persistent_memory(self) -> bool:
         """Whether the arena holds memory."""
-        return self._arenas[PLACE_ARENA].base != 0
+        return self._arenas[MEMORY_ARENA].base != 0
 
     def base_pointer(self, *, persistent: bool = False) -> int:
         """The address of an arena's first byte, 0 while it holds no memory."""
-        return self._arenas[PLACE_PERSISTENT if persistent else PLACE_ARENA].base
+        return self._arenas[MEMORY_PERSISTENT if persistent else MEMORY_ARENA].base
 
     # Results ----------------------------------------------------------------------------------------------------------
 
@@ -228,12 +228,12 @@ class ArenaPlanner:
     @property
     def arena_bytes(self) -> int:
         """The arena's high-water mark, rounded up to the alignment."""
-        return self._planner.high_water(PLACE_ARENA)
+        return self._planner.high_water(MEMORY_ARENA)
 
     @property
     def persistent_bytes(self) -> int:
         """The persistent arena's size, rounded up to the alignment."""
-        return self._planner.high_water(PLACE_PERSISTENT)
+        return self._planner.high_water(MEMORY_PERSISTENT)
 
     @property
     def lower_bound(self) -> int:
@@ -265,8 +265,8 @@ class ArenaPlanner:
 
 def _places(graph: PlannerGraph) -> list[int]:
     """By tensor, then for the scratch memory of each node."""
-    places = [PLACE_ARENA] * (len(graph.sizes) + len(graph.nodes))
-    for tensors, place in ((graph.constants, PLACE_NONE), (graph.variables, PLACE_PERSISTENT)):
+    places = [MEMORY_ARENA] * (len(graph.sizes) + len(graph.nodes))
+    for tensors, place in ((graph.constants, MEMORY_NONE), (graph.variables, MEMORY_PERSISTENT)):
         for tensor in tensors:
             places[tensor] = place
     return places

@@ -51,9 +51,9 @@ TESTS = {
     "graph": "unit/folding unit/origin unit/bad_input unit/graph_check unit/store unit/branches unit/dynamic_loops "
     "unit/fusion unit/custom unit/dynamic_in_place unit/rows unit/errors unit/breakage ops/every_refusal unit/plans "
     "unit/user_kernels ops/control_flow ops/variable ops/normalization",
-    "plan": "unit/sizes unit/polls unit/requests unit/folding memory/sharing memory/offline memory/planner unit/dynamic "
-    "unit/plans unit/dynamic_in_place unit/bind_tensor unit/state unit/fusion unit/capacities unit/nest unit/errors "
-    "ops/fully_connected unit/user_kernels",
+    "plan": "memory/same_plans unit/sizes unit/polls unit/requests unit/folding memory/sharing memory/offline "
+    "memory/planner unit/dynamic unit/plans unit/dynamic_in_place unit/bind_tensor unit/state unit/fusion "
+    "unit/capacities unit/nest unit/errors ops/fully_connected unit/user_kernels unit/families",
     "state": "unit/state unit/state_calls unit/rebinding unit/packed unit/limits unit/strings unit/bind_tensor "
     "unit/bind_memory unit/dynamic unit/sizes unit/plans unit/no_allocation unit/states unit/lifetime unit/capacities "
     "unit/moving_memory unit/string_carries memory/offline",

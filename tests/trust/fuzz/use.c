@@ -89,11 +89,14 @@ static void use_graph(ml_graph *graph, int32_t resources, const ml_file *file, c
                             : data[bytes - 1] % 3 == 1 ? ML_KEEP_INPUTS | wide
                                                        : wide;
     ml_state *state = NULL;
-    if (shared &&
-        ml_state_new(graph, shared, "default", options, 1 << 16, &hooks, &state, &error) == ML_OK) {
+    ml_family *family = NULL;
+    if (shared && ml_family_new(graph, &family, &error) == ML_OK &&
+        ml_state_new(family, shared, "default", options, 1 << 16, &hooks, &state, &error) ==
+            ML_OK) {
         run_resized(state, file, data, bytes);
         ml_state_free(state);
     }
+    ml_family_free(family);
     if (shared) ml_interpreter_free(shared);
 }
 

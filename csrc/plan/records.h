@@ -1,24 +1,13 @@
-/* place.h -- finds lifetimes and offsets for the tensors of all frames, and for scratch. */
-#ifndef ML_PLAN_PLACE_H
-#define ML_PLAN_PLACE_H
+/* records.h -- usage records: what tensors and scratch need, in which memory, from node to node. */
+#ifndef ML_PLAN_RECORDS_H
+#define ML_PLAN_RECORDS_H
 
+#include "plan/planner.h"
 #include "plan/rows.h"
 
 /* Scratch of up to this many bytes lies in the state's work block, which all nodes share; larger
  * scratch is planned in the arena. */
 enum { ML_WORK_BYTES = 64 * 1024 };
-
-/* What a state keeps about a frame from plan to plan, once for plans that share in place and once
- * for those that do not: the order in which the last plan was placed, and from the second plan on
- * the planner, with lifetimes and lists. */
-typedef struct ml_kept_planner {
-    ml_placing_order order;
-    ml_planner *planner;
-} ml_kept_planner;
-typedef struct ml_frame_planner {
-    ml_kept_planner apart;
-    ml_kept_planner sharing;
-} ml_frame_planner;
 
 /* How much a dynamic tensor needed: the maximum of its last 32 to 64 runs, in two windows. (A
  * maximum that decays slowly would be outgrown again and again if lengths are random. Two windows
@@ -59,35 +48,47 @@ static inline void ml_need_note(ml_need *n, int64_t bytes, int64_t now) {
     n->run = now;
 }
 
-/* What placing reads and writes. All frames are placed, callees first. */
-typedef struct ml_placing {
+/* Where the needs of a plan or of a residence are found. */
+typedef struct ml_demand {
     const ml_graph *graph;
-    ml_rows *rows;
-    const char *strategy;
-    int32_t options;
+    const ml_rows *rows;
     /* By slot, then by node: what runs needed of dynamic tensors and of scratch, if that is more
      * than the rows say; NULL: for a plan, whose open tensors take no bytes. */
     const ml_need *needs;
     int64_t now; /* the number of runs so far */
-    ml_frame_planner *planners; /* by frame; NULL for reports, which keep none */
+    int32_t options;
     bool as_placed; /* what the rows have reserved is needed */
-    bool longer; /* the sizes have come back: the rest of the budget may be spent */
     bool offline; /* the memory plan of the file is used */
-} ml_placing;
+} ml_demand;
 
-ml_status ml_place_frames(const ml_placing *placing, ml_error *error);
-/* What an arena would need that has frame 0 without some of its tensors: places the rest, as it
- * would be placed then. */
-ml_status ml_place_without(const ml_placing *placing, const int32_t *tensors, int32_t count,
-                           ml_outlook *outlook, ml_error *error);
+/* Fills in what everything in a frame needs; false if something has changed on which the schedule
+ * may depend. */
+bool ml_records_describe(const ml_demand *demand, int32_t frame, ml_planner *planner);
+/* How much of a node's scratch its children need. */
+int64_t ml_records_room(const ml_demand *demand, int32_t frame, int32_t node);
+/* The memory plan in the file is valid for the shapes in the file, and if tensors may share memory
+ * at all. It does not cover subgraphs that nodes call. */
+static inline bool ml_follows_file(const ml_demand *demand, int32_t frame) {
+    return frame == 0 && demand->offline && ml_frame_subgraph(demand->graph, 0)->planned_offline &&
+           !(demand->options & ML_KEEP_ALL);
+}
 /* Whether a node's scratch is planned in the arena, because it is large or frames of subgraphs lie
  * in it. */
 static inline bool ml_scratch_in_arena(const ml_node *node, int64_t scratch_bytes) {
     return node->n_children > 0 || scratch_bytes > ML_WORK_BYTES ||
            (scratch_bytes > 0 && node->kernel->flags & ML_KERNEL_HAS_EFFECTS);
 }
-/* Sets the offset of the node's scratch in its frame's region, -1 = none; ML_ARENA_ERROR if a row
- * cannot hold it. */
-ml_status ml_set_scratch_offset(ml_node_plan *row, int64_t offset, ml_error *error);
+static inline ml_record ml_record_of(const ml_planner *p, int32_t tensor, int64_t size,
+                                     int64_t offset) {
+    return (ml_record){.size = size,
+                       .offset = offset,
+                       .first = p->schedule.first[tensor],
+                       .last = p->schedule.last[tensor],
+                       .tensor = tensor,
+                       .memory = p->usage.memory[tensor]};
+}
+/* The largest sum of rounded sizes that are live at once in the arena; *peaks gets the number of
+ * nodes at which that many bytes are live. -1 without memory. */
+int64_t ml_records_bound(const ml_planner *planner, int32_t *peaks);
 
 #endif

@@ -1,0 +1,235 @@
+/* family.c -- plans a graph for another size: keeps what sizes do not change, and the order in
+ * which the size before was placed.
+ *
+ * Planning is then one pass over the records: each goes on top of those of its neighbours that are
+ * already placed. If that meets the lower bound, there is nothing to search for. If it comes near,
+ * no search is made for a size that may never come back.
+ *
+ * Lists of neighbours are valid as long as the same tensors need memory. They are made at once for
+ * the first records, because a kept planner will plan again; for other records, when a second size
+ * has the same ones. */
+#include "plan/family.h"
+
+#include <stdlib.h>
+
+/* Life ----------------------------------------------------------------------------------------- */
+
+ml_status ml_family_new(ml_graph *graph, ml_family **family, ml_error *error) {
+    ml_family *f = *family = calloc(1, sizeof *f);
+    if (!f) return ml_error_memory(error, "a family of sizes", (int64_t)sizeof *f, 0);
+    atomic_init(&f->holders, 1);
+    f->graph = ml_graph_hold(graph);
+    ml_os_make_lock(&f->lock);
+    return ML_OK;
+}
+
+ml_family *ml_family_hold(ml_family *f) {
+    atomic_fetch_add(&f->holders, 1);
+    return f;
+}
+
+static void free_relations(ml_relations *r, int32_t frames) {
+    for (int32_t i = 0; i < 2 * frames; i++) {
+        free(r->kept[i].order.tensors);
+        ml_planner_free(r->kept[i].planner);
+    }
+    free(r);
+}
+
+void ml_family_free(ml_family *f) {
+    if (!f || atomic_fetch_sub(&f->holders, 1) > 1) return;
+    for (ml_relations *r = f->relations; r;) {
+        ml_relations *next = r->next;
+        free_relations(r, f->graph->n_frames);
+        r = next;
+    }
+    ml_os_free_lock(&f->lock);
+    ml_graph_free(f->graph);
+    free(f);
+}
+
+static ml_relations *new_relations(const ml_graph *g, int32_t strategy, int32_t options) {
+    const size_t frames = (size_t)g->n_frames;
+    ml_relations *r = calloc(1, sizeof *r + 2 * frames * sizeof *r->kept);
+    if (!r) return NULL;
+    *r = (ml_relations){NULL, strategy, options, (ml_kept_planner *)(void *)(r + 1)};
+    for (size_t i = 0; i < 2 * frames; i++) {
+        const ml_planner_graph *io = &ml_frame_subgraph(g, (int32_t)(i % frames))->io;
+        const size_t room = (size_t)(io->n_tensors + io->n_nodes) + 1;
+        r->kept[i].order.tensors = malloc(room * sizeof(int32_t));
+        if (r->kept[i].order.tensors) continue;
+        free_relations(r, g->n_frames);
+        return NULL;
+    }
+    return r;
+}
+
+ml_relations *ml_family_open(ml_family *f, int32_t strategy, int32_t options) {
+    ml_os_take(&f->lock);
+    for (ml_relations *r = f->relations; r; r = r->next)
+        if (r->strategy == strategy && r->options == options) return r;
+    ml_relations *r = new_relations(f->graph, strategy, options);
+    if (!r) {
+        ml_os_give(&f->lock);
+        return NULL;
+    }
+    r->next = f->relations;
+    return f->relations = r;
+}
+
+void ml_family_close(ml_family *f) { ml_os_give(&f->lock); }
+
+ml_kept_planner *ml_family_kept(const ml_family *f, ml_relations *r, int32_t frame, bool shares) {
+    ml_kept_planner *sharing = &r->kept[frame], *apart = &r->kept[f->graph->n_frames + frame];
+    ml_kept_planner *kept = shares ? sharing : apart;
+    const ml_kept_planner *other = shares ? apart : sharing;
+    if (kept->order.count == 0 && other->order.count > 0) {
+        kept->order.count = other->order.count;
+        memcpy(kept->order.tensors, other->order.tensors,
+               (size_t)other->order.count * sizeof *other->order.tensors);
+    }
+    return kept;
+}
+
+bool ml_family_keeps(const ml_family *f, const ml_relations *r, int32_t frame,
+                     const ml_planner *planner) {
+    return planner == r->kept[frame].planner ||
+           planner == r->kept[f->graph->n_frames + frame].planner;
+}
+
+/* Lists ---------------------------------------------------------------------------------------- */
+
+typedef struct ending {
+    int32_t last;
+    int32_t record;
+} ending;
+
+static int by_last(const void *x, const void *y) {
+    const ending *a = x, *b = y;
+    if (a->last != b->last) return a->last < b->last ? -1 : 1;
+    return (a->record > b->record) - (a->record < b->record);
+}
+
+static bool make_lists(ml_planner *p) {
+    ml_listing *l = &p->listing;
+    ending *ends = malloc(((size_t)l->count + 1) * sizeof *ends);
+    if (!ends) return false;
+    for (int32_t i = 0; i < l->count; i++) ends[i] = (ending){p->records[i].last, i};
+    qsort(ends, (size_t)l->count, sizeof *ends, by_last);
+    for (int32_t i = 0; i < l->count; i++) l->by_last[i] = ends[i].record;
+    free(ends);
+    ml_conflicts_find(&l->conflicts, p->records, l->count);
+    return l->listed = true;
+}
+
+bool ml_family_list(ml_planner *p, int32_t count) {
+    ml_listing *l = &p->listing;
+    bool same = count == l->count && count > 0;
+    for (int32_t i = 0; i < count && same; i++) same = l->tensors[i] == p->records[i].tensor;
+    if (same) return l->listed || make_lists(p);
+    for (int32_t i = 0; i < p->schedule.count; i++) l->record_of[i] = -1;
+    for (int32_t i = 0; i < count; i++) {
+        l->tensors[i] = p->records[i].tensor;
+        l->record_of[l->tensors[i]] = i;
+    }
+    bool first = !l->used;
+    l->used = true;
+    l->count = count;
+    l->listed = false;
+    ml_conflicts_free(&l->conflicts);
+    return first && count > 0 && p->order->count > 0 && make_lists(p);
+}
+
+/* Records are in ascending order of their first node; at each one, records that ended before it are
+ * subtracted. */
+int64_t ml_family_bound(const ml_planner *p) {
+    const ml_listing *l = &p->listing;
+    int64_t live = 0, most = 0;
+    for (int32_t i = 0; i < l->count; i++)
+        l->sizes[i] = ml_round_up(p->records[i].size, p->alignment);
+    for (int32_t i = 0, ended = 0; i < l->count; i++) {
+        const ml_record *r = &p->records[i];
+        for (; p->records[l->by_last[ended]].last < r->first; ended++)
+            live -= l->sizes[l->by_last[ended]];
+        live += l->sizes[i];
+        if (live > most) most = live;
+    }
+    return most;
+}
+
+/* Another size --------------------------------------------------------------------------------- */
+
+/* Whether the same operands as before are as large as the outputs that may overwrite them; stores
+ * which ones are. */
+static bool overwrites_stand(ml_planner *p) {
+    bool stand = true;
+    for (int32_t i = 0; i < p->n_overwrites; i++) {
+        ml_overwrite *o = &p->overwrites[i];
+        int64_t bytes = p->usage.bytes[o->input];
+        bool equal = bytes == p->usage.bytes[o->output] && (o->any_size || bytes > 4);
+        stand &= equal == o->equal;
+        o->equal = equal;
+    }
+    return stand;
+}
+
+void ml_family_schedule(ml_planner *p, bool stands) {
+    stands &= overwrites_stand(p);
+    p->bound = -1;
+    p->stood = stands && p->found && p->usage.n_fixed == 0;
+    if (p->stood) return;
+    p->listing.count = 0;
+    ml_schedule_find(&p->schedule, &p->usage);
+    p->found = true;
+}
+
+/* Computes the rounded sizes of all records; false if their sums could overflow. */
+static bool take_sizes(ml_planner *p) {
+    const ml_listing *l = &p->listing;
+    int64_t most = INT64_MAX / 4 / l->count, align = p->alignment;
+    for (int32_t i = 0; i < l->count; i++) {
+        int64_t bytes = p->usage.bytes[l->tensors[i]];
+        if (bytes > most) return false;
+        p->records[i].size = bytes;
+        l->sizes[i] = (bytes + align - 1) & -align;
+        l->offsets[i] = -1;
+    }
+    return true;
+}
+
+/* Places the records in the order of the plan before, each on top of its neighbours. Returns the
+ * height, INT64_MAX if that exceeds `most`. */
+static int64_t stack(const ml_planner *p, int64_t most) {
+    const ml_listing *l = &p->listing;
+    const ml_conflicts *c = &l->conflicts;
+    int64_t height = 0;
+    int32_t placed = 0;
+    for (int32_t i = 0; i < p->order->count; i++) {
+        int32_t k = l->record_of[p->order->tensors[i]];
+        if (k < 0) continue;
+        int64_t at = 0;
+        for (int32_t j = c->start[k]; j < c->start[k + 1]; j++) {
+            int32_t other = c->others[j];
+            int64_t end = l->offsets[other] + l->sizes[other];
+            if (l->offsets[other] >= 0 && end > at) at = end;
+        }
+        l->offsets[k] = at;
+        placed++;
+        if (at + l->sizes[k] > height) height = at + l->sizes[k];
+        if (height > most) return INT64_MAX;
+    }
+    return placed == l->count ? height : INT64_MAX;
+}
+
+bool ml_family_stack(ml_planner *p, int64_t most) {
+    const ml_listing *l = &p->listing;
+    if (!p->stood || !p->searches || !p->order || l->count == 0 || !l->listed ||
+        l->conflicts.count == 0 || !take_sizes(p))
+        return false;
+    p->bound = ml_family_bound(p);
+    int64_t near = p->bound + p->bound / 8, height = stack(p, near < most ? near : most);
+    if (height == INT64_MAX) return false;
+    p->high_water[ML_MEMORY_ARENA] = height;
+    for (int32_t i = 0; i < l->count; i++) p->offset[l->tensors[i]] = l->offsets[i];
+    return true;
+}

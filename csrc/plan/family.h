@@ -1,0 +1,64 @@
+/* family.h -- ml_family: a graph, and what the plans of its sizes have in common.
+ *
+ * Another size usually differs only in bytes: the same tensors have memory, with the same
+ * lifetimes, and share it in the same way. So a family keeps, for each frame, the order in which
+ * the last size was placed, and from the second size on the planner, with its schedule and the
+ * lists of its records. All interpreters over one graph share a family. A plan never changes after
+ * it is made. But which sizes were planned before decides where a size's tensors lie: never what
+ * they hold. */
+#ifndef ML_PLAN_FAMILY_H
+#define ML_PLAN_FAMILY_H
+
+#include "graph/graph.h"
+#include "os/os.h"
+#include "plan/planner.h"
+
+/* Of one frame, for plans with the same strategy and options. */
+typedef struct ml_kept_planner {
+    ml_placing_order order;
+    ml_planner *planner; /* NULL until the second plan */
+} ml_kept_planner;
+
+/* Of all frames, for plans with the same strategy and options. */
+typedef struct ml_relations {
+    struct ml_relations *next;
+    int32_t strategy;
+    int32_t options;
+    ml_kept_planner *kept; /* by frame: for plans that share in place; then again for others */
+} ml_relations;
+
+struct ml_family {
+    atomic_int holders; /* the caller and the states */
+    ml_graph *graph; /* held; it never changes */
+    ml_os_lock lock; /* held while a size is placed */
+    ml_relations *relations;
+};
+
+ml_family *ml_family_hold(ml_family *family);
+/* Takes the lock, and gives what plans with this strategy and these options have in common; NULL
+ * without memory. */
+ml_relations *ml_family_open(ml_family *family, int32_t strategy, int32_t options);
+void ml_family_close(ml_family *family);
+/* What is kept for plans of a frame that do or do not share in place. If it has no order yet, it
+ * takes that of the others, which is better than none. */
+ml_kept_planner *ml_family_kept(const ml_family *family, ml_relations *relations, int32_t frame,
+                                bool shares);
+/* Whether the planner is one of those kept for the frame. */
+bool ml_family_keeps(const ml_family *family, const ml_relations *relations, int32_t frame,
+                     const ml_planner *planner);
+
+/* Finds the schedule of a planner whose `usage` was filled in anew. `stands`: only bytes have
+ * changed in it. Then the schedule found before is used again, if the same operands are as large as
+ * the outputs that may overwrite them. */
+void ml_family_schedule(ml_planner *planner, bool stands);
+/* If the schedule was used again: stacks the records in the order of the size before. True if the
+ * result is within an eighth of the lower bound and needs at most `most` bytes; then roots have
+ * their offsets in the arena. */
+bool ml_family_stack(ml_planner *planner, int64_t most);
+/* Stores the planner's first `count` records as those of the whole graph; true if they are the same
+ * as before, and lists are there. */
+bool ml_family_list(ml_planner *planner, int32_t count);
+/* The lower bound of the stored records. */
+int64_t ml_family_bound(const ml_planner *planner);
+
+#endif
