@@ -324,7 +324,7 @@ def calling_by(op: str, options: dict[str, int], outputs: int) -> bytes:
     """A model of one node that calls a subgraph of one input and one output."""
     builder = ModelBuilder()
     main, other = builder.subgraph(), builder.subgraph()
-    x = main.input("x", (2,))
+    x = main.input("x", (2,) if op != "IF" else (), TensorType.FLOAT32 if op != "IF" else TensorType.BOOL)
     made = main.node(op, [x] if outputs else [], out=[(f"y{i}", (2,)) for i in range(outputs)], options=options)
     main.output(*(made if outputs else [x]))
     other.output(other.input("x", (2,)))
@@ -335,6 +335,7 @@ def calling_by(op: str, options: dict[str, int], outputs: int) -> bytes:
     ("op", "options", "outputs", "words"),
     [
         ("WHILE", {"cond_subgraph_index": 1, "body_subgraph_index": 1}, 2, "1 inputs and 2 outputs: the counts must"),
+        ("IF", {"then_subgraph_index": -1, "else_subgraph_index": 1}, 1, "branches are subgraphs -1 and 1"),
         ("CALL_ONCE", {"init_subgraph_index": -1}, 0, "calls subgraph -1, must be 0 or more"),
         (
             "STABLEHLO_COMPOSITE",

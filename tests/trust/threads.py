@@ -5,8 +5,8 @@ reason; results and memory stay as they are.
 
 All threads use one interpreter of each model in turn, by calls of at_any_time.py; in the end it gives what a fresh one
 gives. With --alone there are so many interpreters, each used by one thread at a time; after each call a run has to give
-a fresh interpreter's results, and the memory of the process has to be flat: the most of the second half is above that
-of the first, its beginning left out, by at most 2 % or 4 MiB.
+a fresh interpreter's results, and, in a minute or more, the memory of the process has to be flat: the most of the
+second half is above that of the first, its beginning left out, by at most 2 % or 4 MiB.
 
 Prints how often each call had which outcome. Ends with status 1 if a call was answered wrongly or memory grew, and if
 the process did not come to an end; a crash ends it by its signal, with the stack of every thread.
@@ -39,7 +39,7 @@ LIMITS = {"max_iterations": 100, "max_bytes": 1 << 28}
 """Of runs on inputs that hold what happens to be there."""
 GRACE = 60
 """Seconds that the last calls may take."""
-SAMPLES, LEAST_BYTES = 20, 4 << 20
+SAMPLES, LEAST_BYTES, LEAST_SECONDS = 20, 4 << 20, 60
 USED = [name for name in MODELS if name != "dynamic"]
 """Not the one that keeps what a refused run asked for: test_trust.py has a test of that."""
 
@@ -129,7 +129,7 @@ class Threads:
         half = len(sizes) // 2
         before, after = max(sizes[2:half]), max(sizes[half:])
         print(f"at most {before / 2**20:.1f} MiB in the first half, {after / 2**20:.1f} in the second")
-        if after - before > max(LEAST_BYTES, before // 50):
+        if seconds >= LEAST_SECONDS and after - before > max(LEAST_BYTES, before // 50):
             self.wrong.append("memory is NOT flat")
 
     def report(self) -> None:
