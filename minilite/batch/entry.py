@@ -72,13 +72,14 @@ class Runner:
     def __init__(self, interpreter: Interpreter, entry: Entry) -> None:
         self.interpreter = interpreter
         self.entry = entry
-        self._session = engine_of(interpreter).session(entry.subgraph.index)
+        self._engine = engine_of(interpreter)
+        self._session = self._engine.session(entry.subgraph.index)
         numbers: Sequence[tuple[str, int]] = [(name, tensor.index) for name, tensor in entry.inputs.items()]
         self._call = ArrayCall(self._session, numbers, {name: tensor.index for name, tensor in entry.outputs.items()})
 
     def run(self, arrays: Mapping[str, Array], cancel: Cancel | None = None) -> dict[str, Array]:
         """Runs on arrays by name, as `SignatureRunner`. Raises: as that."""
-        self.interpreter.reset_resources()
+        self._engine.reset_resources()
         if self._session.ready:
             self._session.state.reset_variables()
         inputs = self.entry.inputs

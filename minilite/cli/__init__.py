@@ -5,29 +5,50 @@ from __future__ import annotations
 import argparse
 import errno
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from importlib import import_module
 from typing import Any, NoReturn
 
-from minilite.cli import batch, bench, compare, completion, inspect, plan, profile, replay, report, run, stand_in
 from minilite.cli.arguments import UsageError, meant
 from minilite.errors import MiniliteError, UnsupportedOpError, visible
 from minilite.terminal import complain, say
 
 _FULL = (errno.ENOSPC, errno.EFBIG)
 """Errors of the system that only writing has."""
-COMMANDS = (run, batch, inspect, plan, profile, bench, compare, replay, report, stand_in, completion)
-"""The modules of commands. Each has `add_parser(commands)`, which sets the parser's default `execute`: a function of
+COMMANDS = {
+    "run": "run",
+    "batch": "batch",
+    "inspect": "inspect",
+    "plan": "plan",
+    "profile": "profile",
+    "bench": "bench",
+    "compare": "compare",
+    "replay": "replay",
+    "report": "report",
+    "as": "stand_in",
+    "completion": "completion",
+}
+"""The module of each command. It has `add_parser(commands)`, which sets the parser's default `execute`: a function of
 the options that may return an exit status."""
+_OF_ALL = ("completion", "-h", "--help")
+"""First words that need the parsers of all commands."""
 BAD, WRONG, INTERRUPTED = 1, 2, 130
 """Exit statuses other than 0: a bad model or bad data; wrong usage; Ctrl-C."""
 
 
-class _Parser(argparse.ArgumentParser):
+class Parser(argparse.ArgumentParser):
     """Reports wrong usage in one line."""
 
     def __init__(self, **options: Any) -> None:
+        self.arguments: list[argparse.Action] = []
+        """In the order in which they were added."""
         super().__init__(**options)
         self.color = False  # which Python 3.14 has, by escape sequences
+
+    def add_argument(self, *names: Any, **how: Any) -> argparse.Action:
+        action = super().add_argument(*names, **how)
+        self.arguments.append(action)
+        return action
 
     def error(self, message: str) -> NoReturn:
         complain(visible(f"{self.prog}: {message}"))
@@ -46,49 +67,44 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="minilite", description="Run .tflite models and look inside them.")
+def _parser(names: Sequence[str]) -> tuple[Parser, Mapping[str, Parser]]:
+    """The parser, and those of these commands, whose modules alone are imported."""
+    parser = Parser(prog="minilite", description="Run .tflite models and look inside them.")
     parser.add_argument(
         "--version", action=_Version, nargs=0, help="print the version and the levels of instructions that run here"
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in COMMANDS:
-        command.add_parser(commands)
-    return parser
-
-
-def parsers() -> dict[str, argparse.ArgumentParser]:
-    """The parser of each command."""
-    (commands,) = (action for action in _parser()._actions if isinstance(action, argparse._SubParsersAction))
-    return dict(commands.choices)
+    for name in names:
+        import_module(f"{__name__}.{COMMANDS[name]}").add_parser(commands)
+    return parser, commands.choices
 
 
 def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     """The arguments; files may come before and after options."""
-    parser = _parser()
     given = list(sys.argv[1:] if arguments is None else arguments)
+    first = given[0] if given else ""
+    parser, known = _parser([*COMMANDS] if first in _OF_ALL else [name for name in COMMANDS if name == first])
     if not given:
-        parser.error(f"takes a command: {', '.join(parsers())}; minilite --help says what they do")
+        parser.error(f"takes a command: {', '.join(COMMANDS)}; minilite --help says what they do")
     if given and given[0].endswith(".tflite"):
         parser.error(f"{given[0]} stands where a command is wanted: minilite run {given[0]}")
-    known = parsers()
-    if not given[0].startswith("-") and given[0] not in known:
-        close = meant(given[0], known) or f": there are {', '.join(known)}"
+    if not first.startswith("-") and first not in COMMANDS:
+        close = meant(first, COMMANDS) or f": there are {', '.join(COMMANDS)}"
         parser.error(f"there is no command '{given[0]}'{close}")
     options, rest = parser.parse_known_args(given)
     if rest and (not hasattr(options, "data") or any(text.startswith("-") and text != "-" for text in rest)):
-        parser.error(f"unrecognized arguments: {' '.join(rest)}{_option_meant(known.get(given[0]), rest)}")
+        parser.error(f"unrecognized arguments: {' '.join(rest)}{_option_meant(known[first], rest)}")
     if rest:
         options.data = [*options.data, *rest]
     return options
 
 
-def _option_meant(parser: argparse.ArgumentParser | None, rest: Sequence[str]) -> str:
+def _option_meant(parser: Parser, rest: Sequence[str]) -> str:
     """The option that the first unknown one is like."""
     unknown = [text.partition("=")[0] for text in rest if text.startswith("-")]
-    if parser is None or not unknown:
+    if not unknown:
         return ""
-    return meant(unknown[0], (option for action in parser._actions for option in action.option_strings))
+    return meant(unknown[0], (option for action in parser.arguments for option in action.option_strings))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

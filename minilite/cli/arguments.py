@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from minilite._native.kernels import level_names
 from minilite._native.memory import strategies
+from minilite.engine.tensor_arguments import by_name
 from minilite.errors import InputError, listed
 from minilite.interpreter import Interpreter
 
@@ -141,8 +142,6 @@ def by_input(interpreter: Interpreter, option: str, values: Sequence[str]) -> di
 
     Raises: UsageError.
     """
-    from minilite.engine.tensor_arguments import by_name  # few commands name inputs
-
     details = interpreter.get_input_details()
     graph = interpreter.model.subgraphs[0]
     found: dict[int, str] = {}

@@ -7,20 +7,27 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from minilite.batch import job as jobs
+from minilite.batch import running
+from minilite.batch.items import Taken, sources_of
+from minilite.batch.job import Job, has_scores
+from minilite.batch.predictor import Predictor
 from minilite.cli import arguments, feeding
 from minilite.cli.arguments import UsageError
 from minilite.cli.output import print_json, width
 from minilite.errors import ModelFormatError, listed
+from minilite.inputs import Feed, load_input
 from minilite.progress import working
+from minilite.recording.recorder import model_hash
+from minilite.report.detections import roles
+from minilite.report.results import labels_of
 from minilite.terminal import say
 from minilite.text import count, cut, shape_text, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from minilite.batch.items import Taken
-    from minilite.batch.job import Done, Job, Part
-    from minilite.batch.predictor import Predictor
+    from minilite.batch.job import Done, Part
     from minilite.report.results import Labels
 
 _ROWS = 1000
@@ -69,10 +76,11 @@ def add_parser(commands: Any) -> None:
         help="rows that run together (default: as many as is faster)",
     )
     where = parser.add_mutually_exclusive_group()
-    where.add_argument(
+    workers = where.add_argument(
         "--workers", metavar="W", type=arguments.positive, default=1, help="processes of this machine (default: 1)"
     )
-    where.add_argument("--scheduler", metavar="ADDRESS", help="a Dask scheduler, such as tcp://host:8786")
+    scheduler = where.add_argument("--scheduler", metavar="ADDRESS", help="a Dask scheduler, such as tcp://host:8786")
+    parser.arguments += [workers, scheduler]
     arguments.add_threads(parser)
     arguments.add_json(parser)
     parser.set_defaults(execute=execute)
@@ -103,10 +111,6 @@ def _batch(text: str) -> int | str:
 
 def execute(options: argparse.Namespace) -> None:
     """Runs what is not there yet. Raises: UsageError, InputError, OSError."""
-    from minilite.batch import job as jobs
-    from minilite.batch.items import sources_of
-    from minilite.recording.recorder import model_hash
-
     form = _form(options)
     job = _job(options, form)
     jobs.check_names(job)
@@ -150,9 +154,6 @@ def _form(options: argparse.Namespace) -> str:
 
 
 def _job(options: argparse.Namespace, form: str) -> Job:
-    from minilite.batch.job import Job
-    from minilite.batch.predictor import Predictor
-
     predictor = Predictor(
         options.model,
         options.signature,
@@ -177,9 +178,6 @@ def _job(options: argparse.Namespace, form: str) -> Job:
 
 def _taken(options: argparse.Namespace, predictor: Predictor) -> Taken:
     """How inputs are read from files. Raises: UsageError, InputError."""
-    from minilite.batch.items import Taken
-    from minilite.inputs import Feed, load_input
-
     about = feeding.descriptions(predictor._interpreter)
     shapes = arguments.shapes(predictor._interpreter, options.shape)
     inputs = predictor._entry.inputs
@@ -203,8 +201,6 @@ def _taken(options: argparse.Namespace, predictor: Predictor) -> Taken:
 
 def _labels(predictor: Predictor) -> Mapping[str, Labels]:
     """By output: the names of its classes in the model's metadata."""
-    from minilite.report.results import labels_of
-
     model, entry = predictor._interpreter.model, predictor._entry
     numbers = model.subgraphs[0].outputs
     try:
@@ -217,9 +213,6 @@ def _labels(predictor: Predictor) -> Mapping[str, Labels]:
 
 def _ranked(options: argparse.Namespace, predictor: Predictor, labels: Mapping[str, Labels]) -> list[str]:
     """The outputs that have a score per class, as far as the file tells. Raises: UsageError if there is none."""
-    from minilite.batch.job import has_scores
-    from minilite.report.detections import roles
-
     entry = predictor._entry
     found, told = [], []
     for name, tensor in entry.outputs.items():
@@ -255,8 +248,6 @@ def _running(
     options: argparse.Namespace, job: Job, parts: Sequence[Part], follow: Callable[[int], None]
 ) -> Iterator[Done]:
     if options.scheduler is None and options.workers == 1:
-        from minilite.batch import running
-
         yield from running.run_here(job, parts, follow)
         return
     for done in _elsewhere(options, job, parts):
@@ -265,8 +256,6 @@ def _running(
 
 
 def _elsewhere(options: argparse.Namespace, job: Job, parts: Sequence[Part]) -> Iterator[Done]:
-    from minilite.batch import running
-
     if options.scheduler is not None:
         import logging  # long to import
 

@@ -6,8 +6,11 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from minilite.cli import arguments, feeding
 from minilite.cli.output import print_json, width
+from minilite.comparison.bench import bench, bench_facts
 from minilite.engine import sizes
 from minilite.interpreter import Interpreter
 from minilite.progress import progress
@@ -41,8 +44,6 @@ def add_parser(commands: Any) -> None:
 
 def execute(options: argparse.Namespace) -> None:
     """Measures, and prints a table for each runtime, or one of both."""
-    from minilite.comparison.bench import bench, bench_facts
-
     interpreter = Interpreter(options.model, num_threads=options.threads, level=options.level)
     feeding.prepare(interpreter, options)
     inputs = interpreter.model.subgraphs[0].inputs
@@ -83,8 +84,6 @@ def _text(found: Any) -> str:
 
 
 def _cells(found: Any, step: str) -> list[Cell]:
-    import numpy as np
-
     each = found.samples[step]
     cells: list[Cell] = [duration(float(np.median(samples))) for samples in each]
     ratio = found.ratio(step)

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 from minilite.cli import arguments, feeding
 from minilite.cli.arguments import UsageError
 from minilite.cli.output import print_json, width
+from minilite.comparison.compare import compare, runtimes
+from minilite.comparison.replay import replay
+from minilite.comparison.text import comparison_text
 from minilite.interpreter import Interpreter
 from minilite.progress import progress
 from minilite.terminal import say
@@ -44,8 +47,6 @@ def add_parser(commands: Any) -> None:
 
 def runtime(text: str) -> str:
     """What a model can be compared with."""
-    from minilite.comparison.compare import runtimes
-
     if text not in runtimes():
         message = f"there is no {text!r} to compare with: there are {', '.join(runtimes())}"
         raise argparse.ArgumentTypeError(message)
@@ -54,8 +55,6 @@ def runtime(text: str) -> str:
 
 def execute(options: argparse.Namespace) -> int:
     """Compares, and prints the table. Returns the exit status."""
-    from minilite.comparison.compare import compare
-
     if options.model.endswith(".npz"):
         return _replayed(options)
     second = _second(options)
@@ -73,8 +72,6 @@ def execute(options: argparse.Namespace) -> int:
 
 
 def _shown(found: Comparison, options: argparse.Namespace, second: str | None) -> int:
-    from minilite.comparison.text import comparison_text
-
     found = found._replace(models=(Path(options.model).name, Path(second or options.model).name))
     if options.json:
         print_json(found.to_json())
@@ -85,8 +82,6 @@ def _shown(found: Comparison, options: argparse.Namespace, second: str | None) -
 
 def _replayed(options: argparse.Namespace) -> int:
     """A recording beside a run of today. Raises: UsageError."""
-    from minilite.comparison.replay import replay
-
     model = options.second
     if model is None or options.against is not None or options.data or options.input or options.shape:
         message = f"a recording goes with its model alone, which may run at another level: minilite compare {options.model} MODEL --level NAME"

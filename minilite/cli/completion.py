@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from minilite._native.kernels import level_names
+from minilite._native.memory import strategies
 from minilite.terminal import say
+
+if TYPE_CHECKING:
+    from minilite.cli import Parser
 
 _SCRIPT = """\
 _minilite() {{
@@ -40,24 +45,19 @@ def add_parser(commands: Any) -> None:
         "minilite completion fish | source in ~/.config/fish/config.fish.",
     )
     parser.add_argument("shell", choices=("bash", "zsh", "fish"))
-    parser.set_defaults(execute=execute)
+    parser.set_defaults(execute=execute, parsers=commands.choices)
 
 
 def execute(options: argparse.Namespace) -> None:
     """Prints the script."""
-    from minilite.cli import parsers
-
     if options.shell == "fish":
-        say("\n".join(_fish(parsers())))
+        say("\n".join(_fish(options.parsers)))
         return
-    say((_ZSH if options.shell == "zsh" else "") + _bash(parsers()), end="")
+    say((_ZSH if options.shell == "zsh" else "") + _bash(options.parsers), end="")
 
 
 def _choices(action: argparse.Action) -> list[str]:
     """The possible values of an argument, if they are known."""
-    from minilite._native.kernels import level_names
-    from minilite._native.memory import strategies
-
     if {"--planner", "--strategy"} & {*action.option_strings}:
         return list(strategies())
     if "--level" in action.option_strings:
@@ -65,27 +65,27 @@ def _choices(action: argparse.Action) -> list[str]:
     return [str(word) for word in action.choices or ()]
 
 
-def _bash(found: Mapping[str, argparse.ArgumentParser]) -> str:
+def _bash(found: Mapping[str, Parser]) -> str:
     cases: list[str] = []
     choices: dict[str, list[str]] = {}
     for name, parser in found.items():
-        words = [option for action in parser._actions for option in action.option_strings if option.startswith("--")]
-        places = [word for action in parser._actions if not action.option_strings for word in _choices(action)]
+        words = [option for action in parser.arguments for option in action.option_strings if option.startswith("--")]
+        places = [word for action in parser.arguments if not action.option_strings for word in _choices(action)]
         cases.append(f'            {name}) words="{" ".join(places or sorted(words))}" ;;')
         choices |= {
             action.option_strings[-1]: known
-            for action in parser._actions
+            for action in parser.arguments
             if action.option_strings and (known := _choices(action))
         }
     lines = [f'            {option}) words="{" ".join(words)}" ;;' for option, words in sorted(choices.items())]
     return _SCRIPT.format(commands=" ".join(found), cases="\n".join(cases), choices="\n".join(lines))
 
 
-def _fish(found: Mapping[str, argparse.ArgumentParser]) -> list[str]:
+def _fish(found: Mapping[str, Parser]) -> list[str]:
     lines = [f"complete -c minilite -n __fish_use_subcommand -xa '{' '.join(found)}'"]
     for name, parser in found.items():
         head = f"complete -c minilite -n '__fish_seen_subcommand_from {name}'"
-        for action in parser._actions:
+        for action in parser.arguments:
             known = _choices(action)
             given = f" -xa '{' '.join(known)}'" if known else "" if action.nargs == 0 else " -r"
             lines += [f"{head} -l {option[2:]}{given}" for option in action.option_strings if option.startswith("--")]

@@ -13,11 +13,14 @@ from minilite.cli import arguments
 from minilite.cli.arguments import UsageError
 from minilite.engine.mismatch import given_shapes
 from minilite.errors import InputError, ModelFormatError, ShapeError
+from minilite.inputs import Feed, load_input
+from minilite.inputs.foreign import foreign
+from minilite.inputs.random_values import random_values
 from minilite.interpreter import Interpreter
 
 if TYPE_CHECKING:
     from minilite.format.about import TensorMetadata
-    from minilite.inputs import Feed, Reading
+    from minilite.inputs import Reading
 
 
 def add_inputs(parser: argparse.ArgumentParser) -> None:
@@ -61,8 +64,6 @@ def one_by_one(interpreter: Interpreter, options: argparse.Namespace) -> list[st
 
 def read_inputs(interpreter: Interpreter, options: argparse.Namespace) -> dict[int, Reading]:
     """The values from the given files, by tensor number. Raises: UsageError, InputError."""
-    from minilite.inputs import Feed, load_input
-
     values = _spread(interpreter, [*options.data, *options.input])
     given = arguments.by_input(interpreter, "--input", [text for text in values if text is not None])
     if list(given.values()).count("-") > 1:
@@ -121,8 +122,6 @@ def _members(path: str) -> list[str]:
     """The names of a .npz file's arrays; none for other files."""
     import zipfile  # long to import
 
-    from minilite.inputs.foreign import foreign
-
     try:
         with foreign(path), zipfile.ZipFile(Path(path) if path != "-" else io.BytesIO()) as archive:
             return [name.removesuffix(".npy") for name in archive.namelist()]
@@ -161,8 +160,6 @@ def set_inputs(interpreter: Interpreter, given: dict[int, Reading], seed: int) -
     rest = [detail for detail in interpreter.get_input_details() if detail["index"] not in given]
     if not rest:
         return  # numpy.random takes long to import
-    from minilite.inputs.random_values import random_values
-
     rng = np.random.default_rng(seed)
     for detail in rest:
         tensor = interpreter.model.subgraphs[0].tensors[detail["index"]]

@@ -11,6 +11,8 @@ from minilite.cli.arguments import UsageError
 from minilite.cli.output import width
 from minilite.cli.writing import distinct
 from minilite.format.model import Model
+from minilite.inputs import read_source
+from minilite.inputs.drawing import draw_boxes, in_picture
 from minilite.report.detections import Box, Detection, detection_facts, detections, detections_text
 from minilite.report.results import Output
 
@@ -72,8 +74,6 @@ def found_in(
     objects = [one for one in every if one.score >= least]
     places = None
     if pictures:
-        from minilite.inputs.drawing import in_picture
-
         size, seen = pictures[0].size, pictures[0].seen
         assert size is not None
         assert seen is not None
@@ -93,9 +93,6 @@ def drawings(target: Path | None, sources: Sequence[str]) -> list[Path]:
 
 def draw(found: Found, source: str, path: Path) -> Path:
     """Writes the picture with boxes to a file. Raises: InputError."""
-    from minilite.inputs import read_source
-    from minilite.inputs.drawing import draw_boxes
-
     path.parent.mkdir(parents=True, exist_ok=True)
     boxes = [
         (place, f"{one.name} {one.score:.2f}", one.number)

@@ -20,15 +20,16 @@ from minilite.format.dtypes import array_type
 from minilite.format.metadata import Metadata
 from minilite.format.reader import load_model
 from minilite.interpreter import Interpreter
+from minilite.memory import FOREVER, UsageRecord, offline, plan, read_csv, strategies, tflm
 from minilite.progress import progress, working
 from minilite.report import cut, table
 from minilite.terminal import complain, say
 from minilite.text import wrapped
 from minilite.writing import write_whole
 
-if TYPE_CHECKING:  # imported only when planning, so that other commands start faster
+if TYPE_CHECKING:
     from minilite.engine.model_plan import ModelPlan
-    from minilite.memory import MemoryPlan, UsageRecord
+    from minilite.memory import MemoryPlan
 
 _MODEL_ONLY = ("shape", "write_offline", "fit", "sweep")
 _ONE_PLAN = ("strategy", "capacity", "svg", "write_offline", "map")
@@ -123,8 +124,6 @@ def execute(options: argparse.Namespace) -> None:
 
 
 def _problem(options: argparse.Namespace) -> MemoryPlan:
-    from minilite.memory import plan
-
     return plan(
         _problem_records(options), options.strategy or "default", options.alignment or 1,
         capacity=options.capacity, max_seconds=options.seconds,
@@ -132,8 +131,6 @@ def _problem(options: argparse.Namespace) -> MemoryPlan:
 
 
 def _problem_records(options: argparse.Namespace) -> list[UsageRecord]:
-    from minilite.memory import read_csv
-
     for name in _MODEL_ONLY:
         if getattr(options, name):
             message = f"--{name.replace('_', '-')} goes with a MODEL"
@@ -148,8 +145,6 @@ def _problem_records(options: argparse.Namespace) -> list[UsageRecord]:
 
 def _model(options: argparse.Namespace) -> MemoryPlan:
     """Plans the records of the engine's plan by the given strategy."""
-    from minilite.memory import plan
-
     records, names, inputs = _model_records(options)
     made = plan(
         records, options.strategy or "default", options.alignment or 64,
@@ -161,8 +156,6 @@ def _model(options: argparse.Namespace) -> MemoryPlan:
 def _model_records(options: argparse.Namespace) -> tuple[list[UsageRecord], dict[int, str], str]:
     """The records of the engine's plan, after sharing in place, and their names; the inputs with their shapes. A plan
     in the file is ignored."""
-    from minilite.memory import UsageRecord, offline
-
     model = load_model(options.model)
     bare = {name: payload for name, payload in model.metadata.items() if name != offline.NAME}
     interpreter = Interpreter(model._replace(metadata=Metadata(bare)))
@@ -198,8 +191,6 @@ def _bound(interpreter: Interpreter, options: argparse.Namespace, shapes: Mappin
 
 def _compare(options: argparse.Namespace) -> None:
     """The same records by every strategy: arena bytes, and how far they are above the lower bound. Prints no times."""
-    from minilite.memory import plan, strategies
-
     for name in _ONE_PLAN:
         if getattr(options, name) not in (None, False):
             message = f"--{name.replace('_', '-')} goes with one plan, --compare makes one by every strategy"
@@ -257,8 +248,6 @@ def _comparison(
 
 def _facts(options: argparse.Namespace, made: MemoryPlan, seconds: float) -> dict[str, Any]:
     """A plan for a program."""
-    from minilite.memory import FOREVER
-
     records = [
         {
             "tensor": record.tensor,
@@ -294,8 +283,6 @@ def _gap(made: MemoryPlan) -> tuple[int, str]:
 
 def _offline(options: argparse.Namespace) -> MemoryPlan:
     """Plans by TFLM's lifetimes and writes the file."""
-    from minilite.memory import offline, tflm
-
     if options.shape:
         message = "--shape: an offline plan is made for the file's own shapes"
         raise UsageError(message)
@@ -354,6 +341,4 @@ def _map(made: MemoryPlan) -> str:
 
 
 def _last(record: UsageRecord) -> str:
-    from minilite.memory import FOREVER
-
     return "end" if record.last_node >= FOREVER else str(record.last_node)

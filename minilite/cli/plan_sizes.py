@@ -17,6 +17,7 @@ from minilite.engine.engine import engine_of
 from minilite.errors import InputError
 from minilite.interpreter import Interpreter
 from minilite.progress import progress, working
+from minilite.report.sizes_svg import plot
 from minilite.terminal import say
 from minilite.text import count, cut, duration, shape_text, table, wrapped
 from minilite.writing import csv_text, write_whole
@@ -179,8 +180,6 @@ def sweep(options: argparse.Namespace) -> None:
     if options.csv is not None:
         write_whole(options.csv, sizes_csv(found))
     if options.svg is not None:
-        from minilite.report.sizes_svg import plot
-
         write_whole(options.svg, plot(Path(options.model).name, found))
     if options.json:
         print_json({"model": options.model, "sizes": [size_facts(one) for one in found]})

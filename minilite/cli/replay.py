@@ -8,6 +8,8 @@ from typing import Any
 
 from minilite.cli import arguments
 from minilite.cli.output import print_json, width
+from minilite.comparison.replay import replay
+from minilite.comparison.text import comparison_text
 from minilite.progress import progress
 from minilite.terminal import say
 
@@ -33,9 +35,6 @@ def add_parser(commands: Any) -> None:
 
 def execute(options: argparse.Namespace) -> int:
     """Replays, and prints the table. Returns the exit status."""
-    from minilite.comparison.replay import replay
-    from minilite.comparison.text import comparison_text
-
     found = replay(
         options.recording, options.model, level=options.level, num_threads=options.threads,
         tolerance=options.tolerance, progress=progress,

@@ -8,15 +8,21 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from minilite import Cancel
 from minilite.cli import arguments, feeding
 from minilite.cli.arguments import UsageError
 from minilite.cli.compare import runtime
 from minilite.cli.output import print_json, width
+from minilite.cli.plan_sizes import swept_sizes
+from minilite.comparison.compare import compare
+from minilite.comparison.text import comparison_html
 from minilite.engine import sizes
 from minilite.engine.engine import engine_of
 from minilite.errors import MiniliteError
 from minilite.interpreter import Interpreter
+from minilite.profiling.profile import profile
 from minilite.progress import progress
+from minilite.report.html import Section, page
 from minilite.terminal import complain, deliver, say
 from minilite.text import wrapped
 from minilite.writing import write_whole
@@ -27,7 +33,6 @@ if TYPE_CHECKING:
     from minilite.engine.sizes import PlannedSize
     from minilite.inputs import Reading
     from minilite.profiling.profile import Profile
-    from minilite.report.html import Section
 
 _RUNS, _SECONDS, _PATIENCE = 10, 1.0, 1.5
 """Timed runs where nobody says how many, what they may take together, and how long the first is waited for."""
@@ -73,8 +78,6 @@ def add_parser(commands: Any) -> None:
 
 def execute(options: argparse.Namespace) -> None:
     """Plans, runs, and writes the page."""
-    from minilite.report.html import page
-
     if options.json and options.out == "-":
         message = "--json and -o -: standard output holds one of the two"
         raise UsageError(message)
@@ -109,9 +112,6 @@ def execute(options: argparse.Namespace) -> None:
 def _profiled(interpreter: Interpreter, options: argparse.Namespace) -> Profile | None:
     """The times of the nodes; None, which stderr explains, if the model refuses to run on these inputs, or if a run
     takes long and nobody has said how many."""
-    from minilite import Cancel
-    from minilite.profiling.profile import profile
-
     token = Cancel()
     timer = threading.Timer(_PATIENCE, token.cancel)
     timer.daemon = True
@@ -133,10 +133,6 @@ def _profiled(interpreter: Interpreter, options: argparse.Namespace) -> Profile 
 
 def _compared(interpreter: Interpreter, given: Mapping[int, Reading], options: argparse.Namespace) -> Section:
     """The same model and inputs by another runtime or level."""
-    from minilite.comparison.compare import compare
-    from minilite.comparison.text import comparison_html
-    from minilite.report.html import Section
-
     arrays = {index: reading.array for index, reading in given.items()}
     shapes = arguments.shapes(interpreter, options.shape)
     found = compare(
@@ -150,8 +146,6 @@ def _compared(interpreter: Interpreter, given: Mapping[int, Reading], options: a
 
 def _swept(interpreter: Interpreter, options: argparse.Namespace) -> list[PlannedSize]:
     """What plans take over the sizes that were asked for, or around the present one."""
-    from minilite.cli.plan_sizes import swept_sizes
-
     graph = interpreter.model.subgraphs[0]
     present = {detail["index"]: tuple(detail["shape"].tolist()) for detail in interpreter.get_input_details()}
     if options.sweep:

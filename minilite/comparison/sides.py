@@ -24,6 +24,7 @@ from minilite.litert.stand_in import folders
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from minilite._native.plan import Plan
     from minilite.format.model import Array, Model, Subgraph
 
 LITERT = {"litert": "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "litert-reference": "BUILTIN_REF"}
@@ -67,12 +68,13 @@ class MiniliteSide:
         elif kernels is not None:
             wanted.level = kernels
         self._engine = Engine(engine.model, wanted)
+        self._plan: Plan | None = None  # that of the run
         self.graph: Subgraph = engine.model.subgraphs[0]
 
     @property
     def level(self) -> str:
         """The level of instructions; "" where numpy runs every node."""
-        plan = self._engine.session().plan
+        plan = self._plan
         return plan.level if plan is not None and not self._engine.options.reference else ""
 
     @property
@@ -97,22 +99,19 @@ class MiniliteSide:
         for index, array in inputs.items():
             session.set(index, array)
         session.invoke()
+        self._plan = session.plan
 
     def value(self, index: int) -> tuple[Array | None, str]:
         """A copy of the tensor's values."""
-        session = self._engine.session()
-        plan = session.plan
-        if plan is not None and plan.tensor(index).storage == "none":
-            return None, self._whole(index)
+        if self._plan is not None and self._plan.tensor(index).storage == "none":
+            return None, self._whole(self._plan, index)
         try:
-            return session.get(index), ""
+            return self._engine.session().get(index), ""
         except (StateError, InputError, errors.KernelError) as error:
             return None, str(error)
 
-    def _whole(self, index: int) -> str:
+    def _whole(self, plan: Plan, index: int) -> str:
         """Which node computes what would be in this tensor, on the way to its own output."""
-        plan = self._engine.session().plan
-        assert plan is not None
         for position, (number, _) in enumerate(plan.nodes()):
             node, whole = self.graph.nodes[number], plan.part_of(position)
             if whole is not None and index in (*node.outputs, *node.inputs):

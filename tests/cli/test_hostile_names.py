@@ -22,7 +22,7 @@ from support.metadata import labelled, metadata, with_files
 
 import minilite
 from minilite import errors, memory, terminal
-from minilite.cli import main, parsers
+from minilite.cli import COMMANDS, main
 from minilite.comparison.compare import compare
 from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType
@@ -171,7 +171,7 @@ def test_no_command_prints_a_name_as_it_is(
 
 
 def test_the_walk_takes_every_command() -> None:
-    assert {line.split()[0] for line in LINES} >= set(parsers())
+    assert {line.split()[0] for line in LINES} >= set(COMMANDS)
 
 
 def test_a_level_of_the_environment_is_named_safely(folder: Path) -> None:

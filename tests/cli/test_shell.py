@@ -14,7 +14,7 @@ from support.metadata import passing
 
 import minilite
 from minilite._native.memory import strategies
-from minilite.cli import main, output, parsers
+from minilite.cli import COMMANDS, main, output
 from minilite.text import table
 
 COMMAND = [sys.executable, "-m", "minilite"]
@@ -30,7 +30,7 @@ def completed(shell: str, words: list[str], folder: pathlib.Path) -> list[str]:
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
 def test_bash_completes_commands_options_and_names(tmp_path: pathlib.Path) -> None:
-    assert completed("bash", ["minilite", ""], tmp_path) == list(parsers())
+    assert completed("bash", ["minilite", ""], tmp_path) == list(COMMANDS)
     assert completed("bash", ["minilite", "pl"], tmp_path) == ["plan"]
     assert completed("bash", ["minilite", "run", "m.tflite", "--la"], tmp_path) == ["--labels"]
     assert completed("bash", ["minilite", "plan", "--com"], tmp_path) == ["--compare"]
@@ -97,7 +97,7 @@ def test_fish_completes_commands_options_and_names(tmp_path: pathlib.Path) -> No
         return [answer.split("\t")[0] for answer in done.stdout.splitlines()]
 
     (tmp_path / "model.tflite").touch()
-    assert sorted(answers("minilite ")) == sorted(parsers())
+    assert sorted(answers("minilite ")) == sorted(COMMANDS)
     assert answers("minilite run m.tflite --lab") == ["--labels"]
     assert sorted(answers("minilite run --planner ")) == sorted(strategies())
     assert answers("minilite completion z") == ["zsh"]
