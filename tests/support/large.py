@@ -75,7 +75,7 @@ SHORT = {
     "STABLEHLO_COMPOSITE": "its subgraph's nodes are looked at by themselves",
     "VAR_HANDLE": "a handle",
     "WHILE": "its subgraphs' nodes are looked at by themselves",
-    "ASSIGN_VARIABLE": "one copy into the state's memory",
+    "ASSIGN_VARIABLE": "one copy, whole or not made: a run that was cancelled must not leave half a value",
     "RESHAPE": "a view, or a copy in blocks",
     "SQUEEZE": "a view, or a copy in blocks",
     "EXPAND_DIMS": "a view, or a copy in blocks",
