@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from minilite import errors
+from minilite._native.memory import strategies
 from minilite._native.status import OPTIONS
 from minilite.format.model import Model
 from minilite.format.reader import load_model, read_model
@@ -66,7 +67,8 @@ Planner: TypeAlias = Literal[
     "shared_greedy_by_breadth",
     "min_cost_flow",
 ]
-"""The planning strategies by name; docs/memory.md says what each does."""
+"""The planning strategies, for type checkers: what programs give is checked by the names that C has. docs/memory.md
+says what each does."""
 InPlace: TypeAlias = Literal["wide", "tflite", "none"]
 """Which operators may overwrite inputs that are not needed later: all that can, those of TFLite's planner, none."""
 Load: TypeAlias = Literal["map", "copy"]
@@ -84,7 +86,7 @@ PLAN_CACHE_BYTES = 16 << 20
 """The default limit in bytes for cached plans that are not in use: about 1700 sizes of a model with 30 nodes."""
 _PATH_BYTES = 4096
 """The longest possible path (PATH_MAX)."""
-_PLANNERS, _LOADS = get_args(Planner), get_args(Load)
+_LOADS = get_args(Load)
 _IN_PLACE = {
     "none": 0,
     "tflite": OPTIONS["share_tflite"],
@@ -331,7 +333,7 @@ class Options:
         level: Any = None,
     ) -> None:
         _check_switches(preserve_all, keep_nodes, compress_zero_points, preserve_inputs, reorder)
-        _one_of("planner", planner, _PLANNERS)
+        _one_of("planner", planner, strategies())
         sharing = in_place if in_place is not None else "tflite" if planner == "tflite" else "wide"
         _one_of("in_place", sharing, tuple(_IN_PLACE))
         _one_of("load", load, _LOADS)

@@ -26,11 +26,7 @@ Shape = tuple[int, ...]
 _BINDING = fields_of("ml_binding", "data bytes number tensor")
 packed_dims = tuple(struct.Struct(f"@{rank}i").pack for rank in range(MAX_RANK + 1))
 """By rank: packs dimensions for C. Raises: struct.error for values outside int32."""
-_COUNTERS = (
-    "invokes", "plans", "plan_hits", "nodes_prepared", "capacity_misses", "replans", "arena_moves", "resolves",
-    "rebinds", "plans_improved", "plans_evicted", "given_back", "bytes_copied", "page_faults",
-    "store_lookups", "runs_alone",
-)  # fmt: skip
+_COUNTERS = tuple(name for name, _ in ffi.typeof("ml_counters").fields)
 
 
 def debug_build() -> bool:

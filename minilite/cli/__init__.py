@@ -67,7 +67,7 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def _parser(names: Sequence[str]) -> tuple[Parser, Mapping[str, Parser]]:
+def parsers(names: Sequence[str]) -> tuple[Parser, Mapping[str, Parser]]:
     """The parser, and those of these commands, whose modules alone are imported."""
     parser = Parser(prog="minilite", description="Run .tflite models and look inside them.")
     parser.add_argument(
@@ -83,7 +83,7 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     """The arguments; files may come before and after options."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     first = given[0] if given else ""
-    parser, known = _parser([*COMMANDS] if first in _OF_ALL else [name for name in COMMANDS if name == first])
+    parser, known = parsers([*COMMANDS] if first in _OF_ALL else [name for name in COMMANDS if name == first])
     if not given:
         parser.error(f"takes a command: {', '.join(COMMANDS)}; minilite --help says what they do")
     if given and given[0].endswith(".tflite"):

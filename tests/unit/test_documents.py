@@ -3,7 +3,6 @@ exist."""
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import io
 import pathlib
@@ -20,7 +19,7 @@ import pytest
 
 from asv_bench.benchmarks import paper
 from asv_bench.paper_figures import FIGURES, figure
-from minilite.cli import _parser, main
+from minilite.cli import COMMANDS, main, parsers
 from minilite.report.operators import lines
 from tools.api_reference import page
 
@@ -172,10 +171,13 @@ def test_operators_are_listed_as_their_rows_say() -> None:
     assert (ROOT / "docs" / "operators.md").read_text().splitlines() == "\n".join(lines()).splitlines()
 
 
-def options_of(parser: argparse.ArgumentParser) -> dict[str, set[str]]:
+def options_of() -> dict[str, set[str]]:
     """Options by command."""
-    (commands,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
-    return {name: set(command._option_string_actions) for name, command in commands.choices.items()}
+    _, known = parsers([*COMMANDS])
+    return {
+        name: {option for argument in command.arguments for option in argument.option_strings}
+        for name, command in known.items()
+    }
 
 
 def commands_in(text: str) -> Iterator[tuple[str, str]]:
@@ -208,7 +210,7 @@ def test_commands_are_seen() -> None:
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=named)
 def test_commands_and_options_exist(path: pathlib.Path) -> None:
-    known = options_of(_parser())
+    known = options_of()
     for command, option in commands_in(path.read_text()):
         assert command in known, command
         assert not option or option in known[command], f"minilite {command} {option}"
