@@ -44,7 +44,7 @@ typedef struct ml_wish {
     int64_t worker_bytes; /* of every worker of ml_parallel */
     /* Bit i: the shape of output i depends on values not known yet; bits above 31: all. */
     uint32_t open;
-    /* What of pack's layout depends on shapes: blocks of other numbers are packed apart. */
+    /* The layout for pack, if it depends on shapes: weights are packed again for another number. */
     int32_t layout;
 } ml_wish;
 
@@ -94,7 +94,7 @@ typedef struct ml_core {
     /* The number of the model's resource of that kind and those names; -1 without memory. */
     int32_t (*resource)(const ml_call *c, const char *kind, const ml_node_option *names,
                         int n_names);
-    /* As option; of a composite, whose options are its attributes, what its node says. */
+    /* Like `option`, but reads a composite node's own options, not its attributes. */
     ml_node_option (*option_of_node)(const ml_call *c, const char *name);
 } ml_core;
 

@@ -224,7 +224,7 @@ class Delegate:
 
     def _get_native_delegate_pointer(self) -> int:
         """The address of LiteRT's C++ object. Raises: InputError."""
-        message = "delegates are not supported: there is no object of C++ to point at"
+        message = "delegates are not supported: minilite has no C++ interpreter to hand to them"
         raise errors.InputError(message)
 
 

@@ -43,7 +43,7 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Keeps what is not quick from being looked at, which takes as long as some of it."""
+    """Skips collecting slow tests: collecting takes as long as running some of the quick ones."""
     if config.option.markexpr != "quick" or collection_path.parent != Path(__file__).parent:
         return None
     return (collection_path.is_dir() and collection_path.name not in QUICK) or None

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import io
 import re
+import tokenize
 from pathlib import Path
 
 import pytest
@@ -20,11 +22,41 @@ PHRASES = {
 """What is refused, and what to say instead."""
 NAMES = re.compile(r"(?:^|_)(?:tame|tide|blind|loose|said|asked|misfits?)(?:_|$)", re.IGNORECASE)
 """Parts of identifiers that say nothing to a stranger."""
+FIRST_WORDS = re.compile(r"(?:What|Whether|Why|Which|How|Of|By|In|It|That of|That|Those|One that|One of)\b")
+"""Beginnings of docstrings and comments that do not say what they are about; a verb or a noun of the code does."""
+VAGUE = re.compile(r"\b(?:anew|stands?|told|behind)\b")
+"""Words that have a plainer one in docstrings and comments: again, is or says, after."""
+PLAIN = [
+    "minilite/batch",
+    "minilite/recording",
+    "minilite/inputs",
+    "minilite/comparison",
+    "minilite/profiling",
+    "minilite/report",
+    "minilite/cli",
+    "minilite/engine/states.py",
+    "minilite/engine/sizes.py",
+]
+"""Rooms and files of Python that keep to FIRST_WORDS and VAGUE; the others follow one by one."""
 NOT_PROSE = {*GENERATED, "tests/test_words.py"}
 
 
 def texts(*patterns: str) -> list[Path]:
     return [path for path in files(*patterns) if name_of(path) not in NOT_PROSE]
+
+
+def sentences(source: str) -> list[str]:
+    """The docstrings of modules, classes, functions and attributes, and the comments, without the marks of tools."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            found.append(node.value.value)
+    own = [token for token in tokenize.generate_tokens(io.StringIO(source).readline) if token.type == tokenize.COMMENT]
+    for before, token in zip([None, *own], own, strict=False):
+        goes_on = before is not None and before.start == (token.start[0] - 1, token.start[1])
+        text = re.sub(r"^#\s*(?:(?:noqa|type|fmt|pragma)\b[^#-]*(?:[#-]\s*)?)?", "", token.string)
+        found.append(f"... {text}" if goes_on else text)
+    return found
 
 
 def joined(text: str) -> str:
@@ -39,6 +71,20 @@ def test_phrases(phrase: str) -> None:
         matches = re.finditer(phrase, joined(path.read_text()))
         found += [f"{name_of(path)}: '{match[0]}', say '{PHRASES[phrase]}'" for match in matches]
     assert found == []
+
+
+def test_docstrings_and_comments_of_plain_rooms() -> None:
+    found = []
+    for path in texts("*.py"):
+        if any(name_of(path) == room or name_of(path).startswith(f"{room}/") for room in PLAIN):
+            for text in sentences(path.read_text()):
+                matches = filter(None, (FIRST_WORDS.match(text), VAGUE.search(text)))
+                found += [f"{name_of(path)}: '{match[0]}' in '{text[:60]}'" for match in matches]
+    assert found == []
+
+
+def test_plain_rooms_are_there() -> None:
+    assert all(any(name_of(path).startswith(room) for path in texts("*.py")) for room in PLAIN)
 
 
 def test_identifiers_of_python() -> None:
@@ -68,6 +114,15 @@ def test_it_sees_what_it_refuses() -> None:
     refused += ["what stands behind the last", "for want of memory"]
     for text, phrase in zip(refused, PHRASES, strict=True):
         assert re.search(phrase, joined(text)), phrase
+    source = (
+        'def f():\n    """What it does."""\n    x = 1  # noqa: B023 - which is refused\n    # One line\n    # of two\n'
+    )
+    assert sentences(source) == ["What it does.", "which is refused", "One line", "... of two"]
+    assert all(
+        FIRST_WORDS.match(text) for text in ("What it is.", "Whether it is.", "Those of a run.", "One that runs.")
+    )
+    assert not FIRST_WORDS.match("One string per line.")
+    assert VAGUE.search("planned anew")
     assert NAMES.search("ml_asked_free")
     assert NAMES.search("said")
     assert not NAMES.search("ml_masked")

@@ -39,7 +39,7 @@ from minilite.litert.compiled_model import (
 
 HEAD = """# API
 
-Every public name, from its docstring; `python -m tools.api_reference` prints this page anew. Where a tensor is meant,
+Every public name, from its docstring; `python -m tools.api_reference` prints this page. Where a tensor is meant,
 its number, its name or its details do. Shapes are tuples of elements, sizes are in bytes, numbers of nodes are
 half-open ranges."""
 

@@ -223,8 +223,8 @@ ml_status ml_state_plan(ml_state *s, ml_plan **plan, ml_error *error) {
 }
 
 /* Outputs that runs have moved away from the inputs they were placed with get roots of their own;
- * what follows such an output shares its place with it. An output that has no bytes now may have
- * followed an input to a place that others have since: it has none. */
+ * outputs placed with such an output move with it. An empty output may still point where its input
+ * used to be, in memory that others have by now, so it gets no address. */
 static void tell_apart(const ml_subgraph *sub, const ml_late_records *late, ml_tensor *tensors) {
     for (int32_t n = 0; n < sub->io.n_nodes; n++) {
         const ml_node_io *io = sub->nodes[n].io;

@@ -1,7 +1,7 @@
 """Spots keywords in a stream: each run takes 20 ms of sound, and the model remembers the last 200 ms.
 
-Two whistles stand for keywords, so that the weights can be written down: a filter for each, and an SVDF, which keeps
-the last ten energies of each filter in a variable and returns their mean.
+Two whistles take the place of keywords, so that the weights are simple enough to be in the program: a filter for each,
+and an SVDF, which keeps the last ten energies of each filter in a variable and returns their mean.
 """
 
 import numpy as np

@@ -1,1 +1,1 @@
-"""Many items through one model: rows in batches, what a batch has to equal, models that take one."""
+"""Runs many items in batches, checks that a batch gives the results of single runs, and rewrites models for it."""

@@ -1,4 +1,4 @@
-"""Whether a batch gives what its items give one by one; if not, the node at which they part."""
+"""Checks that a batch gives what its items give one by one; if not, names the first node that differs."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ if TYPE_CHECKING:
     from minilite.interpreter import Interpreter
 
 ROUNDING = 1e-5
-"""What floats of a batch may be apart from those of single runs, as a share of the largest: sums in another order."""
+"""The largest difference between floats of a batch and of single runs, as a share of the largest value: sums may be
+added in another order."""
 _APART = 1e-2
-"""The same as a share of how far two items are apart, so that mixing items is not taken for rounding."""
+"""The same as a share of the difference between two items, so that mixed items do not count as rounding."""
 _DRAWS = 50
 
 
 def check(runner: Runner, n: int, shapes: Mapping[str, Shape] | None = None, seed: int = 0) -> None:
-    """Refuses a batch of n items that does not have n rows in every output, each equal to that of a single run.
+    """Refuses a batch of n items unless every output has n rows, each equal to the row of a single run.
 
     Integers and strings have to be equal, floats within ROUNDING. Items are random; `shapes` are of inputs with a batch
     of 1, the file's where they are not given. Raises: ShapeError, which names the node; InputError for a model without
@@ -48,7 +49,7 @@ def check(runner: Runner, n: int, shapes: Mapping[str, Shape] | None = None, see
 
 
 def _items(entry: Entry, n: int, shapes: Mapping[str, Shape], seed: int) -> list[dict[str, Array]]:
-    """Random items, no two of which are equal if that can be."""
+    """Returns random items; no two are equal if the types allow it."""
     rng = np.random.default_rng(seed)
     found: list[dict[str, Array]] = []
     for _ in range(n + _DRAWS):
@@ -76,7 +77,7 @@ def _close(found: Array, wanted: Array, apart: float = np.inf) -> bool:
 
 
 def _rows(name: str, found: Array, singles: Sequence[Array], n: int) -> tuple[str, bool]:
-    """What is wrong with an output, "" if nothing is; and whether its rows differ, so that mixing them would show."""
+    """Returns the fault of an output ("" if none), and whether its rows differ enough to reveal mixed rows."""
     shapes = {one.shape for one in singles}
     wanted = (n, *singles[0].shape[1:])
     if shapes != {(1, *wanted[1:])} or found.shape != wanted:
@@ -92,8 +93,8 @@ def _rows(name: str, found: Array, singles: Sequence[Array], n: int) -> tuple[st
 
 
 def _blame(runner: Runner, items: Sequence[Mapping[str, Array]], faults: Sequence[str]) -> None:
-    """Looks for the first node whose output is not made of those of single runs. Raises: ShapeError if there is one, or
-    if there are faults."""
+    """Looks for the first node whose output has other elements than the single runs. Raises: ShapeError if there is
+    one, or if there are faults."""
     graph = runner.entry.subgraph
     whole = Runner(_keeping(runner.interpreter), runner.entry)
     readable = [i for node in graph.nodes for i in node.outputs if i >= 0]
@@ -113,8 +114,8 @@ def _blame(runner: Runner, items: Sequence[Mapping[str, Array]], faults: Sequenc
 
 
 def _made_of(found: Array, singles: Sequence[Array]) -> bool:
-    """Whether the elements are those of single runs, in any order. Integers, as many as in one single run, depend on
-    shapes alone and pass."""
+    """True if the batch has the elements of the single runs, in any order. Integer outputs of the size of one run are
+    taken for shapes and pass."""
     if not singles or (found.size == singles[0].size and found.dtype.kind in "iub"):
         return True
     joined = np.concatenate([one.reshape(-1) for one in singles])
@@ -125,7 +126,7 @@ def _made_of(found: Array, singles: Sequence[Array]) -> bool:
 
 
 def _keeping(interpreter: Interpreter) -> Interpreter:
-    """An interpreter of the same model whose runs leave every tensor as it was computed."""
+    """Returns an interpreter of the same model that keeps every computed tensor."""
     return type(interpreter)(
         interpreter.model, experimental_preserve_all_tensors=True, custom_ops=engine_of(interpreter).options.custom_ops
     )

@@ -1,4 +1,4 @@
-"""Columns become rows that a model takes, and outputs of rows become columns."""
+"""Converts columns to the rows that a model takes, and the outputs of rows to columns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Row = dict[str, "Array"]
 
 
 def checked_columns(columns: Any, entry: Entry, reserved: Sequence[str]) -> tuple[dict[str, Any], int]:
-    """The columns as lists or arrays, and how many rows they have. Raises: InputError."""
+    """Returns the columns as lists or arrays, and their number of rows. Raises: InputError."""
     if not isinstance(columns, Mapping) and not (hasattr(columns, "keys") and hasattr(columns, "__getitem__")):
         message = f"columns are of type {type(columns).__name__}, must map names to sequences of rows"
         raise InputError(message)
@@ -59,7 +59,7 @@ def _as_column(name: str, column: Any) -> Any:
 
 
 def row_of(columns: Mapping[str, Any], number: int, entry: Entry, *, batched: bool, real: bool) -> Row:
-    """The arrays of one row. Raises: InputError, which names row and column."""
+    """Returns the arrays of one row. Raises: InputError, which names row and column."""
     return {
         name: _array(columns[name][number], tensor, f"row {number} of column '{name}'", batched=batched, real=real)
         for name, tensor in entry.inputs.items()
@@ -80,7 +80,7 @@ def _array(value: Any, tensor: Tensor, where: str, *, batched: bool, real: bool)
             array = quantized(tensor, array)
         else:
             array = as_given(tensor, value)
-    except (ValueError, TypeError) as error:  # those of ragged lists are numpy's
+    except (ValueError, TypeError) as error:  # numpy raises these for ragged lists
         message = f"{where}: {error}"
         raise InputError(message, tensors=[tensor.name]) from None
     array, wanted = public_bits(array, tensor.type), public_type(tensor.type)
@@ -99,7 +99,7 @@ def _array(value: Any, tensor: Tensor, where: str, *, batched: bool, real: bool)
 
 
 def passed_through(column: Any) -> Array:
-    """A column that the model does not take, as an array; of objects where rows differ in shape."""
+    """Returns a column that the model does not take as an array; an array of objects if its rows differ in shape."""
     if isinstance(column, np.ndarray):
         return column
     try:
@@ -109,7 +109,7 @@ def passed_through(column: Any) -> Array:
 
 
 def objects(values: Sequence[Any]) -> Array:
-    """An array of one object per row."""
+    """Returns an array of one object per row."""
     made = np.empty(len(values), object)
     for at, value in enumerate(values):
         made[at] = value
@@ -117,10 +117,10 @@ def objects(values: Sequence[Any]) -> Array:
 
 
 def stacked(values: Sequence[Array | None], empty: Array) -> Array:
-    """A column of what rows gave: one array where all have the same shape, else objects.
+    """Joins the values of rows to a column: one array if all have the same shape, else an array of objects.
 
     A row that was skipped is None; it becomes NaN among floats, zero among other numbers, and None among objects.
-    `empty` says of what shape and dtype a column without rows is.
+    `empty` has the shape and dtype of a column without rows.
     """
     there = [value for value in values if value is not None]
     if not there:
@@ -135,8 +135,8 @@ def stacked(values: Sequence[Array | None], empty: Array) -> Array:
 
 
 def spread(column: Array, numbers: Sequence[int], count: int, blank: int = 0) -> Array:
-    """A column of `count` rows, of which only those of these numbers are there: the others are None in a column of
-    objects, else masked, with NaN (floats), nothing (text) or `blank` below."""
+    """Extends a column to `count` rows, with its own rows at these numbers. The others are None in a column of objects,
+    else masked, over NaN (floats), empty text or `blank`."""
     if len(numbers) == count:
         return column
     kind = column.dtype.kind
@@ -151,7 +151,7 @@ def spread(column: Array, numbers: Sequence[int], count: int, blank: int = 0) ->
 
 
 def failed_row(error: MiniliteError, number: int) -> MiniliteError:
-    """The same error, which names the row."""
+    """Returns the same error with the number of the row."""
     if isinstance(error, InputError) and str(error).startswith(f"row {number} "):
         return error
     made = type(error)(

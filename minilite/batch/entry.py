@@ -1,4 +1,4 @@
-"""An Entry: what one signature of a model takes and gives by name, and a Runner, which runs it."""
+"""Entry: the inputs and outputs of one signature by name; Runner: an interpreter that runs it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Entry(NamedTuple):
 
     @classmethod
     def of(cls, model: Model, signature: str | None) -> Entry:
-        """That of a signature; None stands for the only one, or for the main subgraph of a model without any.
+        """Returns the entry of a signature; None means the only one, or the main subgraph of a model without any.
 
         Raises: InputError.
         """
@@ -46,13 +46,14 @@ class Entry(NamedTuple):
         return cls(graph, {n: tensors[i] for n, i in inputs.items()}, {n: tensors[i] for n, i in outputs.items()})
 
     def no_rows(self, name: str) -> Array:
-        """A column of an output that has no rows yet."""
+        """Returns a column of an output without rows."""
         tensor = self.outputs[name]
         shape = tensor.shape[1:] if not self.unbatched() and tensor.shape[:1] == (1,) else tensor.shape
         return np.empty((0, *shape), public_type(tensor.type))
 
     def unbatched(self) -> str:
-        """Why there is no batch dimension: an input that does not begin with 1. "" where there is one."""
+        """The reason why there is no batch dimension: an input whose shape does not begin with 1. "" if there is
+        one."""
         if not self.inputs:
             return "the model has no batch dimension: it has no inputs"
         name = next((name for name, tensor in self.inputs.items() if tensor.shape[:1] != (1,)), None)
@@ -60,7 +61,7 @@ class Entry(NamedTuple):
         return f"the model has no batch dimension: input '{name}' has the shape {shape}" if name is not None else ""
 
     def check_batched(self, what: str) -> None:
-        """Refuses what needs a batch dimension. Raises: InputError."""
+        """Refuses a model without a batch dimension; `what` needs one. Raises: InputError."""
         if reason := self.unbatched():
             message = f"{what}: {reason}, must begin with 1"
             raise InputError(message)
@@ -78,7 +79,7 @@ class Runner:
         self._call = ArrayCall(self._session, numbers, {name: tensor.index for name, tensor in entry.outputs.items()})
 
     def run(self, arrays: Mapping[str, Array], cancel: Cancel | None = None) -> dict[str, Array]:
-        """Runs on arrays by name, as `SignatureRunner`. Raises: as that."""
+        """Runs on arrays by name, as `SignatureRunner` does. Raises: what that raises."""
         self._engine.reset_resources()
         if self._session.ready:
             self._session.state.reset_variables()
@@ -86,7 +87,7 @@ class Runner:
         return self._call.run([(inputs[name].index, array) for name, array in arrays.items()], cancel=cancel)
 
     def values(self, tensors: Sequence[int]) -> dict[int, Array]:
-        """What the last run left in tensors, by number; those that cannot be read are left out."""
+        """Returns the values of tensors after the last run, by number, without those that cannot be read."""
         found = {}
         for index in tensors:
             with contextlib.suppress(MiniliteError):
@@ -94,11 +95,12 @@ class Runner:
         return found
 
     def arena_bytes(self, shapes: Mapping[str, Shape]) -> int:
-        """Bytes of the arena for these shapes. Raises: ShapeError, ArenaError."""
+        """Returns the bytes of the arena for these shapes. Raises: ShapeError, ArenaError."""
         return self._session.plan_for({self.entry.inputs[n].index: s for n, s in shapes.items()}).arena_bytes
 
     def has_rows(self) -> Mapping[str, bool]:
-        """By output: whether its first dimension, 1 in the plan in force, is a batch. Dynamic outputs have none."""
+        """Returns, by output, whether its first dimension is a batch: it is 1 in the current plan. Dynamic outputs have
+        none."""
         plan = self._session.plan
         assert plan is not None
         found = {name: plan.tensor(tensor.index) for name, tensor in self.entry.outputs.items()}

@@ -1,4 +1,4 @@
-"""The forms in which predictions are written: .npz, CSV and Parquet; each a function of columns to bytes."""
+"""Writers of predictions (.npz, CSV, Parquet): functions that turn columns into the bytes of a file."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 
 
 def _npz(columns: Mapping[str, Array], _: str) -> bytes:
-    """A column is an array. Rows of unequal shape are two: NAME.values, all of them in one dimension, and NAME.shapes.
-    Text is an array of text. Integers that are missing are -1 if they are classes, else 0; text that is missing is
-    empty."""
+    """Writes each column as an array; rows of unequal shape as two arrays, NAME.values with all values in one dimension
+    and NAME.shapes. Missing integers are -1 if they are classes, else 0; missing text is empty."""
     arrays: dict[str, Array] = {}
     for name, column in columns.items():
         if column.dtype == object and any(isinstance(value, np.ndarray) for value in column):
@@ -41,7 +40,7 @@ def _npz(columns: Mapping[str, Array], _: str) -> bytes:
 
 
 def _csv(columns: Mapping[str, Array], _: str) -> bytes:
-    """A line per row; arrays are JSON, and what is missing is empty."""
+    """Writes a line per row; arrays are JSON, and missing values are empty."""
     rows = zip(*([_cell(value) for value in column] for column in columns.values()), strict=True)
     return csv_text(itertools.chain([columns], rows)).encode("utf-8", "backslashreplace")
 
@@ -67,4 +66,4 @@ FORMS: Mapping[str, Callable[[Mapping[str, Array], str], bytes]] = {
     "csv": _csv,
     "parquet": parquet_bytes,
 }
-"""By name, which is also the suffix of files: the bytes of a file of columns; its path is for messages."""
+"""Writers by name, which is also the suffix of their files. They take the columns, and the path for messages."""

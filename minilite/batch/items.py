@@ -1,4 +1,4 @@
-"""Items: the rows that files and folders hold, listed before anything is read, then read one by one."""
+"""Items: the rows of files and folders, listed before anything is read, then read one by one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Source(NamedTuple):
 
     path: str
     rows: int | None
-    """None: the file as a whole is one row."""
+    """None if the whole file is one row."""
 
 
 class Item(NamedTuple):
@@ -34,28 +34,28 @@ class Item(NamedTuple):
 
     path: str
     row: int | None
-    """In the file, from 0; None: the file is the row."""
+    """The number of the row in the file, from 0; None if the file is the row."""
 
     def __str__(self) -> str:
         return self.path if self.row is None else f"{self.path}, row {self.row}"
 
 
 class Taken(NamedTuple):
-    """What a model takes of each row."""
+    """The columns that a model takes of each row."""
 
     feeds: Mapping[str, Feed]
-    """By input."""
+    """The feed of each input, by name."""
     constants: Mapping[str, Array]
     """Inputs that have the same value in each row."""
     batched: bool
-    """Whether inputs begin with a batch of 1, which rows do not have."""
+    """True if inputs begin with a batch of 1, which rows do not have."""
 
     def rank(self, name: str) -> int:
-        """Dimensions of a row of an input."""
+        """Returns the number of dimensions that a row of an input has."""
         return len(self.feeds[name].shape) - self.batched
 
     def rows_of(self, array: Array, name: str, path: str) -> int:
-        """How many rows an array has for an input. Raises: InputError."""
+        """Counts the rows that an array has for an input. Raises: InputError."""
         rank = self.rank(name)
         if array.ndim in (rank, rank + 1):
             return array.shape[0] if array.ndim == rank + 1 else 1
@@ -67,8 +67,8 @@ SKIPPING = "with --on-error skip such a row is written with its error, and the o
 
 
 def sources_of(paths: Sequence[str], taken: Taken, *, skips: bool = False) -> list[Source]:
-    """The files of folders, in order of their names, and files as given. With `skips`, a table that cannot be read
-    stands for one row, which will fail. Raises: InputError."""
+    """Returns the files of folders, in order of their names, and files as given. With `skips`, a table that cannot be
+    read counts as one row, which will fail. Raises: InputError."""
     found = [Source(path, _rows_in(path, taken, skips=skips)) for given in paths for path in _files(given)]
     alone = next((source.path for source in found if source.rows is None), None)
     if len(taken.feeds) > 1 and alone is not None:
@@ -93,7 +93,8 @@ def _files(given: str) -> list[str]:
 
 
 def _rows_in(path: str, taken: Taken, *, skips: bool) -> int | None:
-    """Tables are known by their suffix, so that a million images are listed without being opened."""
+    """Counts the rows of a table, None for other files. Only the suffix tells them apart, so that a million images are
+    listed without being opened."""
     suffix = Path(path).suffix.lower()
     if suffix not in (".npy", ".npz", ".parquet") or (suffix == ".npy" and len(taken.feeds) > 1):
         if not Path(path).exists():
@@ -133,7 +134,7 @@ class _Arrays:
         return self._rows
 
     def cell(self, name: str, row: int) -> Any:
-        """A value. Raises: InputError."""
+        """Returns the value of one column in one row. Raises: InputError."""
         if name not in self._columns or len(self._columns[name]) != self._rows:
             message = f"{self._path} has no column '{shortened(name)}' of {self._rows} rows"
             raise InputError(message)
@@ -153,16 +154,16 @@ def _opened(path: str, taken: Taken, kept: Sequence[str]) -> _Arrays | Table:
 
 
 class Reader:
-    """Reads items; a file of rows stays open while rows of it are read."""
+    """Reads items; a table stays open while its rows are read."""
 
     def __init__(self, taken: Taken, kept: Sequence[str], base: str) -> None:
-        """`kept`: columns of tables that are copied to the output. Paths are relative to `base`."""
+        """Takes `kept`, the columns of tables that are copied to the output. Paths are relative to `base`."""
         self._taken, self._kept = taken, kept
         self._base = base if base != str(Path.cwd()) else ""  # messages name files as they were given
         self._open: tuple[str, _Arrays | Table] | None = None
 
     def cell(self, item: Item, name: str) -> Any:
-        """A value of a table's column. Raises: InputError."""
+        """Returns the value of a table's column. Raises: InputError."""
         if item.row is None:
             message = f"{item.path} is no table, and has no column '{shortened(name)}'"
             raise InputError(message)
@@ -171,14 +172,14 @@ class Reader:
         return self._open[1].cell(name, item.row)
 
     def value(self, item: Item, name: str) -> Array:
-        """What a model takes of an item as an input. Raises: InputError."""
+        """Returns the array for one input of one item. Raises: InputError."""
         if name in self._taken.constants:
             return self._taken.constants[name]
         feed = self._taken.feeds[name]
         if item.row is None:
             return load_input(Path(self._base, item.path), feed).array
         cell = self.cell(item, name)
-        if isinstance(cell, dict) and "bytes" in cell:  # how data sets of images are often stored
+        if isinstance(cell, dict) and "bytes" in cell:  # data sets of images often have such cells
             cell = cell["bytes"]
         if isinstance(cell, (bytes, bytearray)) and feed.tensor.type.name != "STRING":
             return read_input(bytes(cell), str(item), feed).array
@@ -187,7 +188,7 @@ class Reader:
         return fitting(self._shaped(array, name), str(item), feed).array
 
     def _shaped(self, array: Array, name: str) -> Array:
-        """Tables often hold an array as one list."""
+        """Gives the array the input's shape if the table has it as one list."""
         shape = tuple(self._taken.feeds[name].shape)[self._taken.batched :]
         if array.ndim == 1 != len(shape) and min(shape, default=1) >= 0 and array.size == np.prod(shape, dtype=int):
             return array.reshape(shape)
@@ -195,7 +196,7 @@ class Reader:
 
 
 class Column(Sequence[Any]):
-    """An input's values of items, each of which is read when it is asked for."""
+    """The values of one input, read lazily, one per item."""
 
     def __init__(self, reader: Reader, items: Sequence[Item], name: str) -> None:
         self._reader, self._items, self._name = reader, items, name

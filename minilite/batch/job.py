@@ -1,4 +1,4 @@
-"""Job: many items through a model, part by part; each part is a file that is written whole or not at all."""
+"""Job: runs many items through a model, part by part; each part is a file that is written whole or not at all."""
 
 from __future__ import annotations
 
@@ -24,32 +24,32 @@ if TYPE_CHECKING:
     from minilite.format.model import Array
 
 _ABOUT = "_job.json"
-"""Readers of folders of tables leave out names that begin with an underscore."""
+"""The file that identifies the job. Readers of folders of tables leave out names that begin with an underscore."""
 _MADE = ("file", "row", "error")
 NO_CLASS = -1
 """The class of a row that failed, in files that cannot leave a number out."""
 
 
 class Job(NamedTuple):
-    """What is done with each item. It can be pickled, and carries no data."""
+    """The options of a job. It can be pickled, and carries no data."""
 
     predictor: Predictor
-    """One that skips rows which fail."""
+    """A predictor that skips rows which fail."""
     taken: Taken
     form: str
-    """npz, csv or parquet."""
+    """The form of the output: npz, csv or parquet."""
     kept: Sequence[str]
     """Columns of tables that are copied to the output."""
     real: bool
-    """Whether outputs are real numbers where the model's are quantized."""
+    """True if quantized outputs are written as real numbers."""
     best: int
-    """How many classes are written in place of the scores of `ranked`."""
+    """The number of classes that are written in place of the scores of `ranked`."""
     ranked: Sequence[str]
     """The outputs that have a score per class, if best classes are written."""
     labels: Mapping[str, Sequence[str]]
-    """By output: the names of its classes."""
+    """The names of classes, by output."""
     skips: bool
-    """Whether a row that fails is written with its error; else it ends the job."""
+    """True if a row that fails is written with its error; else it ends the job."""
     base: str
     """The folder that paths are relative to."""
 
@@ -59,15 +59,15 @@ class Part(NamedTuple):
 
     path: Path
     items: Sequence[tuple[Source, int, int]]
-    """Rows from the first, included, to the last, excluded, of a source."""
+    """A source, its first row, and the row after its last."""
 
     @property
     def rows(self) -> int:
-        """How many there are."""
+        """The number of rows."""
         return sum(last - first for _, first, last in self.items)
 
     def listed(self) -> list[Item]:
-        """One by one."""
+        """Returns the items one by one."""
         return [
             Item(source.path, None if source.rows is None else row)
             for source, first, last in self.items
@@ -84,7 +84,7 @@ class Done(NamedTuple):
 
 
 def parts_of(sources: Sequence[Source], out: Path, form: str, size: int | None) -> list[Part]:
-    """Parts of at most `size` rows, in order; None: all rows in one part, which is the file `out`."""
+    """Divides the sources into parts of at most `size` rows, in order; None makes one part, which is the file `out`."""
     parts: list[list[tuple[Source, int, int]]] = [[]]
     room = total = sum(1 if source.rows is None else source.rows for source in sources)
     size = room = size or max(total, 1)
@@ -103,8 +103,8 @@ def parts_of(sources: Sequence[Source], out: Path, form: str, size: int | None) 
 
 
 def begin(out: Path, facts: Mapping[str, Any], sources: Sequence[Source]) -> None:
-    """Makes the folder, with a file that says of what job it is. Raises: InputError if it is of another job;
-    OSError."""
+    """Creates the folder and writes _job.json, which identifies the job. Raises: InputError if the folder is another
+    job's; OSError."""
     digest = hashlib.sha256()
     for source in sources:
         digest.update(f"{source.path}\0{source.rows}\n".encode("utf-8", "surrogateescape"))
@@ -118,7 +118,7 @@ def begin(out: Path, facts: Mapping[str, Any], sources: Sequence[Source]) -> Non
         write_whole(path, json.dumps(about, indent=1))
         return
     _check_same(out, about, path.read_text())
-    for rest in out.glob(".part-*"):  # of a process that was killed while it wrote
+    for rest in out.glob(".part-*"):  # left by a process that was killed while it wrote
         rest.unlink(missing_ok=True)
 
 
@@ -136,8 +136,8 @@ def _check_same(out: Path, about: Mapping[str, Any], text: str) -> None:
 
 
 def run_part(job: Job, part: Part, follow: Callable[[int], None] | None = None) -> Done:
-    """Reads, predicts and writes. `follow` is told how many rows have just been predicted, a few at a time. Raises:
-    InputError, which names the item; OSError."""
+    """Reads, predicts and writes a part. Calls `follow` with the number of rows just predicted, a few at a time.
+    Raises: InputError, which names the item; OSError."""
     items = part.listed()
     reader = Reader(job.taken, job.kept, job.base)
     columns: dict[str, list[Array | None]] = {name: [] for name in job.predictor._entry.outputs}
@@ -170,7 +170,7 @@ def run_part(job: Job, part: Part, follow: Callable[[int], None] | None = None) 
 
 
 def _named(text: str | None, item: Item, at: int) -> str | None:
-    """The text of an error, which names the item, and not its place among the rows that were given together."""
+    """Returns the error message with the item's name in place of its row number in the batch."""
     if text is None:
         return None
     text = text.removeprefix(f"row {at}: ").removeprefix(f"row {at} of ")
@@ -185,7 +185,7 @@ def _stop(job: Job, texts: Sequence[str | None]) -> None:
 
 
 def _kept(reader: Reader, item: Item, name: str, failed: str | None) -> Any:
-    """A value that is copied; None where the row has failed anyway."""
+    """Returns a value to copy; None if it cannot be read and the row has failed anyway."""
     try:
         return reader.cell(item, name)
     except InputError:
@@ -209,13 +209,13 @@ def _outputs(job: Job, columns: Mapping[str, Sequence[Array | None]]) -> Iterato
 
 
 def has_scores(row: Sequence[int]) -> bool:
-    """Whether a row of this shape can have a score per class: along its last dimension, beside which all others are 1.
-    -1 may become any size."""
+    """True if a row of this shape can have a score per class: along its last dimension, with 1 for all others. -1 may
+    become any size."""
     return bool(row) and row[-1] != 1 and row[-1] != 0 and all(size in (1, -1) for size in row[:-1])
 
 
 def _best(name: str, scores: Array, best: int, labels: Sequence[str]) -> dict[str, Array]:
-    """The best classes of each row, by name where they have one, and their scores."""
+    """Returns the best classes of each row, by name if they have one, and their scores."""
     scores = scores.reshape(len(scores), scores.shape[-1])
     order = np.argsort(-scores, axis=1, kind="stable")[:, :best]
     classes = np.array(labels, str)[order] if len(labels) == scores.shape[1] else order
@@ -226,12 +226,12 @@ def _best(name: str, scores: Array, best: int, labels: Sequence[str]) -> dict[st
 
 
 def waiting(parts: Sequence[Part]) -> list[Part]:
-    """Those that are not there yet."""
+    """Returns the parts whose files do not exist yet."""
     return [part for part in parts if not part.path.exists()]
 
 
 def facts_of(job: Job, model: str, size: int | None) -> dict[str, Any]:
-    """What another job has to be equal in, to go on with this one's parts."""
+    """Returns the settings that must match for a job to resume this one."""
     feeds = {n: [list(feed.shape), feed.mean, feed.std, feed.fit, feed.rate] for n, feed in job.taken.feeds.items()}
     facts = {
         "model": model,
@@ -254,7 +254,7 @@ def _digest(data: bytes) -> str:
 
 
 def check_names(job: Job) -> None:
-    """Refuses columns that would have one name. Raises: InputError."""
+    """Refuses columns that would have the same name. Raises: InputError."""
     outputs = [
         column
         for name in job.predictor._entry.outputs

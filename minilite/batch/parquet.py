@@ -1,4 +1,4 @@
-"""Parquet: rows of a file, read by groups, and columns written; by pyarrow, imported when a table is used."""
+"""Reads the rows of Parquet files, a group at a time, and writes columns; imports pyarrow when a table is used."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def _pyarrow(path: str) -> Any:
 
 
 class Table:
-    """The rows of a Parquet file. One group of rows is in memory at a time."""
+    """The rows of a Parquet file; one group of rows is in memory at a time."""
 
     def __init__(self, path: str, inputs: Sequence[str], kept: Sequence[str]) -> None:
-        """Raises: InputError if it cannot be read, or lacks a column."""
+        """Opens the file. Raises: InputError if it cannot be read, or lacks a column."""
         arrow = _pyarrow(path)
         if not Path(path).exists():
             message = f"could not open {path!r}: no such file or directory"
@@ -59,7 +59,7 @@ class Table:
         return self._starts[-1]
 
     def cell(self, name: str, row: int) -> Any:
-        """A value. Raises: InputError."""
+        """Returns the value of one column in one row. Raises: InputError."""
         group = next(g for g, start in enumerate(self._starts[1:]) if row < start)
         if group != self._group:
             with foreign(f"{self._path}, row group {group}, cannot be read"):
@@ -68,12 +68,12 @@ class Table:
         with foreign(f"{self._path}, row {row}, column '{shortened(name)}', cannot be read"):
             found = self._columns[self._names[name]][row - self._starts[group]]
             if isinstance(found, self._list) and found.is_valid and self._numbers(found.values.type):
-                return found.values.to_numpy(zero_copy_only=False)  # numbers need not become Python objects
+                return found.values.to_numpy(zero_copy_only=False)  # keeps numbers from becoming Python objects
             return found.as_py()
 
 
 def parquet_bytes(columns: Mapping[str, Array], path: str) -> bytes:
-    """The bytes of a Parquet file; arrays become lists. Raises: InputError."""
+    """Returns the bytes of a Parquet file; arrays become lists. Raises: InputError."""
     arrow = _pyarrow(path)
     made = io.BytesIO()
     table = arrow.table({name: _cells(arrow, array) for name, array in columns.items()})
@@ -94,7 +94,7 @@ def _cells(arrow: Any, column: Array) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A cell of objects in a form that pyarrow knows: text for the bytes of strings, lists for arrays."""
+    """Converts a cell of objects to a form that pyarrow knows: bytes of strings to text, arrays to lists."""
     if np.ma.is_masked(value):
         return None
     if isinstance(value, bytes):

@@ -29,15 +29,15 @@ if TYPE_CHECKING:
     from minilite.format.model import Array
 
 _Key = tuple[tuple[str, "Shape"], ...]
-"""The shapes of a row's arrays by input: rows that have the same can form a batch."""
+"""The shapes of a row's arrays by input: rows with equal keys can form a batch."""
 
 
 class Predictor:
     """A model as a function of columns: ``predictor({"image": [a, b, c]})`` gives a column per output.
 
     A row of a column is an input without its batch dimension, or a whole input where the model has none. Rows may
-    differ in shape; each gives what a run of its own on a new interpreter gives. Columns that are no inputs are
-    returned as they are. It can be called from several threads, each of which gets an interpreter of its own, and
+    differ in shape; each gives what a run of its own on a new interpreter gives. Columns that are not inputs are
+    returned unchanged. It can be called from several threads, each of which gets an interpreter of its own, and
     pickled: from a path, the pickle holds the path and the options.
 
     `model` is a path, bytes or a Model; `signature` its key, None for the only one. `batch` is how many rows of equal
@@ -92,7 +92,7 @@ class Predictor:
         return Interpreter(model, num_threads=self._num_threads, max_bytes=self._max_bytes, custom_ops=self._custom_ops)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """The path, or the model's bytes, and the options."""
+        """Pickles the path, or the model's bytes, and the options."""
         file = self._interpreter.model.file
         source = self._path if self._path is not None or file is None else bytes(file.data)
         return _remade, (type(self), self._interpreter.model if source is None else source, self._arguments)
@@ -102,7 +102,7 @@ class Predictor:
         return f"<minilite.Predictor: {takes} -> {gives}, batch {self._batch}>"
 
     def __call__(self, columns: Mapping[str, Any]) -> dict[str, Array]:
-        """A column of each output, in the order of the rows, and the columns that are no inputs. Raises: as the
+        """Returns a column per output, in the order of the rows, and the columns that are not inputs. Raises: see the
         class."""
         given, count = checked_columns(columns, self._entry, self._made)
         found: list[Row | None] = [None] * count
@@ -124,7 +124,7 @@ class Predictor:
     def check(self, n: int) -> None:
         """Refuses a batch of n rows that would not give what n single runs give, as far as random items tell.
 
-        The model is rewritten (`rebatched`) where it refuses only because of constant shapes.
+        A model that refuses it only because of constant shapes is rewritten (`rebatched`).
         Raises: ShapeError, which names the node that refuses or mixes items; InputError without a batch dimension.
         """
         self._checked(options.checked_count("n", n, 1, "rows"), None)
@@ -135,7 +135,7 @@ class Predictor:
         return tuple(self._entry.inputs)
 
     def arena_bytes(self, row: Mapping[str, Any]) -> int:
-        """Bytes of the arena that a run of one row takes, by a plan of its shapes; remembered for each.
+        """Returns the bytes of the arena that a run of one row takes: plans its shapes, once for each.
 
         Raises: InputError, ShapeError, ArenaError.
         """
@@ -147,7 +147,8 @@ class Predictor:
         return self._arena_bytes[key]
 
     def _checked(self, n: int, shapes: Mapping[str, Shape] | None) -> bool:
-        """Whether batches of n rows are for the rewritten model. Raises: ShapeError, InputError."""
+        """Returns True if the rewritten model, False if the model itself, can run n rows. Raises: ShapeError,
+        InputError."""
         try:
             check(self._runner(), n, shapes)
         except ShapeError as refusal:
@@ -163,12 +164,13 @@ class Predictor:
         return False
 
     def _pack(self) -> None:
-        """Brings the weights into the layout of the processor, for forks of this process, if the file's shapes run."""
+        """Packs the weights before forking, so that workers share them. Does nothing if the file's own shapes do not
+        run."""
         with contextlib.suppress(MiniliteError):
             engine_of(self._interpreter).clone().session(self._entry.subgraph.index).allocate()
 
     def _runner(self, *, rewritten: bool = False) -> Runner:
-        """That of the calling thread."""
+        """Returns the calling thread's runner."""
         known: dict[str, Runner] = self._of_thread.__dict__
         name = "rewritten" if rewritten else "plain"
         if name not in known:
@@ -179,7 +181,7 @@ class Predictor:
         return known[name]
 
     def _size(self, key: _Key, rows: int) -> tuple[int, bool]:
-        """How many rows of these shapes run together, and whether in the rewritten model; decided once."""
+        """Returns how many rows of these shapes run together, and whether in the rewritten model; decides once."""
         if not self._batched or rows < 2 or self._batch == 1 or (self._batch != "auto" and rows < self._batch):
             return 1, False
         most = min(1 << rows.bit_length() - 1, LARGEST) if self._batch == "auto" else self._batch
@@ -199,10 +201,10 @@ class Predictor:
         found: list[Row | None],
         failed: list[MiniliteError | None],
     ) -> None:
-        """Runs rows of equal shapes, as many together as is right; the rest, and batches that fail, one by one."""
+        """Runs rows of equal shapes in batches of `_size`; the rest, and the rows of batches that fail, one by one."""
         try:
             n, rewritten = self._size(key, len(rows))
-        except MiniliteError:  # single runs say which row, unless it is the batch that is wrong
+        except MiniliteError:  # a single run names the row, unless only the batch is wrong
             if not self._skips:
                 self._one_by_one(rows[:1], found, failed)
                 raise

@@ -1,4 +1,4 @@
-"""rebatched: a model whose constant shapes and slices no longer say that there is one item."""
+"""rebatched: rewrites a model whose constant shapes and slices allow only one item."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SIZE = 3
 
 
 def rebatched(model: Any, signature: str | None = None, custom_ops: Mapping[str, Any] | None = None) -> Model:
-    """The model, from a path, bytes or a Model, with nodes that take any batch, checked.
+    """Returns the model (a path, bytes or a Model) with nodes that take any batch, after checking it.
 
     A constant RESHAPE target such as (1, 1001) becomes (-1, 1001); a slice from 0 to 1 along the batch takes the whole
     batch. If that does not suffice, other constant shapes, such as those of FILL, BROADCAST_TO and SCATTER_ND, are
@@ -41,7 +41,7 @@ def rebatched(model: Any, signature: str | None = None, custom_ops: Mapping[str,
     graphs = [_opened(graph) for graph in source.model.subgraphs]
     try:
         return _checked(source.model, graphs, signature, custom_ops)
-    except ShapeError as refusal:  # of nodes as the file numbers them
+    except ShapeError as refusal:  # names nodes as the file numbers them
         at = entry.subgraph.index
         shapes = _shapes_of_one_item(graphs[at])
         if not shapes:
@@ -56,14 +56,14 @@ def rebatched(model: Any, signature: str | None = None, custom_ops: Mapping[str,
 def _checked(
     model: Model, graphs: Sequence[Subgraph], signature: str | None, custom_ops: Mapping[str, Any] | None
 ) -> Model:
-    """The model with these subgraphs. Raises: ShapeError."""
+    """Makes the model with these subgraphs, and checks it. Raises: ShapeError."""
     made = as_read(model._replace(subgraphs=tuple(graphs)))
     check(Runner(Interpreter(made, custom_ops=custom_ops), Entry.of(made, signature)), SIZE)
     return made
 
 
 def _opened(graph: Subgraph) -> Subgraph:
-    """The subgraph with nodes that take any batch; each new target or size is a constant of its own."""
+    """Returns the subgraph with nodes that take any batch; each new target or size is a constant of its own."""
     tensors, nodes = list(graph.tensors), []
 
     def constant(of: int, what: str, values: Any, kind: TensorType) -> int:
@@ -90,7 +90,7 @@ def _opened(graph: Subgraph) -> Subgraph:
 
 
 def _takes_one_item(graph: Subgraph, node: Node) -> bool:
-    """Whether a slice of constant bounds goes from 0 to 1 along the batch, and keeps that dimension."""
+    """True if a slice with constant bounds goes from 0 to 1 along the batch, and keeps that dimension."""
     bounds = [graph.tensors[i].data for i in node.inputs[1:4]]
     first = [int(each.reshape(-1)[0]) for each in bounds if each is not None and each.size]
     removed = node.options.get("shrink_axis_mask", 0) | node.options.get("new_axis_mask", 0)
@@ -102,7 +102,8 @@ def _takes_one_item(graph: Subgraph, node: Node) -> bool:
 
 
 def _target(graph: Subgraph, node: Node) -> tuple[int, ...] | None:
-    """The target with -1 in place of the batch; None where it is no constant, or does not begin with one."""
+    """Returns a RESHAPE's target with -1 in place of the batch; None if it is not constant, or does not begin with
+    1."""
     source, out = graph.tensors[node.inputs[0]], graph.tensors[node.outputs[0]]
     given = graph.tensors[node.inputs[1]].data if len(node.inputs) > 1 and node.inputs[1] >= 0 else None
     if len(node.inputs) > 1 and given is None:
@@ -118,8 +119,8 @@ _BATCHED_BY_THEMSELVES = ("RESHAPE", "TRANSPOSE_CONV", "CONV_3D_TRANSPOSE")
 
 
 def _shapes_of_one_item(graph: Subgraph) -> list[tuple[int, int]]:
-    """The constant shapes of outputs that begin with 1, by node and operand. A RESHAPE has a target instead, and that
-    of a transposed convolution follows its input by itself."""
+    """Returns the constant shapes of outputs that begin with 1, by node and operand. RESHAPE is left out, because it
+    has a target, and TRANSPOSE_CONV, because it follows its input."""
     found = []
     for node in graph.nodes:
         row = None if node.custom or node.op in _BATCHED_BY_THEMSELVES else find_row(node.op)
@@ -132,8 +133,8 @@ def _shapes_of_one_item(graph: Subgraph) -> list[tuple[int, int]]:
 
 
 def _batch_computed(graph: Subgraph, x: Tensor, shapes: Sequence[tuple[int, int]]) -> Subgraph:
-    """The subgraph in which nodes at its start compute these shapes: the batch of input x, then what the constant
-    says."""
+    """Returns the subgraph with nodes at its start that compute these shapes: the batch of input x, then the rest of
+    the constant."""
     builder = ModelBuilder()
     made = builder.subgraph(graph.name)
     made._extend(graph)
@@ -160,7 +161,7 @@ def _batch_computed(graph: Subgraph, x: Tensor, shapes: Sequence[tuple[int, int]
 
 
 def _batch_of(made: SubgraphBuilder, x: Tensor, kind: TensorType) -> int:
-    """Adds nodes that compute the batch of x, one number of that type."""
+    """Adds nodes that compute the batch of x as one number of type `kind`."""
     shape = made.node("SHAPE", [x.index], out=("batch/shape", (len(x.shape),), kind), options={"out_type": kind.name})
     first, end = (made.constant(f"batch/{name}", np.array([number], np.int32)) for name, number in (("0", 0), ("1", 1)))
     batch: int = made.node("STRIDED_SLICE", [shape, first, end, end], out=("batch", (1,), kind), options={})

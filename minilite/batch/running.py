@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 _PATIENCE = 10
 """Seconds until a scheduler has answered and has a worker."""
 _LOOK_UP = 1.0
-"""Seconds of waiting for processes after which it looks whether there is something else to do, as after Ctrl-C."""
+"""Seconds after which waiting for processes is interrupted, so that Ctrl-C is seen."""
 _GO_ON = "the parts that are written stay, and the same command goes on with the others"
 _JOB_OF_WORKER: list[Job] = []
-"""In a worker process: its job, which stays open from part to part. In all others it is empty."""
+"""The job of a worker process, kept from part to part; empty in all other processes."""
 
 
 def run_here(job: Job, parts: Sequence[Part], follow: Callable[[int], None] | None = None) -> Iterator[Done]:
-    """One after the other, in this process; `follow` is as `run_part`'s. Raises: InputError, OSError."""
+    """Runs parts one after the other in this process; `follow` is as for `run_part`. Raises: InputError, OSError."""
     for part in parts:
         yield run_part(job, part, follow)
 
 
 def run_in_processes(job: Job, parts: Sequence[Part], workers: int) -> Iterator[Done]:
-    """In `workers` processes. On Linux they are forks that share the model's weights with this process, also those in
-    the layout of the processor.
+    """Runs parts in `workers` processes. On Linux they are forks, which share the model's weights, packed ones
+    included, with this process.
 
     Raises: InputError, OSError; KernelError if a process was killed."""
     forks = sys.platform == "linux"
@@ -61,7 +61,8 @@ def _found(pool: concurrent.futures.Executor, futures: Sequence[concurrent.futur
 
 
 def _as_they_end(futures: Sequence[concurrent.futures.Future[Done]]) -> Iterator[concurrent.futures.Future[Done]]:
-    """Wakes up now and then: without a global lock, Python 3.13 may go on waiting after Ctrl-C."""
+    """Yields futures as they end, and wakes up every second: without a global lock, Python 3.13 may go on waiting after
+    Ctrl-C."""
     waiting = set(futures)
     while waiting:
         with contextlib.suppress(concurrent.futures.TimeoutError):
@@ -80,10 +81,10 @@ def _run_own(part: Part) -> Done:
 
 
 def run_on_dask(job: Job, parts: Sequence[Part], address: str) -> Iterator[Done]:
-    """By the workers of a scheduler, which see the same files at the same paths. Other workers repeat what a lost one
-    had begun.
+    """Runs parts on the workers of a scheduler, which must see the same files at the same paths. Other workers repeat
+    the parts of a lost one.
 
-    Raises: InputError where there is no scheduler, or no worker; OSError."""
+    Raises: InputError if there is no scheduler, or no worker; OSError."""
     client = _client(address)
     from distributed import CancelledError, as_completed
     from distributed.comm.core import CommClosedError
@@ -94,9 +95,7 @@ def run_on_dask(job: Job, parts: Sequence[Part], address: str) -> Iterator[Done]
             (carried,) = client.scatter([job], broadcast=True)
             futures = client.map(_run_carried, [carried] * len(parts), parts, pure=False)
             for _, done in as_completed(futures, with_results=True, loop=client.loop):
-                if isinstance(
-                    done, CancelledError
-                ):  # which is given as a result when the client has lost its scheduler
+                if isinstance(done, CancelledError):  # Dask gives it as a result when the client has lost its scheduler
                     raise done
                 yield done
         except TimeoutError:
@@ -109,7 +108,7 @@ def run_on_dask(job: Job, parts: Sequence[Part], address: str) -> Iterator[Done]
 
 @contextlib.contextmanager
 def _silence(name: str) -> Iterator[None]:
-    """Without the messages of a logger: what they report is raised, too, and told in one line."""
+    """Mutes a logger whose errors are raised as well."""
     logger = logging.getLogger(name)
     before, logger.disabled = logger.disabled, True
     try:

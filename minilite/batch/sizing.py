@@ -1,4 +1,4 @@
-"""How many rows to run together: as many as is faster, among batches whose arena stays in the second-level cache."""
+"""Chooses how many rows to run together: the fastest batch whose arena stays in the second-level cache."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from minilite.batch.entry import Runner, Shape
 
 _CACHE_BYTES = 1 << 20
-"""The second-level cache of a processor that does not say how large it is."""
+"""Bytes assumed for the second-level cache if the processor does not report its size."""
 LARGEST = 64
 """The largest batch that is tried."""
 _LONG = 0.01
-"""Seconds of a run that a batch cannot make faster: a call costs little beside it."""
+"""Seconds from which on a run is too long for a batch to help: the cost of a call no longer matters."""
 _TURNS = 5
 _GAIN = 0.95
-"""The share of the time of single runs that a batch may take at most to be chosen."""
+"""The largest share of the time of single runs with which a batch is chosen."""
 
 
 def cache_bytes() -> int:
-    """Bytes of the second-level cache of one core."""
+    """Returns the bytes of one core's second-level cache."""
     try:
         return max(os.sysconf("SC_LEVEL2_CACHE_SIZE"), 0) or _CACHE_BYTES
     except (ValueError, OSError, AttributeError):
@@ -40,8 +40,8 @@ def best_batch(
     most: int,
     max_bytes: int | None,
 ) -> tuple[int, bool]:
-    """The batch that took least time per row, and whether it is for the rewritten model; 1 if none of up to `most`
-    rows is right and faster. Raises: what a single run raises."""
+    """Returns the batch that took the least time per row, and whether it needs the rewritten model; 1 if no batch of up
+    to `most` rows is right and faster. Raises: what a single run raises."""
     runner = runner_of()
     limit = min(cache_bytes(), max_bytes or cache_bytes())
     try:
@@ -83,7 +83,8 @@ def _fits(runner: Runner, shapes: Mapping[str, Shape], n: int, limit: int) -> bo
 
 
 def _seconds(batches: Sequence[tuple[Runner, int]], shapes: Mapping[str, Shape]) -> list[float]:
-    """The least time that a run of each took; they run in turn, so that other work of the machine slows all of them."""
+    """Returns the least time that a run of each took. They run in turn, so that other work of the machine slows all of
+    them."""
     import numpy as np
 
     rng = np.random.default_rng(0)

@@ -14,7 +14,7 @@ from minilite.errors import MiniliteError, UnsupportedOpError, visible
 from minilite.terminal import complain, say
 
 _FULL = (errno.ENOSPC, errno.EFBIG)
-"""Errors of the system that only writing has."""
+"""Errors of the system that only writing can have."""
 COMMANDS = {
     "run": "run",
     "batch": "batch",
@@ -41,9 +41,9 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, **options: Any) -> None:
         self.arguments: list[argparse.Action] = []
-        """In the order in which they were added."""
+        """The arguments in the order in which they were added."""
         super().__init__(**options)
-        self.color = False  # which Python 3.14 has, by escape sequences
+        self.color = False  # Python 3.14 would colour by escape sequences
 
     def add_argument(self, *names: Any, **how: Any) -> argparse.Action:
         action = super().add_argument(*names, **how)
@@ -68,7 +68,7 @@ class _Version(argparse.Action):
 
 
 def parsers(names: Sequence[str]) -> tuple[Parser, Mapping[str, Parser]]:
-    """The parser, and those of these commands, whose modules alone are imported."""
+    """Returns the parser, and the parsers of these commands; imports only their modules."""
     parser = Parser(prog="minilite", description="Run .tflite models and look inside them.")
     parser.add_argument(
         "--version", action=_Version, nargs=0, help="print the version and the levels of instructions that run here"
@@ -80,14 +80,14 @@ def parsers(names: Sequence[str]) -> tuple[Parser, Mapping[str, Parser]]:
 
 
 def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """The arguments; files may come before and after options."""
+    """Returns the arguments; files may come before and after options."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     first = given[0] if given else ""
     parser, known = parsers([*COMMANDS] if first in _OF_ALL else [name for name in COMMANDS if name == first])
     if not given:
         parser.error(f"takes a command: {', '.join(COMMANDS)}; minilite --help says what they do")
     if given and given[0].endswith(".tflite"):
-        parser.error(f"{given[0]} stands where a command is wanted: minilite run {given[0]}")
+        parser.error(f"{given[0]} is not a command: minilite run {given[0]}")
     if not first.startswith("-") and first not in COMMANDS:
         close = meant(first, COMMANDS) or f": there are {', '.join(COMMANDS)}"
         parser.error(f"there is no command '{given[0]}'{close}")
@@ -100,7 +100,7 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _option_meant(parser: Parser, rest: Sequence[str]) -> str:
-    """The option that the first unknown one is like."""
+    """Suggests the option that the first unknown one resembles."""
     unknown = [text.partition("=")[0] for text in rest if text.startswith("-")]
     if not unknown:
         return ""
@@ -113,7 +113,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options = _parsed(arguments)
         status: int = options.execute(options) or 0
-    except BrokenPipeError:  # the reader of our output has closed the pipe
+    except BrokenPipeError:  # the reader has closed the pipe
         return 0
     except KeyboardInterrupt:
         complain("minilite: interrupted")
@@ -128,7 +128,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _line(error: Exception) -> str:
-    """An error in one line; errors of the system in the same form as ours."""
+    """Returns an error as one line; errors of the system in the same form as minilite's."""
     if isinstance(error, OSError) and not isinstance(error, MiniliteError) and error.strerror:
         verb = "write" if error.errno in _FULL else "open"
         where = f"could not {verb} {str(error.filename)!r}: " if error.filename is not None else ""

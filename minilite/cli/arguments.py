@@ -1,4 +1,4 @@
-"""Arguments that several commands share."""
+"""Adds and reads arguments that several commands share."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ class UsageError(InputError):
 
 
 def meant(word: str, words: Iterable[str]) -> str:
-    """``, did you mean plan?`` if one of the words is like it, else nothing."""
-    import difflib  # only where something went wrong
+    """Returns ``, did you mean plan?`` if one of the words resembles it, else nothing."""
+    import difflib  # imported only after a mistake
 
     close = difflib.get_close_matches(word, list(words), n=1, cutoff=0.6)
     return f", did you mean {close[0]}?" if close else ""
 
 
 def positive(text: str) -> int:
-    """A whole number of at least 1."""
+    """Reads a whole number of at least 1."""
     return _whole(text, 1)
 
 
 def natural(text: str) -> int:
-    """A whole number of at least 0."""
+    """Reads a whole number of at least 0."""
     return _whole(text, 0)
 
 
@@ -48,7 +48,7 @@ def _whole(text: str, least: int) -> int:
 
 
 def numbers(text: str) -> tuple[float, ...]:
-    """Numbers with commas in between."""
+    """Reads numbers with commas between them."""
     try:
         return tuple(float(part) for part in text.split(","))
     except ValueError:
@@ -57,7 +57,7 @@ def numbers(text: str) -> tuple[float, ...]:
 
 
 def strategy(text: str) -> str:
-    """The name of a planning strategy."""
+    """Reads the name of a planning strategy."""
     if text not in strategies():
         message = (
             f"there is no planning strategy {text!r}: there are {', '.join(strategies())}{meant(text, strategies())}"
@@ -67,7 +67,7 @@ def strategy(text: str) -> str:
 
 
 def level(text: str) -> str:
-    """The name of a level of instructions."""
+    """Reads the name of a level of instructions."""
     if text not in level_names():
         message = f"this machine has no level {text!r}: it has {', '.join(level_names())}{meant(text, level_names())}"
         raise argparse.ArgumentTypeError(message)
@@ -75,7 +75,7 @@ def level(text: str) -> str:
 
 
 def share(text: str) -> float:
-    """A share of something, 0 or more."""
+    """Reads a share, 0 or more."""
     try:
         number = float(text)
     except ValueError:
@@ -127,7 +127,8 @@ def add_level(parser: argparse.ArgumentParser) -> None:
 
 
 def split_name(interpreter: Interpreter, text: str) -> tuple[str | None, str]:
-    """NAME=VALUE as a pair if NAME is the name of an input, which may contain '='; else None and the whole text."""
+    """Splits NAME=VALUE if NAME is the name of an input, which may contain '='; else returns None and the whole
+    text."""
     names = [detail["name"] for detail in interpreter.get_input_details()]
     fitting = [name for name in names if name and text.startswith(f"{name}=")]
     if not fitting:
@@ -137,8 +138,8 @@ def split_name(interpreter: Interpreter, text: str) -> tuple[str | None, str]:
 
 
 def by_input(interpreter: Interpreter, option: str, values: Sequence[str]) -> dict[int, str]:
-    """[NAME=]VALUE arguments by tensor number of the main subgraph's inputs; those without a name go to the remaining
-    inputs, in order.
+    """Returns [NAME=]VALUE arguments by tensor number of the main subgraph's inputs; values without a name go to the
+    remaining inputs, in order.
 
     Raises: UsageError.
     """
@@ -164,7 +165,7 @@ def by_input(interpreter: Interpreter, option: str, values: Sequence[str]) -> di
 
 
 def inputs_text(interpreter: Interpreter) -> str:
-    """``the model's inputs are x, y``."""
+    """Returns ``the model's inputs are x, y``."""
     names = [detail["name"] for detail in interpreter.get_input_details()]
     if not names:
         return "the model has no inputs"
@@ -172,7 +173,7 @@ def inputs_text(interpreter: Interpreter) -> str:
 
 
 def shapes(interpreter: Interpreter, values: Sequence[str]) -> dict[int, Shape]:
-    """--shape arguments by tensor number; an empty list of dimensions is a scalar. Raises: UsageError."""
+    """Returns --shape arguments by tensor number; an empty list of dimensions is a scalar. Raises: UsageError."""
     found = {}
     for index, text in by_input(interpreter, "--shape", values).items():
         try:

@@ -1,4 +1,4 @@
-"""minilite batch: a model on many files, or on the rows of tables; predictions are written part by part."""
+"""minilite batch: runs a model on many files, or on the rows of tables, and writes predictions part by part."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def add_parser(commands: Any) -> None:
 
 
 def _add_columns(parser: argparse.ArgumentParser) -> None:
-    """Options about what is read and written of a row."""
+    """Adds options about the columns that are read and written."""
     parser.add_argument(
         "--set", metavar="NAME=FILE", action="append", default=[], help="an input that is the same for all rows; may be repeated"
     )  # fmt: skip
@@ -110,7 +110,7 @@ def _batch(text: str) -> int | str:
 
 
 def execute(options: argparse.Namespace) -> None:
-    """Runs what is not there yet. Raises: UsageError, InputError, OSError."""
+    """Runs the parts that are not written yet. Raises: UsageError, InputError, OSError."""
     form = _form(options)
     job = _job(options, form)
     jobs.check_names(job)
@@ -129,7 +129,7 @@ def execute(options: argparse.Namespace) -> None:
 
 
 def _form(options: argparse.Namespace) -> str:
-    """The form of the output. Raises: UsageError."""
+    """Returns the form of the output. Raises: UsageError."""
     suffix = options.out.suffix.lower().removeprefix(".")
     if not suffix:
         return str(options.format or "npz")
@@ -143,7 +143,7 @@ def _form(options: argparse.Namespace) -> str:
     wrong = ""
     if options.out.is_dir():
         wrong = "is a folder"
-    elif options.out.exists():  # of which job it is, only a folder says
+    elif options.out.exists():  # only a folder says which job it belongs to
         wrong = "is there already: remove it, or give another name"
     elif not options.out.parent.is_dir():
         wrong = f"there is no folder {str(options.out.parent)!r}"
@@ -177,7 +177,7 @@ def _job(options: argparse.Namespace, form: str) -> Job:
 
 
 def _taken(options: argparse.Namespace, predictor: Predictor) -> Taken:
-    """How inputs are read from files. Raises: UsageError, InputError."""
+    """Returns the columns that the model takes, and their feeds. Raises: UsageError, InputError."""
     about = feeding.descriptions(predictor._interpreter)
     shapes = arguments.shapes(predictor._interpreter, options.shape)
     inputs = predictor._entry.inputs
@@ -200,7 +200,7 @@ def _taken(options: argparse.Namespace, predictor: Predictor) -> Taken:
 
 
 def _labels(predictor: Predictor) -> Mapping[str, Labels]:
-    """By output: the names of its classes in the model's metadata."""
+    """Returns the names of classes in the model's metadata, by output."""
     model, entry = predictor._interpreter.model, predictor._entry
     numbers = model.subgraphs[0].outputs
     try:
@@ -212,7 +212,8 @@ def _labels(predictor: Predictor) -> Mapping[str, Labels]:
 
 
 def _ranked(options: argparse.Namespace, predictor: Predictor, labels: Mapping[str, Labels]) -> list[str]:
-    """The outputs that have a score per class, as far as the file tells. Raises: UsageError if there is none."""
+    """Returns the outputs that have a score per class, as far as the file tells. Raises: UsageError if there is
+    none."""
     entry = predictor._entry
     found, told = [], []
     for name, tensor in entry.outputs.items():
@@ -233,8 +234,8 @@ def _ranked(options: argparse.Namespace, predictor: Predictor, labels: Mapping[s
 
 
 def _run(options: argparse.Namespace, job: Job, parts: Sequence[Part], total: int) -> list[Done]:
-    """Runs parts. The progress counts rows of all `total`, with those that were there already: in this process as they
-    are predicted, else when their part is written."""
+    """Runs parts. The progress counts all `total` rows, those of finished parts included: in this process as they are
+    predicted, else when their part is written."""
     with working("row", total) as work:
         work.started = min(total - sum(part.rows for part in parts) + 1, total)
 
@@ -259,7 +260,7 @@ def _elsewhere(options: argparse.Namespace, job: Job, parts: Sequence[Part]) -> 
     if options.scheduler is not None:
         import logging  # long to import
 
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what goes wrong is said in one line
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # the command reports errors in one line
         return running.run_on_dask(job, parts, options.scheduler)
     return running.run_in_processes(job, parts, options.workers)
 

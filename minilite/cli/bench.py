@@ -1,4 +1,4 @@
-"""minilite bench: what loading, running and resizing a model take, alone or in turns with LiteRT."""
+"""minilite bench: measures loading, running and resizing a model, alone or in turns with LiteRT."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def execute(options: argparse.Namespace) -> None:
 
 
 def _text(found: Any) -> str:
-    """Medians and percentiles; beside another runtime also its ratio."""
+    """Returns medians and percentiles; with a second runtime also the ratio."""
     header = ["", *(found.names if len(found.names) > 1 else ["median"])]
     header += ["90 %", "99 %"] if len(found.names) == 1 else ["ratio", "quartiles"]
     rows: list[list[Cell]] = [[step.replace("_", " "), *_cells(found, step)] for step in found.samples]

@@ -1,4 +1,4 @@
-"""minilite compare: two models, runtimes or levels on the same inputs, tensor by tensor."""
+"""minilite compare: compares two models, runtimes or levels on the same inputs, tensor by tensor."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def add_parser(commands: Any) -> None:
 
 
 def runtime(text: str) -> str:
-    """What a model can be compared with."""
+    """Reads the name of a runtime that a model can be compared with."""
     if text not in runtimes():
         message = f"there is no {text!r} to compare with: there are {', '.join(runtimes())}"
         raise argparse.ArgumentTypeError(message)
@@ -81,7 +81,7 @@ def _shown(found: Comparison, options: argparse.Namespace, second: str | None) -
 
 
 def _replayed(options: argparse.Namespace) -> int:
-    """A recording beside a run of today. Raises: UsageError."""
+    """Compares a recording with a new run. Raises: UsageError."""
     model = options.second
     if model is None or options.against is not None or options.data or options.input or options.shape:
         message = f"a recording goes with its model alone, which may run at another level: minilite compare {options.model} MODEL --level NAME"
@@ -94,7 +94,7 @@ def _replayed(options: argparse.Namespace) -> int:
 
 
 def _second(options: argparse.Namespace) -> str | None:
-    """The second model, which stands before the inputs; None without one. Raises: UsageError."""
+    """Returns the second model, which comes before the inputs; None without one. Raises: UsageError."""
     options.data = [*filter(None, [options.second]), *options.data]
     if options.data and (options.against is None or options.data[0].endswith(".tflite")):
         second, *options.data = options.data

@@ -1,4 +1,4 @@
-"""minilite completion: a script by which a shell completes the command's arguments."""
+"""minilite completion: prints a script by which a shell completes the command's arguments."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def execute(options: argparse.Namespace) -> None:
 
 
 def _choices(action: argparse.Action) -> list[str]:
-    """The possible values of an argument, if they are known."""
+    """Returns the possible values of an argument, if they are known."""
     if {"--planner", "--strategy"} & {*action.option_strings}:
         return list(strategies())
     if "--level" in action.option_strings:

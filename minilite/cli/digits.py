@@ -1,4 +1,4 @@
-"""A demonstration of the embedded model: a digit recogniser that takes images of any size."""
+"""Demonstrates the embedded model: a digit recogniser that takes images of any size."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _PLANS = (("new", "plans"), ("seen", "plan_hits"))
 
 
 def load_samples(path: Path = DATA / "samples.npz") -> list[tuple[Array, int]]:
-    """Sample images (height, width) in [0, 1], with the digit in each."""
+    """Loads sample images (height, width) in [0, 1], with the digit in each."""
     with np.load(path, allow_pickle=False) as archive:
         labels = archive["labels"]
         return [(archive[f"image_{i}"], int(label)) for i, label in enumerate(labels)]
 
 
 def thumbnail(image: Array, width: int = _WIDTH) -> list[str]:
-    """Lines of text, `width` wide and half as many, that show an image (height, width) in [0, 1]."""
+    """Returns lines of text, `width` wide and half as many, that show an image (height, width) in [0, 1]."""
     rows = np.linspace(0, image.shape[0] - 1, width // 2).round().astype(int)
     columns = np.linspace(0, image.shape[1] - 1, width).round().astype(int)
     shades = (np.clip(image[np.ix_(rows, columns)], 0, 1) * (len(_INK) - 1)).round().astype(int)
@@ -39,7 +39,7 @@ def thumbnail(image: Array, width: int = _WIDTH) -> list[str]:
 
 
 class Recognised(NamedTuple):
-    """The digit found in one sample, and how long it took."""
+    """The digit found in one sample, and its time."""
 
     height: int
     width: int
@@ -48,7 +48,7 @@ class Recognised(NamedTuple):
     score: float
     resize_seconds: float
     plan: str
-    """"new", "seen" or "same"."""
+    """The plan of its size: "new", "seen" or "same"."""
     run_seconds: float
     arena_bytes: int
 

@@ -54,7 +54,8 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
 
 
 def one_by_one(interpreter: Interpreter, options: argparse.Namespace) -> list[str]:
-    """Several files for a model of one input, each of which is a run; none where there is one, or they are named."""
+    """Returns several files for a model with one input, each of which is a run; empty for one file, or for named
+    ones."""
     values = [*options.data, *options.input]
     if len(interpreter.get_input_details()) != 1 or len(values) < 2:
         return []
@@ -63,7 +64,7 @@ def one_by_one(interpreter: Interpreter, options: argparse.Namespace) -> list[st
 
 
 def read_inputs(interpreter: Interpreter, options: argparse.Namespace) -> dict[int, Reading]:
-    """The values from the given files, by tensor number. Raises: UsageError, InputError."""
+    """Reads the values from the given files, by tensor number. Raises: UsageError, InputError."""
     values = _spread(interpreter, [*options.data, *options.input])
     given = arguments.by_input(interpreter, "--input", [text for text in values if text is not None])
     if list(given.values()).count("-") > 1:
@@ -86,12 +87,12 @@ def read_inputs(interpreter: Interpreter, options: argparse.Namespace) -> dict[i
 
 
 def with_options(feed: Feed, options: argparse.Namespace) -> Feed:
-    """The feed with what the options say of pixels and sound."""
+    """Returns the feed with the options about pixels and sound."""
     return feed._replace(mean=options.mean, std=options.std, fit=options.fit or "stretch", rate=options.rate)
 
 
 def descriptions(interpreter: Interpreter) -> dict[int, TensorMetadata]:
-    """The descriptions of inputs in the metadata, by tensor number; empty if the metadata are broken."""
+    """Returns the descriptions of inputs in the metadata, by tensor number; empty if the metadata are broken."""
     try:
         found = interpreter.model.metadata.inputs
     except ModelFormatError:
@@ -100,8 +101,7 @@ def descriptions(interpreter: Interpreter) -> dict[int, TensorMetadata]:
 
 
 def _spread(interpreter: Interpreter, values: list[str]) -> list[str]:
-    """The arguments, a .npz file without a name replaced by one NAME=FILE for each of its arrays. Raises:
-    InputError."""
+    """Replaces a .npz file without a name by one NAME=FILE for each of its arrays. Raises: InputError."""
     names = {detail["name"] for detail in interpreter.get_input_details()}
     found: list[str] = []
     for text in values:
@@ -119,13 +119,13 @@ def _spread(interpreter: Interpreter, values: list[str]) -> list[str]:
 
 
 def _members(path: str) -> list[str]:
-    """The names of a .npz file's arrays; none for other files."""
+    """Returns the names of a .npz file's arrays; empty for other files."""
     import zipfile  # long to import
 
     try:
         with foreign(path), zipfile.ZipFile(Path(path) if path != "-" else io.BytesIO()) as archive:
             return [name.removesuffix(".npy") for name in archive.namelist()]
-    except InputError:  # it is none, or `load_input` says why it cannot be read
+    except InputError:  # not a .npz file, or `load_input` says why it cannot be read
         return []
 
 
@@ -137,7 +137,7 @@ def resize(interpreter: Interpreter, options: argparse.Namespace, given: dict[in
 
 
 def allocate(interpreter: Interpreter, given: dict[int, Reading]) -> None:
-    """Raises: ShapeError, which names the files' shapes where they are not the model's own."""
+    """Allocates tensors. Raises: ShapeError, which names the files' shapes if they differ from the model's."""
     try:
         interpreter.allocate_tensors()
     except ShapeError as error:

@@ -1,4 +1,4 @@
-"""What `minilite run` shows and draws of the objects that a detector found."""
+"""Shows and draws the objects that a detector found, for `minilite run`."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ if TYPE_CHECKING:
     from minilite.inputs import Reading
 
 LEAST = 0.3
-"""The score from which on objects are shown, without --min-score."""
+"""The least score of objects that are shown without --min-score."""
 
 
 class Found(NamedTuple):
-    """The objects of a run with a score that is high enough, and where they lie in the picture, if one was given."""
+    """The objects of a run whose score is high enough, and their boxes in the picture, if one was given."""
 
     objects: list[Detection]
     hidden: int
-    """How many more there are."""
+    """The number of objects that are not shown."""
     least: float
     places: list[Box] | None
 
     def text(self) -> str:
-        """As a table."""
+        """Returns the objects as a table."""
         return detections_text(self.objects, self.hidden, self.least, self.places, width())
 
     def facts(self) -> list[dict[str, Any]]:
-        """For a program."""
+        """Returns the objects as plain values."""
         return detection_facts(self.objects, self.places)
 
     def line(self) -> str:
-        """In a few words."""
+        """Returns the objects in a few words."""
         return ", ".join(f"{one.name} {one.score:.3g}" for one in self.objects[:3]) or "nothing"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Options about what detectors find."""
+    """Adds options about the objects that detectors find."""
     parser.add_argument(
         "--draw", metavar="PATH", type=Path,
         help="write the picture with the boxes that a detector found; with several pictures: a folder",
@@ -59,7 +59,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def found_in(
     model: Model, outputs: Sequence[Output], given: Mapping[int, Reading], options: argparse.Namespace
 ) -> Found | None:
-    """What a detector found; None for other models. Raises: UsageError where --draw has nothing to draw."""
+    """Returns the objects that a detector found; None for other models. Raises: UsageError if --draw has nothing to
+    draw."""
     every = detections(model, outputs)
     pictures = [reading for reading in given.values() if reading.size is not None]
     if options.draw is not None and (every is None or not pictures):
@@ -82,8 +83,8 @@ def found_in(
 
 
 def drawings(target: Path | None, sources: Sequence[str]) -> list[Path]:
-    """Where the picture of each file is drawn: `target` itself, or in this folder under the file's own name, with a
-    number where names repeat; none without `target`."""
+    """Returns the path of each file's drawn picture: `target` itself, or in this folder the file's own name, with a
+    number if names repeat; empty without `target`."""
     if target is None:
         return []
     if target.suffix and not target.is_dir():

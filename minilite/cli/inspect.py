@@ -1,4 +1,5 @@
-"""minilite inspect: nodes, tensors, storage and offsets of a model; --check: whether its operators run."""
+"""minilite inspect: prints nodes, tensors, storage and offsets of a model; with --check, which operators are
+supported."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ def add_parser(commands: Any) -> None:
 
 
 def execute(options: argparse.Namespace) -> int:
-    """Prints the model as planned for its shapes; if no plan can be made, the model in the file, and then why. With
+    """Prints the model as planned for its shapes; if no plan can be made, the model in the file and the reason. With
     --check, returns exit status 1 if an operator is not supported."""
     if options.check:
         return _check(options)

@@ -16,8 +16,8 @@ _WIDTH, _LEAST = 100, 40
 
 
 def width() -> int:
-    """The width of a line in characters: COLUMNS, else the terminal's; 100 if there is neither."""
-    return max(_LEAST, shutil.get_terminal_size((_WIDTH, 24)).columns or _WIDTH)  # some terminals say 0
+    """Returns the width of a line in characters: COLUMNS, else the terminal's; 100 if there is neither."""
+    return max(_LEAST, shutil.get_terminal_size((_WIDTH, 24)).columns or _WIDTH)  # some terminals report 0
 
 
 def print_json(facts: Mapping[str, Any]) -> None:

@@ -154,8 +154,8 @@ def _model(options: argparse.Namespace) -> MemoryPlan:
 
 
 def _model_records(options: argparse.Namespace) -> tuple[list[UsageRecord], dict[int, str], str]:
-    """The records of the engine's plan, after sharing in place, and their names; the inputs with their shapes. A plan
-    in the file is ignored."""
+    """Returns the records of the engine's plan, after sharing in place, their names, and the inputs with their shapes.
+    A plan in the file is ignored."""
     model = load_model(options.model)
     bare = {name: payload for name, payload in model.metadata.items() if name != offline.NAME}
     interpreter = Interpreter(model._replace(metadata=Metadata(bare)))
@@ -171,8 +171,8 @@ def _model_records(options: argparse.Namespace) -> tuple[list[UsageRecord], dict
 
 
 def _bound(interpreter: Interpreter, options: argparse.Namespace, shapes: Mapping[int, arguments.Shape]) -> ModelPlan:
-    """The plan with each tensor of --bind bound to an array of its size. Raises: UsageError; InputError for tensors
-    that cannot be bound."""
+    """Returns the plan with each tensor of --bind bound to an array of its size. Raises: UsageError; InputError for
+    tensors that cannot be bound."""
     graph, plan = interpreter.model.subgraphs[0], interpreter.plan_for(shapes)
     names = {tensor.name for tensor in graph.tensors}
     for text in options.bind:
@@ -190,7 +190,8 @@ def _bound(interpreter: Interpreter, options: argparse.Namespace, shapes: Mappin
 
 
 def _compare(options: argparse.Namespace) -> None:
-    """The same records by every strategy: arena bytes, and how far they are above the lower bound. Prints no times."""
+    """Plans the same records by every strategy, and prints the arena bytes and their distance from the lower bound,
+    without times."""
     for name in _ONE_PLAN:
         if getattr(options, name) not in (None, False):
             message = f"--{name.replace('_', '-')} goes with one plan, --compare makes one by every strategy"
@@ -203,7 +204,7 @@ def _compare(options: argparse.Namespace) -> None:
     for strategy in progress(names, "strategy"):
         try:
             made.append(plan(records, strategy, alignment, **limits))
-        except InputError as error:  # it does not support fixed records
+        except InputError as error:  # the strategy takes no fixed records
             refused.append((strategy, str(error).split(", and ")[0].removeprefix(f"strategy '{strategy}' ")))
     made.sort(key=lambda found: found.arena_bytes)
     bound = made[0].lower_bound
@@ -224,7 +225,7 @@ def _compare(options: argparse.Namespace) -> None:
 def _comparison(
     options: argparse.Namespace, records: int, alignment: int, made: list[MemoryPlan], refused: list[tuple[str, str]]
 ) -> dict[str, Any]:
-    """The comparison for a program, the smallest first."""
+    """Returns the comparison as plain values, the smallest first."""
     plans = [
         {
             "strategy": found.strategy,
@@ -247,7 +248,7 @@ def _comparison(
 
 
 def _facts(options: argparse.Namespace, made: MemoryPlan, seconds: float) -> dict[str, Any]:
-    """A plan for a program."""
+    """Returns a plan as plain values."""
     records = [
         {
             "tensor": record.tensor,
@@ -274,7 +275,7 @@ def _facts(options: argparse.Namespace, made: MemoryPlan, seconds: float) -> dic
 
 
 def _gap(made: MemoryPlan) -> tuple[int, str]:
-    """Bytes above the bound, as text."""
+    """Returns the bytes above the bound, also as text."""
     gap = made.arena_bytes - made.lower_bound
     if gap == 0 or made.lower_bound == 0:
         return gap, "at the bound" if gap == 0 else ""
@@ -333,7 +334,7 @@ def _places(made: MemoryPlan) -> str:
 
 
 def _map(made: MemoryPlan) -> str:
-    """The memory map, whose rows show the arena in fewer characters where the lines would not fit."""
+    """Returns the memory map; its rows show the arena in fewer characters if the lines would not fit."""
     columns = 80
     longest = max(map(len, made.memory_map(columns).splitlines()[len(made.records) :]), default=0)
     lines = made.memory_map(max(1, columns - max(0, longest - width()))).splitlines()

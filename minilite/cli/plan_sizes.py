@@ -1,4 +1,4 @@
-"""minilite plan --fit and --sweep: arena bytes over the sizes of inputs, and the largest size that fits."""
+"""minilite plan --fit and --sweep: finds the largest size of inputs that fits, and plans many sizes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from minilite.engine.sizes import Fit, PlannedSize, Shape
 
 _POINTS, _MOST = 32, 10_000
-"""The most sizes of a sweep whose step is not given, and of any sweep."""
+"""The largest number of sizes in a sweep without a given step, and in any sweep."""
 _RANGE = re.compile(r"(\d+)\.\.(\d+)(?::(\d+))?")
 _NOT_OF_SIZES = ("strategy", "capacity", "alignment", "seconds", "write_offline", "compare", "map", "bind", "problem")
 
@@ -105,7 +105,7 @@ def _fit_facts(options: argparse.Namespace, found: Fit) -> dict[str, Any]:
 
 
 def size_facts(one: PlannedSize) -> dict[str, Any]:
-    """A planned size for a program."""
+    """Returns a planned size as plain values."""
     return {
         "size": one.size,
         "inputs": {name: list(shape) for name, shape in one.shapes.items()},
@@ -137,7 +137,7 @@ def _fit_text(title: str, found: Fit) -> str:
 
 
 def _not_monotone(found: Fit) -> str:
-    """The first two sizes of which the larger one has the smaller arena."""
+    """Names the first two sizes of which the larger one has the smaller arena."""
     accepted = [one for one in found.tried if one.arena_bytes is not None]
     largest = f"{found.best.size} is the largest size tried that fits" if found.best else "no size tried fits"
     for smaller, larger in pairwise(accepted):
@@ -191,7 +191,7 @@ def sweep(options: argparse.Namespace) -> None:
 
 
 def sizes_csv(found: Sequence[PlannedSize]) -> str:
-    """One line per size: `size,inputs,arena_bytes,lower_bound,planning_seconds,refused`."""
+    """Returns one line per size: `size,inputs,arena_bytes,lower_bound,planning_seconds,refused`."""
     rows: list[tuple[Any, ...]] = [("size", "inputs", "arena_bytes", "lower_bound", "planning_seconds", "refused")]
     for one in found:
         shapes = " ".join(f"{name}={shape_text(shape)}" for name, shape in one.shapes.items())
@@ -203,7 +203,8 @@ def sizes_csv(found: Sequence[PlannedSize]) -> str:
 def swept_sizes(
     interpreter: Interpreter, values: Sequence[str], others: Mapping[int, Shape]
 ) -> list[tuple[int, dict[int, Shape]]]:
-    """--sweep arguments as (size, shapes by tensor number); the size is that of the first range. Raises: UsageError."""
+    """Returns --sweep arguments as (size, shapes by tensor number); the size is the first range's. Raises:
+    UsageError."""
     rows = {index: text.split(",") for index, text in arguments.by_input(interpreter, "--sweep", values).items()}
     ranges = [part for row in rows.values() for part in row if ".." in part]
     if not ranges:
@@ -224,7 +225,7 @@ def swept_sizes(
 
 
 def _range_of(text: str) -> tuple[int, int, int]:
-    """A range's ends, both inclusive, and its step. Raises: UsageError."""
+    """Reads a range's ends, both inclusive, and its step. Raises: UsageError."""
     found = _RANGE.fullmatch(text.strip())
     if found is None or int(found[1]) > int(found[2]) or int(found[2]) >= 2**31 or found[3] == "0":
         message = f"--sweep: '{text}' is not a range such as 16..512 or 16..512:8, from its lower to its upper end"
@@ -235,7 +236,7 @@ def _range_of(text: str) -> tuple[int, int, int]:
 
 
 def _shape(row: Sequence[str], share: float) -> Shape:
-    """A shape at a point between the ends of its ranges. Raises: UsageError."""
+    """Returns a shape at a point between the ends of its ranges. Raises: UsageError."""
     dims = []
     for part in row:
         if ".." in part:

@@ -1,4 +1,4 @@
-"""minilite profile: the time of every node of a model, and how near it is to the peak of one core."""
+"""minilite profile: measures the time of every node of a model, and its share of the peak of one core."""
 
 from __future__ import annotations
 

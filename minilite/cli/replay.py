@@ -1,4 +1,4 @@
-"""minilite replay: makes the calls of a recording again and compares what comes out."""
+"""minilite replay: makes the calls of a recording again and compares the results."""
 
 from __future__ import annotations
 

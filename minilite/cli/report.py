@@ -1,4 +1,4 @@
-"""minilite report: one HTML file about a model: memory over time, nodes and their times, graph, sizes."""
+"""minilite report: writes one HTML file about a model: memory over time, nodes and their times, graph, sizes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from minilite.profiling.profile import Profile
 
 _RUNS, _SECONDS, _PATIENCE = 10, 1.0, 1.5
-"""Timed runs where nobody says how many, what they may take together, and how long the first is waited for."""
+"""The number of timed runs without --runs, their time together, and the longest wait for the first, in seconds."""
 
 
 def add_parser(commands: Any) -> None:
@@ -79,7 +79,7 @@ def add_parser(commands: Any) -> None:
 def execute(options: argparse.Namespace) -> None:
     """Plans, runs, and writes the page."""
     if options.json and options.out == "-":
-        message = "--json and -o -: standard output holds one of the two"
+        message = "--json and -o - both write to standard output: choose one"
         raise UsageError(message)
     interpreter = Interpreter(options.model, num_threads=options.threads, planner=options.planner)
     given = feeding.read_inputs(interpreter, options)
@@ -110,8 +110,8 @@ def execute(options: argparse.Namespace) -> None:
 
 
 def _profiled(interpreter: Interpreter, options: argparse.Namespace) -> Profile | None:
-    """The times of the nodes; None, which stderr explains, if the model refuses to run on these inputs, or if a run
-    takes long and nobody has said how many."""
+    """Returns the times of the nodes; None, with the reason on stderr, if the model refuses these inputs, or if a run
+    takes long and --runs is not given."""
     token = Cancel()
     timer = threading.Timer(_PATIENCE, token.cancel)
     timer.daemon = True
@@ -132,7 +132,7 @@ def _profiled(interpreter: Interpreter, options: argparse.Namespace) -> Profile 
 
 
 def _compared(interpreter: Interpreter, given: Mapping[int, Reading], options: argparse.Namespace) -> Section:
-    """The same model and inputs by another runtime or level."""
+    """Compares the model on these inputs with another runtime or level."""
     arrays = {index: reading.array for index, reading in given.items()}
     shapes = arguments.shapes(interpreter, options.shape)
     found = compare(
@@ -145,7 +145,7 @@ def _compared(interpreter: Interpreter, given: Mapping[int, Reading], options: a
 
 
 def _swept(interpreter: Interpreter, options: argparse.Namespace) -> list[PlannedSize]:
-    """What plans take over the sizes that were asked for, or around the present one."""
+    """Plans the sizes of --sweep, or sizes around the current one."""
     graph = interpreter.model.subgraphs[0]
     present = {detail["index"]: tuple(detail["shape"].tolist()) for detail in interpreter.get_input_details()}
     if options.sweep:

@@ -1,4 +1,4 @@
-"""minilite run: any model once or many times, or the embedded digit recogniser on images of several sizes."""
+"""minilite run: runs any model once or many times, or the embedded digit recogniser on images of several sizes."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _MODEL_ONLY = (
 
 
 class Times(NamedTuple):
-    """How many seconds the parts of a command took."""
+    """The seconds that the parts of a command took."""
 
     load: float
     allocate: float
@@ -122,7 +122,7 @@ def execute(options: argparse.Namespace) -> None:
 
 
 class Ran(NamedTuple):
-    """A run, or several on the same inputs."""
+    """A run, or several runs on the same inputs."""
 
     given: dict[int, Reading]
     outputs: list[Output]
@@ -172,7 +172,7 @@ def _run(interpreter: Interpreter, options: argparse.Namespace, loaded: float) -
 def _run_each(
     interpreter: Interpreter, options: argparse.Namespace, files: list[str], drawn: Sequence[Path], loaded: float
 ) -> None:
-    """A line, or an item of JSON, for each file. Raises: UsageError."""
+    """Prints a line, or an item of JSON, for each file. Raises: UsageError."""
     if options.out is not None:
         message = f"--out {options.out}: goes with one file, {len(files)} are given"
         raise UsageError(message)
@@ -199,7 +199,7 @@ def _run_each(
 
 
 def _summary(ran: Ran, top: int | None) -> str:
-    """What came out, in a few words: objects, else the best classes, else the first values of the first output."""
+    """Returns the results in a few words: objects, else the best classes, else the first values of the first output."""
     if ran.found is not None:
         return ran.found.line()
     for output in ran.outputs:
@@ -210,7 +210,7 @@ def _summary(ran: Ran, top: int | None) -> str:
 
 
 def _drawn(sources: Sequence[str], drawn: Sequence[Path], ran: Ran) -> list[Path]:
-    """The picture with what was found in it, if that is wanted. Raises: InputError."""
+    """Draws the objects into the pictures, if --draw is given; returns the files. Raises: InputError."""
     if ran.found is None:
         return []
     each = zip(sources, drawn, ran.given.values(), strict=False)
@@ -225,7 +225,8 @@ def _tell_written(options: argparse.Namespace, paths: Sequence[Path]) -> None:
 
 
 def _interpreter(options: argparse.Namespace) -> Interpreter:
-    """An interpreter of the model. If the file is not a model but an input is, the error says that they are swapped."""
+    """Makes an interpreter of the model. If the file is not a model but an input is, the error says that they are
+    swapped."""
     resolver = _RESOLVERS[options.resolver or "default"]
     try:
         return Interpreter(
@@ -253,7 +254,7 @@ def _timed(interpreter: Interpreter, repeat: int) -> list[float]:
 
 
 def _outputs(interpreter: Interpreter, options: argparse.Namespace) -> list[Output]:
-    """The outputs with their labels. Raises: InputError."""
+    """Returns the outputs with their labels. Raises: InputError."""
     from minilite.inputs import read_source
 
     graph = interpreter.model.subgraphs[0]

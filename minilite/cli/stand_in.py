@@ -29,7 +29,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("-m", dest="module", action="store_true", help="SCRIPT is a module's name, as for python -m")
     parser.add_argument("program", metavar="SCRIPT", help="a Python program: a file, or its name in PATH")
     rest = parser.add_argument("arguments", metavar="...", nargs=argparse.REMAINDER, help="the program's own arguments")
-    rest.required = False  # else argparse lists it as missing
+    rest.required = False  # otherwise argparse lists it as missing
     parser.set_defaults(execute=execute)
 
 
@@ -44,14 +44,14 @@ def execute(options: argparse.Namespace) -> int:
     names = () if options.package == "all" else (options.package,)
 
     program = options.program if options.module else _found(options.program)
-    safe = getattr(sys.flags, "safe_path", False)  # since Python 3.11: no folder is added before the path
+    safe = getattr(sys.flags, "safe_path", False)  # Python 3.11 and later: no folder is added before the path
     if not safe:
         sys.path[0:1] = [str(Path.cwd() if options.module else Path(program).parent)]
     install_as(*names)
     os.environ["PYTHONPATH"] = os.pathsep.join([*folders(names), *filter(None, [os.environ.get("PYTHONPATH")])])
     sys.argv = [program, *options.arguments]
     if callable(signal.getsignal(signal.SIGINT)):
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # as the program expects it
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # the program expects the default
     try:
         if options.module:
             runpy.run_module(program, run_name="__main__", alter_sys=True)
@@ -65,8 +65,8 @@ def execute(options: argparse.Namespace) -> int:
 
 
 def _found(program: str) -> str:
-    """The path of a Python program: a file, a folder with a __main__.py, or a program of that name in PATH. Raises:
-    UsageError."""
+    """Finds the path of a Python program: a file, a folder with a __main__.py, or a program of that name in PATH.
+    Raises: UsageError."""
     path = Path(program)
     if path.is_file() or (path / "__main__.py").is_file():
         return program
@@ -82,7 +82,7 @@ def _found(program: str) -> str:
 
 
 def _of_program(trace: TracebackType | None) -> TracebackType | None:
-    """A traceback that begins with the program's own frames, without those that started it."""
+    """Cuts a traceback, so that it begins with the program's own frames."""
     at = trace
     while at is not None and at.tb_frame.f_globals.get("__name__") in (__name__, "runpy"):
         at = at.tb_next

@@ -46,7 +46,7 @@ def check_apart(written: Mapping[str, Sequence[Path]], read: Iterable[str]) -> N
 
 
 def _identity(path: Path) -> Any:
-    """Equal for two paths of one file."""
+    """Returns a value that is equal for two paths of one file."""
     try:
         found = path.stat()
     except (OSError, ValueError):
@@ -55,8 +55,8 @@ def _identity(path: Path) -> Any:
 
 
 def distinct(names: Iterable[str]) -> list[str]:
-    """The names, repeated ones with a number after them; capitals do not make a name another one, because some file
-    systems take both for the same."""
+    """Returns the names with a number after repeated ones; names that differ only in capitals are repeated, because
+    some file systems take them for the same."""
     found: list[str] = []
     taken: set[str] = set()
     for name in names:

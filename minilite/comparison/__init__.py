@@ -1,1 +1,1 @@
-"""Two runs beside each other: of two models, runtimes, levels of instructions, or a recording and a run of today."""
+"""Compares two runs: of two models, runtimes or levels of instructions, or a recording and a new run."""

@@ -1,4 +1,4 @@
-"""What a user of a model waits for: loading, the first run, runs, resizing, memory; alone or beside LiteRT."""
+"""Measures loading, the first run, runs, resizing and memory of a model, alone or in turns with LiteRT."""
 
 from __future__ import annotations
 
@@ -25,53 +25,53 @@ if TYPE_CHECKING:
     from minilite.format.model import Array
 
 ROUNDS = 10
-"""How often what happens once per interpreter is measured, and how many new sizes there are at most."""
+"""The number of interpreters that are made and measured, and the largest number of new sizes."""
 _MAKE, _ALLOCATE, _FIRST, _RUN, _NEW, _SEEN = "load", "allocate", "first_run", "run", "resize_new", "resize_seen"
-"""What is measured. Resizing is resize_tensor_input and allocate_tensors."""
+"""The steps that are measured. Resizing is resize_tensor_input and allocate_tensors."""
 
 Shapes = Mapping[int, tuple[int, ...]]
 
 
 class Runtime(NamedTuple):
-    """Something with LiteRT's class Interpreter."""
+    """A runtime that has LiteRT's class Interpreter."""
 
     name: str
     make: Callable[[], Any]
-    """An interpreter of the model."""
+    """Makes an interpreter of the model."""
     memory: Sequence[str]
-    """Arguments of Python, followed by the inputs' shapes, that print the peak of a process which loads and runs the
-    model, in bytes."""
+    """Arguments of Python, to which the inputs' shapes are added, for a process that loads and runs the model and
+    prints its peak in bytes."""
 
 
 class Case(NamedTuple):
-    """What is run."""
+    """The arrays and sizes that runtimes are measured on."""
 
     arrays: Mapping[int, Array]
-    """By input."""
+    """The array of each input, by number."""
     sizes: Sequence[Shapes]
-    """Shapes of inputs to resize to, one after the other; empty where the model takes fewer than two other sizes."""
+    """The shapes of inputs to resize to, one after the other; empty if the model takes fewer than two other sizes."""
 
     @property
     def shapes(self) -> Shapes:
-        """Those of the arrays."""
+        """The shapes of the arrays."""
         return {index: array.shape for index, array in self.arrays.items()}
 
 
 class Bench(NamedTuple):
-    """Seconds of each step of each runtime, measured in turns."""
+    """The seconds of each step of each runtime, measured in turns."""
 
     names: tuple[str, ...]
     samples: Mapping[str, tuple[Array, ...]]
-    """By step, an array per runtime; sample i of all runtimes was measured in the same round."""
+    """The seconds by step, an array per runtime; sample i of all runtimes was measured in the same round."""
     peak_bytes: tuple[int | None, ...]
-    """The largest memory of a process that loads the model and runs it on arrays of these shapes; None where the
-    system does not say."""
+    """The peak memory of a process that loads the model and runs it on arrays of these shapes; None if the system does
+    not report it."""
     sizes: Sequence[Shapes]
     notes: tuple[str, ...]
 
     def ratio(self, step: str) -> tuple[float, float, float] | None:
-        """The second runtime's time over the first's: the median over rounds, and its quartiles; None where there is
-        one runtime, or a step was not measured."""
+        """Divides the second runtime's time by the first's: the median over rounds, and its quartiles; None if there is
+        one runtime, or the step was not measured."""
         found = self.samples.get(step, ())
         if len(found) < 2:
             return None
@@ -90,9 +90,9 @@ def bench(
     axis: Axis | None = None,
     progress: Progress | None = None,
 ) -> Bench:
-    """Measures a model on arrays by input, alone or in turns with LiteRT and its default delegates. `axis` is the one
+    """Measures a model on arrays by input, alone or in turns with LiteRT and its default delegates. `axis` is the axis
     that is resized, by default the first of which the model takes other sizes. Raises: InputError if LiteRT is not
-    installed, or no input has the axis; what loading and running the model raise."""
+    installed, or no input has the axis; what loading and running the model raises."""
     show = progress or silent
     runtimes = [_ours(model, threads, level), *([_litert(model, threads)] if litert else [])]
     case = Case(arrays, _sizes(runtimes[0].make(), arrays, axis))
@@ -107,7 +107,7 @@ def bench(
     if case.sizes:
         try:
             samples |= _resizing(ready, case)
-        except (RuntimeError, ValueError) as error:  # both runtimes' own are among these
+        except (RuntimeError, ValueError) as error:  # the errors of both runtimes are among these
             notes.append(f"resizing was not measured: {' '.join(str(error).split())}")
     peaks = tuple(_peak(runtime, case.shapes) for runtime in show(runtimes, "process"))
     return Bench(tuple(one.name for one in runtimes), samples, peaks, case.sizes, tuple(notes))
@@ -134,8 +134,8 @@ def _litert(model: str, threads: int) -> Runtime:
 
 
 def _sizes(interpreter: Interpreter, arrays: Mapping[int, Array], axis: Axis | None) -> list[Shapes]:
-    """Sizes beside that of the arrays, at most as many as there are rounds, which the model takes; none unless there
-    are two to go to and fro between."""
+    """Returns sizes other than the arrays' that the model takes, at most one per round; none unless there are two to
+    alternate between."""
     shapes = {index: array.shape for index, array in arrays.items()}
     found = other_sizes(interpreter.plan_for, interpreter.model.subgraphs[0], shapes, ROUNDS, axis)
     return list(found) if len(found) > 1 else []
@@ -148,7 +148,7 @@ def _seconds(call: Callable[[], Any]) -> float:
 
 
 def _in_turn(calls: Sequence[Callable[[], Any]], rounds: Any) -> tuple[Array, ...]:
-    """Seconds of each call, an array per call; each round calls all of them, in turns first."""
+    """Returns the seconds of each call, an array per call; each round calls all of them, and each is first in turn."""
     found: list[list[float]] = [[] for _ in calls]
     for number in rounds:
         order = range(len(calls)) if number % 2 == 0 else reversed(range(len(calls)))
@@ -158,7 +158,7 @@ def _in_turn(calls: Sequence[Callable[[], Any]], rounds: Any) -> tuple[Array, ..
 
 
 def _ready(interpreter: Any, case: Case) -> Any:
-    """The interpreter with its inputs set, after a run."""
+    """Returns the interpreter with its inputs set, after a run."""
     _resize(interpreter, case.shapes)
     _feed(interpreter, case)
     interpreter.invoke()
@@ -177,7 +177,7 @@ def _resize(interpreter: Any, shapes: Shapes) -> None:
 
 
 def _lives(runtimes: Sequence[Runtime], case: Case) -> dict[str, tuple[Array, ...]]:
-    """What happens once per interpreter."""
+    """Measures the steps that happen once per interpreter."""
     found: dict[str, list[list[float]]] = {step: [[] for _ in runtimes] for step in (_MAKE, _ALLOCATE, _FIRST)}
     for number in range(ROUNDS + 1):
         for place, runtime in enumerate(runtimes):
@@ -195,7 +195,7 @@ def _lives(runtimes: Sequence[Runtime], case: Case) -> dict[str, tuple[Array, ..
 
 
 def _resizing(ready: Sequence[Any], case: Case) -> dict[str, tuple[Array, ...]]:
-    """To sizes that were never used, then to and fro between the first two, which were."""
+    """Measures resizing to sizes that are new, then between the first two, which are known by then."""
     new: list[list[float]] = [[] for _ in ready]
     seen: list[list[float]] = [[] for _ in ready]
     for into, rounds in ((new, case.sizes), (seen, [case.sizes[i % 2] for i in range(2 * ROUNDS)])):
@@ -206,7 +206,8 @@ def _resizing(ready: Sequence[Any], case: Case) -> dict[str, tuple[Array, ...]]:
 
 
 def _peak(runtime: Runtime, shapes: Shapes) -> int | None:
-    """In a process of its own, so that nothing else counts. Raises: InputError if that process fails."""
+    """Measures the peak memory in a process of its own, so that nothing else counts. Raises: InputError if that process
+    fails."""
     command = [sys.executable, *runtime.memory, json.dumps(list(shapes.items()))]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -217,7 +218,7 @@ def _peak(runtime: Runtime, shapes: Shapes) -> int | None:
 
 
 def _print_peak(which: str, model: str, threads: str, level: str, shapes: str) -> None:
-    """Prints by how many bytes loading a model and running it on inputs of these shapes raises the process's peak."""
+    """Prints the bytes by which loading a model and running it on inputs of these shapes raises the process's peak."""
     runtime = _ours(model, int(threads), level or None) if which == "minilite" else _litert(model, int(threads))
     before = _memory("VmRSS")
     interpreter = runtime.make()
@@ -228,7 +229,7 @@ def _print_peak(which: str, model: str, threads: str, level: str, shapes: str) -
 
 
 def _memory(which: str) -> int | None:
-    """Bytes by /proc: what `resource` says begins with the peak of the process that started this one."""
+    """Reads bytes of memory from /proc, because the peak of `resource` includes the process that started this one."""
     try:
         status = Path("/proc/self/status").read_text()
     except OSError:  # not Linux
@@ -238,7 +239,7 @@ def _memory(which: str) -> int | None:
 
 
 def bench_facts(found: Bench) -> dict[str, Any]:
-    """The same for a program: times in seconds."""
+    """Returns the result as plain values, with times in seconds."""
     runtimes = []
     for place, name in enumerate(found.names):
         steps = {step: _statistics(each[place]) for step, each in found.samples.items()}

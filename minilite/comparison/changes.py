@@ -1,4 +1,4 @@
-"""What two models say differently of the same node: operator, options, constants, types and quantization."""
+"""Lists what differs between two models at the same node: operator, options, constants, types and quantization."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 def of_nodes(first: Subgraph, a: Node, second: Subgraph, b: Node) -> Iterator[str]:
-    """Of the operator, its options, and its constant inputs; nothing if these are of other types, as in a quantized
-    version of the network."""
+    """Yields changes of the operator, its options, and its constant inputs; none if these have other types, as in a
+    quantized version of the network."""
     if first is second:
         return
     if a.op != b.op:
@@ -37,7 +37,7 @@ def of_nodes(first: Subgraph, a: Node, second: Subgraph, b: Node) -> Iterator[st
 
 
 def of_tensors(a: Tensor, b: Tensor) -> Iterator[str]:
-    """Of the quantization and the values of one tensor; nothing if its type differs."""
+    """Yields changes of the quantization and the values of one tensor; none if its type differs."""
     if a.type != b.type:
         return
     name = shortened(a.name, 32)
@@ -52,7 +52,7 @@ def of_tensors(a: Tensor, b: Tensor) -> Iterator[str]:
 
 
 def _bits(tensor: Tensor) -> np.ndarray[tuple[int, ...], np.dtype[np.void]]:
-    """The elements as bytes: NaN equals NaN, and 0.0 is not -0.0."""
+    """Returns the elements as bytes: NaN equals NaN, and 0.0 is not -0.0."""
     assert tensor.data is not None
     array = np.ascontiguousarray(tensor.data)
     return array.reshape(-1).view(np.dtype((np.void, array.itemsize)))

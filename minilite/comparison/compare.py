@@ -1,4 +1,4 @@
-"""minilite.compare: runs two models, runtimes or levels on the same inputs, and puts every tensor beside its
+"""minilite.compare: runs two models, runtimes or levels on the same inputs, and compares every tensor with its
 counterpart."""
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def runtimes() -> tuple[str, ...]:
-    """What the first run can be compared against: runtimes, and the levels of this machine."""
+    """Returns what the first run can be compared against: runtimes, and the levels of this machine."""
     return (*LITERT, REFERENCE, *level_names())
 
 
@@ -58,11 +58,11 @@ def compare(
     """Runs two models on the same inputs and compares every tensor that both have, node by node.
 
     `first` and `second` are models (whatever `Interpreter` takes first) or Interpreters, whose model and options are
-    used; they are not changed. Without `second` it is the first model again, which is then run `against`
-    another runtime: "litert" (its built-in kernels) or "litert-reference" (its reference kernels), both loaded without
-    default delegates and with all tensors kept, in a process of its own, and with XNNPACK for the outputs alone;
-    "reference" (numpy); or a level of instructions. `level` is that of minilite otherwise. If `first` is a recording
-    (the path of a .npz), it is replayed on the second, the model that was recorded: see `replay`.
+    used; they are not changed. Without `second` it is the first model again, which is then run `against` another
+    runtime: "litert" (its built-in kernels) or "litert-reference" (its reference kernels), both loaded without default
+    delegates and with all tensors kept, in a process of its own, and with XNNPACK for the outputs alone; "reference"
+    (numpy); or a level of instructions. `level` is minilite's level everywhere else. If `first` is a recording (the
+    path of a .npz), it is replayed on the second, the model that was recorded: see `replay`.
 
     `inputs` is one array per input in order, or a mapping by name or number; those that are missing are random, from
     `seed`. Floats given to a quantized input are quantized; both runs get the same real numbers. `shapes` resizes
@@ -70,8 +70,8 @@ def compare(
     order; quantized ones are compared in real numbers. A tensor between nodes that run as one has no memory, and only
     what both sides have is compared; `fused=False` runs every node by itself.
 
-    `tolerance` is the error that is let pass, as a share of each tensor's largest absolute value. `progress` shows how
-    far it is.
+    `tolerance` is the largest error that passes, as a share of each tensor's largest absolute value. `progress` is
+    called as the comparison goes on.
     Raises: InputError, and whatever making and running the models raises.
     """
     tolerance, seed = checked_tolerance(tolerance), whole("seed", seed, 1 << 10, least=0)
@@ -105,7 +105,8 @@ def _check_against(second: Any, against: str | None) -> None:
 
 
 def _check_replay(second: Any, inputs: Any, against: str | None, shapes: Any) -> None:
-    """A recording brings its inputs, and is beside minilite alone. Raises: InputError."""
+    """Refuses arguments that do not go with a recording, which has its own inputs and is compared with minilite alone.
+    Raises: InputError."""
     if second is None or isinstance(second, Interpreter):
         message = "a recording is compared with a run of the model that was recorded: give it second"
         raise InputError(message)
@@ -128,7 +129,7 @@ def _interpreter(source: Any, options: Mapping[str, Any]) -> Interpreter:
 def _sides(
     one: Interpreter, other: Interpreter, against: str | None, stack: ExitStack, *, fused: bool
 ) -> tuple[Side, Side]:
-    """Both halves; a process of LiteRT's files go with the stack."""
+    """Makes both sides; the stack removes the files of LiteRT's process."""
     ours = MiniliteSide(engine_of(one), fused=fused)
     if against not in LITERT:
         return ours, MiniliteSide(engine_of(other), kernels=against, fused=fused)
@@ -144,7 +145,7 @@ def _file_name(source: Any) -> str:
 def compared(
     sides: tuple[Side, Side], models: tuple[str, str], inputs: str, tolerance: float | None, progress: Progress = silent
 ) -> Comparison:
-    """Compares what two sides have after their runs."""
+    """Compares the values of two sides after their runs."""
     pairs = matched(sides[0].graph, sides[1].graph)
     limit = _limit(sides, pairs, tolerance)
     rows = _rows(sides, pairs, limit, progress)
@@ -171,7 +172,7 @@ def _limit(sides: tuple[Side, Side], pairs: Mapping[int, int], tolerance: float 
 
 
 def _rows(sides: tuple[Side, Side], pairs: Mapping[int, int], limit: Limit, progress: Progress = silent) -> list[Row]:
-    """Inputs, then the outputs of each node."""
+    """Returns rows of the inputs, then of the outputs of each node."""
     first = sides[0].graph
     by_output = {index: node for node in sides[1].graph.nodes for index in node.outputs}
     rows = [_row(sides, None, index, pairs.get(index, -1), limit) for index in first.inputs if index >= 0]
@@ -212,7 +213,7 @@ def _row(sides: tuple[Side, Side], node: Node | None, index: int, other: int, li
 
 
 def _measured(row: Row, sides: tuple[Side, Side], tensors: tuple[Tensor, Tensor], limit: Limit) -> Row:
-    """The row with how far the values are apart."""
+    """Returns the row with the difference of its values."""
     arrays: list[Array] = []
     for side, index in zip(sides, (row.tensor, row.other), strict=True):
         array, why = side.value(index)
@@ -232,7 +233,7 @@ def _measured(row: Row, sides: tuple[Side, Side], tensors: tuple[Tensor, Tensor]
 
 
 def _as_run(tensor: Tensor, array: Array) -> Tensor:
-    """The tensor with the type that it has in runs: an output may get its input's, whatever the file says."""
+    """Returns the tensor with the type that it has in runs: an output may get its input's, whatever the file says."""
     if array.dtype == array_type(tensor.type) or array.dtype.name.upper() not in TensorType.__members__:
         return tensor
     return tensor._replace(type=TensorType[array.dtype.name.upper()])
@@ -241,7 +242,7 @@ def _as_run(tensor: Tensor, array: Array) -> Tensor:
 def _with_delegates(
     found: Comparison, sides: tuple[Side, Side], model: Model, inputs: Mapping[int, Array], tolerance: float | None
 ) -> Comparison:
-    """The comparison with the outputs of LiteRT as it runs by default; or a note, if it does not."""
+    """Adds the outputs of LiteRT with its default delegates to the comparison; or a note, if it does not run."""
     theirs = LiteRTSide(model, "AUTO", outputs_alone=True)
     try:
         theirs.run(inputs)

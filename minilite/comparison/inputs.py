@@ -1,4 +1,4 @@
-"""The inputs of a comparison: given or random, the same real numbers for both sides."""
+"""Makes the inputs of a comparison: given or random, the same real numbers for both sides."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Arrays = dict[int, "Array"]
 def both_inputs(
     graphs: tuple[Subgraph, Subgraph], interpreter: Interpreter, inputs: Any, shapes: Shapes | None, seed: int
 ) -> tuple[tuple[Arrays, Arrays], str]:
-    """Arrays by tensor number for both graphs, and where they came from. Raises: InputError."""
+    """Returns arrays by tensor number for both graphs, and where they came from. Raises: InputError."""
     first, second = graphs
     pairs = matched(first, second)
     fed = {index: pairs[index] for index in first.inputs if pairs.get(index) in second.inputs}
@@ -51,7 +51,7 @@ def both_inputs(
 
 
 def _given(graph: Subgraph, inputs: Any) -> dict[int, Any]:
-    """What the caller gives, by number: a mapping may leave inputs out."""
+    """Returns the caller's inputs by number; a mapping may leave some out."""
     if inputs is None:
         return {}
     if hasattr(inputs, "items"):
@@ -68,21 +68,21 @@ def _given(graph: Subgraph, inputs: Any) -> dict[int, Any]:
 
 
 def as_input(tensor: Tensor, value: Any) -> Array:
-    """The array that the tensor takes: one of its own type as it is; real numbers are quantized."""
+    """Converts a value to the array that the tensor takes: its own type stays, real numbers are quantized."""
     if isinstance(value, np.ndarray) and value.dtype == array_type(tensor.type):
         return value
     return quantized(tensor, value)
 
 
 def _converted(array: Array, a: Tensor, b: Tensor) -> Array:
-    """The same real numbers for the other tensor."""
+    """Converts an array to the same real numbers for the other tensor."""
     if a.type == b.type and a.quantization == b.quantization:
         return array
     return quantized(b, floats(a, array))
 
 
 def _random(tensors: tuple[Tensor, Tensor], shape: tuple[int, ...], rng: np.random.Generator) -> tuple[Array, Array]:
-    """Values that both can represent: drawn for the quantized one, if only one is."""
+    """Draws values that both tensors can represent: for the quantized one, if only one is."""
     a, b = tensors
     if array_type(b.type).itemsize == 1 and b.quantization.scales and not a.quantization.scales:
         drawn = random_values(b, shape, rng)

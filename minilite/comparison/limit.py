@@ -1,4 +1,4 @@
-"""How far two tensors may be apart before they count as diverging."""
+"""Limit: the largest difference of two tensors that does not count as divergence."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from minilite.comparison.measure import Difference
 
 ROUNDING = 1e-4
-"""What floats of different code may be apart where no tolerance is given: rounding in another order, through some
-hundred nodes. A share of the tensor's largest absolute value, as the tolerance is."""
+"""The largest difference of floats that different code computed, if no tolerance is given: sums are rounded in another
+order, through some hundred nodes. It is a share of the tensor's largest absolute value, as the tolerance is."""
 
 
 def checked_tolerance(tolerance: float | None) -> float | None:
-    """Raises: InputError."""
+    """Returns a tolerance that is None or a number of at least 0. Raises: InputError."""
     number = None if tolerance is None else real("tolerance", tolerance)
     if number is not None and not 0 <= number < math.inf:
         message = f"tolerance is {shown(tolerance)}, must be a share of a tensor's largest value, 0 or more"
@@ -29,19 +29,19 @@ class Limit(NamedTuple):
     """The rule of one comparison."""
 
     tolerance: float | None
-    """The largest error that is let pass, as a share of the tensor's largest absolute value."""
+    """The largest error that passes, as a share of the tensor's largest absolute value."""
     same_code: bool
-    """The same code ran both: then equal models give equal bits."""
+    """True if the same code ran both: then equal models give equal bits."""
     same_types: bool
-    """Tensors have the same types in both; not so for a network and its quantized version."""
+    """True if tensors have the same types in both; False for a network and its quantized version."""
     flips: bool = False
-    """The network quantizes floats on the way, so that rounding may move a value by a step, and the error grows from
-    there: no bound is known."""
+    """True if the network quantizes floats on the way: rounding may move a value by a step, the error grows from there,
+    and no bound is known."""
 
     def exceeded(self, found: Difference) -> bool | None:
-        """Whether two tensors are further apart than they may be; None where nothing says how far that is.
+        """True if two tensors differ by more than the limit; None if there is no limit for them.
 
-        Numbers that stand for themselves, and strings, have to be equal whatever the tolerance.
+        Indices, counts, booleans and strings must be equal whatever the tolerance.
         """
         if not found.differing:
             return False
@@ -57,7 +57,7 @@ class Limit(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The rule in words."""
+        """Describes the rule in words."""
         if self.tolerance is not None:
             return f"errors above {self.tolerance:g} of a tensor's largest value"
         if not self.same_types:

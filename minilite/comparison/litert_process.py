@@ -1,7 +1,7 @@
-"""LiteRT in a process of its own, which it may crash: python -m minilite.comparison.litert_process FOLDER
+"""Runs LiteRT in a process of its own, because it may crash: python -m minilite.comparison.litert_process FOLDER
 
 The folder has `request.json`, `model.tflite`, and `in_N.npy` for each input N; the process adds `out_N.npy` for each
-tensor N whose values LiteRT gives, and writes `state.json`, how far it came, before each step.
+tensor N whose values LiteRT gives, and before each step writes its name to `state.json`.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ PACKAGES = {
     "tflite_runtime.interpreter": "tflite-runtime",
     "tensorflow.lite.python.interpreter": "tensorflow",
 }
-"""Modules that have LiteRT's Interpreter, best first, and the distributions that they come with."""
+"""Modules that have LiteRT's Interpreter, best first, and their distributions."""
 
 
 def write_array(folder: Path, name: str, array: Array) -> None:
-    """Writes an array as a .npy without pickles: strings as TFLite's bytes for them, with their shape."""
+    """Writes an array as a .npy without pickles; strings as TFLite's bytes for them, with their shape."""
     if array.dtype == object or array.dtype.kind in "SU":
         np.save(folder / f"{name}.npy", np.frombuffer(encode_strings(array.astype(object)), np.uint8))
         (folder / f"{name}.json").write_text(json.dumps(array.shape))
@@ -38,7 +38,7 @@ def write_array(folder: Path, name: str, array: Array) -> None:
 
 
 def read_array(folder: Path, name: str) -> Array | None:
-    """What `write_array` wrote; None if it did not."""
+    """Reads the array that `write_array` wrote; None if there is none."""
     path, shape = folder / f"{name}.npy", folder / f"{name}.json"
     try:
         array: Array = np.load(path, allow_pickle=False)
@@ -48,7 +48,7 @@ def read_array(folder: Path, name: str) -> Array | None:
 
 
 def find() -> tuple[Any, str]:
-    """LiteRT's module and the name and version of its distribution. Raises: ImportError."""
+    """Returns LiteRT's module, and the name and version of its distribution. Raises: ImportError."""
     for module, distribution in PACKAGES.items():
         try:
             return import_module(module), f"{distribution} {metadata.version(distribution)}"
@@ -83,15 +83,15 @@ def _run(folder: Path) -> None:
     interpreter.invoke()
     for index in request["tensors"]:
         at(f"reading tensor {index}")
-        with contextlib.suppress(ValueError, RuntimeError):  # it has no values of some tensors
+        with contextlib.suppress(ValueError, RuntimeError):  # LiteRT has no values of some tensors
             write_array(folder, f"out_{index}", np.asarray(interpreter.get_tensor(index)))
 
 
 def main(folder: Path) -> int:
-    """Runs what the folder asks for; an error of LiteRT's goes to `error.json`."""
+    """Runs the request in the folder; writes an error of LiteRT's to `error.json`."""
     try:
         _run(folder)
-    except Exception as error:  # noqa: BLE001 - whatever LiteRT raises is said by the process that asked
+    except Exception as error:  # noqa: BLE001 - the process that asked reports whatever LiteRT raises
         (folder / "error.json").write_text(json.dumps({"kind": type(error).__name__, "text": str(error)}))
         return 1
     return 0

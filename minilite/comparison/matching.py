@@ -1,4 +1,4 @@
-"""Which tensors of two graphs are the same one: by number where the graphs are alike, else by name, else by order."""
+"""Matches the tensors of two graphs: by number if the graphs are alike, else by name, else by order."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from minilite.format.model import Node, Subgraph
 
 _CONVERSIONS = ("QUANTIZE", "DEQUANTIZE")
-"""Operators that an int8 version of a network has and the float version has not."""
+"""Operators that an int8 version of a network has and the float version lacks."""
 
 
 def matched(a: Subgraph, b: Subgraph) -> dict[int, int]:
-    """Tensor numbers of `a` that are fed or computed, with those of `b` that are the same; each of `b` once."""
+    """Maps the inputs and computed tensors of `a` to their counterparts in `b`, by number; each of `b` is used once."""
     if _alike(a, b):
         return {index: index for index in (*a.inputs, *_computed(a)) if index >= 0}
     pairs = _by_name(a, b)
@@ -31,7 +31,7 @@ def _computed(graph: Subgraph) -> list[int]:
 
 
 def _alike(a: Subgraph, b: Subgraph) -> bool:
-    """Whether the graphs differ in nothing but values, types and options, or operators of the same wiring."""
+    """True if the graphs differ in nothing but values, types and options, or operators with the same wiring."""
     if a is b:
         return True
     if len(a.tensors) != len(b.tensors) or len(a.nodes) != len(b.nodes) or a.inputs != b.inputs:
@@ -42,7 +42,7 @@ def _alike(a: Subgraph, b: Subgraph) -> bool:
 
 
 def _by_name(a: Subgraph, b: Subgraph) -> dict[int, int]:
-    """Those whose name only one tensor of each graph has."""
+    """Matches tensors whose name only one tensor of each graph has."""
     names = [_unique_names(graph) for graph in (a, b)]
     return {index: names[1][name] for name, index in names[0].items() if name in names[1]}
 
@@ -64,7 +64,7 @@ def _add(pairs: dict[int, int], more: Iterable[tuple[int, int]]) -> None:
 
 
 def _by_order(a: Subgraph, b: Subgraph, pairs: dict[int, int]) -> list[tuple[int, int]]:
-    """Outputs of nodes of the same operator that stand between the same matched ones, if their shapes are equal."""
+    """Matches outputs of nodes of the same operator between the same matched tensors, if their shapes are equal."""
     nodes = [[node for node in graph.nodes if node.op not in _CONVERSIONS] for graph in (a, b)]
     position = {output: at for at, node in enumerate(nodes[1]) for output in node.outputs}
     anchors = [
@@ -82,7 +82,7 @@ def _by_order(a: Subgraph, b: Subgraph, pairs: dict[int, int]) -> list[tuple[int
 
 
 def _aligned(a: Subgraph, b: Subgraph, first: Sequence[Node], second: Sequence[Node]) -> list[tuple[int, int]]:
-    """The outputs of nodes that both runs of nodes have, in their order."""
+    """Matches the outputs of nodes that both sequences have, in their order."""
     matcher = SequenceMatcher(None, [node.op for node in first], [node.op for node in second], autojunk=False)
     found: list[tuple[int, int]] = []
     for block in matcher.get_matching_blocks():

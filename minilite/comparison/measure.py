@@ -1,4 +1,4 @@
-"""How far two arrays are apart: errors in real numbers, cosine, and steps of integers."""
+"""Measures the difference of two arrays: errors in real numbers, cosine, and steps of integers."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from minilite.format.model import Array, Tensor
 
 _EXACT_STEPS = 4
-"""Steps up to which a histogram counts each one by itself; further out, each bin is twice as wide."""
+"""The steps that have bins of their own in a histogram; beyond, each bin is twice as wide as the one before."""
 _BITS_ALONE = (TensorType.FLOAT8_E4M3FN, TensorType.FLOAT8_E5M2, TensorType.RESOURCE, TensorType.VARIANT)
-"""Types whose arrays are bits and not numbers."""
+"""Types whose arrays have bits in place of numbers."""
 
 
 class Bin(NamedTuple):
-    """Elements whose integers are from `least` to `most` steps apart, both ends inclusive; the second minus the
-    first."""
+    """The number of elements whose integers differ by `least` to `most` steps, both ends inclusive; the second minus
+    the first."""
 
     least: int
     most: int
@@ -31,33 +31,33 @@ class Bin(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """Two tensors of one shape, in real numbers: quantized ones by their scales and zero points."""
+    """The difference of two tensors of one shape in real numbers: quantized ones by their scales and zero points."""
 
     elements: int
     differing: int
-    """Elements that are not equal; NaN equals NaN."""
+    """The number of elements that are not equal; NaN equals NaN."""
     largest: float
-    """The largest absolute error; infinite where one is NaN or infinite and the other is not the same."""
+    """The largest absolute error; infinite if one value is NaN or infinite and the other is not the same."""
     mean: float
     """The mean absolute error."""
     relative: float
     """The norm of the error divided by the norm of the first; 0 where both are 0."""
     cosine: float
-    """Of the angle between the two; NaN where either is 0 everywhere or not finite."""
+    """The cosine of the angle between the two; NaN if either is 0 everywhere or not finite."""
     magnitude: float
-    """The largest finite absolute value of either."""
+    """The largest finite absolute value of both."""
     at: tuple[int, ...]
-    """Index of the largest error."""
+    """The index of the largest error."""
     values: tuple[Any, Any]
-    """The two values there."""
+    """The two values at that index."""
     is_exact: bool
-    """Numbers that stand for themselves (indices, counts, booleans) or strings: near is not good enough."""
+    """True for indices, counts, booleans and strings, which must be equal."""
     steps: tuple[Bin, ...] = ()
-    """For integers of one type and scale: how many elements are how many steps apart."""
+    """A histogram of the steps between integers of one type and scale."""
 
 
 def difference(tensors: tuple[Tensor, Tensor], arrays: tuple[Array, Array]) -> Difference:
-    """How far two arrays of one shape are apart, by the types and quantization of their tensors."""
+    """Measures the difference of two arrays of one shape, by the types and quantization of their tensors."""
     a, b = arrays
     kinds = tensors[0].type, tensors[1].type
     if a.dtype == object or b.dtype == object or kinds[0] in _BITS_ALONE or kinds[1] in _BITS_ALONE:
@@ -70,7 +70,7 @@ def difference(tensors: tuple[Tensor, Tensor], arrays: tuple[Array, Array]) -> D
 
 
 def _real(tensor: Tensor, array: Array) -> Array:
-    """The real numbers, as float64 or complex128."""
+    """Returns the real numbers, as float64 or complex128."""
     if tensor.type == TensorType.BFLOAT16:
         array = widened(array)
     array = floats(tensor, array)
@@ -108,7 +108,7 @@ def _numbers(a: Array, b: Array, *, exact: bool) -> Difference:
 
 
 def _unlike(a: Array, b: Array) -> Difference:
-    """Values that have no distance: strings, bits."""
+    """Compares values that have no distance: strings, bits."""
     differs = np.asarray(a != b)
     count = int(np.count_nonzero(differs))
     if not count:
@@ -119,7 +119,7 @@ def _unlike(a: Array, b: Array) -> Difference:
 
 
 def _histogram(a: Array, b: Array) -> tuple[Bin, ...]:
-    """Elements by steps, from the most negative bin that has any to the most positive one."""
+    """Counts elements by steps, from the most negative bin that has any to the most positive one."""
     steps, counts = np.unique(b.astype(np.int64) - a.astype(np.int64), return_counts=True)
     bins: dict[tuple[int, int], int] = {}
     for step, count in zip(steps.tolist(), counts.tolist(), strict=True):
@@ -130,7 +130,7 @@ def _histogram(a: Array, b: Array) -> tuple[Bin, ...]:
 
 
 def _bounds(step: int) -> tuple[int, int]:
-    """The bin of a step that is not negative: 0, 1, 2, 3, 4, 5 to 8, 9 to 16, ..."""
+    """Returns the ends of the bin of a step that is not negative: 0, 1, 2, 3, 4, 5 to 8, 9 to 16, ..."""
     if step <= _EXACT_STEPS:
         return step, step
     most = 1 << (step - 1).bit_length()

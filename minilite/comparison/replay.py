@@ -1,4 +1,4 @@
-"""minilite.replay: makes the calls of a recording again, and puts what comes out beside what was recorded."""
+"""minilite.replay: makes the calls of a recording again, and compares the results with the recorded ones."""
 
 from __future__ import annotations
 
@@ -43,17 +43,16 @@ def replay(
     tolerance: float | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Makes the calls of a recording (`Interpreter.recording`) again, and compares the outputs of each run with those
-    that were recorded.
+    """Makes the calls of a recording (`Interpreter.recording`) again, and compares the outputs of each run with the
+    recorded ones.
 
-    `model` is the model that was recorded: whatever `Interpreter` takes first, of the same bytes. Options are those of
-    the recording, but for `level` and `num_threads`. Integers have to be equal bit for bit at any level and number of
-    threads, floats at the same level of the same version; else they are within rounding, or `tolerance` (see
-    `compare`); if the model quantizes floats on the way, only `tolerance` says how near they have to be. A call that
-    failed has to fail again with the same class of exception. Custom operators that were the caller's are found in
-    `custom_ops` by name. `progress` shows how far it is.
+    `model` is the recorded model: anything `Interpreter` takes, with the same bytes. Options are the recording's,
+    except `level` and `num_threads`. Integers must be equal bit for bit at any level and number of threads, floats at
+    the same level of the same version; else they may differ by rounding, or by `tolerance` (see `compare`); if the
+    model quantizes floats on the way, only by `tolerance`. A call that failed must fail again with the same class of
+    exception. `custom_ops` has the caller's custom operators by name. `progress` is called as the replay goes on.
     Raises: InputError for a recording that is cut short, changed or of another model, and for missing operators;
-    whatever a call raises that went well when it was recorded.
+    whatever a call raises that succeeded when it was recorded.
     """
     tolerance = checked_tolerance(tolerance)
     found = read_recording(recording)
@@ -85,7 +84,7 @@ def replay(
 
 
 def _quantizes_floats(model: Model) -> bool:
-    """Whether a node makes integers of computed floats: QUANTIZE, or one with float inputs and integer weights."""
+    """True if a node makes integers of computed floats: QUANTIZE, or a node with float inputs and integer weights."""
     for graph in model.subgraphs:
         for node in graph.nodes:
             kinds = [graph.tensors[index].type for index in node.inputs[:2] if index >= 0]
@@ -104,7 +103,7 @@ def _operators(found: Recording, given: Mapping[str, CustomOp] | None) -> dict[s
 
 
 def _interpreter(found: Recording, model: Any, options: Mapping[str, Any]) -> Interpreter:
-    """A new one of the recorded options. Raises: InputError if the model is another one."""
+    """Makes an interpreter with the recorded options. Raises: InputError if the model is another one."""
     wanted = dict(found.options)
     kernels = str(wanted.get("experimental_op_resolver_type", "AUTO"))
     unknown = sorted(wanted.keys() - keywords(Options()).keys())
@@ -125,12 +124,12 @@ def _interpreter(found: Recording, model: Any, options: Mapping[str, Any]) -> In
 
 
 class _Made:
-    """A run that was made again, or a call that ended otherwise than it did."""
+    """A repeated run, or a call that ended in another way than the recorded one."""
 
     def __init__(self, number: int, call: Call, session: Session, text: str = "") -> None:
         self.number, self.call, self.session, self.text = number, call, session, text
         self.pairs: dict[int, tuple[Array, Array]] = {}
-        """Recorded and new outputs by tensor."""
+        """The recorded and the new outputs by tensor."""
 
 
 class _Calls:
@@ -144,7 +143,7 @@ class _Calls:
         self._kept: dict[tuple[int, int], kept.Row] = {}
 
     def make(self, call: Call) -> None:
-        """One of them. Raises: InputError if the model has no such tensor."""
+        """Makes one call. Raises: InputError if the model has no such tensor."""
         session = engine_of(self._interpreter).session(call.subgraph)
         self._number += 1
         self.runs += call.call in ("invoke", "slice")
@@ -218,7 +217,7 @@ class _Calls:
         self._keep(kept.Row(kept.CALLED, 0, 0, (), bytes(data)))
 
     def _keep(self, row: kept.Row) -> None:
-        """Puts in force what the interpreter had kept before it was recorded, so far."""
+        """Restores the state that the recorded interpreter had at this point."""
         shared = engine_of(self._interpreter).shared
         assert shared is not None
         self._kept[row.what, row.number] = row
@@ -226,7 +225,7 @@ class _Calls:
 
 
 def _rows(made: _Made, limit: Limit) -> list[Row]:
-    """A row per output of a run."""
+    """Returns a row per output of a run."""
     if made.text:
         name = made.text.partition(":")[0]
         row = Row(

@@ -1,4 +1,4 @@
-"""What a comparison found: a row per output of a node, the first that diverges, the worst."""
+"""Comparison: the result of a comparison, with a row per output of a node, the first that diverges, and the worst."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ if TYPE_CHECKING:
 
 
 class Row(NamedTuple):
-    """A tensor of the first run beside the same one of the second."""
+    """A tensor of the first run and its counterpart in the second."""
 
     node: int
-    """The number of the node that computes it in the first; -1 for an input."""
+    """The number of the node that computes the tensor in the first model; -1 for an input."""
     op: str
-    """Its operator; "" for an input."""
+    """The operator of that node; "" for an input."""
     tensor: int
-    """The number in the first."""
+    """The tensor's number in the first model."""
     name: str
     other: int
-    """The number in the second; -1 if there is no such tensor."""
+    """The tensor's number in the second model; -1 if there is none."""
     other_name: str
     types: tuple[str, str]
     shapes: tuple[tuple[int, ...], tuple[int, ...]]
     is_output: bool
     difference: Difference | None
-    """None where the values cannot be compared: `note` says why."""
+    """The difference of the values; None if they cannot be compared: `note` says why."""
     note: str
     changes: tuple[str, ...]
-    """What the two models say differently of the node: constants, quantization, options."""
+    """The differences of the node between the models: constants, quantization, options."""
     diverges: bool | None
-    """Whether the values are further apart than they may be; None where nothing says how far that is."""
+    """True if the values differ by more than the limit; None if there is no limit for them."""
     run: int = 0
-    """Of a recording: which run, from 1 on."""
+    """The number of the run in a recording, from 1 on."""
     subgraph: int = 0
 
     @property
@@ -50,21 +50,21 @@ class Comparison(NamedTuple):
     """Two runs on the same inputs, tensor by tensor in the order of the first's nodes. It prints as a table."""
 
     models: tuple[str, str]
-    """Names of files without their folders; "" where a model came as a value."""
+    """The names of the files without their folders; "" if a model was not given as a path."""
     labels: tuple[str, str]
-    """What ran each of them: ``minilite avx2``, ``ai-edge-litert 2.1.0, without default delegates, ...``."""
+    """The runtime and level of each: ``minilite avx2``, ``ai-edge-litert 2.1.0, without default delegates, ...``."""
     inputs: str
-    """Where the inputs came from."""
+    """The source of the inputs, in words."""
     tolerance: float | None
-    """The largest error that is let pass, as a share of the tensor's largest absolute value; None: see `rule`."""
+    """The largest error that passes, as a share of the tensor's largest absolute value; None: see `rule`."""
     rule: str
-    """Which differences count as divergence, in words."""
+    """The differences that count as divergence, in words."""
     rows: tuple[Row, ...]
-    """Inputs first."""
+    """The rows of the tensors, inputs first."""
     unmatched: tuple[int, int]
-    """Computed tensors of each side that the other has not."""
+    """The numbers of computed tensors on each side that the other lacks."""
     delegated: tuple[Row, ...] = ()
-    """The outputs beside those of LiteRT with its default delegates, where the second is LiteRT."""
+    """The outputs compared with LiteRT's with its default delegates, if the second is LiteRT."""
     notes: tuple[str, ...] = ()
 
     @property
@@ -85,7 +85,7 @@ class Comparison(NamedTuple):
 
     @property
     def agrees(self) -> bool:
-        """Whether nothing diverges. Differences without a rule (see `rule`) do not count: give a tolerance."""
+        """True if nothing diverges. Differences without a rule (see `rule`) do not count: give a tolerance."""
         return not any(row.diverges for row in (*self.rows, *self.delegated))
 
     def __str__(self) -> str:
@@ -95,11 +95,11 @@ class Comparison(NamedTuple):
         return str(self)
 
     def _repr_html_(self) -> str:
-        """HTML for notebooks: what was compared, the verdict, a table of tensors."""
+        """Returns HTML for notebooks: the models, the verdict, a table of tensors."""
         return text.comparison_html(self)
 
     def to_json(self) -> dict[str, Any]:
-        """All of it as plain values; NaN and infinity are None."""
+        """Returns the comparison as plain values; NaN and infinity are None."""
         first, change, worst = self.first, self.first_change, self.worst
         return {
             "models": list(self.models),

@@ -1,4 +1,4 @@
-"""The two halves of a comparison: a model run by minilite, or by LiteRT in a process of its own."""
+"""Side: a model that a comparison runs, by minilite, or by LiteRT in a process of its own."""
 
 from __future__ import annotations
 
@@ -28,38 +28,39 @@ if TYPE_CHECKING:
     from minilite.format.model import Array, Model, Subgraph
 
 LITERT = {"litert": "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "litert-reference": "BUILTIN_REF"}
-"""LiteRT's kernels by what `--against` calls them; neither has default delegates."""
+"""LiteRT's kernels by their names for `--against`; neither has default delegates."""
 
 REFERENCE = "reference"
-"""minilite's references in numpy."""
+"""The name of minilite's references in numpy."""
 
 
 class Side(Protocol):
-    """One half of a comparison. Its values are valid from `run` on."""
+    """A side of a comparison. Its values are valid after `run`."""
 
     graph: Subgraph
     """The main subgraph of its model."""
 
     @property
     def label(self) -> str:
-        """What ran, and how: for people."""
+        """Names the runtime and its options, for people."""
 
     @property
     def code(self) -> tuple[str, ...]:
-        """Equal where two sides run the same code: then equal models give equal bits."""
+        """Identifies the code that runs: sides with equal `code` give equal bits for equal models."""
 
     def run(self, inputs: Mapping[int, Array]) -> None:
-        """Runs once on arrays by tensor number. Raises: MiniliteError."""
+        """Runs once on arrays, by tensor number. Raises: MiniliteError."""
 
     def value(self, index: int) -> tuple[Array | None, str]:
-        """A tensor's values after the run; or None, and why there are none."""
+        """Returns a tensor's values after the run; or None, and the reason."""
 
 
 class MiniliteSide:
-    """A model run by minilite, with every tensor kept that has memory of its own."""
+    """A model that minilite runs, keeping every tensor that has memory of its own."""
 
     def __init__(self, engine: Engine, *, kernels: str | None = None, fused: bool = True) -> None:
-        """With the options of the engine, none of its state; `kernels` is "reference" or a level, if not its own."""
+        """Takes the options of the engine without its state; `kernels` is "reference" or a level, None for the
+        engine's."""
         wanted = copy.copy(engine.options)
         wanted.engine |= OPTIONS["keep_all"]
         wanted.fuses = wanted.fuses and fused
@@ -84,7 +85,7 @@ class MiniliteSide:
 
     @property
     def code(self) -> tuple[str, ...]:
-        """The level: results do not depend on the number of threads."""
+        """The level; results do not depend on the number of threads."""
         return ("minilite", self.level)
 
     def run(self, inputs: Mapping[int, Array]) -> None:
@@ -102,7 +103,7 @@ class MiniliteSide:
         self._plan = session.plan
 
     def value(self, index: int) -> tuple[Array | None, str]:
-        """A copy of the tensor's values."""
+        """Returns a copy of the tensor's values."""
         if self._plan is not None and self._plan.tensor(index).storage == "none":
             return None, self._whole(self._plan, index)
         try:
@@ -111,7 +112,7 @@ class MiniliteSide:
             return None, str(error)
 
     def _whole(self, plan: Plan, index: int) -> str:
-        """Which node computes what would be in this tensor, on the way to its own output."""
+        """Names the node that computes this tensor as a step to its own output."""
         for position, (number, _) in enumerate(plan.nodes()):
             node, whole = self.graph.nodes[number], plan.part_of(position)
             if whole is not None and index in (*node.outputs, *node.inputs):
@@ -120,17 +121,17 @@ class MiniliteSide:
 
 
 class _Outcome(NamedTuple):
-    """How LiteRT's process ended."""
+    """The end of LiteRT's process."""
 
     version: str
     failure: str
-    """Empty if all went well."""
+    """The reason why it failed; empty if it did not."""
     crashed: bool
 
 
 class LiteRTSide:
-    """A model run by LiteRT in a process of its own: without default delegates and with all tensors kept, or by default
-    and then of its outputs alone. Its files lie in a temporary folder until `close`."""
+    """A model that LiteRT runs in a process of its own: without default delegates, keeping all tensors, or with them
+    and then only the outputs. `close` removes its temporary folder."""
 
     def __init__(self, model: Model, kernels: str, threads: int = 1, *, outputs_alone: bool = False) -> None:
         self.graph: Subgraph = model.subgraphs[0]
@@ -139,7 +140,7 @@ class LiteRTSide:
         self._folder: Any = tempfile.TemporaryDirectory(prefix="minilite")
         self._outcome = _Outcome("LiteRT", "", crashed=False)
         self.note: str = ""
-        """What went wrong on the way, and what was done instead."""
+        """A failure on the way, and how it was dealt with."""
 
     @property
     def label(self) -> str:
@@ -152,11 +153,12 @@ class LiteRTSide:
 
     @property
     def code(self) -> tuple[str, ...]:
-        """LiteRT's kernels."""
+        """The name of LiteRT's kernels."""
         return ("litert", self._kernels)
 
     def run(self, inputs: Mapping[int, Array]) -> None:
-        """Runs it; once more for the outputs alone if LiteRT crashes with all tensors kept. Raises: InputError."""
+        """Runs the model; once more for the outputs alone if LiteRT crashes while keeping all tensors. Raises:
+        InputError."""
         self._outcome = self._attempt(inputs)
         if self._outcome.crashed and self._has_outputs():
             self.note = f"LiteRT {self._outcome.failure}: the tensors after it are not compared"
@@ -196,24 +198,24 @@ class LiteRTSide:
         return _outcome(folder, done.returncode, done.stderr.decode(errors="replace"))
 
     def _wanted(self) -> list[int]:
-        """Outputs first: reading some tensors may crash LiteRT."""
+        """Lists the tensors to read, outputs first: reading some others may crash LiteRT."""
         wanted = list(self.graph.outputs)
         if not self._outputs_alone:
             wanted += [index for node in self.graph.nodes for index in node.outputs] + list(self.graph.inputs)
         return [index for index in dict.fromkeys(wanted) if index >= 0]
 
     def value(self, index: int) -> tuple[Array | None, str]:
-        """A tensor's values, as the process wrote them."""
+        """Returns the values that the process wrote."""
         array = read_array(Path(self._folder.name), f"out_{index}")
         return (array, "") if array is not None else (None, "no value in LiteRT")
 
     def close(self) -> None:
-        """Removes the files."""
+        """Removes the temporary folder."""
         self._folder.cleanup()
 
 
 def _environment() -> dict[str, str]:
-    """The process's: our folders that stand in for LiteRT are not in its path."""
+    """Returns the environment of the process; folders in which minilite replaces LiteRT are not in its path."""
     ours = {*folders()}
     path = [each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each and each not in ours]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(path)}

@@ -1,4 +1,4 @@
-"""A comparison as text: a table per node, the first divergence, the worst tensor."""
+"""Prints a comparison as text: a table per node, the first divergence, the worst tensor."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 _HEADER = ("run", "node", "operator", "name", "shape", "largest", "mean", "cosine", "steps", "")
 _DELEGATED = "outputs beside LiteRT with its default delegates (XNNPACK):"
 _NAME = 32
-"""Characters of a tensor's name in the table."""
+"""The largest number of characters of a tensor's name in the table."""
 
 
 def comparison_text(found: Comparison, width: int | None) -> str:
-    """All of it; lines are at most `width` characters."""
+    """Returns the comparison as text with lines of at most `width` characters."""
     lines = [wrapped(f"{name}: {label}" if name else label, width) for name, label in _sides(found)]
     lines.append(wrapped(f"inputs: {found.inputs}", width))
     lines.append(_table(found.rows, width))
@@ -33,7 +33,7 @@ def comparison_text(found: Comparison, width: int | None) -> str:
 
 
 def comparison_html(found: Comparison) -> str:
-    """The same as markup, in which names are escaped."""
+    """Returns the comparison as HTML, with names escaped."""
     lines = [f"{name}: {label}" if name else label for name, label in _sides(found)]
     lines += [f"inputs: {found.inputs}", *_verdict(found), *(f"note: {note}" for note in found.notes)]
     rows = html_table(_HEADER, map(_cells, found.rows))
@@ -76,7 +76,7 @@ def _cells(row: Row) -> list[Cell]:
 
 
 def number(value: float) -> str:
-    """Three digits: ``1.23e-05``, ``0.125``; ``inf``."""
+    """Formats a number with three digits: ``1.23e-05``, ``0.125``; ``inf``."""
     return f"{value:.3g}" if math.isfinite(value) else "inf"
 
 

@@ -1,4 +1,4 @@
-"""Plans for many sizes of inputs: the largest size within a budget (`fit`), and one after the other (`sweep`)."""
+"""Plans many sizes of inputs: finds the largest within a budget (`fit`), and plans one after the other (`sweep`)."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ MAX_PLANS = 40
 _STEPS = (1, 2, 4, 8, 16, 32, 64)
 """Steps between sizes that a model may require: multiples of its total stride."""
 _STARTS = (64, 128, 32, 16, 8, 4, 2, 1)
-"""Sizes to start with if the current one is refused, or is a special case, such as 1, which broadcasts."""
+"""The sizes to start with if the current one is refused, or is a special case, such as 1, which broadcasts."""
 _LARGEST = 2**31 - 1
 _QUICK = 0.05
-"""Seconds of planning that a sweep repeats."""
+"""Seconds below which a sweep repeats planning."""
 _POINTS = 24
-"""Sizes of a sweep that nobody has chosen."""
+"""The number of sizes in a sweep without given sizes."""
 _CHANNELS = 4
 _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}
 
@@ -39,12 +39,12 @@ class PlannedSize(NamedTuple):
     shapes: Mapping[str, Shape]
     """Shapes of the inputs that have this size, by name, or by number where several have one name."""
     arena_bytes: int | None
-    """None if the model refuses the size."""
+    """The bytes of the arena; None if the model refuses the size."""
     lower_bound: int | None
     seconds: float
     """Seconds of planning."""
     refused: str | None = None
-    """Why there is no plan; else None."""
+    """The reason why there is no plan; None if there is one."""
 
 
 class Fit(NamedTuple):
@@ -60,11 +60,11 @@ class Fit(NamedTuple):
     tried: tuple[PlannedSize, ...]
     """All sizes tried, ascending; at most 40."""
     finished: bool
-    """Whether the next larger size (by `step`) is known not to fit."""
+    """True if the next larger size (by `step`) is known not to fit."""
 
     @property
     def monotone(self) -> bool:
-        """Whether, among the sizes tried, larger sizes never have smaller arenas, and none between two accepted ones is
+        """True if, among the sizes tried, larger sizes never have smaller arenas, and none between two accepted ones is
         refused. If False, there may be a larger size that fits."""
         accepted = [one for one in self.tried if one.arena_bytes is not None]
         arenas = [one.arena_bytes or 0 for one in accepted]
@@ -77,7 +77,7 @@ class Fit(NamedTuple):
 
 
 def byte_count(budget: int | str) -> int:
-    """Bytes as a number, or as text: 8000000, "8MB" (the same), "8MiB" (8388608). Raises: InputError."""
+    """Returns bytes given as a number or as text: 8000000, "8MB" (the same), "8MiB" (8388608). Raises: InputError."""
     if isinstance(budget, str):
         found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", budget)
         unit = _UNITS.get(found[2].upper()) if found else None
@@ -89,12 +89,13 @@ def byte_count(budget: int | str) -> int:
 
 
 def _sides(shape: Shape) -> tuple[int, int]:
-    """The dimensions that are height and width of an image. Channels come last, unless they can only be first."""
+    """Returns the dimensions that are height and width of an image. Channels come last, unless they can only be
+    first."""
     return (2, 3) if 0 < shape[1] <= _CHANNELS < shape[3] else (1, 2)
 
 
 def _dimensions(shape: Shape, axis: Axis) -> tuple[int, ...]:
-    """The dimensions of an input that belong to an axis; empty if it has no such axis."""
+    """Returns the dimensions of an input that belong to an axis; empty if it has no such axis."""
     if axis == "batch":
         return (0,) if len(shape) > 1 else ()
     if axis == "length":
@@ -103,13 +104,13 @@ def _dimensions(shape: Shape, axis: Axis) -> tuple[int, ...]:
 
 
 def _open(tensor: Tensor, dimensions: Sequence[int]) -> bool:
-    """Whether the file leaves all of these dimensions open."""
+    """True if the file leaves all of these dimensions open."""
     signature = tensor.shape_signature or ()
     return bool(dimensions) and all(at < len(signature) and signature[at] < 0 for at in dimensions)
 
 
 def _find_axis(inputs: Sequence[Tensor], shapes: Mapping[int, Shape]) -> Axis:
-    """The first axis that an input leaves open; batch if none does."""
+    """Returns the first axis that an input leaves open; batch if none does."""
     for axis in AXES:
         if any(_open(tensor, _dimensions(shapes[tensor.index], axis)) for tensor in inputs):
             return axis
@@ -139,7 +140,7 @@ class Scale:
         return [shape[at] for at in _dimensions(shape, self.axis)]
 
     def at(self, size: int) -> dict[int, Shape]:
-        """Shapes by tensor number; an image keeps its proportions."""
+        """Returns shapes by tensor number; an image keeps its proportions."""
         found = {}
         for tensor in self._tensors:
             shape = list(self._shapes[tensor.index])
@@ -151,7 +152,7 @@ class Scale:
         return found
 
     def largest(self, budget: int) -> int:
-        """An upper limit: at this size a single input takes the whole budget."""
+        """Returns an upper limit: at this size a single input takes the whole budget."""
         low, high = 0, _LARGEST
         while low < high:
             middle = (low + high + 1) // 2
@@ -234,8 +235,8 @@ class _Search:
         return arena is not None and arena <= self._budget
 
     def _bisect(self, base: int, low: int, high: int, *, too_small: bool) -> None:
-        """Sizes are base + i * step; `low` fits (or there is none), `high` is too large. A refused size in between is
-        too small or too large for the model."""
+        """Searches the sizes base + i * step between `low`, which fits (or is None), and `high`, which is too large. A
+        refused size between them is too small if `too_small`, else too large for the model."""
         guessed = False
         while high - low > 1:
             if len(self.tried) >= MAX_PLANS:
@@ -249,7 +250,7 @@ class _Search:
             low, high = (at, high) if self._fits(size) or (too_small and not self._accepted(size)) else (low, at)
 
     def _guess(self, base: int, low: int, high: int) -> int | None:
-        """The size at which a straight line between two known arenas meets the budget."""
+        """Returns the size at which a straight line between two known arenas meets the budget."""
         ends = (self.tried.get(base + at * self.step) for at in (low, high))
         below, above = (one.arena_bytes if one is not None else None for one in ends)
         if below is None or above is None or above <= below:
@@ -295,8 +296,8 @@ def fit(
 
 
 def open_sizes(graph: Subgraph, shapes: Mapping[int, Shape]) -> list[tuple[int, dict[int, Shape]]]:
-    """Sizes around the present one along an axis that the file leaves open, with their shapes; none where it leaves
-    none open."""
+    """Returns sizes around the current one along an axis that the file leaves open, with their shapes; empty if it
+    leaves none open."""
     inputs = [graph.tensors[index] for index in graph.inputs]
     if not any(_open(t, _dimensions(shapes[t.index], axis)) for t in inputs for axis in AXES):
         return []
@@ -313,8 +314,8 @@ def other_sizes(
     count: int,
     axis: Axis | None = None,
 ) -> list[dict[int, Shape]]:
-    """Shapes of sizes beside the present one that the model takes, larger ones first; at most `count`. Without an axis
-    all are tried until one has two sizes: first the one that the file leaves open, or batch.
+    """Returns shapes of at most `count` sizes that the model takes besides the current one, larger ones first. Without
+    an axis all are tried until one has two sizes, beginning with the axis that the file leaves open, or batch.
 
     Raises: UnsupportedOpError; InputError if no input has the axis.
     """
@@ -325,7 +326,7 @@ def other_sizes(
     for each in wanted:
         try:
             scale = Scale(graph, shapes, each)
-        except InputError:  # no input has this axis
+        except InputError:  # no input has the axis
             if axis:
                 raise
             continue
@@ -339,8 +340,8 @@ def other_sizes(
 def _accepted_beside(
     plan_for: Callable[[dict[int, Shape]], Any], graph: Subgraph, scale: Scale, step: int, count: int
 ) -> list[dict[int, Shape]]:
-    """Sizes that the model takes, one step after the other, up to the first that it refuses; smaller ones if there are
-    not enough larger ones."""
+    """Returns sizes that the model takes, step by step up to the first that it refuses; smaller ones if there are not
+    enough larger ones."""
     found: list[dict[int, Shape]] = []
     for way in (step, -step):
         size = scale.start + way
@@ -356,8 +357,8 @@ def _accepted_beside(
 def sweep(
     plan_for: Callable[[dict[int, Shape]], Any], graph: Subgraph, sizes: Iterable[tuple[int, dict[int, Shape]]]
 ) -> Iterator[PlannedSize]:
-    """What the plan for each size takes. Sizes that are planned quickly are planned three times: the least time of them
-    has neither what is made once nor what else the machine did.
+    """Plans each size. Quick plans are made three times, and the least time counts, which excludes one-off work and
+    noise.
 
     Raises: UnsupportedOpError, InputError.
     """

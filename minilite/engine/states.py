@@ -1,4 +1,5 @@
-"""What a model keeps from run to run, as a value: variables, resource variables, hash tables, what kernels remember."""
+"""ModelState: the state that a model keeps from run to run as a value: variables, resource variables, hash tables, and
+the memory of kernels."""
 
 from __future__ import annotations
 
@@ -13,18 +14,18 @@ if TYPE_CHECKING:
     from minilite.engine.session import Session
 
 _Variables: TypeAlias = "tuple[tuple[str, str, tuple[int, ...]], ...]"
-"""Name, type and shape of each."""
+"""The name, type and shape of each variable."""
 _FORM = f"1 {sys.byteorder}"
-"""What the bytes of a snapshot mean, which another version may say differently."""
+"""The form of a snapshot's bytes; versions and machines with another form refuse them."""
 
 
 class Layout(NamedTuple):
-    """What a snapshot is of."""
+    """The subgraphs, variables and resources of a snapshot."""
 
     graphs: tuple[tuple[int, _Variables], ...]
-    """The subgraphs that were allocated, and their variables."""
+    """The allocated subgraphs and their variables."""
     names: tuple[str, ...]
-    """What the model calls its resource variables and tables; none before the first subgraph was used."""
+    """The model's names of its resource variables and tables; empty before the first subgraph is used."""
     form: str = _FORM
 
 
@@ -39,7 +40,7 @@ class ModelState:
 
     @property
     def nbytes(self) -> int:
-        """The bytes of the values that it holds."""
+        """The bytes of its values."""
         return kept.value_bytes(self._data)
 
     def __eq__(self, other: object) -> bool:
@@ -48,11 +49,11 @@ class ModelState:
         return self._layout == other._layout and kept.same(self._data, other._data)
 
     def __bool__(self) -> bool:
-        """Whether it has any values; where it has none, it is that of an interpreter that has not begun."""
+        """True if there are values. An empty snapshot restores the initial state."""
         return kept.has_values(self._data)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """What it is of, and its bytes."""
+        """Pickles the layout and the bytes."""
         return _unpickled, (*self._layout, kept.as_bytes(self._data))
 
     def __repr__(self) -> str:
@@ -76,13 +77,13 @@ def _unpickled(graphs: Any, names: Any, form: Any, data: Any) -> ModelState:
 
 
 def _layout(graphs: Any, names: Any) -> Layout:
-    """Raises: TypeError, ValueError."""
+    """Returns a checked layout. Raises: TypeError, ValueError."""
     known = tuple(
         (_whole(number), tuple((_text(name), _text(kind), (*map(_whole, shape),)) for name, kind, shape in variables))
         for number, variables in graphs
     )
     numbers = [number for number, _ in known]
-    if numbers != sorted({*numbers}):  # as get_state orders them; each of them has a state of its own
+    if numbers != sorted({*numbers}):  # get_state sorts subgraphs, and each has one state
         raise ValueError
     return Layout(known, (*map(_text, names),))
 
@@ -100,14 +101,14 @@ def _text(value: Any) -> str:
 
 
 def as_bytes(state: ModelState) -> bytes:
-    """A snapshot for a file: a line of JSON that says what it is of, then its values."""
+    """Returns a snapshot as bytes for a file: a line of JSON with its layout, then its values."""
     import json
 
     return json.dumps(state._layout).encode() + b"\n" + kept.as_bytes(state._data)
 
 
 def from_bytes(data: bytes) -> ModelState:
-    """The reverse of `as_bytes`. Raises: InputError for bytes that are damaged, or of another version or machine."""
+    """Reads the bytes of `as_bytes`. Raises: InputError if they are damaged, or of another version or machine."""
     import json
 
     line, _, values = data.partition(b"\n")
@@ -120,7 +121,7 @@ def from_bytes(data: bytes) -> ModelState:
 
 
 class Sessions(NamedTuple):
-    """The sessions that snapshots are taken of, with what that needs: made once, as long as they stay the same."""
+    """The sessions to snapshot, with their layout and keeper; rebuilt only if the sessions change."""
 
     ready: list[Session]
     layout: Layout
@@ -132,7 +133,7 @@ def _variables(session: Session) -> _Variables:
 
 
 def _sessions(one: Engine) -> Sessions | None:
-    """Those of all subgraphs that are allocated; None before any subgraph was used."""
+    """Returns the sessions of all allocated subgraphs; None before any subgraph is used."""
     known: Sessions | None = one.snapshots
     ready = [session for session in tuple(one.sessions.values()) if session.ready]
     if known is not None and known.ready == ready:
@@ -153,7 +154,7 @@ def _names(one: Engine) -> tuple[str, ...]:
 
 
 def snapshot(one: Engine) -> ModelState:
-    """An interpreter's state. Raises: StateError while it is busy."""
+    """Takes a snapshot of an interpreter's state. Raises: StateError while it is busy."""
     sessions = _sessions(one)
     if sessions is None:
         return ModelState(Layout((), ()), kept.empty())
@@ -161,7 +162,7 @@ def snapshot(one: Engine) -> ModelState:
 
 
 def restore(one: Engine, state: ModelState) -> None:
-    """Puts a snapshot in force. Nothing changes if it is refused. Raises: InputError for a snapshot of another model;
+    """Restores a snapshot. A refused one changes nothing. Raises: InputError for a snapshot of another model;
     StateError while the interpreter is busy; ArenaError."""
     if not isinstance(state, ModelState):
         message = f"the state is of type {type(state).__name__}, must be what get_state() gave"
@@ -174,7 +175,7 @@ def restore(one: Engine, state: ModelState) -> None:
 
 
 def _keeper_of(one: Engine, layout: Layout) -> kept.Keeper:
-    """One that has the snapshot's subgraphs, allocated now where they were not, before all others. Raises:
+    """Returns a keeper whose first sessions are the snapshot's subgraphs; allocates them if needed. Raises:
     InputError."""
     wanted = [one.session(number) for number, _ in layout.graphs]
     for session, (number, variables) in zip(wanted, layout.graphs, strict=True):

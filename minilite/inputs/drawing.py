@@ -1,4 +1,4 @@
-"""Boxes drawn into a picture, and where a box that a model found lies in it."""
+"""Draws boxes into a picture, and converts the boxes of a model to its pixels."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _COLOURS = ("#e6194b", "#3cb44b", "#4363d8", "#f58231", "#911eb4", "#008080", "#
 
 
 def in_picture(box: Box, size: tuple[int, int], seen: tuple[int, int], fit: Fit) -> Box:
-    """A box (top, left, bottom, right, in fractions of what the model saw) in pixels of the picture: left, top, right,
-    bottom, within it. `seen` is the width and height that the picture of `size` was fitted to."""
+    """Converts a box (top, left, bottom, right, in fractions of the model's input) to pixels of the picture: left, top,
+    right, bottom, cut to its edges. `seen` is the width and height that the picture of `size` was fitted to."""
     sides = []
     for low, high, length, wanted in ((1, 3, size[0], seen[0]), (0, 2, size[1], seen[1])):
         scales = (seen[0] / size[0], seen[1] / size[1])
         scale = {"crop": max(scales), "pad": min(scales)}.get(fit, wanted / length)
-        extent = wanted / scale  # of what the model saw, in pixels of the picture, around its middle
+        extent = wanted / scale  # the size of the model's input in pixels of the picture, around its middle
         start = (length - extent) / 2
         sides.append([min(max(start + box[side] * extent, 0.0), float(length)) for side in (low, high)])
     (left, right), (top, bottom) = sides
@@ -34,7 +34,7 @@ def draw_boxes(source: str, data: bytes, boxes: Sequence[tuple[Box, str, int]], 
     image = opened(data, source).convert("RGB")
     draw = ImageDraw.Draw(image)
     thick = max(2, round(max(image.size) / 250))
-    for (left, top, right, bottom), text, number in reversed(boxes):  # the best comes last, on top
+    for (left, top, right, bottom), text, number in reversed(boxes):  # draws the best last, on top
         colour = _COLOURS[number % len(_COLOURS)]
         draw.rectangle((left, top, max(left, right), max(top, bottom)), outline=colour, width=thick)
         corner = (left + thick, max(top - 12, 0))

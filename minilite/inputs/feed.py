@@ -29,9 +29,9 @@ class Reading(NamedTuple):
     array: Array
     note: str
     size: tuple[int, int] | None = None
-    """Of a picture: its width and height in pixels."""
+    """The width and height of a picture in pixels."""
     seen: tuple[int, int] | None = None
-    """Of a picture: the width and height that it was fitted to."""
+    """The width and height that a picture was fitted to."""
 
 
 class Feed(NamedTuple):
@@ -47,7 +47,7 @@ class Feed(NamedTuple):
     about: TensorMetadata | None = None
     """The description in the model's metadata."""
     fit: Fit = "stretch"
-    """How to fit an image of other proportions: stretch it, cut out its middle, or pad it with black."""
+    """The way to fit an image of other proportions: stretch it, cut out its middle, or pad it with black."""
     rate: int | None = None
     """Samples per second; if None, the model's metadata decide, and without them sound is not resampled."""
 
@@ -60,12 +60,12 @@ class Feed(NamedTuple):
         )
 
     def label(self) -> str:
-        """The tensor's name in messages: ``input 'image' (uint8 of shape 1x224x224x3)``."""
+        """Names the tensor in messages: ``input 'image' (uint8 of shape 1x224x224x3)``."""
         shape = "x".join("?" if dim < 0 else str(dim) for dim in self.shape) or "()"
         return f"input '{shortened(self.tensor.name)}' ({self.tensor.type.name.lower()} of shape {shape})"
 
     def error(self, text: str) -> InputError:
-        """An error that names the tensor."""
+        """Returns an error that names the tensor."""
         return InputError(text, tensors=[self.tensor.name])
 
     def of_pixels(self, pixels: Array) -> Reading:
@@ -88,8 +88,8 @@ class Feed(NamedTuple):
         return Reading(self.of_reals(real).array, f"(x - {_numbers(mean)}) / {_numbers(std)}")
 
     def _normalization(self, channels: int) -> tuple[Sequence[float], Sequence[float]]:
-        """Mean and std: those given (if only one is, the other is 0 or 1); else the metadata's; else 0 and 255. Raises:
-        InputError."""
+        """Returns mean and std: the given ones (if only one is given, the other is 0 or 1); else the metadata's; else 0
+        and 255. Raises: InputError."""
         mean, std = self.mean, self.std
         if mean is None and std is None:
             told = self.about is not None and self.about.mean and self.about.std

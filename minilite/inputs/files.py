@@ -27,7 +27,7 @@ _NPY, _ZIP, _MODEL = b"\x93NUMPY", b"PK\x03\x04", b"TFL3"
 
 
 def read_source(path: str | os.PathLike[str]) -> bytes:
-    """The bytes of a file; "-" is the standard input. Raises: InputError."""
+    """Returns the bytes of a file; "-" is the standard input. Raises: InputError."""
     if not isinstance(path, str | os.PathLike):
         message = f"path is of type {type(path).__name__}, must be a path; pass arrays to run() directly"
         raise InputTypeError(message)
@@ -50,8 +50,8 @@ def _standard_input() -> bytes:
 
 
 def load_input(path: str | os.PathLike[str], feed: Feed) -> Reading:
-    """A file as the array for a tensor: .npy, .npz with one array, an image, .wav, lines of text for strings, or raw
-    bytes.
+    """Reads a file as the array for a tensor: .npy, .npz with one array, an image, .wav, lines of text for strings, or
+    raw bytes.
 
     The kind of a file is found from its first bytes, not from its name. Raises: InputError.
     """
@@ -62,7 +62,7 @@ def load_input(path: str | os.PathLike[str], feed: Feed) -> Reading:
 
 
 def read_input(data: bytes, name: str, feed: Feed) -> Reading:
-    """The same from a file's bytes; `name` stands for them in messages."""
+    """Reads the bytes of a file as `load_input` does; `name` is the file's name in messages."""
     if data[4:8] == _MODEL:
         message = f"{name} is a .tflite model, not data for {feed.label()}"
         raise feed.error(message)
@@ -80,12 +80,12 @@ def read_input(data: bytes, name: str, feed: Feed) -> Reading:
 
 
 def load_array(data: bytes, name: str) -> Array:
-    """The array of a .npy file's bytes. Raises: InputError."""
+    """Returns the array of a .npy file's bytes. Raises: InputError."""
     return _array_of(io.BytesIO(data), name)
 
 
 def map_array(path: str) -> Array:
-    """The array of a .npy file, of which only what is used is read. Raises: InputError."""
+    """Maps the array of a .npy file, so that only the parts in use are read. Raises: InputError."""
     if not Path(path).exists():
         message = f"could not open {path!r}: no such file or directory{why_not_opened(path)}"
         raise InputError(message)
@@ -109,7 +109,7 @@ def _array_of(source: Any, name: str, **options: Any) -> Array:
 
 
 def load_archive(data: bytes, name: str) -> dict[str, Array]:
-    """The arrays of a .npz file by name. Raises: InputError."""
+    """Returns the arrays of a .npz file by name. Raises: InputError."""
     what = f"{name} is a zip archive that cannot be read as .npz file"
     with foreign(what), np.load(io.BytesIO(data), allow_pickle=False) as archive:
         found = {key: archive[key] for key in archive.files}
@@ -120,7 +120,7 @@ def load_archive(data: bytes, name: str) -> dict[str, Array]:
 
 
 def _of_archive(arrays: dict[str, Array], name: str, feed: Feed) -> Reading:
-    """The array with the tensor's name, or the only one."""
+    """Returns the array with the tensor's name, or the only one."""
     if feed.tensor.name in arrays:
         return fitting(arrays[feed.tensor.name], name, feed)
     if len(arrays) == 1:
@@ -130,8 +130,8 @@ def _of_archive(arrays: dict[str, Array], name: str, feed: Feed) -> Reading:
 
 
 def fitting(array: Array, name: str, feed: Feed) -> Reading:
-    """An array converted to the tensor's dtype: floats to floats, integers in range to integers, floats quantized by
-    the tensor's scale."""
+    """Converts an array to the tensor's dtype: floats to floats, integers in range to integers, floats to quantized
+    integers by the tensor's scale."""
     wanted = array_type(feed.tensor.type)
     array = array.astype(array.dtype.newbyteorder("="), copy=False)
     if array.dtype == wanted or wanted == object:
@@ -160,12 +160,13 @@ def _advice(array: Array, wanted: np.dtype[Any]) -> str:
 
 
 def _lines(data: bytes) -> Reading:
-    """One string per line."""
+    """Returns one string per line."""
     return Reading(np.array([*data.splitlines(), None], object)[:-1], "")
 
 
 def _raw(data: bytes, name: str, feed: Feed) -> Reading:
-    """Raw bytes of exactly the tensor's size; their number sets the size of an open dimension. Raises: InputError."""
+    """Takes raw bytes of exactly the tensor's size; their number sets the size of an open dimension. Raises:
+    InputError."""
     if feed.tensor.type in ENCODED:
         message = f"{name} is a file of unknown kind, and {feed.label()} takes no raw bytes: give it as .npy"
         raise feed.error(message)

@@ -1,4 +1,4 @@
-"""The one place where libraries read bytes of strangers: whatever they raise becomes an InputError."""
+"""Guards calls of libraries on untrusted bytes: any exception of theirs becomes an InputError."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from minilite.errors import InputError
 
 @contextlib.contextmanager
 def foreign(what: str, rule: str = "") -> Iterator[None]:
-    """What is called within reads a file that may be damaged on purpose: no list of exceptions is complete.
+    """Guards a `with` block in which a library reads a file that may be damaged on purpose: no list of exceptions is
+    complete.
 
     `what` begins the message, and `rule` ends it. Raises: InputError.
     """

@@ -22,17 +22,17 @@ BEGINNINGS = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"BM", b"GIF8", b"II*\0", b
 
 
 class Layout(NamedTuple):
-    """The dimensions of a tensor that are an image's; -1 for any size."""
+    """The height, width and channels of a tensor that takes an image; -1 for any size."""
 
     height: int
     width: int
     channels: int
     first: bool
-    """Channels come before height and width."""
+    """True if channels come before height and width."""
     shape: Shape
 
     def arranged(self, pixels: Array) -> Array:
-        """An array (height, width, channels) in the tensor's order and rank."""
+        """Returns an array (height, width, channels) in the tensor's order and rank."""
         array = np.ascontiguousarray(pixels.transpose(2, 0, 1)) if self.first else pixels
         rank = len(self.shape)
         if rank == 2 or (rank == 3 and self.shape[0] == 1 and self.channels == 1 and not self.first):
@@ -41,13 +41,13 @@ class Layout(NamedTuple):
 
 
 def is_image(data: bytes) -> bool:
-    """Whether bytes begin like an image."""
+    """True if the bytes begin like an image."""
     return data.startswith(BEGINNINGS) or (data[:4] == b"RIFF" and data[8:12] == b"WEBP")
 
 
 def layout(feed: Feed) -> Layout:
-    """How the tensor holds an image: (batch of 1, height, width, channels), channels first, or without some of them.
-    Raises: InputError."""
+    """Finds the dimensions of an image in a tensor: (batch of 1, height, width, channels), channels first, or without
+    some of them. Raises: InputError."""
     found = _layout(tuple(feed.shape))
     if found is None or 1 in (found.height, found.width) or (len(found.shape) == 2 and feed.shape.count(-1) == 1):
         message = f"{feed.label()} takes no image: an image has height, width and 1, 3 or 4 channels, and a batch of 1"
@@ -71,7 +71,8 @@ def _layout(shape: Shape) -> Layout | None:
 
 
 def read_image(data: bytes, name: str, feed: Feed) -> Reading:
-    """An image file's bytes for the tensor, brought to its height and width as `feed.fit` says. Raises: InputError."""
+    """Reads the bytes of an image file for the tensor, fitted to its height and width as `feed.fit` says. Raises:
+    InputError."""
     wanted = layout(feed)
     image = opened(data, name)
     size, mode = image.size, image.mode
@@ -89,8 +90,8 @@ def read_image(data: bytes, name: str, feed: Feed) -> Reading:
 
 
 def _fitted(image: Any, size: tuple[int, int], fit: Fit) -> tuple[Any, str]:
-    """The image with this width and height, and how it was fitted. Proportions count as different if a side is off by a
-    pixel or more."""
+    """Fits an image to this width and height; returns it and how it was fitted. Proportions count as different if a
+    side is off by a pixel or more."""
     from PIL import Image, ImageOps
 
     how, (width, height) = f"scaled to {size[0]}x{size[1]}", size
@@ -108,14 +109,14 @@ def _fitted(image: Any, size: tuple[int, int], fit: Fit) -> tuple[Any, str]:
 
 
 def opened(data: bytes, name: str) -> Any:
-    """The image, upright, with 8 bits per channel. Raises: InputError."""
+    """Opens an image, upright, with 8 bits per channel. Raises: InputError."""
     try:
         from PIL import Image, ImageOps
     except ImportError:
         message = f"{name} is an image, and reading one takes Pillow: pip install pillow"
         raise InputError(message) from None
     with foreign(f"{name} is an image that cannot be read"), warnings.catch_warnings():
-        warnings.simplefilter("error")  # for very large images
+        warnings.simplefilter("error")  # makes Pillow's warning of very large images an error
         image: Image.Image = Image.open(io.BytesIO(data), formats=_FORMATS)
         image.load()
         image = ImageOps.exif_transpose(image)

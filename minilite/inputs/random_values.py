@@ -1,4 +1,4 @@
-"""Random values that any model takes."""
+"""Draws random values that any model takes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 
 def random_values(tensor: Tensor, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
-    """Floats in [-1, 1), bytes over their range, other integers 0 or 1, strings of a letter. Raises: InputError."""
+    """Draws floats in [-1, 1), bytes over their range, other integers 0 or 1, strings of one letter. Raises:
+    InputError."""
     if tensor.type == TensorType.STRING:
         return rng.choice(np.array(["a", "b", "c"], object), shape)
     dtype = array_type(tensor.type)

@@ -22,12 +22,13 @@ _MOST_CHANNELS, _MOST_WIDTH = 8, 4
 
 
 def is_sound(data: bytes) -> bool:
-    """Whether bytes begin like a .wav file."""
+    """True if the bytes begin like a .wav file."""
     return data[:4] == b"RIFF" and data[8:12] == b"WAVE"
 
 
 def read_sound(data: bytes, name: str, feed: Feed) -> Reading:
-    """A .wav file's bytes for the tensor; if its length is fixed, cut or filled up with silence. Raises: InputError."""
+    """Reads the bytes of a .wav file for the tensor; if its length is fixed, cuts them or adds silence. Raises:
+    InputError."""
     samples, rate = _samples(data, name)
     done = [f"{len(samples) / rate:.3g} s of {rate} Hz"]
     given = None if feed.rate is None else whole(f"{feed.label()}: rate", feed.rate, least=0)
@@ -57,7 +58,7 @@ def read_sound(data: bytes, name: str, feed: Feed) -> Reading:
 
 
 def _resampled(samples: Array, rate: int, wanted: int, name: str, feed: Feed) -> Array:
-    """The same sound at another rate; frequencies that are too high for it are filtered out. Raises: InputError."""
+    """Resamples sound to another rate; frequencies too high for it are filtered out. Raises: InputError."""
     try:
         import soxr
     except ImportError:
@@ -71,14 +72,14 @@ def _resampled(samples: Array, rate: int, wanted: int, name: str, feed: Feed) ->
 
 
 def _of_samples(samples: Array, feed: Feed) -> Reading:
-    """Samples converted to the tensor's type; for int16 without a scale, as in 16-bit .wav files."""
+    """Converts samples to the tensor's type; for int16 without a scale, as in 16-bit .wav files."""
     if feed.tensor.type == TensorType.INT16 and not feed.tensor.quantization.scales:
         return Reading(np.clip(np.round(samples * 32768), -32768, 32767).astype(np.int16), "as integers of 16 bits")
     return feed.of_reals(samples)
 
 
 def _axis(feed: Feed) -> int:
-    """The dimension with the samples: the only one that is not 1, apart from channels. Raises: InputError."""
+    """Returns the dimension with the samples: the only one that is not 1, apart from channels. Raises: InputError."""
     shape = feed.shape
     long = [at for at, dim in enumerate(shape) if dim != 1]
     if len(long) == 2 and long[1] == len(shape) - 1 and 1 < shape[-1] <= _MOST_CHANNELS:
@@ -92,7 +93,8 @@ def _axis(feed: Feed) -> int:
 
 
 def _samples(data: bytes, name: str) -> tuple[Array, int]:
-    """Samples (frames, channels) from -1 to 1, without 1, and the number of frames per second. Raises: InputError."""
+    """Returns samples (frames, channels) from -1 to 1, without 1, and the number of frames per second. Raises:
+    InputError."""
     rule = "; samples have to be integers of 8 to 32 bits"
     with foreign(f"{name} is a .wav file that cannot be read", rule), wave.open(io.BytesIO(data)) as file:
         channels, width, rate, frames = file.getparams()[:4]

@@ -30,7 +30,7 @@ def range_values(node: OpNode, start: Array, limit: Array, delta: Array) -> Arra
     """Adds one step after the other; each sum is rounded to the type."""
     first, end, step = (value.reshape(()) for value in (start, limit, delta))
     if step == 0 or (end - first) * step < 0:
-        message = f"no steps of {step} lead from {first} to {end}"
+        message = f"step {step} cannot reach {end} from {first}"
         raise ValueError(message)
     if first.dtype.kind == "f":
         count = int(np.ceil(np.abs((end - first) / step)))

@@ -1,1 +1,1 @@
-"""What the nodes of a model take in runs: medians, work, rates, traces."""
+"""Measures the nodes of a model in runs: times, work, rates, traces."""

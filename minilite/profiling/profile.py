@@ -1,4 +1,4 @@
-"""The time of a run by node: medians over many runs, with their spread."""
+"""Profile: the time of a run by node, as medians over many runs with their spread."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from minilite.format.model import Array
 
 EVENTS = 1 << 20
-"""The most events that a trace keeps: 24 MiB."""
+"""The largest number of events in a trace: 24 MiB."""
 _WARM = 1 << 14
 _BYTES = (TensorType.INT8, TensorType.UINT8, TensorType.INT4)
 
 
 class Spread(NamedTuple):
-    """A time in nanoseconds, measured in many runs. Half of them lie between the quartiles `low` and `high`."""
+    """A time in nanoseconds, measured in many runs; half of the times are between the quartiles `low` and `high`."""
 
     median: float
     low: float
@@ -39,7 +39,7 @@ class Spread(NamedTuple):
 
     @classmethod
     def of(cls, samples: Array) -> Spread:
-        """Of one number per run."""
+        """Returns the spread of one number per run."""
         low, median, high = np.percentile(samples, (25, 50, 75))
         return cls(float(median), float(low), float(high), float(samples.min()), float(samples.max()))
 
@@ -50,32 +50,33 @@ class Spread(NamedTuple):
 
 
 class NodeTime(NamedTuple):
-    """What a node of one frame takes in a run. One that is part of another takes nothing itself."""
+    """The time and work of a node of one frame in a run. A node that is part of another has none of its own."""
 
     frame: int
     node: int
-    """The file's number."""
+    """The node's number in the file."""
     op: str
     name: str
-    """Of its first output."""
+    """The name of its first output."""
     kernel: str
-    """The kernel and the operand types of its row; or the node that it is part of."""
+    """The kernel with its operand types, or the node that this one is part of."""
     shape: tuple[int, ...] | None
-    """Of its first output."""
+    """The shape of its first output."""
     times: float
-    """How often a run executes it; 0 for what is part of another node."""
+    """The number of executions in a run; 0 for a part of another node."""
     time: Spread
-    """Of all its executions in a run, with the nodes of its subgraphs."""
+    """The time of all its executions in a run, with the nodes of its subgraphs."""
     macs: int
-    """Multiply-adds of one execution; 0 where they are not what counts."""
+    """The multiply-adds of one execution; 0 for operators that do not consist of products."""
     nbytes: int
-    """Read and written in one execution: its operands, each once."""
+    """The bytes read and written in one execution: its operands, each once."""
     bytewise: bool = False
-    """Its products are of bytes."""
+    """True if its products are of bytes."""
     shared_ns: float = 0.0
-    """Of its nanoseconds (median), those of work in more than one block, which threads share."""
+    """The nanoseconds (median) of work in more than one block, which threads share."""
     blocks: float = 0.0
-    """Of such work in one execution; 0 where all of it stays on the calling thread, whatever the number of threads."""
+    """The number of such blocks in one execution; 0 if all work stays on the calling thread, whatever the number of
+    threads."""
 
     @property
     def ns(self) -> float:
@@ -89,20 +90,20 @@ class NodeTime(NamedTuple):
 
 
 class Profile:
-    """What every node of a model takes, by medians over runs: `interpreter.profile()`. Prints as a table."""
+    """The times of every node of a model, as medians over runs, from `interpreter.profile()`. Prints as a table."""
 
     def __init__(
         self, nodes: Sequence[NodeTime], timing: Timing, level: str, threads: int, columns: Sequence[NodeTime | None]
     ) -> None:
         self.nodes: tuple[NodeTime, ...] = tuple(nodes)
-        """Those that took part, frame by frame, in the order of running."""
+        """The nodes that ran, frame by frame, in the order of running."""
         self.runs: int = len(timing.spans)
         self.time: Spread = Spread.of(timing.spans[:, 1] - timing.spans[:, 0])
-        """Of the whole run, in nanoseconds."""
+        """The time of the whole run, in nanoseconds."""
         self.level = level
-        """The level of instructions that inner loops ran at."""
+        """The level of instructions of the kernels."""
         self.threads = threads
-        """How many a run might use."""
+        """The number of threads that a run might use."""
         self.timing = timing
         """The samples of each run, and the events of a trace."""
         self._columns = columns
@@ -120,25 +121,25 @@ class Profile:
 
     @property
     def alone(self) -> float:
-        """The part of the time (0 to 1) that is not in work of more than one block: the calling thread's, however many
-        there are."""
+        """The part of the time (0 to 1) outside work of more than one block: it stays on the calling thread, however
+        many threads there are."""
         return 1 - sum(node.shared_ns for node in self.main) / (self.nodes_ns or 1)
 
     @property
     def peaks(self) -> Peaks:
-        """What the core does at best at this level; measured when first asked for, which takes a tenth of a second."""
+        """The best rates of a core at this level; measured at the first use, in a tenth of a second."""
         if self._peaks is None:
             self._peaks = Peaks(self.level)
         return self._peaks
 
     def facts(self) -> dict[str, Any]:
-        """All of it as plain values, as `minilite profile --json` prints them: times in seconds."""
+        """Returns the profile as plain values, as `minilite profile --json` prints them, with times in seconds."""
         from minilite.profiling.text import profile_facts
 
         return profile_facts(self)
 
     def text(self, width: int | None = None) -> str:
-        """A table of the nodes, a table of the operators, and sums, in lines of at most `width`."""
+        """Returns a table of the nodes, a table of the operators, and sums, in lines of at most `width`."""
         from minilite.profiling.text import profile_text
 
         return profile_text(self, width)
@@ -150,7 +151,7 @@ class Profile:
         return f"<Profile: {len(self.nodes)} nodes, {self.runs} runs, {self.time.median / 1e3:.1f} us a run>"
 
     def _repr_html_(self) -> str:
-        """HTML for notebooks: the sums, operators, nodes; the machine's peaks are not measured for it."""
+        """Returns HTML for notebooks: the sums, operators and nodes, without measuring the machine's peaks."""
         from minilite.profiling.text import profile_html
 
         return profile_html(self)
@@ -160,8 +161,8 @@ class Profile:
         Path(path).write_text(self.trace(), encoding="utf-8")
 
     def trace(self) -> str:
-        """A Chrome trace (JSON), which Perfetto, speedscope and chrome://tracing show: runs, nodes, and the blocks of
-        each thread.
+        """Returns a Chrome trace (JSON), which Perfetto, speedscope and chrome://tracing show: runs, nodes, and the
+        blocks of each thread.
 
         Raises: InputError if the profile was made without `trace=True`.
         """
@@ -188,7 +189,7 @@ def profile(
     Raises: StateError, KernelError, InputError.
     """
     runs = whole("runs", runs, least=1, most=2**31 - 1)
-    if warm or not session.ready:  # which is refused
+    if warm or not session.ready:  # the session refuses it
         session.invoke()
     memory = session.memory
     assert memory is not None
@@ -239,7 +240,7 @@ def _node_time(session: Session, plan: Plan, where: tuple[int, int, int], sample
 
 
 class Peaks:
-    """What the core does at best, measured when first asked for."""
+    """The best rates of a core, measured at the first use."""
 
     def __init__(self, level: str) -> None:
         self.level = level
@@ -247,15 +248,15 @@ class Peaks:
         self._copies: dict[int, float] = {}
 
     def seconds(self, node: NodeTime) -> float:
-        """The least that products and bytes of an execution take, whichever binds."""
+        """Returns the least time of an execution's products or of its bytes, whichever is longer."""
         room = 1 << max(node.nbytes, _WARM).bit_length()
         if room not in self._copies:
             self._copies[room] = copy_rate(min(room, 1 << 27))
         return max(node.macs / self._products[node.bytewise], node.nbytes / self._copies[room])
 
     def share(self, node: NodeTime) -> float | None:
-        """The part of the peak (0 to 1) that a node reaches; above 1 its operands lie in a nearer cache than a copy
-        finds them. None if it does not run."""
+        """Returns the part of the peak (0 to 1) that a node reaches; above 1 its operands are in a nearer cache than a
+        copy's. None if it does not run."""
         return self.seconds(node) / node.seconds if node.seconds else None
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""A profile as text and as plain values: what `minilite profile` prints."""
+"""Prints a profile as text and as plain values, for `minilite profile`."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _SPARE = ("KiB", "MMAC", "blocks", "name", "GMAC/s", "% alone", "output", "% of 
 
 
 def profile_text(profile: Profile, width: int | None = None) -> str:
-    """Median, spread, share, work, rates and share of the core's peak of every node, then the same by operator.
+    """Returns median, spread, share, work, rates and share of the core's peak of every node, then the same by operator.
 
-    The peak is that of products, of float32 or of bytes as the weights are, or of copies as large as the node's
-    operands, whichever binds; a node above 100 % finds its operands in a nearer cache than a copy does.
+    The peak is the rate of products (of float32 or bytes, by the weights) or of copies as large as the node's operands,
+    whichever limits it. A node above 100 % finds its operands in a nearer cache than a copy does.
     """
     whole = profile.nodes_ns or 1
     divided = any(node.blocks for node in profile.nodes)
@@ -35,7 +35,8 @@ def profile_text(profile: Profile, width: int | None = None) -> str:
 
 
 def profile_html(profile: Profile) -> str:
-    """The same as markup, the sums and the operators first; of all nodes the columns that need no measured peak."""
+    """Returns the profile as HTML, sums and operators first; the table of nodes has only columns that need no measured
+    peak."""
     head = f"Profile: {count(profile.runs, 'run')}, {count(profile.threads, 'thread')}, level {profile.level}"
     whole = profile.nodes_ns or 1
     divided = any(node.blocks for node in profile.nodes)
@@ -64,7 +65,7 @@ def _duration(ns: float) -> str:
 
 
 def profile_facts(profile: Profile) -> dict[str, Any]:
-    """The same for a program: times and shares of one run, work, and parts of the core's peak."""
+    """Returns the profile as plain values: times and shares of one run, work, and parts of the core's peak."""
     whole = profile.nodes_ns or 1
     rows = [
         {
@@ -90,7 +91,7 @@ def profile_facts(profile: Profile) -> dict[str, Any]:
 
 
 def _seconds(time: Spread) -> dict[str, float]:
-    """The median and the quartiles, the least and the most."""
+    """Returns the median, the quartiles, the least and the largest time."""
     names = ("seconds", "seconds_low", "seconds_high", "seconds_least", "seconds_most")
     return {name: ns / 1e9 for name, ns in zip(names, time, strict=True)}
 

@@ -1,4 +1,4 @@
-"""Timed runs in the format of Chrome's traces, which Perfetto and speedscope read as well."""
+"""Writes timed runs in the format of Chrome's traces, which Perfetto and speedscope read, too."""
 
 from __future__ import annotations
 
@@ -14,23 +14,24 @@ if TYPE_CHECKING:
 
 _PROCESS = 1
 _GAP = 2
-"""Nanoseconds between two times of a thread, at least. Viewers read microseconds as doubles, add up a time and a
-duration, or cut off what is below a nanosecond; with less between them, a slice could end after the next one begins."""
+"""The least number of nanoseconds between two times of a thread. Viewers read microseconds as doubles, add up a time
+and a duration, or cut off what is below a nanosecond; with less between them, a slice could end after the next one
+begins."""
 
 
 class _Slice(NamedTuple):
-    """What a thread did from one nanosecond to another."""
+    """A run, a node or a block of one thread, from one nanosecond to another."""
 
     start: int
     end: int
     name: str
     kind: str
-    """A run, a node, or one of its blocks."""
+    """The category in the trace: a run, a node, or one of its blocks."""
     details: dict[str, str]
 
 
 def trace_text(timing: Timing, columns: Sequence[NodeTime | None]) -> str:
-    """The trace as JSON. `columns` are the nodes by their place in the timing.
+    """Returns the trace as JSON. `columns` are the nodes by their position in the timing.
 
     Times are microseconds since the first run began. Each thread is a track: the caller's has runs, in them nodes, in
     these the nodes of their subgraphs and the caller's blocks; the other tracks have the blocks of the pool's threads.
@@ -50,7 +51,7 @@ def _about(what: str, name: str, **thread: int) -> dict[str, Any]:
 
 
 def _threads(timing: Timing, columns: Sequence[NodeTime | None]) -> list[list[_Slice]]:
-    """The slices of each thread as they begin; of those that begin at once, what has others in it comes first."""
+    """Returns the slices of each thread by their begin; of slices that begin at once, the outer one comes first."""
     runs = [_Slice(start, end, f"run {i}", "run", {}) for i, (start, end) in enumerate(timing.spans.tolist())]
     found: list[list[tuple[int, int, _Slice]]] = [[(one.start, -1, one) for one in runs]]
     for start, end, place, worker in timing.events.tolist():
@@ -65,8 +66,8 @@ def _threads(timing: Timing, columns: Sequence[NodeTime | None]) -> list[list[_S
 
 
 def _placed(slices: Sequence[_Slice], thread: int, origin: int) -> Iterator[dict[str, Any]]:
-    """A thread's events. Each lies in the one before it or begins after its end: where the clock stood still, times are
-    put off by _GAP."""
+    """Yields a thread's events. Each is within the one before it or begins after its end: equal times are moved apart
+    by _GAP."""
     begun, ended = [0] * len(slices), [0] * len(slices)
     opened: list[int] = []
     last = origin - _GAP

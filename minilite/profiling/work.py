@@ -1,4 +1,4 @@
-"""How much a node computes and moves: multiply-adds from the shapes of its operands, bytes read and written."""
+"""Counts the work of a node: multiply-adds, from the shapes of its operands."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ _Rule = Callable[[Sequence[Shape], Sequence[Shape]], int]
 
 
 def _windows(inputs: Sequence[Shape], outputs: Sequence[Shape]) -> int:
-    """Each output element is a sum over one filter: (outputs, height, width, channels of a group)."""
+    """Counts products of windows: each output element is a sum over one filter (outputs, height, width, channels of a
+    group)."""
     return math.prod(outputs[0]) * math.prod(inputs[1][1:])
 
 
@@ -23,7 +24,8 @@ def _rows(inputs: Sequence[Shape], outputs: Sequence[Shape]) -> int:
 
 
 def _matrices(inputs: Sequence[Shape], outputs: Sequence[Shape]) -> int:
-    """The summed dimension is the elements of x divided by the rows of the output, whichever operand is transposed."""
+    """Counts products of matrices: the summed dimension is the elements of x divided by the rows of the output,
+    whichever operand is transposed."""
     outer = math.prod(outputs[0][:-2]) or 1
     mine = math.prod(inputs[0][:-2]) or 1
     inner = math.prod(inputs[0]) // mine // max(1, outputs[0][-2])
@@ -31,7 +33,7 @@ def _matrices(inputs: Sequence[Shape], outputs: Sequence[Shape]) -> int:
 
 
 def _transposed(inputs: Sequence[Shape], _: Sequence[Shape]) -> int:
-    """Every value of the input is multiplied with every filter."""
+    """Counts products of transposed convolutions: every value of the input is multiplied with every filter."""
     data, weights = inputs[2], inputs[1]
     return math.prod(data) * math.prod(weights[:-1])
 
@@ -41,7 +43,8 @@ def _volumes(inputs: Sequence[Shape], outputs: Sequence[Shape]) -> int:
 
 
 def _steps(inputs: Sequence[Shape], _: Sequence[Shape]) -> int:
-    """Every step of every batch is multiplied with all weights, which are the matrices among the operands."""
+    """Counts products of recurrent operators: every step of every batch is multiplied with all weights, which are the
+    matrices among the operands."""
     matrices = sum(math.prod(shape) for shape in inputs[1:] if len(shape) == 2)
     return math.prod(inputs[0][:-1]) * matrices
 
@@ -60,12 +63,12 @@ _RULES: dict[str, _Rule] = {
 
 
 def counted(op: str) -> bool:
-    """Whether the operator is known to consist of products."""
+    """True if the operator is known to consist of products."""
     return op in _RULES
 
 
 def multiplications(op: str, inputs: Sequence[Shape], outputs: Sequence[Shape]) -> int:
-    """Multiply-adds of a node whose operator is known to consist of products, else 0; absent operands have the shape
-    ()."""
+    """Counts the multiply-adds of a node whose operator is known to consist of products, else 0; absent operands have
+    the shape ()."""
     rule = _RULES.get(op)
     return rule(inputs, outputs) if rule is not None else 0

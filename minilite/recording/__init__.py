@@ -1,1 +1,1 @@
-"""Recordings: every call of an interpreter and its arrays in one file, from which the calls can be made again."""
+"""Records the calls of an interpreter and their arrays in one file, from which `replay` makes them again."""

@@ -1,4 +1,4 @@
-"""What a recording holds: calls by name, with the names of their arrays, and how the interpreter was made."""
+"""Call: a call of a recording with the names of its arrays; and the options of its interpreter as plain values."""
 
 from __future__ import annotations
 
@@ -33,36 +33,36 @@ CALLS = (
     "slice",
 )
 """`set_state` restores what the interpreter keeps from run to run, `slice` runs between tensors (`until`, `since`).
-`resource` and `called_once` are of recordings by minilite 0.10, which restored in these calls what was kept before the
-recording."""
+`resource` and `called_once` come from recordings by minilite 0.10, which restored the state before the recording by
+them."""
 
 
 class Call(NamedTuple):
-    """One call. Arrays are named; the file has them."""
+    """A call. It has the names of arrays, the file has the arrays."""
 
     call: str
     subgraph: int = 0
     """The root subgraph of the signature: 0 is the main one."""
     tensor: int = -1
-    """The tensor that is resized, set or bound; the number of a resource."""
+    """The tensor that is resized, set or bound, or the number of a resource."""
     shape: Shape = ()
-    """Of a resize or a resource."""
+    """The shape of a resize or a resource."""
     array: str = ""
-    """What is set or bound, or the bytes of a state or a resource; "" ends a binding."""
+    """The array that is set or bound, or that has the bytes of a state or a resource; "" ends a binding."""
     kind: int = -1
     """The type of a resource."""
     inputs: Mapping[int, str] = {}
-    """Of an invoke: inputs that held other values than the calls before it say, as they are written through views and
-    bound arrays. Of a slice: what it was given."""
+    """For an invoke, the inputs whose values differ from those the calls before it set, because they were written
+    through views or bound arrays. For a slice, its inputs."""
     outputs: Mapping[int, str] = {}
-    """Of an invoke or a slice: what it computed; of a slice that failed, "" for each tensor it was to compute."""
+    """The results of an invoke or a slice; for a slice that failed, "" for each tensor it had to compute."""
     error: str = ""
     """The class of the exception, if the call failed."""
     text: str = ""
-    """Its message, if it is minilite's own."""
+    """The message of the exception, if it is minilite's own."""
 
     def to_json(self) -> dict[str, Any]:
-        """The fields that are not their defaults."""
+        """Returns the fields that differ from their defaults."""
         facts = {name: value for name, value in self._asdict().items() if value != self._field_defaults.get(name)}
         return facts | {
             key: {str(i): name for i, name in facts[key].items()} for key in ("inputs", "outputs") if key in facts
@@ -70,7 +70,7 @@ class Call(NamedTuple):
 
 
 def call_of(facts: Any) -> Call:
-    """The call of a file's row. Raises: ValueError, which says what is wrong."""
+    """Returns the call of a row of the file. Raises: ValueError, which says what is wrong."""
     if not isinstance(facts, dict) or facts.get("call") not in CALLS:
         message = "a call that does not exist"
         raise ValueError(message)
@@ -78,7 +78,7 @@ def call_of(facts: Any) -> Call:
 
 
 def _field(name: str, value: Any) -> Any:
-    """A field of a call, as its class has it. Raises: ValueError."""
+    """Returns the value of a field, checked against its type in the class. Raises: ValueError."""
     default = Call._field_defaults.get(name, "")
     if name not in Call._fields:
         message = f"a call with '{name}'"
@@ -96,7 +96,7 @@ def _field(name: str, value: Any) -> Any:
 
 
 def keywords(options: Options) -> dict[str, Any]:
-    """The constructor's arguments that make such options, as plain values; without custom operators and level."""
+    """Returns the constructor's arguments for these options as plain values, without custom operators and level."""
     engine = options.engine
     in_place = "wide" if engine & OPTIONS["share_wide"] else "tflite" if engine & OPTIONS["share_tflite"] else "none"
     keep_all = bool(engine & OPTIONS["keep_all"])

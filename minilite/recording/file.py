@@ -32,11 +32,12 @@ if TYPE_CHECKING:
 FORMAT = 1
 _HEADER, _SEAL = "recording", "seal"
 _MOST_HEADER = 1 << 28
-"""Bytes of the JSON that are read: a call takes about a hundred."""
+"""The largest number of bytes of JSON that is read; a call takes about a hundred."""
 _MOST_ARRAY = 1 << 32
-"""Bytes of an array that are read. Archives unpack to a thousand times their size, so their own does not bound it."""
+"""The largest number of bytes of an array that is read. The size of the file does not bound it: archives unpack to a
+thousand times their size."""
 _EARLIEST = (1980, 1, 1, 0, 0, 0)
-"""The time of all members: when somebody recorded is nobody's business."""
+"""The time stamp of all members, so that a file does not tell when it was recorded."""
 
 _FACTS = {
     "minilite": str, "level": str, "model": str, "model_bytes": int, "options": dict, "custom_ops": list, "calls": list,
@@ -46,25 +47,25 @@ _ARRAY_FACTS = {"type": str, "shape": list, "sha256": str}
 
 
 class Recording(NamedTuple):
-    """What a file says, checked against its seal; arrays are read when they are needed."""
+    """The contents of a recording's file, checked against its seal; arrays are read when they are needed."""
 
     path: Path
     minilite: str
-    """The version that recorded."""
+    """The version of minilite that recorded."""
     level: str
     """The level of instructions; "" where numpy ran every node."""
     model: str
     """SHA-256 of the model's bytes."""
     model_bytes: int
     options: Mapping[str, Any]
-    """Arguments of the constructor."""
+    """The arguments of the constructor."""
     custom_ops: Sequence[str]
-    """Names of custom operators that were the caller's."""
+    """The names of the caller's custom operators."""
     calls: Sequence[Call]
     arrays: Mapping[str, Any]
 
     def array(self, name: str) -> Array:
-        """An array by name. Raises: InputError."""
+        """Returns an array by name. Raises: InputError."""
         row = self.arrays.get(name)
         if row is None:
             raise _refused(self.path, f"a call needs the array '{name}', which is missing")
@@ -84,21 +85,21 @@ def _refused(path: Path, why: str) -> InputError:
 
 
 class Writer:
-    """Collects calls and arrays in a file beside the path, which takes its place when all is written.
+    """Writes calls and arrays to a file beside the path, and renames it to the path when all is written.
 
-    Whoever makes one calls `discard` if anything, Ctrl-C included, ends the writing early. After that, and after
-    `finish`, it writes nothing more.
+    The owner calls `discard` if anything, Ctrl-C included, ends the writing early. After `discard` and `finish` it
+    writes nothing more.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        """Makes no file yet. Raises: OSError."""
+        """Creates no file yet. Raises: OSError."""
         self._path = Path(path)
         if not self._path.parent.is_dir():
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
         if self._path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-        # The name is known before the file exists, so that `discard` finds whatever was interrupted. File systems
-        # take 255 bytes.
+        # The name is known before the file exists, so that `discard` finds the file whenever it is interrupted. File
+        # systems take 255 bytes.
         self._part = self._path.with_name(f".{self._path.name[:50]}.{secrets.token_hex(8)}.part")
         self._file: BinaryIO | None = None
         self._archive: zipfile.ZipFile | None = None
@@ -106,22 +107,22 @@ class Writer:
         self._rows: dict[str, Any] = {}
         self._calls: list[Call] = []
         self.whole: bool = True
-        """Every array is in the file whole."""
+        """False once an array could not be written."""
 
     def begin(self) -> None:
-        """Makes the file. Raises: OSError."""
+        """Creates the file. Raises: OSError."""
         self._file = self._part.open("xb")
         self._archive = zipfile.ZipFile(self._file, "w", zipfile.ZIP_DEFLATED, compresslevel=1)
 
     def add(self, call: Call) -> None:
-        """One more call."""
+        """Adds a call."""
         self._calls.append(call)
 
     def array(self, array: Array) -> str:
-        """Writes an array, and gives its name; equal arrays are written once. "" if nothing is written any more."""
+        """Writes an array and returns its name; equal arrays are written once. Returns "" after the end of writing."""
         if self._archive is None or self._archive.fp is None:
             return ""
-        if array.dtype.kind == "V":  # bfloat16, whose bits any numpy can read
+        if array.dtype.kind == "V":  # bfloat16: any numpy can read its bits
             array = array.view(np.uint16)
         parts = _parts(array)
         digest = _digest(parts)
@@ -145,7 +146,7 @@ class Writer:
         self.whole = whole
 
     def finish(self, facts: Mapping[str, Any]) -> None:
-        """Writes what is left, and puts the file in its place. Raises: OSError, also if an earlier write failed."""
+        """Writes the header and renames the file to its path. Raises: OSError, also if an earlier write failed."""
         if not self.whole:
             raise OSError(errno.EIO, "not written: an array could not be written to the recording", str(self._path))
         whole = {"format": FORMAT, **facts, "calls": [call.to_json() for call in self._calls], "arrays": self._rows}
@@ -159,9 +160,9 @@ class Writer:
         self._part.replace(self._path)
 
     def discard(self) -> None:
-        """Leaves nothing behind, wherever the writing stopped."""
+        """Removes the unfinished file, wherever the writing stopped."""
         if self._archive is not None:
-            self._archive.fp = None  # or it would write its table of members, and complain of an interrupted one
+            self._archive.fp = None  # otherwise closing it writes its table of members, and fails on an interrupted one
         if self._file is not None:
             with suppress(OSError):
                 self._file.close()
@@ -171,7 +172,7 @@ class Writer:
 
 
 def _parts(array: Array) -> dict[str, Array]:
-    """The plain arrays that an array is written as, by the end of their names."""
+    """Returns the plain arrays that an array is written as, by the end of their names."""
     if array.dtype != object:
         return {"": array}
     texts = [value.encode() if isinstance(value, str) else bytes(value) for value in array.ravel().tolist()]
@@ -206,7 +207,7 @@ def read_recording(path: str | os.PathLike[str]) -> Recording:
 
 
 def _fits(row: Mapping[str, Any], parts: Mapping[str, Array]) -> bool:
-    """Whether the plain arrays are of the type and shape that the calls rely on."""
+    """True if the plain arrays have the type and shape that the row states."""
     if row["type"] != "strings":
         return bool(parts[""].dtype.str == row["type"] and list(parts[""].shape) == row["shape"])
     offsets, count = parts["_offsets"], math.prod(row["shape"])
@@ -223,7 +224,7 @@ def _opened(path: Path) -> zipfile.ZipFile:
     try:
         return zipfile.ZipFile(path)
     except Exception as error:
-        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):  # those it raises for wrong offsets
+        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):  # zipfile, of wrong offsets
             raise
         with path.open("rb") as file:
             start = file.read(4)
@@ -232,7 +233,7 @@ def _opened(path: Path) -> zipfile.ZipFile:
 
 
 def _read(path: Path, archive: zipfile.ZipFile, name: str, most: int | None = None) -> Array:
-    """A member, if it has as many bytes as its array needs. Raises: InputError."""
+    """Reads a member that has as many bytes as its array needs. Raises: InputError."""
     try:
         info = archive.getinfo(f"{name}.npy")
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
@@ -255,7 +256,7 @@ def _read(path: Path, archive: zipfile.ZipFile, name: str, most: int | None = No
         raise
     except KeyError:
         raise _refused(path, f"array '{name}' is missing") from None
-    except Exception as error:  # noqa: BLE001 - zipfile and numpy raise many classes, and other ones in each version
+    except Exception as error:  # noqa: BLE001 - zipfile and numpy raise many classes, which differ by version
         raise _refused(path, f"array '{name}' is damaged: {' '.join(str(error).split())}") from None
 
 
@@ -286,7 +287,7 @@ def _parsed(path: Path, text: bytes) -> Recording:
 
 
 def _array_row(row: Any) -> Mapping[str, Any]:
-    """The row of an array. Raises: ValueError."""
+    """Checks the row of an array. Raises: ValueError."""
     if type(row) is not dict or {name: type(value) for name, value in row.items()} != _ARRAY_FACTS:
         message = "an array without type, shape and hash"
         raise ValueError(message)

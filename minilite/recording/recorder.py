@@ -1,9 +1,9 @@
 """Records the calls of an interpreter while they are made.
 
-While a recording is on, it listens: the sessions of the interpreter have it make their calls (`Session.listen`), and it
-notes each of them. Inputs that were written through views or bound arrays are found before
-each run, by what they hold. So is what the model keeps from run to run: whatever but a run has changed it (set_state, a
-profile, a view of a variable), the recording has a call that restores it.
+During a recording, the sessions of the interpreter let the recorder make their calls (`Session.listen`), and it notes
+each of them. Before each run it compares the inputs with their recorded values, because views and bound arrays write
+them without a call. It compares the state of the model in the same way: if anything but a run has changed it
+(set_state, a profile, a view of a variable), the recording gets a call that restores it.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ if TYPE_CHECKING:
 
 
 class Recorder:
-    """A recording that is under way, from `with` to its end; then the file is written, also if an exception ended it,
-    but not after Ctrl-C. `Interpreter.recording` makes one."""
+    """A recording in progress, made by `Interpreter.recording`. The end of its `with` writes the file, also after an
+    exception, but not after Ctrl-C."""
 
     def __init__(self, engine: Engine, path: str | os.PathLike[str]) -> None:
         self._engine = engine
         self._path = path
         self.lock: Any = RLock()
         self.writer: Writer
-        self._known: dict[tuple[int, int], bytes] = {}  # a hash of what an input holds, as the recording says
-        self._left: states.ModelState | None = None  # the state that the last run left; None if it failed
+        self._known: dict[tuple[int, int], bytes] = {}  # hashes of the recorded values of inputs
+        self._left: states.ModelState | None = None  # the state after the last run; None if that failed
         self._ran = False
 
     def __enter__(self) -> Recorder:  # noqa: PYI034 - typing.Self came with Python 3.11
-        """Begins. Raises: StateError if a recording is on already, OSError."""
+        """Begins the recording. Raises: StateError if the interpreter is being recorded already; OSError."""
         one, begun = self._engine, False
         try:
             with self.lock, one.making:
@@ -68,7 +68,7 @@ class Recorder:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
-        """Ends it, and writes the file. Raises: OSError."""
+        """Ends the recording and writes the file. Raises: OSError."""
         try:
             with self.lock, self._engine.making:
                 self._engine.listen(None)
@@ -78,14 +78,14 @@ class Recorder:
             self._stop()
 
     def _stop(self) -> None:
-        """Leaves no file that is not whole; the interpreter notes nothing more."""
+        """Stops listening, and removes an unfinished file."""
         with self.lock, self._engine.making:
             if self._engine.listener is self:
                 self._engine.listen(None)
             self.writer.discard()
             self._left, self._known = None, {}
 
-    # What an Engine and its sessions tell -----------------------------------------------------------------------------
+    # Calls of an Engine and its sessions ------------------------------------------------------------------------------
 
     def heard(self, session: Session | None, name: str, call: Callable[..., Any], *arguments: Any) -> Any:
         """Makes a call and notes it, with the error if an allocation or a run fails."""
@@ -143,10 +143,11 @@ class Recorder:
             "custom_ops": sorted(used & set(one.options.custom_ops)),
         }
 
-    # What was there before --------------------------------------------------------------------------------------------
+    # State before the recording ---------------------------------------------------------------------------------------
 
     def _note_state(self) -> None:
-        """Calls that bring a new interpreter to where this one is; its state comes before the first run."""
+        """Notes calls that bring a new interpreter to this one's sizes and arrays; its state is noted before the first
+        run."""
         graphs, early = pickling.shapes_of(self._engine)
         for index, shape in early.items():
             self.writer.add(Call("resize", tensor=index, shape=tuple(shape)))
@@ -162,7 +163,7 @@ class Recorder:
     # Calls ------------------------------------------------------------------------------------------------------------
 
     def note(self, call: str, session: Session, **more: Any) -> None:
-        """A call that went well."""
+        """Notes a call that succeeded."""
         self.writer.add(Call(call, session.root, **more))
 
     def attempt(self, call: Call, function: Callable[[], None]) -> None:
@@ -176,14 +177,14 @@ class Recorder:
             self.writer.add(call)
 
     def note_set(self, session: Session, index: int, value: Any) -> None:
-        """A tensor was set."""
+        """Notes that a tensor was set."""
         array = value if isinstance(value, np.ndarray) else session.get(index)
         name = self._written(array)
         self._known[session.root, index] = _key(array)
         self.note("set", session, tensor=int(index), array=name)
 
     def note_bound(self, session: Session, index: int, array: Array | None) -> None:
-        """An array stands in for a tensor, or no longer does."""
+        """Notes that an array was bound to a tensor, or that its binding ended."""
         name = self._written(array) if array is not None else ""
         self.note("bind", session, tensor=int(index), array=name)
 
@@ -197,7 +198,7 @@ class Recorder:
         out: Mapping[str, Array] | None,
         cancel: Cancel | None,
     ) -> dict[str, Array]:
-        """Runs a slice, whose interpreter is one of its own, and notes it with what it was given and what came out."""
+        """Runs a slice on its own interpreter, and notes it with its inputs and results."""
         with self.lock:
             self._note_change()
             call = Call("slice", inputs={index: self._written(array) for index, array in arrays})
@@ -211,10 +212,10 @@ class Recorder:
             return found
 
     def invoked(self, session: Session, run: Callable[[], None]) -> None:
-        """Makes a run and notes it, with what no call has set and with what came out."""
+        """Makes a run and notes it with its results, and with inputs that no call has set."""
         with self.lock:
             if not session.ready:
-                return run()  # which is refused
+                return run()  # the session refuses it
             self._note_change()
             call = Call("invoke", session.root, inputs=self._found(session))
             self._left, self._ran = None, True
@@ -232,7 +233,7 @@ class Recorder:
             self._left = self._state()
 
     def _note_change(self) -> None:
-        """Notes the state, if it is another than the last run left; before the first run, if it has values."""
+        """Notes the state if it differs from the state after the last run; before the first run, if it has values."""
         state = self._state()
         if state is not None and state != self._left and (state or self._ran):
             array = self.writer.array(np.frombuffer(states.as_bytes(state), np.uint8))
@@ -245,7 +246,7 @@ class Recorder:
             return None
 
     def _found(self, session: Session) -> dict[int, str]:
-        """Inputs that hold other values than the recording says."""
+        """Returns the inputs whose values differ from the recorded ones."""
         found = {}
         for index in session.subgraph.inputs:
             array = _value(session, index)
@@ -259,7 +260,7 @@ class Recorder:
 
 
 def _value(session: Session, index: int) -> Array | None:
-    """A tensor's values; None if it has none, because nothing has set it or something was written over it."""
+    """Returns a tensor's values; None if it has none, because nothing has set it or its memory was overwritten."""
     try:
         return session.get(index)
     except MiniliteError:
@@ -267,18 +268,18 @@ def _value(session: Session, index: int) -> Array | None:
 
 
 def _key(array: Array) -> bytes:
-    """Equal for equal arrays."""
+    """Returns a hash that is equal for equal arrays."""
     data = repr(array.tolist()).encode() if array.dtype == object else np.ascontiguousarray(array).tobytes()
     return hashlib.sha256(repr((array.dtype.str, array.shape)).encode() + data).digest()
 
 
 def _failed(call: Call, error: Exception) -> Call:
-    """The call with its error; the text only of our own, for others' may hold anything."""
+    """Returns the call with its error; only minilite's own messages are kept, because others may contain anything."""
     return call._replace(error=type(error).__name__, text=str(error) if isinstance(error, MiniliteError) else "")
 
 
 def model_hash(model: Model) -> tuple[str, int]:
-    """SHA-256 and length of a model's bytes."""
+    """Returns the SHA-256 and the length of a model's bytes."""
     file = model.file or builder.as_read(model).file
     assert file is not None
     data = bytes(file.data)

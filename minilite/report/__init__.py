@@ -1,4 +1,4 @@
-"""Reports for people: a model and its memory as text."""
+"""Reports a model, its memory and its results, as text, HTML and plain values."""
 
 from minilite.report.inspection import inspection
 from minilite.text import cut, duration, shape_text, table

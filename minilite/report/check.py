@@ -1,4 +1,4 @@
-"""Whether a model's operators are supported, one line each: the output of `minilite inspect --check`."""
+"""Lists which operators of a model are supported, for `minilite inspect --check`."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from minilite.format.model import Model
 from minilite.text import Cell, count, cut, table, wrapped
 
 _FIRST = 3
-"""How many nodes are named per operator."""
+"""The number of nodes that are named per operator."""
 
 Places = Sequence[tuple[int, int]]
 
 
 class Answer(NamedTuple):
-    """Whether nodes of an operator run."""
+    """An operator, its nodes, and the reason if they are not supported."""
 
     op: str
-    """Empty if a tensor is the cause and not an operator."""
+    """The operator; empty if a tensor is the cause."""
     places: Places
-    """Its nodes: subgraph and node."""
+    """The nodes: subgraph and node."""
     reason: str
-    """Why they are not supported; empty if they are."""
+    """The reason why they are not supported; empty if they are."""
 
 
 def check(model: Model) -> list[Answer]:
-    """Which operators are supported: one answer per operator and reason, unsupported ones first.
+    """Returns one answer per operator and reason, unsupported ones first.
 
     Nothing is planned or run; of custom operators, only built-in ones are supported."""
     missing = _missing(model)
@@ -43,7 +43,7 @@ def check(model: Model) -> list[Answer]:
 
 
 def check_facts(answers: Sequence[Answer], title: str) -> dict[str, Any]:
-    """The answers for a program."""
+    """Returns the answers as plain values."""
     return {
         "model": title,
         "supported": not any(answer.reason for answer in answers),
@@ -55,7 +55,7 @@ def check_facts(answers: Sequence[Answer], title: str) -> dict[str, Any]:
 
 
 def check_text(answers: Sequence[Answer], title: str, width: int | None = None) -> str:
-    """One line per answer, with the number of its nodes, the first of them, and what is missing."""
+    """Returns one line per answer, with the number of its nodes, the first of them, and the reason."""
     rows: list[list[Cell]] = [
         [cut(op or "(tensor)"), len(places), _first(places), reason or "supported"] for op, places, reason in answers
     ]
@@ -66,7 +66,7 @@ def check_text(answers: Sequence[Answer], title: str, width: int | None = None) 
 
 
 def _missing(model: Model) -> tuple[UnsupportedOperator, ...]:
-    """The unsupported operators, and tensors (with an empty name), once per reason."""
+    """Returns the unsupported operators, and tensors (with an empty name), once per reason."""
     try:
         program = Program(model, {}, reference=False)
         for root in sorted({0, *(signature.subgraph for signature in model.signatures)}):

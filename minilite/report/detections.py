@@ -1,4 +1,4 @@
-"""What a detector found, put together from its outputs: boxes, classes and scores side by side."""
+"""Detection: the objects that a detector found, put together from its outputs: boxes, classes and scores."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from minilite.text import table, wrapped
 OPERATOR = "TFLite_Detection_PostProcess"
 """Its outputs are boxes, classes, scores and their number, in this order."""
 _ROLES = {"location": "boxes", "category": "classes", "score": "scores", "number of detections": "count"}
-"""What outputs are called in metadata."""
+"""The names of outputs in metadata."""
 Box = tuple[float, float, float, float]
 
 
 class Detection(NamedTuple):
-    """One object: its class, and where it is."""
+    """An object: its class, its score and its box."""
 
     number: int
-    """Of the class."""
+    """The number of the class."""
     label: str
     score: float
     box: Box
-    """Top, left, bottom, right: fractions of what the model saw."""
+    """Top, left, bottom, right, as fractions of the model's input."""
 
     @property
     def name(self) -> str:
-        """The label, else the number."""
+        """The label, or the number if there is none."""
         return self.label or str(self.number)
 
 
 def detections(model: Model, outputs: Sequence[Output]) -> list[Detection] | None:
-    """What was found in the first picture of a run, best first; None for a model that is no detector."""
+    """Returns the objects in the first picture of a run, best first; None if the model is not a detector."""
     places = roles(model)
     if places is None:
         return None
@@ -54,8 +54,8 @@ def detections(model: Model, outputs: Sequence[Output]) -> list[Detection] | Non
 
 
 def roles(model: Model) -> Mapping[str, int] | None:
-    """Which outputs of a detector are boxes, classes, scores and if there is one their number: by what makes them, else
-    by their names. None for a model that is no detector."""
+    """Finds the outputs of a detector that are boxes, classes, scores and, if there is one, their number: by the
+    operator that makes them, else by their names. None if the model is not a detector."""
     graph = model.subgraphs[0]
     places = {index: at for at, index in enumerate(graph.outputs)}
     names = tuple(_ROLES.values())
@@ -73,8 +73,8 @@ def roles(model: Model) -> Mapping[str, int] | None:
 def detections_text(
     shown: Sequence[Detection], hidden: int, least: float, places: Sequence[Box] | None, width: int
 ) -> str:
-    """A table of what was found: in pixels of the picture (left, top, right, bottom) where `places` says them, else in
-    fractions of what the model saw."""
+    """Returns a table of the objects: in pixels of the picture (left, top, right, bottom) if `places` has them, else in
+    fractions of the model's input."""
     head = f"found {len(shown)}" + (f", and {hidden} with a score below {least:g}" if hidden else "")
     if not shown:
         return wrapped(head, width)
@@ -89,7 +89,8 @@ def detections_text(
 
 
 def detection_facts(found: Sequence[Detection], places: Sequence[Box] | None) -> list[dict[str, Any]]:
-    """The same for a program: `box` is left, top, right, bottom in fractions, `pixels` in pixels of the picture."""
+    """Returns the objects as plain values: `box` is left, top, right, bottom in fractions, `pixels` in pixels of the
+    picture."""
     return [
         {
             "class": one.number,

@@ -1,4 +1,4 @@
-"""What is in a model, and where a plan puts it, as plain values: what `minilite inspect` prints, as text or as JSON."""
+"""Lists a model's contents, and their memory in a plan, as plain values for `minilite inspect`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ Facts = dict[str, Any]
 
 
 def model_facts(model: Model, title: str, plan: Plan | None = None) -> Facts:
-    """Everything in a model; with a plan also how each node is run and where each tensor lies, frame by frame.
+    """Returns everything in a model; with a plan also the kernel of each node and the memory of each tensor, frame by
+    frame.
 
     Offsets are bytes from the start of the frame's region; for frame 0 that is the arena. Lifetimes are node positions,
     both ends inclusive; the last is None for the end of the run.
@@ -44,8 +45,8 @@ def model_facts(model: Model, title: str, plan: Plan | None = None) -> Facts:
 
 
 def _totals(model: Model, plan: Plan | None) -> Facts:
-    """Nodes by operator, constants and their bytes, of all subgraphs; multiply-adds of the planned shapes, each frame's
-    nodes once, or of the file's; None where a shape is not known before a run."""
+    """Counts nodes by operator, constants and their bytes, in all subgraphs; and multiply-adds of the planned shapes,
+    each frame's nodes once, or of the file's; None if a shape is not known before a run."""
     constants = [tensor for graph in model.subgraphs for tensor in graph.tensors if tensor.data is not None]
     operators = Counter(node.op for graph in model.subgraphs for node in graph.nodes)
     return {
@@ -73,7 +74,7 @@ def _multiply_adds(model: Model, plan: Plan | None) -> int | None:
 
 
 def _shape(graph: Subgraph, index: int, plan: Plan | None, frame: int) -> Shape | None:
-    """The planned shape, or the file's; () for an operand that is absent, None if it is not known."""
+    """Returns the planned shape, or the file's; () for an operand that is absent, None if it is not known."""
     if index < 0:
         return ()
     if plan is not None:
@@ -82,7 +83,7 @@ def _shape(graph: Subgraph, index: int, plan: Plan | None, frame: int) -> Shape 
 
 
 def _about(model: Model) -> Facts | str:
-    """The content of the metadata; or why they cannot be read."""
+    """Returns the content of the metadata, or the reason why they cannot be read."""
     try:
         about = model.metadata.about
     except ModelFormatError as error:
@@ -95,7 +96,7 @@ def _about(model: Model) -> Facts | str:
 
 
 def _set(fields: Mapping[str, Any]) -> Facts:
-    """Fields that are not empty; files by name."""
+    """Returns the fields that are not empty; files by name."""
     shown = {key: value for key, value in fields.items() if value}
     if "files" in shown:
         shown["files"] = [file.name for file in shown["files"]]
@@ -125,7 +126,7 @@ def _frame(model: Model, plan: Plan | None, number: int, frame: tuple[int, int, 
 
 
 def _settings(node: Node) -> Facts:
-    """The options that are set; false, NONE, empty ones and defaults of the format are left out."""
+    """Returns the options that are set, without false, NONE, empty ones and defaults of the format."""
     found = None if node.custom else options_table(node.op)
     usual = default_options(found.table) if found is not None else {}
     return {

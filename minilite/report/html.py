@@ -1,6 +1,6 @@
-"""One HTML file about a model, which opens from the disk: memory over time, nodes, operators, graph, sizes.
+"""Writes one HTML file about a model, which opens from the disk: memory over time, nodes, operators, graph, sizes.
 
-The page is `page.html` with `page.js` in it; both get everything they show from here, as escaped text or as JSON.
+The page is `page.html` with `page.js` in it; this module gives both everything they show, as escaped text or as JSON.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _HERE = Path(__file__).parent
 
 
 class Section(NamedTuple):
-    """A part of the page that comes from elsewhere: a heading, and markup that is escaped already."""
+    """A section that the caller adds to the page: a heading, and markup that is escaped already."""
 
     heading: str
     markup: str
@@ -40,7 +40,7 @@ def page(
     sizes: Sequence[PlannedSize] = (),
     sections: Sequence[Section] = (),
 ) -> str:
-    """The whole file as text."""
+    """Returns the whole file as text."""
     rows = node_rows(model, plan, profiled)
     parts = [*sections]
     if sizes:
@@ -69,13 +69,13 @@ def _text(name: str) -> str:
 
 
 def _json(data: Mapping[str, Any]) -> str:
-    """JSON that no name in it can end: neither a tag nor an entity is left, and all of it is ASCII."""
+    """Returns JSON in ASCII without tags and entities, so that no name in it can end the script."""
     text = json.dumps(_shown(data), separators=(",", ":"), allow_nan=False)
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
 def _shown(value: Any) -> Any:
-    """The same with all text made visible."""
+    """Returns the value with all text made visible."""
     if isinstance(value, str):
         return visible(value)
     if isinstance(value, Mapping):
@@ -103,7 +103,7 @@ def _profiled(profiled: Profile | None, plan: ModelPlan) -> str:
 
 
 def _table(rows: Sequence[NodeRow], timed: bool) -> dict[str, Any]:
-    """Columns and rows of the table of nodes."""
+    """Returns the columns and rows of the table of nodes."""
     frames = any(row.frame for row in rows)
     columns = [_column("frame", "n", "which call of a subgraph; 0 is the main one")] if frames else []
     columns += [
@@ -140,8 +140,8 @@ def _table(rows: Sequence[NodeRow], timed: bool) -> dict[str, Any]:
 
 
 def _column(name: str, kind: str, about: str, digits: int = 0) -> dict[str, Any]:
-    """A column: `kind` is n for numbers, s for short text, w for words, of which the last `most` are shown (below 0:
-    the first)."""
+    """Returns a column: `kind` is n for numbers, s for short text, w for words, of which the last `most` are shown
+    (below 0: the first)."""
     return {"name": name, "kind": kind, "about": about, "digits": digits}
 
 

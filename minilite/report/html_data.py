@@ -1,4 +1,4 @@
-"""What the HTML report says of a model, as plain values: records by strategy, nodes, totals."""
+"""Collects the contents of the HTML report as plain values: records by strategy, nodes, totals."""
 
 from __future__ import annotations
 
@@ -20,42 +20,42 @@ if TYPE_CHECKING:
 
 _FOREVER = 2**31 - 1
 _SECONDS = 0.7
-"""For plans by other strategies, together."""
+"""Seconds for all plans by other strategies together."""
 _SLOW = {"min_cost_flow": 400, "exact": 0, "shared_greedy_by_size_improved": 2000}
-"""Records beyond which strategies are left out that take long."""
+"""The number of records beyond which a slow strategy is left out."""
 _NAMED = 4
 
 
 class NodeRow(NamedTuple):
-    """A node as the table shows it."""
+    """A node of the table."""
 
     frame: int
     position: int
-    """In the order of running, within its frame."""
+    """The position in the order of running, within its frame."""
     node: int
-    """The file's number."""
+    """The node's number in the file."""
     op: str
     name: str
     shape: str
     kernel: str
     macs: int
     nbytes: int
-    """Read and written in one run: its operands, each once."""
+    """The bytes read and written in one run: its operands, each once."""
     live: int
-    """Bytes of the arena that are needed while it runs; 0 where it does not run."""
+    """The bytes of the arena that are needed while it runs; 0 if it does not run."""
     us: float | None = None
-    """Microseconds of one run."""
+    """The microseconds of one run."""
     share: float | None = None
-    """In percent of the run."""
+    """The share of the run in percent."""
     of_peak: float | None = None
-    """In percent of what one core can do."""
+    """The share of one core's peak in percent."""
 
 
 # Memory ---------------------------------------------------------------------------------------------------------------
 
 
 def drawing(model: Model, plan: ModelPlan) -> dict[str, Any]:
-    """Records, plans by strategy, live bytes, and the nodes of the main frame."""
+    """Returns records, plans by strategy, live bytes, and the nodes of the main frame."""
     from minilite.memory import sections
 
     made = plan.to_memory_plan()
@@ -96,7 +96,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _tensor(graph: Subgraph, plan: ModelPlan, number: int, producers: dict[int, int]) -> dict[str, Any]:
-    """What a pointer on a record says; numbers beyond the tensors are scratch of nodes."""
+    """Returns the text for a pointer on a record; numbers beyond the tensors are scratch memory of nodes."""
     if number >= len(graph.tensors):
         at = number - len(graph.tensors)
         return {"name": "scratch", "shape": "", "type": "", "role": "", "producer": at}
@@ -112,7 +112,8 @@ def _tensor(graph: Subgraph, plan: ModelPlan, number: int, producers: dict[int, 
 
 
 def _plans(made: MemoryPlan) -> Iterator[tuple[str, MemoryPlan]]:
-    """The plan in force, then the same records by each strategy that is quick enough, the smallest arena first."""
+    """Yields the current plan, then the same records by each strategy that is quick enough, the smallest arena
+    first."""
     from minilite.memory import plan, strategies
 
     yield "in force", made
@@ -123,7 +124,7 @@ def _plans(made: MemoryPlan) -> Iterator[tuple[str, MemoryPlan]]:
             continue
         try:
             found.append(plan(made.records, strategy, made.alignment))
-        except InputError:  # it takes no fixed records
+        except InputError:  # the strategy takes no fixed records
             continue
     yield from ((each.strategy, each) for each in sorted(found, key=lambda each: each.arena_bytes))
 
@@ -151,7 +152,7 @@ def _first_name(graph: Subgraph, node: Node) -> str:
 
 
 def _shapes(graph: Subgraph, plan: ModelPlan, node: Node) -> str:
-    """Of what it computes with, constants left out, and of its outputs."""
+    """Returns the shapes of a node's inputs, without constants, and of its outputs."""
     reads = [i for i in node.inputs if i >= 0 and graph.tensors[i].data is None]
     sides = []
     for numbers in (reads, [i for i in node.outputs if i >= 0]):
@@ -178,7 +179,7 @@ def _becomes(plan: ModelPlan, position: int, frame: int, status: str) -> str:
 
 
 def node_rows(model: Model, plan: ModelPlan, profiled: Profile | None) -> list[NodeRow]:
-    """Every node of every frame, in the order of running."""
+    """Returns every node of every frame, in the order of running."""
     times = {(time.frame, time.node): time for time in profiled.nodes} if profiled is not None else {}
     whole = sum(time.ns for (frame, _), time in times.items() if frame == 0) or 1
     live = _live(plan)
@@ -200,7 +201,7 @@ def node_rows(model: Model, plan: ModelPlan, profiled: Profile | None) -> list[N
 
 
 def _live(plan: ModelPlan) -> dict[int, int]:
-    """Bytes that are live by position in the main frame."""
+    """Returns the live bytes by position in the main frame."""
     from minilite.memory import sections
 
     made, count_ = plan.to_memory_plan(), len(plan.nodes())
@@ -238,7 +239,7 @@ def _row(graph: Subgraph, plan: ModelPlan, where: tuple[int, int, int], status: 
 
 
 def operator_rows(rows: Sequence[NodeRow]) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
-    """Header and rows by operator, those with the most time, work and nodes first."""
+    """Returns header and rows by operator; the operators with the most time, work and nodes come first."""
     groups: dict[str, list[NodeRow]] = {}
     for row in rows:
         groups.setdefault(row.op, []).append(row)
@@ -259,7 +260,7 @@ def operator_rows(rows: Sequence[NodeRow]) -> tuple[tuple[str, ...], list[tuple[
 def totals(
     model: Model, plan: ModelPlan, rows: Sequence[NodeRow], profiled: Profile | None
 ) -> Iterator[tuple[str, str]]:
-    """What the page begins with: names and values."""
+    """Returns the names and values at the top of the page."""
     made = plan.to_memory_plan()
     weights = list(_weights(model))
     elements = sum(_elements(tensor) for tensor in weights)
@@ -285,7 +286,7 @@ def totals(
 
 
 def _weights(model: Model) -> Iterator[Tensor]:
-    """Constants of floats, and of integers that stand for real numbers."""
+    """Yields the constants that have real numbers: floats and quantized integers."""
     reals = (TensorType.FLOAT32, TensorType.FLOAT16, TensorType.FLOAT64, TensorType.BFLOAT16)
     for graph in model.subgraphs:
         for tensor in graph.tensors:

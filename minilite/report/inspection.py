@@ -1,4 +1,4 @@
-"""What is in a model, and where a plan puts it: the output of `minilite inspect` as text."""
+"""Prints a model's contents, and their memory in a plan, as text for `minilite inspect`."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from minilite.report.facts import Facts, model_facts
 from minilite.text import Cell, count, cut, shape_text, table, wrapped
 
 _MOST = 8
-"""How many operators are counted by name."""
+"""The number of operators that are counted by name."""
 
 
 def inspection(model: Model, title: str, plan: Plan | None = None, width: int | None = None) -> str:
-    """Signatures, nodes, tensors, and with a plan each tensor's storage, offset and lifetime, frame by frame, in lines
-    of at most `width`."""
+    """Returns signatures, nodes and tensors, and with a plan each tensor's storage, offset and lifetime, frame by
+    frame, in lines of at most `width`."""
     facts = model_facts(model, title, plan)
     lines = [wrapped(line, width) for line in _head(facts)]
     for frame in facts["frames"]:
@@ -33,7 +33,7 @@ def inspection(model: Model, title: str, plan: Plan | None = None, width: int | 
 
 
 def _totals(totals: Facts) -> str:
-    """The most used operators by name."""
+    """Names the most used operators."""
     used = ", ".join(f"{name} {number}" for name, number in list(totals["operators"].items())[:_MOST])
     macs = f"{totals['multiply_adds']:,}" if totals["multiply_adds"] is not None else "not known how many"
     return (
@@ -55,7 +55,7 @@ def _head(facts: Facts) -> list[str]:
 
 
 def _about(facts: Facts) -> list[str]:
-    """The metadata, with the first words of the license."""
+    """Returns the metadata, with the first words of the license."""
     about = facts["about"]
     if isinstance(about, str):
         return [f"about: {about}"]

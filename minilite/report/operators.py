@@ -1,4 +1,4 @@
-"""docs/operators.md, printed from the operators' rows: python -m minilite.report.operators > docs/operators.md."""
+"""Prints docs/operators.md from the operators' rows: python -m minilite.report.operators > docs/operators.md."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _versions(row: Operator) -> str:
 
 
 def _types(row: Operator) -> str:
-    """The signatures; those that differ only in the type of the first input are merged, with a letter T."""
+    """Returns the signatures; those that differ only in the type of the first input are merged, with a letter T."""
     marks = {text: _numpy(row, text) for text in row.types}
     alike: dict[tuple[str, str], list[str]] = {}
     for text in row.types:
@@ -53,7 +53,7 @@ def _types(row: Operator) -> str:
 
 
 def _numpy(row: Operator, signature: str) -> str:
-    """The mark of a signature that runs in numpy, in part or as a whole."""
+    """Returns the mark of a signature that runs in numpy, in part or as a whole."""
     kernel = find_kernel(row.kernel)
     assert kernel is not None
     table = kernel_types(kernel)
@@ -68,7 +68,7 @@ def _cell(text: str) -> str:
 
 
 def lines() -> Iterator[str]:
-    """The page as Markdown, line by line."""
+    """Yields the page as Markdown, line by line."""
     rows = [row for _, row in sorted(operators().items())]
     yield _HEAD
     for row in rows:

@@ -1,4 +1,4 @@
-"""The results of a run as text: real numbers, the first values, classes by score with their labels."""
+"""Prints the results of a run as text: real numbers, the first values, classes by score with their labels."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from minilite.format.origin import looks_like
 from minilite.text import cut, shape_text, table, wrapped
 
 SHOWN = 6
-"""How many values a line shows."""
+"""The number of values in a line."""
 _ROWS = 4
-"""How many rows of a batch are ranked in text."""
+"""The number of rows of a batch that are ranked in text."""
 
 
 class Labels(NamedTuple):
@@ -27,10 +27,10 @@ class Labels(NamedTuple):
 
     texts: tuple[str, ...] = ()
     of_values: bool = False
-    """Each value is the number of a label; else each element of the last dimension has one."""
+    """True if each value is the number of a label; else each element of the last dimension has a label."""
 
     def of(self, number: int) -> str:
-        """The label of a number; empty if there is none."""
+        """Returns the label of a number; empty if there is none."""
         return self.texts[number] if 0 <= number < len(self.texts) else ""
 
 
@@ -44,7 +44,7 @@ class Output(NamedTuple):
 
     @property
     def values(self) -> Array:
-        """Real numbers, if the tensor is quantized."""
+        """The values, as real numbers if the tensor is quantized."""
         return floats(self.tensor, self.array)
 
     @property
@@ -54,7 +54,7 @@ class Output(NamedTuple):
 
 
 def labels_of(metadata: Metadata, outputs: int) -> list[Labels]:
-    """The labels of each output that are in the model's file. Raises: ModelFormatError."""
+    """Returns the labels of each output in the model's file. Raises: ModelFormatError."""
     found = []
     for output in range(outputs):
         file = metadata.label_file(output)
@@ -65,7 +65,7 @@ def labels_of(metadata: Metadata, outputs: int) -> list[Labels]:
 def given_labels(
     data: bytes, name: str, tensors: Sequence[Tensor], arrays: Sequence[Array], told: Sequence[Labels]
 ) -> list[Labels]:
-    """The labels of a file for the outputs that have as many classes, or whose values are labels' numbers.
+    """Returns the labels of a file for the outputs that have as many classes, or whose values are numbers of labels.
 
     Raises: InputError if there is no such output.
     """
@@ -88,7 +88,7 @@ def given_labels(
 
 
 def ranking(output: Output, top: int) -> list[list[dict[str, Any]]]:
-    """For each row of the last dimension the `top` classes with the greatest values: class, label, score."""
+    """Returns, for each row of the last dimension, the `top` classes with the greatest values: class, label, score."""
     if not output.classes:
         return []
     rows = output.values.reshape(-1, output.classes)
@@ -100,7 +100,7 @@ def ranking(output: Output, top: int) -> list[list[dict[str, Any]]]:
 
 
 def output_facts(output: Output, top: int | None) -> dict[str, Any]:
-    """An output for a program: name, index, shape, type, scale and zero point, values, classes by score."""
+    """Returns an output as plain values: name, index, shape, type, scale and zero point, values, classes by score."""
     tensor, values = output.tensor, output.values
     facts: dict[str, Any] = {
         "name": tensor.name,
@@ -124,7 +124,7 @@ def _value_labels(output: Output) -> list[str]:
 
 
 def is_ranked(output: Output, top: int | None) -> bool:
-    """Whether an output is shown by class: it has one label per class, or the user requested it and there is more than
+    """True if an output is shown by class: it has one label per class, or the user requested it and there is more than
     one class."""
     if output.labels.of_values or output.classes < 2:
         return False
@@ -132,7 +132,7 @@ def is_ranked(output: Output, top: int | None) -> bool:
 
 
 def values_text(output: Output) -> str:
-    """The first values, or their labels; of many scores in a row the greatest, too."""
+    """Returns the first values, or their labels; also the greatest of many scores in a row."""
     values = output.values.ravel()
     more = " ..." if values.size > SHOWN else ""
     if more and output.classes == values.size and not output.labels.of_values and not np.isnan(values).all():
@@ -150,7 +150,7 @@ def _value(value: Any, kind: TensorType) -> str:
 
 
 def ranking_text(output: Output, top: int, width: int | None) -> str:
-    """The classes with the greatest scores as a table, row by row of the batch."""
+    """Returns a table of the classes with the greatest scores, row by row of the batch."""
     ranked = ranking(output, top)
     rows: list[list[str | int | None]] = []
     for number, best in enumerate(ranked[:_ROWS]):

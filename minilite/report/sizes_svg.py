@@ -20,7 +20,7 @@ _STYLE = (
 
 
 def plot(title: str, found: Sequence[PlannedSize]) -> str:
-    """The drawing as one standalone <svg>; it follows the reader's light or dark colours."""
+    """Returns the drawing as one standalone <svg>, which follows the reader's light or dark colours."""
     accepted = [one for one in found if one.arena_bytes is not None]
     first, last = found[0].size, max(found[-1].size, found[0].size + 1)
     most = max((one.arena_bytes or 0 for one in accepted), default=0) or 1
@@ -92,7 +92,7 @@ def bytes_text(size: float) -> str:
 def _points(
     found: Sequence[PlannedSize], across: Callable[[int], float], up: Callable[[float], float], most: int
 ) -> Iterator[str]:
-    """A mark per size; hovering shows its arena, or why it is refused."""
+    """Yields a mark per size; hovering shows its arena, or the reason for its refusal."""
     for one in found:
         x = across(one.size)
         if one.arena_bytes is None:

@@ -280,9 +280,7 @@ def test_what_is_no_model_is_told_apart(name: str, tmp_path: Path, capsys: pytes
 def test_commands_are_required_and_known(capsys: pytest.CaptureFixture[str]) -> None:
     refused(capsys)
     assert "run" in refused(capsys, "fly")
-    assert "m.tflite stands where a command is wanted: minilite run m.tflite" in refused(
-        capsys, "m.tflite", "--top", "3"
-    )
+    assert "m.tflite is not a command: minilite run m.tflite" in refused(capsys, "m.tflite", "--top", "3")
     assert "p.csv is not a model: give usage records with --problem p.csv" in refused(capsys, "plan", "p.csv")
 
 

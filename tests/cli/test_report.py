@@ -167,7 +167,7 @@ def test_it_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pyt
         ([DIGITS, "--shape", "1,8,8,3"], 1, "CONV_2D"),
         ([DIGITS, "--runs", "0", "-o", "no/out.html"], 1, "'no/out.html': no such file or directory"),
         ([DIGITS, "--runs", "-1"], 2, "--runs"),
-        ([DIGITS, "--json", "-o", "-"], 2, "--json and -o -: standard output holds one of the two"),
+        ([DIGITS, "--json", "-o", "-"], 2, "--json and -o - both write to standard output: choose one"),
         ([DIGITS, "--sweep", "1,8,8,1"], 2, "has no range"),
         ([], 2, "MODEL"),
     ):

@@ -27,8 +27,8 @@ typedef struct bytes_place {
     int64_t n;
 } bytes_place;
 
-/* What the outputs of a part need, and all that are packed with it: tiles go on to them. Never
- * inlined, so that what all outputs share stays in registers. */
+/* Loads the constants of a part's outputs, and of all outputs packed with them, because tiles run
+ * past the part's end. Never inlined, so that the constants of all outputs stay in registers. */
 __attribute__((noinline)) static void load_outputs(const ml_matmul_s8_args *p,
                                                    const block_rule *all_rule, const double *reals,
                                                    int64_t column, int64_t n, output_block *b) {

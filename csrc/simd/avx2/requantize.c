@@ -3,7 +3,7 @@
 #include "simd/avx2/requantize_block.h"
 #include "simd/variants.h"
 
-/* One block of columns, whatever the sums are; of whatever is clamped to the low byte is kept. */
+/* Requantizes one block of columns with sums of any size: clamps results and narrows to bytes. */
 static void any_sums(const ml_requantize_args *p, int64_t column, const any_block *block,
                      __m256i bias) {
     const __m256i low_bytes = _mm256_setr_epi32(0x0C080400, -1, -1, -1, 0x0C080400, -1, -1, -1);

@@ -65,7 +65,8 @@ static inline ends ends_of(const ml_requantize_args *p) {
                   .one_sided = p->low >= p->zero};
 }
 
-/* What tells blocks of small sums from others; in it nothing that stores of blocks may change. */
+/* The rule that finds blocks of small sums, apart from the blocks, so that the compiler need not
+ * load it again after each store to a block. */
 typedef struct block_rule {
     __m256i most; /* mantissa at the least shift */
     __m256i order; /* of a block's columns */
