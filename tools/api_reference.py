@@ -1,12 +1,14 @@
-"""Prints docs/api.md: the public names of minilite, from their docstrings.
+"""Prints docs/api.md, or another page of the public names of minilite, from their docstrings.
 
 python -m tools.api_reference > /tmp/api.md && cp /tmp/api.md docs/api.md
+python -m tools.api_reference api_planning.md > /tmp/api.md && cp /tmp/api.md docs/api_planning.md
 """
 
 from __future__ import annotations
 
 import inspect
 import re
+import sys
 from collections.abc import Iterator
 from enum import Enum, IntEnum
 from typing import Any
@@ -37,11 +39,32 @@ from minilite.litert.compiled_model import (
     TensorBuffer,
 )
 
-HEAD = """# API
+PAGE = "api.md"
+"""The page of the headings that HEADS leaves out: names that most programs use."""
+HEADS = {
+    PAGE: """# API: interpreters, models, results
 
-Every public name, from its docstring; `python -m tools.api_reference` prints this page. Where a tensor is meant,
-its number, its name or its details do. Shapes are tuples of elements, sizes are in bytes, numbers of nodes are
-half-open ranges."""
+From the docstrings. Where a tensor is meant, its number, its name or its details do. Shapes are tuples of elements,
+sizes are in bytes, numbers of nodes are half-open ranges. Names for fewer programs have pages of their own:
+[api_planning.md](api_planning.md) (planning without a model, drawings), [api_builder.md](api_builder.md) (building
+models), [api_compiled_model.md](api_compiled_model.md) (LiteRT's newer API).""",
+    "api_planning.md": """# API: planning without a model
+
+Plans for records of your own, their checks and drawings. [api.md](api.md) has the names that most programs use.""",
+    "api_builder.md": """# API: building models
+
+Builders of `.tflite` files. [api.md](api.md) has the names that most programs use.""",
+    "api_compiled_model.md": """# API: LiteRT's CompiledModel
+
+LiteRT's newer API, for the CPU. [api.md](api.md) has the names that most programs use.""",
+}
+"""The pages of the reference, with their beginnings."""
+ELSEWHERE = {
+    "Planning without a model": "api_planning.md",
+    "Building models": "api_builder.md",
+    "LiteRT's CompiledModel": "api_compiled_model.md",
+}
+"""The headings that are not on PAGE."""
 
 PAGES: tuple[tuple[str, str, tuple[Any, ...]], ...] = (
     (
@@ -49,31 +72,31 @@ PAGES: tuple[tuple[str, str, tuple[Any, ...]], ...] = (
         "minilite",
         (minilite.Interpreter, minilite.Cancel, minilite.SignatureRunner, minilite.OpResolverType),
     ),
+    ("Errors", "minilite", tuple(getattr(minilite, name) for name in minilite.__all__ if name.endswith("Error"))),
+    ("Inputs from files", "minilite.inputs", (load_input, Feed, Reading)),
+    ("Many items", "minilite", (minilite.Predictor, minilite.rebatched)),
+    ("", "minilite.engine.states", (ModelState,)),
+    ("Plans and memory", "minilite.Interpreter", (ModelPlan, Usage)),
+    ("", "minilite.engine.sizes", (Fit, PlannedSize)),
+    ("Comparing", "minilite", (minilite.compare, minilite.replay)),
+    ("", "minilite.comparison.result", (Comparison, Row)),
+    ("", "minilite.comparison.measure", (Difference, Bin)),
+    ("Models", "minilite", (minilite.load_model,)),
+    ("", "minilite.format.model", (model.Model, model.Subgraph, model.Node, model.Tensor, model.Quantization)),
+    ("", "minilite.format.dtypes", (TensorType,)),
+    ("", "minilite.format.metadata", (Metadata,)),
+    ("", "minilite.format.about", (TensorMetadata, AssociatedFile)),
     ("Standing in for LiteRT", "minilite.interpreter", (InterpreterWithCustomOps, Delegate, load_delegate)),
     ("", "minilite", (minilite.install_as,)),
+    ("Kernels of your own", "minilite", (minilite.kernel, minilite.get_include)),
+    ("Planning without a model", "minilite.memory", tuple(getattr(memory, name) for name in memory.__all__)),
+    ("Building models", "minilite.format.builder", (ModelBuilder, SubgraphBuilder)),
     (
         "LiteRT's CompiledModel",
         "minilite.litert.compiled_model",
         (CompiledModel, TensorBuffer, Environment, EnvironmentOptions, Options, CpuOptions, CpuKernelMode),
     ),
     ("", "minilite.litert.compiled_model", (HardwareAccelerator,)),
-    ("Kernels of your own", "minilite", (minilite.kernel, minilite.get_include)),
-    ("Plans and memory", "minilite.Interpreter", (ModelPlan, Usage)),
-    ("", "minilite.engine.sizes", (Fit, PlannedSize)),
-    ("Planning without a model", "minilite.memory", tuple(getattr(memory, name) for name in memory.__all__)),
-    ("Models", "minilite", (minilite.load_model,)),
-    ("", "minilite.format.model", (model.Model, model.Subgraph, model.Node, model.Tensor, model.Quantization)),
-    ("", "minilite.format.dtypes", (TensorType,)),
-    ("", "minilite.format.metadata", (Metadata,)),
-    ("", "minilite.format.about", (TensorMetadata, AssociatedFile)),
-    ("Many items", "minilite", (minilite.Predictor, minilite.rebatched)),
-    ("", "minilite.engine.states", (ModelState,)),
-    ("Comparing", "minilite", (minilite.compare, minilite.replay)),
-    ("", "minilite.comparison.result", (Comparison, Row)),
-    ("", "minilite.comparison.measure", (Difference, Bin)),
-    ("Inputs from files", "minilite.inputs", (load_input, Feed, Reading)),
-    ("Building models", "minilite.format.builder", (ModelBuilder, SubgraphBuilder)),
-    ("Errors", "minilite", tuple(getattr(minilite, name) for name in minilite.__all__ if name.endswith("Error"))),
 )
 """Heading (none: it goes on), where the names are imported from, and what is described."""
 EXAMPLES = {
@@ -166,7 +189,7 @@ def _with_fields(kind: type) -> str:
 
 
 def described(where: str, item: Any) -> Iterator[str]:
-    """A heading, the docstring, and each member."""
+    """Yields a heading with the docstring, and one for each member, so that searches and links find it."""
     if not callable(item):
         return
     kind, name = isinstance(item, type), item.__name__
@@ -175,13 +198,16 @@ def described(where: str, item: Any) -> Iterator[str]:
     if kind and item is not InterpreterWithCustomOps:
         for member, found in members(item):
             call = member if isinstance(found, property) else signature(member, found)
-            yield f"```text\n{call}\n```\n\n{text_of(found)}"
+            yield f"#### {name}.{member}\n\n```text\n{call}\n```\n\n{text_of(found)}"
 
 
-def page() -> str:
-    """The whole document."""
-    parts = [HEAD]
+def page(name: str = PAGE) -> str:
+    """Returns a whole page."""
+    parts, shown = [HEADS[name]], False
     for heading, where, items in PAGES:
+        shown = ELSEWHERE.get(heading, PAGE) == name if heading else shown
+        if not shown:
+            continue
         parts += [f"## {heading}", f"Examples: {EXAMPLES[heading]}."] if heading else []
         for item in items:
             parts += described(where, item)
@@ -189,4 +215,4 @@ def page() -> str:
 
 
 if __name__ == "__main__":
-    print(page(), end="")
+    print(page(*sys.argv[1:]), end="")

@@ -21,7 +21,7 @@ from asv_bench.benchmarks import paper
 from asv_bench.paper_figures import FIGURES, figure
 from minilite.cli import COMMANDS, main, parsers
 from minilite.report.operators import lines
-from tools.api_reference import page
+from tools.api_reference import HEADS, PAGES, page
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
@@ -122,9 +122,25 @@ def test_all_documents_are_listed() -> None:
     assert [path.name for path in DOCUMENTS[1:] if path.name != "README.md" and f"({path.name})" not in text] == []
 
 
-def test_api_is_described_as_its_docstrings_say() -> None:
-    """`python -m tools.api_reference > /tmp/api.md && cp /tmp/api.md docs/api.md` prints it anew."""
-    assert (ROOT / "docs" / "api.md").read_text() == page()
+@pytest.mark.parametrize("name", HEADS)
+def test_api_is_described_as_its_docstrings_say(name: str) -> None:
+    """`python -m tools.api_reference NAME > /tmp/NAME && cp /tmp/NAME docs/NAME` prints it again."""
+    assert (ROOT / "docs" / name).read_text() == page(name)
+
+
+def test_each_public_name_is_on_one_page_of_the_api() -> None:
+    pages = [(ROOT / "docs" / name).read_text() for name in HEADS]
+    found = [name for text in pages for name in re.findall(r"^### (\w+)$", text, re.MULTILINE)]
+    items = [item for _, _, items in PAGES for item in items if callable(item)]
+    assert sorted(found) == sorted(item.__name__ for item in items)
+
+
+def test_site_finds_methods_by_parts_of_their_names() -> None:
+    """The search of the site gives headings the most weight, and splits them as mkdocs.yml says."""
+    (separator,) = re.findall(r"separator: '(.+)'", (ROOT / "mkdocs.yml").read_text())
+    headings = re.findall(r"^#### (.+)$", (ROOT / "docs" / "api.md").read_text(), re.MULTILINE)
+    found = [heading for heading in headings if {"resize", "input"} <= set(re.split(separator, heading))]
+    assert found == ["Interpreter.resize_tensor_input"]
 
 
 def test_picture_of_a_plan_is_what_the_command_draws(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
