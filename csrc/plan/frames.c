@@ -120,58 +120,73 @@ static ml_status place_frame(const placing *x, ml_planner **planner) {
 /* Results -------------------------------------------------------------------------------------- */
 
 /* Tensors that share a place get the lifetime and the bytes of its record, up to the next multiple
- * of the alignment. (A memory plan in the file may align tensors less.) */
-static void take_place(const ml_planner *planner, int32_t number, bool packed, ml_tensor *t,
-                       ml_reserved *reserved) {
-    const ml_schedule *s = &planner->schedule;
-    const int32_t root = s->root[number];
-    const int64_t offset = planner->offset[root], bytes = planner->usage.bytes[root];
-    *reserved = (ml_reserved){.first = s->first[root], .last = s->last[root]};
-    if (offset >= 0) reserved->bytes = packed ? bytes : ml_round_up(bytes, ML_ALIGNMENT);
-    if (t->storage == ML_STORAGE_SLOT) return; /* its caller places it */
-    t->root = root;
-    t->offset = offset;
+ * of the alignment. (A memory plan in the file may align tensors less.) Tensors in slots are placed
+ * by their caller. */
+static void take_tensors(const placing *x, const ml_planner *planner) {
+    const ml_subgraph *sub = subgraph_of(x);
+    const int32_t base = x->all->demand.graph->frames[x->frame].slot_base, n_slots = sub->n_slots;
+    const int32_t *numbers = sub->numbers, *roots = planner->schedule.root,
+                  *first = planner->schedule.first, *last = planner->schedule.last;
+    const int64_t *offsets = planner->offset, *bytes = planner->usage.bytes;
+    const int64_t align = x->frame == 0 && sub->planned_offline ? 1 : ML_ALIGNMENT;
+    ml_tensor *tensors = x->all->rows->tensors + base;
+    ml_reserved *reserved = x->all->rows->reserved + base;
+    for (int32_t slot = 0; slot < n_slots; slot++) {
+        const int32_t root = roots[numbers[slot]];
+        const int64_t offset = offsets[root];
+        reserved[slot] = (ml_reserved){.bytes = offset < 0 ? 0 : (bytes[root] + align - 1) & -align,
+                                       .first = first[root],
+                                       .last = last[root]};
+        if (tensors[slot].storage == ML_STORAGE_SLOT) continue;
+        tensors[slot].root = root;
+        tensors[slot].offset = offset;
+    }
 }
 
 /* Reserves scratch of the node, the room of its children first. */
-static ml_status take_scratch(const placing *x, int32_t n, const ml_planner *planner) {
+static ml_status take_scratch(const placing *x, int32_t n, int64_t bytes, int64_t offset) {
     const ml_graph *g = x->all->demand.graph;
-    const int32_t id = subgraph_of(x)->io.n_tensors + n;
-    const int64_t room = ml_records_room(&x->all->demand, x->frame, n),
-                  own = planner->usage.bytes[id] - room;
+    const int64_t room = ml_records_room(&x->all->demand, x->frame, n);
     ml_node_plan *row = &x->all->rows->nodes[g->frames[x->frame].node_base + n];
     for (int32_t k = 0; k < subgraph_of(x)->nodes[n].n_children; k++)
         x->all->rows->frames[ml_child_frame(g, x->frame, n, k)].room = room;
-    row->reserved_blocks = own > 0 ? (uint32_t)(own / ML_ALIGNMENT) : 0;
-    return ml_set_scratch_offset(row, planner->offset[id], x->error);
+    row->reserved_blocks = bytes > room ? (uint32_t)((bytes - room) / ML_ALIGNMENT) : 0;
+    return ml_set_scratch_offset(row, offset, x->error);
 }
 
-/* Copies the planner's results to the rows. Only here it turns out whether a view really shares its
- * input's place: if there is no sharing, or not for this tensor because it is a graph output or
- * bound, the node runs and copies. */
-static ml_status take_offsets(const placing *x, ml_planner *planner) {
-    const ml_frame *f = &x->all->demand.graph->frames[x->frame];
+/* Only here it turns out whether a view really shares its input's place: if there is no sharing, or
+ * not for this tensor because it is a graph output or bound, the node runs and copies. */
+static ml_status take_nodes(const placing *x, const ml_planner *planner) {
     const ml_subgraph *sub = subgraph_of(x);
-    ml_rows *rows = x->all->rows;
-    const int32_t *roots = planner->schedule.root;
-    const bool packed = x->frame == 0 && sub->planned_offline;
-    for (int32_t slot = 0; slot < sub->n_slots; slot++)
-        take_place(planner, sub->numbers[slot], packed, &rows->tensors[f->slot_base + slot],
-                   &rows->reserved[f->slot_base + slot]);
-    for (int32_t n = 0; n < sub->io.n_nodes; n++) {
-        ml_node_plan *row = &rows->nodes[f->node_base + n];
-        const ml_node_io *io = sub->nodes[n].io;
-        ml_status status = take_scratch(x, n, planner);
-        if (status != ML_OK) return status;
+    const int32_t *roots = planner->schedule.root, n_nodes = sub->io.n_nodes;
+    const int64_t *bytes = planner->usage.bytes + sub->io.n_tensors,
+                  *offsets = planner->offset + sub->io.n_tensors;
+    const ml_node *nodes = sub->nodes;
+    ml_node_plan *rows = x->all->rows->nodes + x->all->demand.graph->frames[x->frame].node_base;
+    for (int32_t n = 0; n < n_nodes; n++) {
+        const ml_node_io *io = nodes[n].io;
+        rows[n].scratch_block = -1;
+        rows[n].reserved_blocks = 0;
+        if (bytes[n] > 0 || nodes[n].n_children > 0) {
+            ml_status status = take_scratch(x, n, bytes[n], offsets[n]);
+            if (status != ML_OK) return status;
+        }
         if (!(io->flags & ML_NODE_VIEW) ||
-            (row->status != ML_NODE_RUNS && row->status != ML_NODE_IS_VIEW))
+            (rows[n].status != ML_NODE_RUNS && rows[n].status != ML_NODE_IS_VIEW))
             continue;
         bool shares = roots[io->outputs[0]] == roots[io->inputs[0]];
-        row->status = shares ? ML_NODE_IS_VIEW : ML_NODE_RUNS;
+        rows[n].status = shares ? ML_NODE_IS_VIEW : ML_NODE_RUNS;
     }
-    rows->frames[x->frame].region_bytes = height_of(planner);
-    rows->frames[x->frame].lower_bound = ml_layout_bound(planner);
     return ML_OK;
+}
+
+/* Copies the planner's results to the rows. */
+static ml_status take_places(const placing *x, ml_planner *planner) {
+    take_tensors(x, planner);
+    ml_frame_plan *row = &x->all->rows->frames[x->frame];
+    row->region_bytes = height_of(planner);
+    row->lower_bound = ml_layout_bound(planner);
+    return take_nodes(x, planner);
 }
 
 /* The variables of all frames lie in one block of the state, frame after frame. They do not belong
@@ -189,7 +204,7 @@ static ml_status place_all(placing *x) {
     for (x->frame = x->all->demand.graph->n_frames - 1; x->frame >= 0; x->frame--) {
         ml_planner *planner;
         ml_status status = place_frame(x, &planner);
-        if (status == ML_OK) status = take_offsets(x, planner);
+        if (status == ML_OK) status = take_places(x, planner);
         if (status == ML_OK) status = take_variables(x, planner, &persistent);
         drop_planner(x, planner);
         if (status != ML_OK) return status;

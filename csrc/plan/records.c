@@ -132,10 +132,9 @@ static int64_t scratch_of(const ml_demand *x, int32_t node) {
     int64_t bytes = ml_scratch_bytes(row);
     if (x->needs) {
         const ml_need *need = &x->needs[x->graph->total_slots + node];
-        bytes = ml_max_s64(bytes, ml_need_capacity(need, x->now));
+        bytes = ml_max_s64(bytes, ml_round_up(ml_need_capacity(need, x->now), ML_ALIGNMENT));
     }
-    if (x->as_placed) bytes = ml_max_s64(bytes, ml_scratch_reserved(row));
-    return ml_round_up(bytes, ML_ALIGNMENT);
+    return x->as_placed ? ml_max_s64(bytes, ml_scratch_reserved(row)) : bytes;
 }
 
 /* Scratch by node. Small scratch is in the work block, because nodes run one at a time. But a node
