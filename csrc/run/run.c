@@ -35,15 +35,18 @@ static int64_t move_inputs(const ml_state *s, const ml_residence *r, uint8_t *sa
     return at;
 }
 
-/* If a run has left the arena well above its bound, places everything anew with what was learnt,
- * and keeps inputs and variables. If that fails, the old places stay, and the run goes on. Done at
- * the start of a run, not at the end of the run that grew, whose outputs have yet to be read. */
+/* If a run has left the arena well above its bound, or was refused memory, places everything anew
+ * with what was learnt, and keeps inputs and variables. If that fails, the old places stay, and the
+ * run goes on. Done at the start of a run, not at the end of the run that grew, whose outputs have
+ * yet to be read. */
 static void place_anew(ml_state *s, ml_residence *r) {
     const ml_frame_plan *row = &r->rows->frames[0];
     bool spilled = false;
     for (int32_t f = 1; f < s->graph->n_frames; f++) spilled |= r->frames[f].spilled;
-    if (s->pinned || (!spilled && row->region_bytes <= row->lower_bound + row->lower_bound / 4))
-        return;
+    const bool near = row->region_bytes <= row->lower_bound + row->lower_bound / 4;
+    const bool refused = r->learnt->refused;
+    r->learnt->refused = false;
+    if (s->pinned || (!spilled && near && !refused)) return;
     uint8_t *inputs = malloc((size_t)move_inputs(s, r, NULL, true) + 1);
     if (!inputs) return;
     move_inputs(s, r, inputs, true);
@@ -95,7 +98,7 @@ static uintptr_t run(ml_state *s, ml_timing *timing, const ml_cancel *cancel) {
                               "come first");
     } else {
         if (--s->trim.left < 0) ml_next_trim_window(s);
-        if (r->learnt && r->learnt->grew) place_anew(s, r);
+        if (r->learnt && (r->learnt->grew || r->learnt->refused)) place_anew(s, r);
         ml_cancel_flags *flags = &s->interpreter->cancel;
         atomic_store_explicit(&flags->own, 0, memory_order_relaxed);
         flags->token = cancel;
@@ -114,6 +117,10 @@ static uintptr_t run(ml_state *s, ml_timing *timing, const ml_cancel *cancel) {
         if (fresh) {
             s->counters.page_faults += ml_os_page_faults() - faults;
             s->fresh = false;
+        }
+        if (status == ML_ARENA_ERROR && r->learnt) {
+            ml_needs_forget(s);
+            r->learnt->refused = true;
         }
         if (pool) ml_pool_leave_run(pool);
         flags->token = NULL;

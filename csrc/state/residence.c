@@ -136,6 +136,17 @@ ml_status ml_residence_new(ml_state *s, ml_plan *plan, ml_residence **residence,
     return make(s, plan, &plan->rows, residence, error);
 }
 
+void ml_needs_forget(ml_state *s) {
+    memset(s->needs, 0, (size_t)(s->graph->total_slots + s->graph->total_nodes) * sizeof *s->needs);
+}
+
+bool ml_residence_forget(ml_state *s, ml_residence *r) {
+    ml_error quiet = ML_NO_ERROR;
+    if (!r->learnt) return false;
+    ml_needs_forget(s);
+    return place(s, r, &quiet) == ML_OK;
+}
+
 /* The new `learnt` is made beside the old one and then swapped in, so that a failure changes
  * nothing. */
 bool ml_residence_renew(ml_state *s, ml_residence *r) {

@@ -27,6 +27,7 @@ typedef struct ml_learnt {
     ml_rows rows;
     int32_t *steps; /* by node of all frames: its step, -1 = none */
     ml_late_records *late; /* by frame */
+    bool refused; /* the last run lacked memory: the next one tries to place everything anew */
     bool grew; /* records were added to `late` since the last placement */
 } ml_learnt;
 
@@ -63,6 +64,12 @@ void ml_residence_copy_tables(ml_residence *to, const ml_residence *from);
 /* The bytes that the cache counts: the plan and its tables. Records in `late` are not counted,
  * because the next placement drops them. */
 int64_t ml_residence_bytes(const ml_residence *residence);
+/* Forgets what runs needed of dynamic tensors. Each run had memory for that, but there may be none
+ * for all that several runs needed together. */
+void ml_needs_forget(ml_state *state);
+/* Places a residence, which is not in use, without what earlier runs needed, and forgets that.
+ * False without dynamic tensors, or without memory. */
+bool ml_residence_forget(ml_state *state, ml_residence *residence);
 /* Places a residence with dynamic tensors anew, with the capacities that runs have learnt, and
  * takes the memory for it. Without memory it returns false, and nothing has changed. Pointers have
  * to be resolved afterwards. */

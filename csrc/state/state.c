@@ -205,6 +205,15 @@ static bool differ(const ml_binding *a, int32_t count_a, const ml_binding *b, in
     return !same;
 }
 
+/* What runs needed is only a hint of what the next ones need: if a new residence is refused the
+ * memory for that, it is placed without. */
+static ml_status acquire(ml_state *s, ml_residence *r, bool made, ml_error *error) {
+    ml_status status = ml_acquire(s, r, error);
+    if (status != ML_ARENA_ERROR || !made || !ml_residence_forget(s, r)) return status;
+    *error = ML_NO_ERROR;
+    return ml_acquire(s, r, error);
+}
+
 /* Everything that can fail comes first; then the old bindings are dropped and the residence is put
  * into use. */
 static ml_status prepare(ml_state *s, const ml_plan_request *request, ml_binding *bound,
@@ -216,7 +225,7 @@ static ml_status prepare(ml_state *s, const ml_plan_request *request, ml_binding
     ml_block *fresh = NULL;
     status = ml_bound_check(r->plan, r->rows, request->bound, request->n_bound, error);
     if (status == ML_OK) status = ml_heap_acquire(s, r, &fresh, error);
-    if (status == ML_OK) status = ml_acquire(s, r, error);
+    if (status == ML_OK) status = acquire(s, r, made, error);
     if (status != ML_OK) {
         ml_blocks_free(&s->interpreter->account, fresh, ml_frame_subgraph(s->graph, 0)->n_slots);
         if (made) ml_residence_free(r);

@@ -76,7 +76,6 @@ def test_threads_that_have_interpreters_alone(tmp_path: Path) -> None:
     assert "MiB in the first half" in found
 
 
-@pytest.mark.xfail(reason="a plan for another size has room for what a run was refused", strict=True)
 def test_other_sizes_after_a_run_without_memory() -> None:
     one = fresh("dynamic", max_bytes=1 << 28)
     resize(one, "dynamic", 5)

@@ -40,8 +40,6 @@ LIMITS = {"max_iterations": 100, "max_bytes": 1 << 28}
 GRACE = 60
 """Seconds that the last calls may take."""
 SAMPLES, LEAST_BYTES, LEAST_SECONDS = 20, 4 << 20, 60
-USED = [name for name in MODELS if name != "dynamic"]
-"""Not the one that keeps what a refused run asked for: test_trust.py has a test of that."""
 
 Outcomes = collections.Counter[tuple[str, str]]
 
@@ -150,7 +148,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--threads", type=int, default=8)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--models", default=",".join(USED), help="names, separated by commas (all but dynamic)")
+    parser.add_argument("--models", default=",".join(MODELS), help="names, separated by commas (all)")
     parser.add_argument("--calls", default=",".join(AT_ANY_TIME), help="names, separated by commas (all)")
     parser.add_argument("--alone", type=int, metavar="N", help="N interpreters, each used by one thread at a time")
     given = parser.parse_args(arguments)

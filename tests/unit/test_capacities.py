@@ -42,6 +42,38 @@ def test_capacity_forgets_what_was_needed_long_ago() -> None:
     assert interpreter.arena_bytes < once / 10
 
 
+def test_another_size_after_a_run_without_memory() -> None:
+    """What a run was refused is not planned for."""
+    interpreter = ready(custom_chain("Head"), custom_ops={"Head": head}, max_bytes=1 << 20)
+    with pytest.raises(ArenaError):
+        run(interpreter, request(1_000_000))
+    resized(interpreter, 5)
+    np.testing.assert_array_equal(run(interpreter, request(7, 5))[0], wanted(7, 5))
+
+
+def test_another_size_where_all_that_runs_needed_is_too_much() -> None:
+    """Two tensors are large in turn. Both would not fit: the run that finds no room for the second makes room."""
+    built = ModelBuilder()
+    graph = built.subgraph()
+    inputs = [graph.input(name, (4,), signature=(-1,)) for name in ("x", "y")]
+    outputs = [graph.node("Head", [each], out=(f"long{each}", (4,)), custom=True) for each in inputs]
+    for each in outputs:
+        graph.output(each)
+    interpreter = ready(built.build(), custom_ops={"Head": head}, max_bytes=1 << 20)
+    run(interpreter, request(200_000), request(4))
+    with pytest.raises(ArenaError):
+        run(interpreter, request(4), request(200_000))
+    for lengths in ((4, 200_000), (4, 4)):
+        found = run(interpreter, *(request(length) for length in lengths))
+        for each, length in zip(found, lengths, strict=True):
+            np.testing.assert_array_equal(each, wanted(length))
+    for tensor in inputs:
+        interpreter.resize_tensor_input(tensor, (5,))
+    interpreter.allocate_tensors()
+    for found in run(interpreter, request(7, 5), request(7, 5)):
+        np.testing.assert_array_equal(found, wanted(7, 5))
+
+
 def test_growth_ends_where_lengths_vary() -> None:
     """Lengths between n and 1.5 n, in an order that never repeats: new maxima come for a while, but not for ever."""
     interpreter = ready(custom_chain("Head"), custom_ops={"Head": head})
