@@ -38,6 +38,8 @@ PLAIN = [
     "minilite/engine/sizes.py",
 ]
 """Rooms and files of Python that keep to FIRST_WORDS and VAGUE; the others follow one by one."""
+TESTS = re.compile(r"test_(?:what|whatever|which|it|its|they|those|there|of)_|test_\w+_(?:anew|behind|told)(?:_|$)")
+"""Names of tests that do not say what is tested; a noun or a verb of the code at the beginning does."""
 NOT_PROSE = {*GENERATED, "tests/test_words.py"}
 
 
@@ -96,6 +98,14 @@ def test_identifiers_of_python() -> None:
     assert found == set()
 
 
+def test_names_of_tests() -> None:
+    found = []
+    for path in texts("test_*.py"):
+        names = re.findall(r"^ *def (test_\w+)", path.read_text(), re.MULTILINE)
+        found += [f"{name_of(path)}: {name}" for name in names if TESTS.match(name)]
+    assert found == []
+
+
 def test_identifiers_of_c() -> None:
     found = set()
     for path in texts("*.c", "*.h", "*.def"):
@@ -104,7 +114,7 @@ def test_identifiers_of_c() -> None:
     assert found == set()
 
 
-def test_it_sees_what_it_refuses() -> None:
+def test_refused_words_are_found() -> None:
     refused = [
         "a shape that\n * hangs on values",
         "77 is none of the 2 values",
@@ -123,6 +133,9 @@ def test_it_sees_what_it_refuses() -> None:
     )
     assert not FIRST_WORDS.match("One string per line.")
     assert VAGUE.search("planned anew")
+    assert TESTS.match("test_what_was_taken")
+    assert TESTS.match("test_weights_packed_anew")
+    assert not TESTS.match("test_memory_used_sums_signatures")
     assert NAMES.search("ml_asked_free")
     assert NAMES.search("said")
     assert not NAMES.search("ml_masked")

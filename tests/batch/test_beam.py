@@ -159,7 +159,7 @@ def test_a_bad_element_is_named_and_others_go_on(tmp_path: pathlib.Path) -> None
     run(MiniliteModelHandler(path, on_error="skip"), elements, check)
 
 
-def test_what_is_refused() -> None:
+def test_beam_handler_refuses_wrong_elements_and_arguments() -> None:
     handler = MiniliteModelHandler(DIGITS)
     model = handler.load_model()
     with pytest.raises(InputError, match="element 1 of the batch has no 'image': it has 'picture'"):

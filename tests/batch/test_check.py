@@ -70,7 +70,7 @@ def test_transposed_convolutions_take_batches_as_they_are(op: str) -> None:
     assert [node.op for node in made.subgraphs[0].nodes] == [op]
 
 
-def test_what_rewriting_cannot_help_is_refused() -> None:
+def test_models_that_mix_items_are_refused() -> None:
     with pytest.raises(ShapeError, match="mixes items"):
         rebatched(models.mixing())
 

@@ -35,7 +35,7 @@ RUN, PLACE, SORT = (
 )
 
 
-def test_costs_are_told_from_costs_of_calls() -> None:
+def test_own_costs_exclude_costs_of_calls() -> None:
     profile = callgrind.parse(TEXT)
     assert profile.own == {RUN: 10, PLACE: 40, SORT: 20}
     assert profile.calls == {RUN: {PLACE: 60}, PLACE: {SORT: 20}}

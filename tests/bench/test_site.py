@@ -69,7 +69,7 @@ def test_the_pages_have_what_was_measured_alone(tmp_path: Path) -> None:
     assert left["tags"] == {version: 7}
 
 
-def test_the_history_stands_above_the_grid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_history_is_above_the_grid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = asv_page()
     assert site.overview(page, tmp_path, tmp_path) == page
     line = history_chart.LINES[0]

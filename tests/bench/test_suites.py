@@ -169,7 +169,7 @@ def test_the_first_package_on_the_path_is_meant(
     ("version", "needed", "old"),
     [("0.3.0", "0.4.0", True), ("0.4.0", "0.4.0", False), ("0.10.0", "0.9.1", False), ("1.0.0rc1", "0.14.0", False)],
 )
-def test_what_an_older_version_lacks_is_not_a_renamed_name(
+def test_missing_names_are_old_versions_or_errors(
     version: str, needed: str, old: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(common, "distribution", lambda: Version(version))
@@ -181,7 +181,7 @@ def test_what_an_older_version_lacks_is_not_a_renamed_name(
         raise NotImplementedError("no valgrind")
 
 
-def test_what_fails_in_a_process_of_its_own_is_a_failure() -> None:
+def test_failure_of_a_subprocess_is_a_failure() -> None:
     with pytest.raises(RuntimeError, match="no attribute 'no_such_function'"):
         apart.call("costs", "no_such_function")
     with pytest.raises(NotImplementedError, match="tflite-micro can only invoke"):

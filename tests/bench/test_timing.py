@@ -79,7 +79,7 @@ def test_arrays_lie_where_they_are_placed(shape: tuple[int, ...], dtype: Any) ->
         np.testing.assert_array_equal(found, values)
 
 
-def test_what_a_bound_run_reads_and_writes_is_half_a_page_apart() -> None:
+def test_arrays_of_a_bound_run_are_half_a_page_apart() -> None:
     suite = binding.Binding()
     suite.setup(4096)
     for source, target in suite.pairs:

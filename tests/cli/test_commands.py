@@ -267,7 +267,7 @@ def test_files_that_are_no_models(command: str, tmp_path: Path, capsys: pytest.C
 
 
 @pytest.mark.parametrize("name", FOREIGN)
-def test_what_is_no_model_is_told_apart(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_files_of_other_formats_are_named(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data, text = FOREIGN[name]
     path = tmp_path / "my model.tflite"
     path.write_bytes(data)

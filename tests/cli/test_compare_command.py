@@ -32,7 +32,7 @@ def other(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_it_names_the_node(other: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_compare_names_the_node(other: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", str(DIGITS), other]) == 0  # without a tolerance it is no check
     out = capsys.readouterr().out
     assert "first divergence: subgraph 0, node 0 (CONV_2D 'conv_1')" in out
@@ -74,7 +74,7 @@ def test_inputs_are_read_as_by_run(tmp_path: Path, capsys: pytest.CaptureFixture
         (["--level", "mmx", "--against", "scalar"], 2, "this machine has no level 'mmx'"),
     ],
 )
-def test_it_refuses_in_one_line(
+def test_compare_refuses_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
     arguments: list[str], status: int, words: str,
 ) -> None:  # fmt: skip

@@ -44,7 +44,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) ->
     return printed.err if status else printed.out
 
 
-def test_boxes_classes_and_scores_stand_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
+def test_boxes_classes_and_scores_are_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
     text = run(capsys, "m.tflite", "wide.png")
     assert "found 2, and 1 with a score below 0.3, in pixels" in text
     assert [line.split() for line in text.splitlines() if line.split()[1:2] in (["cat"], ["dog"])] == [
@@ -89,7 +89,7 @@ def test_pictures_of_one_name_are_drawn_apart(capsys: pytest.CaptureFixture[str]
     assert [np.asarray(Image.open(path)).shape[1::-1] for path in drawn] == [(200, 100), (60, 40), (20, 10), (30, 10)]
 
 
-def test_what_is_read_is_not_written_over(capsys: pytest.CaptureFixture[str], folder: pathlib.Path) -> None:
+def test_drawings_do_not_overwrite_inputs(capsys: pytest.CaptureFixture[str], folder: pathlib.Path) -> None:
     """And no two results go to one file. Nothing is written."""
     np.savez("x.npz", image=np.zeros((1, 8, 8, 3), np.uint8))
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
@@ -109,7 +109,7 @@ def test_what_is_read_is_not_written_over(capsys: pytest.CaptureFixture[str], fo
         assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
-def test_what_cannot_be_drawn_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_draw_is_refused_without_boxes_or_a_picture(capsys: pytest.CaptureFixture[str]) -> None:
     pathlib.Path("plain.tflite").write_bytes(passing((1, 4, 4, 3)))
     for arguments, says in (
         (["m.tflite"], "--draw o.png: takes a picture among its inputs"),

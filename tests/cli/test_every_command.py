@@ -119,7 +119,7 @@ def each_line_fits(text: str) -> bool:
 
 
 @pytest.mark.parametrize("command", CALLS)
-def test_what_is_wrong_is_one_line(command: str, folder: Path) -> None:
+def test_every_command_reports_errors_in_one_line(command: str, folder: Path) -> None:
     right, wrong, message = CALLS[command]
     for status, arguments, model, words in (
         (2, wrong, "digits", message),

@@ -376,7 +376,7 @@ def test_any_standard_output_will_do(stream: str, line: str, letters: Path, monk
 
 
 @pytest.mark.parametrize("stream", STREAMS)
-def test_what_is_printed_ends_in_one_line(stream: str, letters: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hostile_names_are_printed_in_one_line(stream: str, letters: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Text, JSON, a page, help; the same where standard error takes nothing either."""
     monkeypatch.chdir(letters)
     made, status, message = STREAMS[stream]

@@ -42,7 +42,7 @@ def run(folder: Path, *arguments: str, **more: str) -> tuple[int, str, str]:
 
 
 @pytest.mark.parametrize("model", ["digits.tflite", "relu.tflite", "labels.tflite"])
-def test_what_is_recorded_replays(folder: Path, model: str) -> None:
+def test_recorded_runs_replay(folder: Path, model: str) -> None:
     status, out, error = run(folder, "run", model, "--record", "r.npz", "--repeat", "2", "--json")
     assert (status, error) == (0, "wrote r.npz\n")
     assert json.loads(out)["model"] == model
@@ -82,7 +82,7 @@ def test_a_run_that_fails_is_recorded(folder: Path) -> None:
         (["compare", "r.npz", "digits.tflite", "--against", "scalar"], 2, "a recording goes with its model alone"),
     ],
 )
-def test_they_refuse_in_one_line(
+def test_record_and_replay_refuse_in_one_line(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
     arguments: list[str], status: int, words: str,
 ) -> None:  # fmt: skip

@@ -147,7 +147,7 @@ def minilite_(*arguments: str, folder: Path, columns: int = 100) -> subprocess.C
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder, env=environment)
 
 
-def test_it_says_where_the_page_is(tmp_path: Path) -> None:
+def test_report_names_the_file_it_wrote(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.zeros((2, 9, 9, 1), np.float32))
     done = minilite_("report", DIGITS, "x.npy", "--runs", "1", folder=tmp_path, columns=60)
     assert (done.returncode, done.stderr) == (0, "")
@@ -158,7 +158,9 @@ def test_it_says_where_the_page_is(tmp_path: Path) -> None:
     assert done.stdout.endswith("</html>\n")
 
 
-def test_it_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_report_refuses_wrong_arguments(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
     Path("broken.tflite").write_bytes(Path(DIGITS).read_bytes()[:5000])
     for arguments, status, text in (

@@ -200,7 +200,7 @@ def test_several_inputs_by_name_by_order_and_from_one_archive(capsys: pytest.Cap
     assert "input 'first' is given as 3x2" not in message(capsys, 2, "m.tflite", "a.npy", "--shape", "first=3,2")
 
 
-def test_files_may_stand_behind_options(capsys: pytest.CaptureFixture[str]) -> None:
+def test_files_may_follow_options(capsys: pytest.CaptureFixture[str]) -> None:
     saved(m_tflite=two_inputs(), a_npy=npy(np.float32([[1, 2]])))
     found = facts(
         capsys, "run", "--repeat", "2", "m.tflite", "--seed", "1", "a.npy", "--resolver", "reference", "a.npy"

@@ -85,7 +85,7 @@ def test_alone_there_is_no_ratio(model: str) -> None:
     assert peak is None or 0 <= peak < 1 << 28
 
 
-def test_what_takes_one_size_alone_is_not_resized(fixed: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_models_of_one_size_are_not_resized(fixed: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_peak", lambda *_: None)
     found = bench(fixed, arrays={1: X[0]}, runs=1)
     assert list(found.samples) == STEPS[:4]

@@ -171,7 +171,7 @@ def test_arrays_have_a_limit(recorded: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize("raised", [IndexError, TypeError, OverflowError, struct.error, tokenize.TokenError, OSError])
 @pytest.mark.parametrize(("owner", "name"), [(zipfile, "ZipFile"), (np.lib.format, "read_array")])
-def test_whatever_reading_raises_is_an_input_error(
+def test_any_exception_of_reading_becomes_an_input_error(
     recorded: Path, owner: Any, name: str, raised: type[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(*_: Any, **__: Any) -> None:

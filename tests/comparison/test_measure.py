@@ -37,7 +37,7 @@ def test_errors_of_floats() -> None:
     assert found.steps == ()
 
 
-def test_what_is_not_finite() -> None:
+def test_differences_of_nan_and_infinity() -> None:
     nan, inf = float("nan"), float("inf")
     same = floats(nan, inf, -inf, 1)
     assert difference((tensor(), tensor()), (same, same.copy())).differing == 0
@@ -71,7 +71,7 @@ def test_steps_of_integers_of_one_scale() -> None:
     assert difference((kind, other), (b, b)).differing == 7  # all that are not 0
 
 
-def test_numbers_that_stand_for_themselves() -> None:
+def test_indices_booleans_and_strings_are_exact() -> None:
     index, truth = tensor(TensorType.INT32), tensor(TensorType.BOOL)
     assert difference((index, index), (np.int32([3, 4]), np.int32([3, 5]))).is_exact
     found = difference((truth, truth), (np.array([True]), np.array([False])))

@@ -24,7 +24,7 @@ def calls(path: Path) -> list[str]:
     return [call.call for call in read_recording(path).calls]
 
 
-def test_it_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_recording_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     path = tmp_path / "r.npz"
     path.write_bytes(b"before")
     interpreter = minilite.Interpreter(model_content=relu_chain())

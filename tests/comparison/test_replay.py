@@ -128,7 +128,7 @@ def test_every_call_is_recorded(tmp_path: Path) -> None:
     assert set(CHANGES) & vars(engine_of(interpreter).session()).keys() == {"invoke_unchecked"}
 
 
-def test_a_recording_is_told_of_whatever_changes_a_session() -> None:
+def test_a_recording_hears_every_method_that_changes_a_session() -> None:
     """A new method of Session is either told to listeners, or named here because it changes nothing that they note."""
     changes_nothing = {"listen", "shape", "plan_for", "log", "held", "bound_arrays", "tensor", "get", "view"}
     changes_by_others = {"resize", "invoke"}  # by `ask`, and by `invoke_unchecked` or `run_until`
@@ -137,7 +137,7 @@ def test_a_recording_is_told_of_whatever_changes_a_session() -> None:
     assert methods | {"invoke_unchecked"} == {*CHANGES, *changes_nothing, *changes_by_others, *memory_alone}
 
 
-def test_what_was_there_before_is_part_of_it(tmp_path: Path) -> None:
+def test_recording_contains_the_state_before_it(tmp_path: Path) -> None:
     """Resource variables, shapes, variables, inputs."""
     interpreter = minilite.Interpreter(model_content=accumulator())
     interpreter.allocate_tensors()

@@ -31,7 +31,7 @@ def test_every_line_has_its_reason() -> None:
 
 
 @pytest.mark.slow
-def test_what_is_refused_is_named() -> None:
+def test_types_refused_but_run_by_litert_are_listed() -> None:
     environment = {**os.environ, "PYTHONPATH": str(TESTS)}
     command = [sys.executable, "-m", "support.litert_types"]
     run = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)

@@ -211,7 +211,7 @@ def test_lifetimes_are_those_of_tflm() -> None:
     assert spans == [(0, 32, 0, 1), (1, 32, 1, 2), (2, 32, 2, 3), (3, 32, 3, 3)]
 
 
-def test_what_meets_scratch_is_left_to_run_time() -> None:
+def test_tensors_live_with_scratch_are_left_to_run_time() -> None:
     builder = ModelBuilder()
     graph = builder.subgraph()
     tensor = graph.input("x", (1, 4, 4))

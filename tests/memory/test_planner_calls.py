@@ -111,7 +111,7 @@ def test_variables_do_not_grow_out_of_their_place() -> None:
     planner.set_bytes(1, 70)
 
 
-def test_tensors_of_one_place_that_part_are_planned_anew() -> None:
+def test_in_place_tensors_of_unequal_sizes_are_planned_again() -> None:
     planner = planned(chain(4, in_place=(0,)))
     assert planner.root(2) == 1
     planner.set_bytes(2, 200)
@@ -134,7 +134,7 @@ def test_an_earlier_node_is_placed_around_what_was_purged() -> None:
     assert planner.offset(3) not in (planner.offset(0), planner.offset(1), planner.offset(4))
 
 
-def test_what_grew_after_the_range_keeps_its_place() -> None:
+def test_tensors_grown_after_the_range_keep_their_offset() -> None:
     planner = ArenaPlanner(chain(4), in_place="none")
     planner.plan_allocations()
     planner.execute_allocations(3, 3)

@@ -72,7 +72,7 @@ def test_windows(window: Any, padding: int) -> None:
                 agree(unpool(y, which, window))
 
 
-def test_there_and_back() -> None:
+def test_unpooling_restores_the_maxima() -> None:
     x = np.abs(values(np.random.default_rng(1), "f32", (2, 4, 6, 3)))
     y, which = agree(pool(x))
     back, _ = agree(unpool(y, which))

@@ -128,7 +128,7 @@ def test_composite_equals_its_decomposition(size: tuple[int, ...], masked: bool)
 @pytest.mark.parametrize(
     ("attributes", "name"), [({"scale": 0.3, "new": 1}, NAME), ({"scale": 0.0}, NAME), ({}, "odml.other"), (None, "")]
 )
-def test_what_the_kernel_does_not_know_runs_by_its_decomposition(attributes: Any, name: str) -> None:
+def test_forms_without_a_kernel_run_by_their_decomposition(attributes: Any, name: str) -> None:
     shapes = [(1, 2, 4, 8), (1, 9, 2, 8)]
     model = composite(*shapes, None, attributes, name=name, scale=0.125)
     both(model, drawn(1, shapes[0], shapes[1], shapes[1]))

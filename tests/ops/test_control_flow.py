@@ -79,7 +79,7 @@ def test_carry_that_becomes_a_constant(turns: int) -> None:
 
 
 @pytest.mark.parametrize("turns", [0, 1, 5])
-def test_output_that_stands_twice(turns: int) -> None:
+def test_loop_body_with_an_output_twice(turns: int) -> None:
     def body(g: Any, c: list[int]) -> list[int]:
         total = g.node("ADD", [c[1], c[2]], out=("sum", (3,)))
         return [next_count(g, c[0]), total, total]
@@ -88,7 +88,7 @@ def test_output_that_stands_twice(turns: int) -> None:
     assert found[1].tolist() == (2 ** (turns - 1) * (A + B) if turns else A).tolist()
 
 
-def test_input_that_stands_twice_in_the_outputs() -> None:
+def test_loop_body_with_an_input_twice_among_outputs() -> None:
     model = loop(PAIR, below(3), lambda g, c: [next_count(g, c[0]), c[2], c[2]])
     (found,) = agree(model, [integer(0), A, B])
     assert (found[1].tolist(), found[2].tolist()) == (B.tolist(), B.tolist())
@@ -147,7 +147,7 @@ def test_changing_carry_in_a_resized_model() -> None:
         assert np.array_equal(found[1], expected[1])
 
 
-def test_what_follows_a_changing_loop() -> None:
+def test_nodes_after_a_loop_that_changes_shapes() -> None:
     builder = ModelBuilder()
     main, test, body = builder.subgraph("main"), builder.subgraph("condition"), builder.subgraph("body")
     count, x = main.input("count", (), S32), main.input("x", (2,))

@@ -179,7 +179,7 @@ def given_table() -> bytes:
     return builder.build()
 
 
-def test_rows_of_a_predictor_begin_anew() -> None:
+def test_rows_of_a_predictor_begin_without_state() -> None:
     for model, name, rows in (
         (accumulator(), "x", [floats(1, 2, 3, 4), floats(5, 6, 7, 8)]),
         (given_table(), "wanted", [texts("a", "b"), texts("c", "a")]),

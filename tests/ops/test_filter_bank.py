@@ -144,7 +144,7 @@ def quieter(x: int, heard: list[int], i: int, options: Any) -> tuple[int, int]:
     ), heard[i]
 
 
-def test_noise_begins_anew() -> None:
+def test_noise_begins_again_after_a_reset() -> None:
     x = np.full(6, 1000, np.uint32)
     interpreter = minilite.Interpreter(model_content=noise(x).model)
     interpreter.allocate_tensors()

@@ -218,7 +218,7 @@ def test_lowest_weights(rows: int, lowest: int) -> None:
 
 
 @pytest.mark.parametrize("types", ["f32", "s8", "u8", "s16", "s8 s4 s32", "f32 s8 f32"])
-def test_weights_that_change_are_packed_anew(types: str) -> None:
+def test_weights_that_change_are_packed_again(types: str) -> None:
     """LiteRT's hybrids keep the weights they saw first: not compared."""
     options = {"asymmetric_quantize_inputs": True}
     layer = Layer(OP, types, (5, 70), (19, 70), options, constant_weights=False, version=12, y_scale=(2.0, 4.0), seed=7)

@@ -81,7 +81,7 @@ def test_resized() -> None:
         assert found.tolist() == np.resize([0, 1, 2], shape).tolist()
 
 
-def test_what_was_imported_first_stays_until_resources_are_reset() -> None:
+def test_first_import_stays_until_resources_are_reset() -> None:
     builder = ModelBuilder()
     g = builder.subgraph()
     keys, values = g.input("keys", (2,), TEXT), g.input("values", (2,), S64)

@@ -143,7 +143,7 @@ def test_positions_outside(reference: bool) -> None:
             one.run(reference=reference)
 
 
-def test_what_is_not_known_runs_by_its_decomposition() -> None:
+def test_unknown_forms_run_by_their_decomposition() -> None:
     rng = np.random.default_rng(6)
     for attributes in (
         {"kv_cache_max": 8},

@@ -67,7 +67,7 @@ EVERY_TYPE = {
 
 @pytest.mark.parametrize("rotation", [0.0, 0.7, -2.5])
 @pytest.mark.parametrize("seed", range(4))
-def test_what_the_matrix_does(seed: int, rotation: float) -> None:
+def test_matrix_maps_the_crop_to_the_points(seed: int, rotation: float) -> None:
     """The crop's middle is the middle of what is around the points, its axes point along and across the line between
     two."""
     x = values(np.random.default_rng(seed), "f32", (1, 7, 3), 20.0)

@@ -110,7 +110,7 @@ def test_fixed_extremes(value: int) -> None:
     agrees_with_micro(fft(wide, 64, "SignalIrfft"))
 
 
-def test_there_and_back() -> None:
+def test_inverse_fft_restores_the_signal() -> None:
     x = values(np.random.default_rng(1), "f32", (2, 256), 1.0)
     y = fft(x, 256).check(oracle=None, tolerance=1e-4)
     back = fft(y, 256, "SignalIrfft").check(oracle=None, tolerance=1e-6)

@@ -139,7 +139,7 @@ def test_stacker(left: int, right: int, step: int) -> None:
         frames = frames[step:] if valid else frames
 
 
-def test_streams_begin_anew() -> None:
+def test_streams_begin_again_after_a_reset() -> None:
     """With the variables, and with another shape."""
     interpreter = minilite.Interpreter(model_content=delay((4,), 2).model)
     found = []

@@ -51,7 +51,7 @@ def test_reset_all_variables_leaves_resource_variables_alone() -> None:
             interpreter.reset_all_variables()
 
 
-def test_forgotten_resources_start_anew() -> None:
+def test_reset_resources_start_again() -> None:
     interpreter = ready(accumulator())
     for _ in range(2):
         assert [run(interpreter, floats(1, 1, 1, 1))[0][0] for _ in range(3)] == [1, 2, 3]

@@ -42,7 +42,7 @@ def test_random(condition: Any) -> None:
     np.testing.assert_array_equal(found, np.argwhere(condition))
 
 
-def test_what_is_not_0() -> None:
+def test_nan_infinity_and_subnormals_are_true() -> None:
     values = np.array([0.0, -0.0, np.nan, np.inf, 1e-45, -1], np.float32)
     assert where(values).check().ravel().tolist() == [2, 3, 4, 5]
     assert where(np.array([2**32, 0, -(2**63)], np.int64)).check().ravel().tolist() == [0, 2]

@@ -39,7 +39,7 @@ def test_windows_tails_and_places(level: str, window: Window) -> None:
 
 @pytest.mark.parametrize("level", SIMD)
 @pytest.mark.parametrize("n", [5, 40])
-def test_what_is_no_number_is_a_mean(level: str, n: int) -> None:
+def test_average_of_nan_is_nan(level: str, n: int) -> None:
     image = np.ones((2, 4, n), np.float32)
     image[1, 3] = np.nan
     y = pool(level, "average_pool_f32", image, Window(2, 2, 2, 2), np.zeros((2, n), np.float32), (0.0, 0.5))

@@ -24,7 +24,7 @@ def test_windows_tails_and_places(level: str, window: Window) -> None:
 
 @pytest.mark.parametrize("level", SIMD)
 @pytest.mark.parametrize("n", [5, 40])
-def test_what_is_no_number_is_never_the_largest(level: str, n: int) -> None:
+def test_nan_is_never_the_largest(level: str, n: int) -> None:
     window = Window(2, 2, 2, 2)
     image = np.full((2, 4, n), -np.inf, np.float32)
     image[0, 1] = np.nan

@@ -41,7 +41,7 @@ def model_of(path: Path) -> bytes:
 @pytest.mark.parametrize("options", [{}, {"experimental_preserve_all_tensors": True}], ids=["merged", "apart"])
 @pytest.mark.parametrize("path", FOUND, ids=lambda path: path.name)
 @pytest.mark.usefixtures("limit")
-def test_what_was_found_is_used_to_the_end(path: Path, options: dict[str, Any]) -> None:
+def test_models_found_by_fuzzing_run_or_are_refused(path: Path, options: dict[str, Any]) -> None:
     try:
         interpreter = minilite.Interpreter(model_content=model_of(path), max_bytes=1 << 18, max_iterations=8, **options)
         interpreter.allocate_tensors()

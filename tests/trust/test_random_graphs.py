@@ -195,7 +195,7 @@ def test_resizes_equal_a_fresh_interpreter(model: bytes, steps: list[tuple[int, 
 
 @settings(max_examples=40)
 @given(models(), st.lists(seeds, min_size=2, max_size=5))
-def test_runs_at_one_size_leave_nothing_behind(model: bytes, runs: list[int]) -> None:
+def test_earlier_runs_do_not_change_results(model: bytes, runs: list[int]) -> None:
     one = interpreter(model)
     first = run(one, 5, runs[0])
     for seed in runs[1:]:

@@ -186,7 +186,7 @@ def test_each_planted_fault_has_its_place(mutants: Any, tmp_path: Path) -> None:
         assert fault.tool in planted.COMMANDS
 
 
-def test_what_a_command_says_ends_it(mutants: Any, tmp_path: Path) -> None:
+def test_a_command_ends_when_it_prints_the_wanted_line(mutants: Any, tmp_path: Path) -> None:
     planted = importlib.import_module("trust.faults")
     endless = [sys.executable, "-c", "print('--seed 3 --count 1', flush=True)\nwhile True: pass"]
     assert planted.line_of(endless, r"^--seed \d+ --count 1", tmp_path, 60) == "--seed 3 --count 1"

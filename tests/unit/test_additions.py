@@ -177,6 +177,6 @@ def test_real_numbers_in_and_out() -> None:
     assert plain.run_real(np.array([1, -2, 3, -4], np.float64))["y2"].tolist() == [1, 0, 3, 0]
 
 
-def test_nothing_that_is_no_model_is_taken() -> None:
+def test_a_number_as_a_model_is_refused() -> None:
     with pytest.raises(InputTypeError, match="an open file"):
         minilite.Interpreter(17)  # type: ignore[arg-type]

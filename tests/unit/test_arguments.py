@@ -223,7 +223,7 @@ def test_advice_for_tensors_without_a_scale_is_to_convert() -> None:
         (np.array([1, None]), "ndarray of object"),
     ],
 )
-def test_what_is_no_number_is_not_told_to_convert(value: Any, named: str) -> None:
+def test_non_numbers_get_no_advice_to_convert(value: Any, named: str) -> None:
     with pytest.raises(InputError) as caught:
         ready(relu_chain()).set_tensor(0, value)
     assert str(caught.value) == (
@@ -281,7 +281,7 @@ def test_a_model_in_the_place_of_a_path() -> None:
         (("four",), r"^the shape \('four',\) of tensor 0 \('x'\) is not of whole numbers"),
     ],
 )
-def test_shapes_are_told_from_what_is_none(size: Any, message: str) -> None:
+def test_resize_takes_shapes_and_refuses_other_values(size: Any, message: str) -> None:
     interpreter = ready(relu_chain())
     with pytest.raises(InputError, match=message):
         interpreter.resize_tensor_input(0, size)

@@ -127,7 +127,7 @@ def test_arguments_of_the_constructor_that_do_not_go_together(name: str) -> None
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_what_is_given_for_a_model(name: str) -> None:
+def test_wrong_models_are_refused_in_one_line(name: str) -> None:
     call, text = MODELS[name]
     with pytest.raises(InputTypeError) as caught:
         call()
@@ -159,7 +159,7 @@ ARGUMENTS: dict[str, tuple[Callable[[Interpreter], Any], str]] = {
 
 
 @pytest.mark.parametrize("name", ARGUMENTS)
-def test_what_is_given_for_arguments(name: str) -> None:
+def test_wrong_arguments_are_refused_in_one_line(name: str) -> None:
     call, text = ARGUMENTS[name]
     with pytest.raises(InputError) as caught:
         call(ready(image_model()))
@@ -209,7 +209,7 @@ def test_a_node_that_refuses_the_models_own_shapes_is_named_alone() -> None:
     assert str(caught.value).startswith("subgraph 0, node 0 (ADD 'z'): ")
 
 
-def test_pictures_for_models_of_integers_are_told_nothing_of_floats() -> None:
+def test_advice_for_pictures_in_integer_models_is_to_cast() -> None:
     with pytest.raises(minilite.InputError) as caught:
         ready(image_model(TensorType.INT32)).set_tensor(0, PIXELS.astype(np.uint8))
     assert str(caught.value).endswith("convert it with .astype('int32')")

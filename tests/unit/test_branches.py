@@ -160,7 +160,7 @@ def test_composite_of_itself() -> None:
 
 
 @pytest.mark.parametrize("chosen", [True, False])
-def test_a_branch_that_has_outgrown_its_room_gets_more_in_the_next_run(chosen: bool) -> None:
+def test_a_branch_that_outgrew_its_memory_gets_more_in_the_next_run(chosen: bool) -> None:
     interpreter = ready(model("IF", sum_of_positive, sum_of_positive, signature=(-1,)))
     for tensor in (1, 2):
         interpreter.resize_tensor_input(tensor, (5000,))

@@ -112,7 +112,7 @@ def test_same_can_tell_models_apart() -> None:
         assert not same(model, model._replace(subgraphs=(changed, *model.subgraphs[1:]))), tensor.name
 
 
-def test_what_was_built_is_what_is_read() -> None:
+def test_reader_returns_what_the_builder_wrote() -> None:
     """Against literal expectations, so that builder and reader cannot be wrong together."""
     model = read_model(everything().build())
     assert model.description == "one of each, ünïcode"

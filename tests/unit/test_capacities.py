@@ -93,7 +93,7 @@ def test_capacity_of_a_large_run_is_kept_for_another_size() -> None:
     assert 0.4 * peak < interpreter.arena_bytes <= peak
 
 
-def test_what_creeps_up_grows_with_the_logarithm() -> None:
+def test_capacity_misses_grow_with_the_logarithm_of_the_size() -> None:
     """One more value in each run: because there is room for a sixteenth more, the steps become longer and longer."""
     interpreter = ready(custom_chain("Head"), custom_ops={"Head": head})
     grown = [
@@ -120,7 +120,7 @@ def test_sizes_in_turn_stay_as_they_are() -> None:
 # Bodies of loops ------------------------------------------------------------------------------------------------------
 
 
-def test_body_that_moved_out_leaves_the_slots_where_they_are() -> None:
+def test_a_loop_body_that_moves_leaves_its_carries() -> None:
     """A view prevents that the loop is placed anew, although its body's tensors have outgrown the room in front of the
     slots."""
     builder = ModelBuilder()
@@ -150,7 +150,7 @@ def test_body_that_moved_out_leaves_the_slots_where_they_are() -> None:
     del view
 
 
-def test_a_shape_for_which_there_was_no_memory_shows_nothing() -> None:
+def test_a_shape_without_memory_has_no_values() -> None:
     interpreter = ready(custom_chain("Head"), custom_ops={"Head": head}, max_bytes=300_000)
 
     def heads(count: int) -> Any:

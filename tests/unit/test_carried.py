@@ -151,7 +151,7 @@ def test_variable_tensors_and_their_readers() -> None:
     check(frames(), ["one", "two", "kept", "y", "frames one", "frames two"], steps)
 
 
-def test_values_begin_anew_when_a_shape_changes() -> None:
+def test_streaming_state_is_reset_when_a_shape_changes() -> None:
     builder = ModelBuilder()
     graph = builder.subgraph()
     graph.output(delayed(graph, graph.input("x", (4,), S16, signature=(-1,)), "y", 2))
@@ -244,7 +244,7 @@ def test_a_recording_of_slices(tmp_path: pathlib.Path) -> None:
     assert len(found.rows) == 6
 
 
-def test_what_a_slice_cannot_take_over() -> None:
+def test_slices_refuse_state_that_they_cannot_copy() -> None:
     builder = ModelBuilder()
     main, inner = builder.subgraph("main"), builder.subgraph("inner")
     for graph in (main, inner):

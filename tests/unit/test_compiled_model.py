@@ -155,7 +155,7 @@ def test_buffers_may_share_memory() -> None:
         assert a.read(4, np.float32).tolist() == wanted
 
 
-def test_a_cache_is_written_where_it_lies() -> None:
+def test_a_cache_bound_to_input_and_output_is_updated_in_place() -> None:
     """One buffer is an input and the output that a node writes over it, as a language model's caches are."""
     builder = ModelBuilder()
     graph = builder.subgraph()
@@ -173,7 +173,7 @@ def test_a_cache_is_written_where_it_lies() -> None:
     assert model._model.signatures[0]._copied_out == []  # type: ignore[union-attr]
 
 
-def test_what_cannot_lie_in_a_buffer_is_copied() -> None:
+def test_outputs_without_memory_of_their_own_are_copied_to_buffers() -> None:
     """A constant, an input that is an output, one tensor that is two outputs, a value known while planning."""
     builder = ModelBuilder()
     graph = builder.subgraph()
@@ -366,7 +366,7 @@ def test_strings_have_no_buffers() -> None:
         model.create_input_buffers(0)
 
 
-def test_what_is_closed_or_destroyed_says_so() -> None:
+def test_closed_models_and_destroyed_buffers_are_refused() -> None:
     model = made(relu_chain())
     inputs, outputs = buffers(model)
     outputs[0].destroy()

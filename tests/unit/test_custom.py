@@ -87,7 +87,7 @@ def test_an_exception_of_a_shape_function_keeps_its_traceback() -> None:
         assert caught.value.__notes__ == ["subgraph 0, node 0 (Foo 'y')"]
 
 
-def test_a_traceback_gives_no_way_into_memory_that_has_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_traceback_gives_no_access_to_freed_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Frames of a traceback may be looked into at any time: no struct of C and no view of the arena is left there."""
 
     def reference(node: Any, x: Array) -> Any:
@@ -175,7 +175,7 @@ def test_functions_that_can_be_called_are_taken(function: Any) -> None:
         (2, (floats(1), None), "output 1 is NoneType, the model says float32$"),
     ],
 )
-def test_answers_that_do_not_fit(outputs: int, answer: Any, text: str) -> None:
+def test_wrong_results_of_custom_operators_are_refused(outputs: int, answer: Any, text: str) -> None:
     interpreter = foo(lambda node, x: answer, outputs=outputs)
     with pytest.raises(KernelError, match=HEAD + text) as caught:
         interpreter.invoke()

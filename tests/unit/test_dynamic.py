@@ -112,7 +112,7 @@ def test_two_dynamic_operators_into_one_broadcast() -> None:
         assert np.array_equal(found, wanted(left) + wanted(right)), (left, right)
 
 
-def test_static_operators_behind_a_dynamic_one() -> None:
+def test_static_operators_after_a_dynamic_one() -> None:
     builder = ModelBuilder()
     graph = builder.subgraph()
     x = graph.input("x", (4,))

@@ -49,7 +49,7 @@ def places(interpreter: Interpreter, tensors: list[int]) -> list[int]:
     return [memory.tensor(tensor).offset for tensor in tensors[1:]]
 
 
-def test_they_share_a_place_while_they_are_as_large() -> None:
+def test_in_place_tensors_share_memory_while_sizes_are_equal() -> None:
     interpreter, tensors = sum_of_prefixes()
     for n in (300, 300, 10, 200):
         run(interpreter, n, n)
@@ -57,7 +57,7 @@ def test_they_share_a_place_while_they_are_as_large() -> None:
     assert interpreter.arena_bytes == 1600 + 4 * 64 + 3 * 1216
 
 
-def test_what_has_another_size_than_its_input_goes_elsewhere_and_comes_back() -> None:
+def test_in_place_output_moves_when_size_changes() -> None:
     interpreter, tensors = sum_of_prefixes()
     for n, m in [
         (100, 100),
@@ -77,7 +77,7 @@ def test_what_has_another_size_than_its_input_goes_elsewhere_and_comes_back() ->
         assert total == negative
 
 
-def test_what_shares_a_place_follows_what_grew() -> None:
+def test_in_place_tensors_follow_a_tensor_that_grows() -> None:
     interpreter, tensors = sum_of_prefixes()
     for n in (50, 50, 100, 200, 400):
         before = interpreter.counters["capacity_misses"]
@@ -86,7 +86,7 @@ def test_what_shares_a_place_follows_what_grew() -> None:
         assert interpreter.counters["capacity_misses"] - before <= 5
 
 
-def test_sizes_that_differ_when_all_is_placed_anew_are_kept_apart() -> None:
+def test_replanning_separates_in_place_tensors_of_unequal_sizes() -> None:
     interpreter, tensors = sum_of_prefixes()
     for n, m, p in [(100, 100, 1), (100, 100, 1), (100, 1, 400), (100, 1, 400)]:
         before = interpreter.counters["replans"]
@@ -96,7 +96,7 @@ def test_sizes_that_differ_when_all_is_placed_anew_are_kept_apart() -> None:
     assert interpreter.counters["replans"] > before
 
 
-def test_what_has_moved_away_is_a_record_of_its_own() -> None:
+def test_moved_in_place_output_has_its_own_record() -> None:
     """What is computed from it in place shares its record; where it was with its input is the input's alone."""
     interpreter, (_, *together) = sum_of_prefixes()
     for n, m, lists in [(100, 100, 1), (100, 100, 1), (400, 1, 2), (400, 1, 2)]:
@@ -116,7 +116,7 @@ def test_overwritten_tensors_cannot_be_read(m: int) -> None:
         interpreter.get_tensor(tensors[2])
 
 
-def test_what_lies_under_a_tensor_that_went_elsewhere_cannot_be_read() -> None:
+def test_tensor_overwritten_by_a_moved_output_cannot_be_read() -> None:
     interpreter, tensors = sum_of_prefixes()
     for n, m, p in [(100, 100, 1), (100, 100, 1), (100, 1, 300)]:
         run(interpreter, n, m, p)

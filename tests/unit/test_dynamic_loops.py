@@ -58,7 +58,7 @@ def test_dynamic_inside_a_loop() -> None:
     assert replanned["capacity_misses"] == 0
 
 
-def test_body_that_outgrew_its_room_keeps_out_of_the_slots() -> None:
+def test_a_loop_body_that_grows_does_not_overwrite_carries() -> None:
     """The carries keep their shapes, so they lie in slots after the body's region. A vector that is only assigned to a
     variable makes the body grow beyond that region; it stays so although another size is in force in between."""
     builder = ModelBuilder()
@@ -82,7 +82,7 @@ def test_body_that_outgrew_its_room_keeps_out_of_the_slots() -> None:
             assert np.array_equal(acc, np.arange(size) + 5 - start)
 
 
-def test_a_carry_that_is_passed_on_keeps_its_value_beside_one_that_grows() -> None:
+def test_an_unchanged_carry_keeps_its_value_when_another_grows() -> None:
     kept, grown = ("kept", (2,), TensorType.FLOAT32), ("grown", (1,), TensorType.FLOAT32)
 
     def condition(graph: Any, carries: list[int]) -> int:

@@ -118,7 +118,7 @@ def too_early(graph: SubgraphBuilder) -> None:
 
 
 @pytest.mark.parametrize("fill", [orphan, too_early])
-def test_what_nothing_has_computed_yet_is_refused(fill: Callable[[SubgraphBuilder], None]) -> None:
+def test_reading_a_tensor_before_it_is_computed_is_refused(fill: Callable[[SubgraphBuilder], None]) -> None:
     builder = ModelBuilder()
     fill(builder.subgraph())
     with pytest.raises(ModelFormatError, match=r"its input 0, is read before any node computes it$"):

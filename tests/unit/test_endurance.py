@@ -104,7 +104,7 @@ def threads() -> None:
 
 
 @pytest.mark.parametrize("what", ["cycles", "threads"])
-def test_nothing_is_left_behind(what: str, tmp_path: pathlib.Path) -> None:
+def test_repeated_use_leaks_no_memory_or_descriptors(what: str, tmp_path: pathlib.Path) -> None:
     given = repr(str(tmp_path)) if what == "cycles" else ""
     done = in_subprocess(f"import test_endurance as t; t.{what}({given})", seconds=240, MALLOC_ARENA_MAX="2")
     assert done.status == 0, done.output
@@ -113,7 +113,7 @@ def test_nothing_is_left_behind(what: str, tmp_path: pathlib.Path) -> None:
     assert grew < ROOM or "ASAN_OPTIONS" in os.environ  # AddressSanitizer keeps what was freed
 
 
-def test_trims_leave_no_places_behind() -> None:
+def test_trim_frees_layouts_of_other_sizes() -> None:
     """A size that comes back after a trim is laid out anew; the next trim leaves nothing of that layout."""
     interpreter, blocks = minilite.Interpreter(weights()), []
     for number in range(600):

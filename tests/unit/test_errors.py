@@ -152,7 +152,7 @@ def test_c_and_numpy_fail_with_one_class(reference: bool) -> None:
         (KeyboardInterrupt(), KeyboardInterrupt, ""),
     ],
 )
-def test_whatever_a_reference_raises(raised: BaseException, kind: type[BaseException], text: str) -> None:
+def test_errors_of_references_name_their_node(raised: BaseException, kind: type[BaseException], text: str) -> None:
     node = OpNode(0, 3, "ADD", 1, (), (), {}, b"")
 
     def reference(*_: object) -> None:
@@ -170,7 +170,7 @@ def test_names_keep_to_their_lines() -> None:
     assert "  two lines0 x2 (" in str(caught.value)
 
 
-def test_nodes_of_several_subgraphs_are_told_apart() -> None:
+def test_unsupported_nodes_are_named_with_their_subgraph() -> None:
     with pytest.raises(minilite.UnsupportedOpError) as caught:
         ready(many(1, 2))
     assert "x4 (subgraph 0, nodes 0, 1; subgraph 1, node 0, ...): " in str(caught.value)
@@ -210,7 +210,7 @@ def test_tensors_of_too_many_dimensions_are_listed_too() -> None:
     assert lines[2] == "  subgraph 0, tensor 0 ('x'): 9 dimensions, at most 8 are supported"
 
 
-def test_what_c_refuses_is_listed_too() -> None:
+def test_nodes_refused_by_c_are_all_listed() -> None:
     """Quantization that a kernel's derive refuses: every node, its tensors by name."""
     builder = ModelBuilder()
     graph, one = builder.subgraph(), Quantization((0.5,), (0,))

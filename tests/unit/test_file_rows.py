@@ -174,7 +174,7 @@ def test_built_models(schema: Any, external: bool) -> None:
     assert check_file(everything().build(external_buffers=external), schema) > 30
 
 
-def test_rows_are_aligned_wherever_the_file_lies() -> None:
+def test_rows_are_aligned_at_any_address_of_the_file() -> None:
     """Rows are aligned and have the same contents, wherever the file lies in memory."""
     data = everything().build()
     expected = read_model(data)

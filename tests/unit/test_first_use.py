@@ -324,7 +324,7 @@ def same(one: Any, other: Any) -> bool:
     return bool(one == other) and type(one) is type(other)
 
 
-def test_there_are_40() -> None:
+def test_first_use_has_40_snippets() -> None:
     assert len(EQUAL) + len(BETTER) == 40
 
 
@@ -353,7 +353,7 @@ def test_intermediates_are_right_or_refused() -> None:
     assert all("was overwritten by node" in text for text in refused)
 
 
-def test_there_is_no_native_handle() -> None:
+def test_native_handle_is_refused() -> None:
     assert isinstance(ready(oracle, relu_chain())._native_handle(), int)
     with pytest.raises(TypeError, match=r"there is no tflite::Interpreter to point at: .*minilite\.kernel"):
         ready(ours, relu_chain())._native_handle()
@@ -380,7 +380,7 @@ def test_runs_go_on_under_a_view() -> None:
 
 
 @peer.needed
-def test_what_is_shown_is_more() -> None:
+def test_public_names_include_those_of_litert() -> None:
     interpreter = ready(ours, relu_chain())
     assert "output       3  y2" in repr(interpreter)
     public = {name for name in dir(oracle.Interpreter) if not name.startswith("_")}

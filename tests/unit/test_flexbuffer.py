@@ -143,7 +143,7 @@ def test_numbers_of_all_widths(reader: Reader, form: str, width: int) -> None:
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 9])
-def test_vectors_of_numbers_that_lie_elsewhere(reader: Reader, count: int) -> None:
+def test_vectors_of_indirect_numbers(reader: Reader, count: int) -> None:
     """Each element is an offset; at the start of the bytes a wrong one would lie before them."""
 
     def add(b: Any) -> None:
@@ -210,7 +210,7 @@ def test_tuples(reader: Reader, kind: str, count: int) -> None:
     assert reader.read(data, "x") == {"x": tuple(values[:count])}
 
 
-def test_of_several_entries_of_a_name_the_last_counts(reader: Reader) -> None:
+def test_last_of_repeated_keys_counts(reader: Reader) -> None:
     data = bytes(flexbuffers.Dumps({"a": 1, "b": 2})).replace(b"b\0", b"a\0")
     assert reader.read(data, "a") == {"a": 2}
 
@@ -219,7 +219,7 @@ def test_of_several_entries_of_a_name_the_last_counts(reader: Reader) -> None:
     "data",
     [b"", b"\0", b"\0\0", b"\0\0\0", b"nonsense", *(bytes(flexbuffers.Dumps(x)) for x in (3, "a", [1, 2], None))],
 )
-def test_what_is_no_map(reader: Reader, data: bytes) -> None:
+def test_flexbuffers_other_than_maps_read_as_none(reader: Reader, data: bytes) -> None:
     assert reader.read(data, ()) is None
 
 
@@ -268,7 +268,7 @@ def test_nothing_beyond_the_bytes_is_read(reader: Reader) -> None:
     assert taken > 500
 
 
-def test_a_value_of_any_type_lies_within_the_bytes(reader: Reader) -> None:
+def test_values_of_any_type_never_read_outside_the_bytes(reader: Reader) -> None:
     """Each type there may be, close to the end and the beginning."""
     data = bytearray(flexbuffers.Dumps({"a": 1}))
     assert data[-5:] == b"\1\4\2\44\1"  # the value, its type, where the map is, the root's type and width

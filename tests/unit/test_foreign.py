@@ -168,7 +168,7 @@ READERS = {
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_whatever_a_library_raises_is_an_input_error(reader: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_any_exception_of_a_library_becomes_an_input_error(reader: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for error in RAISED:
 
         def fails(*_: Any, error: Exception = error, **__: Any) -> None:

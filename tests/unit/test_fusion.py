@@ -95,7 +95,7 @@ def test_a_clamp_becomes_part_of_its_producer(op: str, clamp: str) -> None:
     assert y.max() <= CLAMPS[clamp][1]
 
 
-def test_clamps_behind_clamps_leave_what_both_do() -> None:
+def test_two_clamps_in_a_row_fuse_into_one() -> None:
     builder = ModelBuilder()
     graph = builder.subgraph()
     t = graph.node("ADD", [graph.input("x", (40,)), graph.constant("y", random((40,)))], out=("t", (40,)))
@@ -110,9 +110,7 @@ def test_clamps_behind_clamps_leave_what_both_do() -> None:
 
 @pytest.mark.parametrize(("scale", "zero", "fuses"), [(0.05, -7, True), (0.03, -7, False), (0.05, -6, False)])
 @pytest.mark.parametrize("clamp", ["RELU", "RELU6"])
-def test_integers_clamp_at_once_where_they_stand_for_the_same_reals(
-    clamp: str, scale: float, zero: int, fuses: bool
-) -> None:
+def test_integer_clamps_fuse_if_scales_are_equal(clamp: str, scale: float, zero: int, fuses: bool) -> None:
     builder = ModelBuilder()
     graph = builder.subgraph()
     x = graph.input("x", (1, 6, 5, 4), TensorType.INT8, quantization=BYTES)
@@ -139,7 +137,7 @@ def test_bytes_without_sign_clamp_at_once_and_wide_integers_do_not(kind: str, ze
     check(builder.build(), [np.arange(zero - 20, zero + 20).astype(np.uint8 if fuses else np.int16)])
 
 
-def test_bytes_without_a_scale_are_clamped_where_they_stand() -> None:
+def test_clamps_of_bytes_without_a_scale_stay_nodes() -> None:
     builder = ModelBuilder()
     graph = builder.subgraph()
     x = graph.input("x", (1, 4, 4, 2), TensorType.INT8)
@@ -187,7 +185,7 @@ def padded(
     "options", [{}, {"stride_h": 2, "stride_w": 2}, {"dilation_h_factor": 2, "dilation_w_factor": 2}]
 )
 @pytest.mark.parametrize("pads", [(0, 1, 0, 1), (2, 0, 1, 1), (2, 2, 2, 2), (0, 0, 0, 2)])
-def test_padding_becomes_part_of_the_window_behind_it(
+def test_padding_fuses_with_the_window_after_it(
     op: str, options: Mapping[str, Any], pads: tuple[int, int, int, int]
 ) -> None:
     top, bottom, left, right = pads
@@ -261,7 +259,7 @@ def test_paddings_and_filters_of_other_shapes_are_refused_where_they_are(pads: A
         ready(window(pads, filter_shape=shape))
 
 
-def test_a_variable_is_padded_and_squared_where_that_stands() -> None:
+def test_padding_and_squares_of_variables_stay_nodes() -> None:
     """A node in between might write it."""
     assert wholes(window(PADS, variable=True)) == [None, None]
     builder = ModelBuilder()
@@ -379,7 +377,7 @@ def test_a_slope_of_six_nodes_is_one(slope: Any, turned: bool) -> None:
         check(sloped(slope, turned=turned), [random(shape)])
 
 
-def test_what_is_no_slope_stays_as_it_is() -> None:
+def test_other_patterns_are_not_fused_as_slopes() -> None:
     wide = np.arange(30).reshape(2, 3, 5)
     assert set(wholes(sloped(wide))) == {None}
     check(sloped(wide), [random((2, 3, 5))])
@@ -403,7 +401,7 @@ def test_what_is_no_slope_stays_as_it_is() -> None:
     ],
     ids=str,
 )  # fmt: skip
-def test_what_is_nearly_a_slope_stays_as_it_is(others: Mapping[str, str], turned: bool) -> None:
+def test_near_slopes_are_not_fused(others: Mapping[str, str], turned: bool) -> None:
     model = sloped([0.5, -1, 0, 3, 0.25], others=others, turned=turned)
     assert wholes(model)[0] is None  # the RELU, which a slope takes
     check(model, [random((2, 3, 5))], tolerance=1e-6)
@@ -448,7 +446,7 @@ def test_a_slope_of_bytes_stays_as_it_is() -> None:
 # What a user sees -----------------------------------------------------------------------------------------------------
 
 
-def test_the_tensor_between_says_that_it_is_hidden_and_may_be_kept() -> None:
+def test_a_fused_tensor_is_hidden_unless_kept() -> None:
     model, (x,) = padded("CONV_2D", [(0, 0), (1, 1), (1, 1), (0, 0)])
     fused, apart = interpreters(model)
     kept = minilite.Interpreter(model_content=model, experimental_preserve_all_tensors=True)

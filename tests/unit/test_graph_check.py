@@ -176,7 +176,7 @@ def result(interpreter: minilite.Interpreter) -> Array:
     return run(interpreter, floats(-3, -2, 0, 1))[0]
 
 
-def test_what_is_no_fault_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_harmless_changes_of_descriptions_are_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
     """No change, a negative dimension of neither a variable nor a constant, a node without flags."""
     for change in (lambda _: None, dims(SUM, -1), put("nodes[0].flags", 0)):
         monkeypatch.setattr(graph, "lib", Broken(change))

@@ -220,7 +220,7 @@ def test_strided_arrays_are_taken_as_they_look(value: Array) -> None:
     assert interpreter.get_tensor(np.int32(0)).tolist() == [0, 2, 4, 6]
 
 
-def test_what_a_model_is_read_from(tmp_path: pathlib.Path) -> None:
+def test_models_are_read_from_paths_bytes_and_buffers(tmp_path: pathlib.Path) -> None:
     data = relu_chain()
     path = tmp_path / "model.tflite"
     path.write_bytes(data)
@@ -342,7 +342,7 @@ def test_an_input_that_may_be_reused_is_whole_or_refused() -> None:
     assert interpreter.get_tensor(0).tolist() == [5, 6, 7, 8]
 
 
-def test_requests_are_told_apart_by_tensor() -> None:
+def test_equal_shapes_of_other_tensors_are_other_requests() -> None:
     """The same two shapes, asked for in the same order, but of the other tensors."""
     builder = ModelBuilder()
     graph = builder.subgraph()

@@ -320,7 +320,7 @@ def test_an_interpreter_is_usable_after_an_interrupt_of_a_recording(tmp_path: pa
     assert turn > 200
 
 
-def test_a_call_in_the_worker_that_is_interrupted_is_ended_and_forgotten() -> None:
+def test_an_interrupted_run_async_ends() -> None:
     interpreter = minilite.Interpreter(model_content=relu_chain())
     used(interpreter, 4)
     turn = 0

@@ -115,7 +115,7 @@ def test_dense_forms_of_sparse_constants_are_limited(op: str) -> None:
             minilite.Interpreter(model_content=builder.build(), max_bytes=most).allocate_tensors()
 
 
-def test_what_was_taken_is_the_sum_of_all_signatures_and_goes_with_them() -> None:
+def test_memory_used_sums_signatures() -> None:
     builder = ModelBuilder()
     for name in ("a", "b"):
         graph = builder.subgraph(name)
@@ -203,7 +203,7 @@ def test_bounds_that_cannot_be(options: dict[str, Any], message: str) -> None:
 
 @needs_reserved
 @needs_system
-def test_memory_of_a_big_size_is_given_back_once_it_was_long_left_behind() -> None:
+def test_runs_free_memory_of_a_large_unused_size() -> None:
     interpreter = ready(relu_chain())
     resized(interpreter, 4)
     interpreter.invoke()
@@ -245,7 +245,7 @@ def test_sizes_that_take_turns_settle() -> None:
 
 @needs_reserved
 @needs_system
-def test_a_view_keeps_what_it_shows_when_memory_behind_it_goes() -> None:
+def test_a_view_keeps_its_values_when_unused_memory_is_freed() -> None:
     interpreter = ready(relu_chain())
     resized(interpreter, 1_000_000)
     interpreter.invoke()
@@ -263,7 +263,7 @@ def test_a_view_keeps_what_it_shows_when_memory_behind_it_goes() -> None:
 
 
 @needs_system
-def test_page_faults_are_those_of_runs_with_fresh_memory() -> None:
+def test_page_faults_are_counted_in_runs_with_fresh_memory() -> None:
     interpreter = ready(relu_chain(), in_place="none")
     resized(interpreter, 1_000_000)
     interpreter.invoke()
@@ -274,7 +274,7 @@ def test_page_faults_are_those_of_runs_with_fresh_memory() -> None:
     assert interpreter.counters["page_faults"] == first
 
 
-def test_weights_that_a_file_only_states_take_no_memory_for_their_multipliers() -> None:
+def test_multipliers_of_weights_without_bytes_are_limited() -> None:
     """Weights of 2^30 rows that are no constant: the file has a kilobyte, their multipliers would have 8 GiB."""
     builder = ModelBuilder()
     graph = builder.subgraph()

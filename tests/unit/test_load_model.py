@@ -70,7 +70,7 @@ def test_errors_name_the_file(tmp_path: pathlib.Path, load: Any) -> None:
         (b"nothing \x00 that is known", None),
     ],
 )
-def test_what_is_found_in_place_of_a_model(tmp_path: pathlib.Path, content: bytes, guess: str | None) -> None:
+def test_files_of_other_formats_are_named(tmp_path: pathlib.Path, content: bytes, guess: str | None) -> None:
     path = tmp_path / "model.tflite"
     path.write_bytes(content)
     with pytest.raises(ModelFormatError) as caught:
@@ -82,7 +82,7 @@ def test_what_is_found_in_place_of_a_model(tmp_path: pathlib.Path, content: byte
     assert (f": it looks like {guess}" in message) if guess else message.endswith("b'TFL3'; it has to be fetched again")
 
 
-def test_truncated_files_are_told(tmp_path: pathlib.Path) -> None:
+def test_truncated_files_are_refused_as_such(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "half.tflite"
     data = small().build()
     for size in (len(data) // 2, len(data) - 8):
@@ -113,7 +113,7 @@ def test_bytes_for_a_path(tmp_path: pathlib.Path, kind: Any) -> None:
         assert len(str(caught.value)) < 120
 
 
-def test_what_cannot_be_mapped_is_read(tmp_path: pathlib.Path) -> None:
+def test_pipes_are_read_instead_of_mapped(tmp_path: pathlib.Path) -> None:
     data = small().build()
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -154,7 +154,7 @@ def endless(first: bytes, most: int) -> Iterator[tuple[str, Callable[[], int]]]:
 
 
 @pytest.mark.parametrize("load", ["map", "copy"])
-def test_what_does_not_begin_as_a_model_is_not_read_on(load: Any) -> None:
+def test_endless_files_without_the_identifier_are_not_read(load: Any) -> None:
     with endless(b"", 64 << 20) as (path, taken):
         with pytest.raises(ModelFormatError, match=r"file identifier at byte 4 is .*: it looks like zeros only$"):
             load_model(path, load)

@@ -151,7 +151,7 @@ def test_folders_are_no_files() -> None:
 
 @pytest.mark.parametrize("stage", ["is_zipfile", "ZipFile"])
 @pytest.mark.parametrize("raised", [IndexError, zipfile.BadZipFile, TypeError, struct.error, OverflowError, OSError])
-def test_whatever_the_zip_reader_raises_is_one_refusal(
+def test_any_exception_of_zipfile_becomes_one_refusal(
     stage: str, raised: type[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(*_: Any, **__: Any) -> None:
@@ -205,7 +205,7 @@ def test_damaged_metadata_give_values_or_one_error() -> None:
     assert all(error.startswith("metadata TFLITE_METADATA: ") and "\n" not in error for error in errors)
 
 
-def test_metadata_that_lead_to_the_same_bytes_again_and_again_are_refused() -> None:
+def test_metadata_that_refer_to_the_same_bytes_too_often_are_refused() -> None:
     """A megabyte, named by every one of a thousand tensors."""
     text = 1 << 20
     tensors = 1000
@@ -237,7 +237,7 @@ def test_metadata_that_lead_to_the_same_bytes_again_and_again_are_refused() -> N
         read_metadata(bytes(data))
 
 
-def test_tables_whose_fields_lie_outside_are_refused() -> None:
+def test_tables_with_fields_outside_the_bytes_are_refused() -> None:
     at = struct.unpack_from("<I", ABOUT)[0]
     for distance, place in ((at + 10, -10), (at - len(ABOUT) - 7, len(ABOUT) + 7)):
         data = bytearray(ABOUT)

@@ -57,7 +57,7 @@ def loop_before_a_dynamic_node() -> bytes:
 
 
 @pytest.mark.parametrize("planner", ["default", "greedy_by_size"])
-def test_arena_that_moves_behind_a_loop(planner: str) -> None:
+def test_arena_moves_after_a_loop_has_run(planner: str) -> None:
     """In the third run, for the first time, the loop runs in memory that an earlier run took while it was under way."""
     interpreter = ready(loop_before_a_dynamic_node(), custom_ops={"Head": head}, planner=planner)
     for count in (2, 5_000_000, 5_000_000, 2):
@@ -148,7 +148,7 @@ def move_what_was_spilled() -> None:
 
 
 @pytest.mark.skipif("asan" in os.environ.get("LD_PRELOAD", ""), reason="AddressSanitizer takes all address space")
-def test_room_of_a_loop_that_moves_while_another_size_is_in_force() -> None:
+def test_memory_of_a_loop_moves_while_another_size_is_current() -> None:
     apart(move_what_was_spilled, MALLOC_MMAP_THRESHOLD_="65536")
 
 
@@ -184,7 +184,7 @@ def move_before_a_loop() -> None:
 
 
 @pytest.mark.skipif("asan" in os.environ.get("LD_PRELOAD", ""), reason="AddressSanitizer takes all address space")
-def test_scratch_of_a_loop_that_follows_what_made_the_arena_move() -> None:
+def test_scratch_of_a_loop_after_the_arena_has_moved() -> None:
     apart(move_before_a_loop)
 
 

@@ -323,7 +323,7 @@ def refusal(call: Callable[[Any], object], value: Any) -> MiniliteError | None:
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_what_is_no_number_is_refused_by_one_line(name: str) -> None:
+def test_non_numbers_are_refused_in_one_line(name: str) -> None:
     if name in CHECKED_ELSEWHERE:
         return
     valid, call = CALLS[name]

@@ -65,7 +65,7 @@ def test_branches_go_to_the_begin(pipes: ModuleType) -> None:
     ]  # fmt: skip
 
 
-def test_what_a_model_says(pipes: ModuleType) -> None:
+def test_load_of_a_pipe_model_is_read_from_its_json(pipes: ModuleType) -> None:
     """Two instructions in 200 cycles of 100 turns; the sums, which count, are listed as a third one."""
     usages = [(0, 1, 1.0), (1, 2, 0.5), (2, 0, 3.0), (2, 1, 1.0), (2, 2, 0.5)]
     names = ("InstructionIndex", "ResourceIndex", "ResourceUsage")

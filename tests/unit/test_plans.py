@@ -274,7 +274,7 @@ def test_a_node_without_elements_has_no_step() -> None:
         assert interpreter.get_tensor(interpreter.get_output_details()[1]["index"]).tolist() == [-width, -width]
 
 
-def test_elements_that_come_and_go_with_values() -> None:
+def test_node_is_empty_in_runs_without_elements() -> None:
     """Where values decide how many elements there are, a node is `empty` in one run and computes in the next."""
     builder = ModelBuilder()
     graph = builder.subgraph()
@@ -434,7 +434,7 @@ def test_records_of_a_file_that_numbers_an_output_first() -> None:
     assert first not in [tensor for tensor, *_ in plan.records()]
 
 
-def test_what_runs_learn_is_counted() -> None:
+def test_memory_learnt_by_runs_counts_as_cached_bytes() -> None:
     """Among the bytes of cached plans."""
 
     def known(node: Any, x: Array) -> Array:
@@ -445,7 +445,7 @@ def test_what_runs_learn_is_counted() -> None:
     assert found[1] > found[0]
 
 
-def test_a_plan_in_force_is_not_improved_but_kept_with_its_variables() -> None:
+def test_the_current_plan_is_not_improved() -> None:
     """Another buffer for an input changes one pointer only, and improves no plan."""
     crowd = Crowd()
     interpreter = minilite.Interpreter(model_content=crowd.model, custom_ops={"Step": crowd})
@@ -487,7 +487,7 @@ ABSENT: list[tuple[Callable[[Any], Any], str]] = [
 
 
 @pytest.mark.parametrize(("ask", "text"), ABSENT, ids=[text[:40] for _, text in ABSENT])
-def test_questions_about_what_is_not_there(ask: Callable[[Any], Any], text: str) -> None:
+def test_plan_refuses_tensors_nodes_and_frames_that_do_not_exist(ask: Callable[[Any], Any], text: str) -> None:
     with pytest.raises(InputError) as caught:
         ask(ready(relu_chain()).plan)
     assert str(caught.value) == text

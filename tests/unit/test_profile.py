@@ -56,7 +56,7 @@ def test_every_node_that_runs_is_timed_as_often_as_it_runs() -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_blocks_are_those_of_work_that_threads_share_whatever_their_number(threads: int) -> None:
+def test_blocks_are_counted_for_shared_work_at_any_number_of_threads(threads: int) -> None:
     small, large = (ready(dense(rows), num_threads=threads).profile(2) for rows in (5, 1 << 15))
     assert (small.nodes[0].blocks, small.nodes[0].shared_ns, small.alone) == (0, 0, 1)
     node = large.nodes[0]
@@ -65,7 +65,7 @@ def test_blocks_are_those_of_work_that_threads_share_whatever_their_number(threa
     assert large.alone == 1 - node.shared_ns / node.ns
 
 
-def test_a_loop_counts_the_nodes_of_its_subgraphs_each_time() -> None:
+def test_profile_counts_nodes_of_loops_per_iteration() -> None:
     interpreter = ready(squaring_loop(5))
     interpreter.set_tensor(0, integer(0))
     interpreter.set_tensor(1, floats(1, 2, 3))
@@ -122,7 +122,7 @@ COSTS = [40_000, 900, 12_000, 300, 5_000]
 
 
 @pytest.mark.parametrize("where", ["anywhere", "one node"])
-def test_medians_do_not_move_when_a_fifth_of_the_runs_are_pre_empted(where: str) -> None:
+def test_medians_are_stable_if_a_fifth_of_the_runs_are_interrupted(where: str) -> None:
     runs, interpreter = 50, ready(chain(len(COSTS)))
     clocks = Clock(COSTS, set()), Clock(COSTS, set(range(0, runs, 5)))
     if where == "one node":

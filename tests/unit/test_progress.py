@@ -69,7 +69,7 @@ def test_long_work_shows_a_line_and_wipes_it_away(monkeypatch: pytest.MonkeyPatc
     assert terminal.text == "".join(f"\r\x1b[Krun 1 of 2, {s} s" for s in (1, 2, 3)) + "\r\x1b[K"
 
 
-def test_it_is_for_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_is_shown_on_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = on_terminal(monkeypatch)
     shown: list[str] = []
     monkeypatch.setattr(module, "tick", lambda done, work: (done.wait(), shown.append(str(work))))

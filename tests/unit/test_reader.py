@@ -243,7 +243,7 @@ def test_text_that_is_not_utf_8_is_replaced() -> None:
     assert read_model(data).signatures[0].key == "se�ve"
 
 
-def test_unknown_slots_of_a_newer_schema_are_passed_over() -> None:
+def test_unknown_fields_of_a_newer_schema_are_ignored() -> None:
     data = raw_table(
         [20, 4, 0, 8] + [0] * 20 + [12],
         struct.pack("<III", 3, 8, 77),

@@ -323,7 +323,7 @@ def ending_in_text(text: bytes, count: int) -> bytes:
     return raw_table([16, 4, 0, 8, 12], root, subgraphs + struct.pack("<I", count) + text)
 
 
-def test_what_ends_with_the_file_is_read_and_a_byte_more_is_not() -> None:
+def test_text_may_end_with_the_file_but_not_after_it() -> None:
     assert read_model(ending_in_text(b"text", 4)).description == "text"
     assert read_model(ending_in_text(b"", 0)).description == ""
     with pytest.raises(ModelFormatError, match=r"Model.description at byte \d+: 5 elements of 1 bytes, beyond"):
@@ -332,7 +332,7 @@ def test_what_ends_with_the_file_is_read_and_a_byte_more_is_not() -> None:
         read_model(ending_in_text(b"", 0)[:-1])
 
 
-def test_vtables_end_with_the_file_and_not_behind_it() -> None:
+def test_vtables_may_end_with_the_file_but_not_after_it() -> None:
     data = bytearray(ending_in_text(b"\x04\0\x04\0", 4))
     table = len(data) - 12  # of the subgraph: its vtable is now the text
     data[table : table + 4] = struct.pack("<i", -8)

@@ -30,7 +30,7 @@ NOT_SHAPES = [
 
 
 @pytest.mark.parametrize("wrong", NOT_SHAPES, ids=repr)
-def test_what_is_no_shape_is_refused_and_changes_nothing(wrong: Any) -> None:
+def test_refused_shapes_change_nothing(wrong: Any) -> None:
     """Before the tensor was resized, and after it, when the short way is taken."""
     interpreter = ready(relu_chain())
     for shape in ((4,), (2,)):
@@ -45,7 +45,7 @@ def test_what_is_no_shape_is_refused_and_changes_nothing(wrong: Any) -> None:
 @pytest.mark.parametrize(
     "shape", [[3], (3,), np.array([3]), np.array([3], np.int64), (np.int32(3),), np.array([3.0]), (True,)]
 )
-def test_what_counts_as_whole_numbers_is_a_shape(shape: Any) -> None:
+def test_whole_numbers_of_any_type_make_a_shape(shape: Any) -> None:
     interpreter = ready(relu_chain())
     interpreter.resize_tensor_input(0, shape)
     interpreter.allocate_tensors()
@@ -89,7 +89,7 @@ def go(interpreter: Any, shape: tuple[int, ...]) -> None:
 
 @needs_reserved
 @needs_system
-def test_a_small_arena_moves_from_block_to_block_and_keeps_its_bytes() -> None:
+def test_a_small_arena_keeps_its_bytes_when_it_moves_to_a_larger_block() -> None:
     arena, bases = Arena(), []
     for size in (100, 32 << 10, 40 << 10, 512 << 10, 1 << 20, 2 << 20, 3 << 20, 8 << 20):
         arena.commit(size, 100)
@@ -111,7 +111,7 @@ def test_an_arena_that_begins_large_never_moves() -> None:
     assert arena.base == base
 
 
-def test_inputs_outlive_the_first_block_when_a_run_outgrows_it() -> None:
+def test_inputs_keep_their_values_when_a_run_outgrows_the_first_block() -> None:
     """A dynamic tensor of 80 KB in an arena of a few bytes."""
     builder = ModelBuilder()
     graph = builder.subgraph()

@@ -25,7 +25,7 @@ def test_short_runs_are_tried_both_ways() -> None:
     assert alone == [0, 0, 0, 0, 0, 1, 2, 3, 4]
 
 
-def test_what_was_found_stays_for_the_size() -> None:
+def test_choice_of_one_thread_is_kept_per_size() -> None:
     interpreter = ready(relu_chain(size=LARGE), num_threads=2)
     x = np.ones(LARGE, np.float32)
     for _ in range(12):
@@ -53,7 +53,7 @@ def test_long_runs_are_not_tried_alone() -> None:
     assert interpreter.counters["runs_alone"] == 0
 
 
-def test_runs_of_milliseconds_that_are_faster_alone_are_tried_again_soon() -> None:
+def test_millisecond_runs_faster_on_one_thread_are_retried_soon() -> None:
     turns = itertools.count()
     interpreter = waiting(lambda: 0.012 if next(turns) in (1, 2, 3, 4) else 0.0011)
     alone = []
@@ -71,7 +71,7 @@ def test_one_thread_counts_nothing() -> None:
     assert interpreter.counters["runs_alone"] == 0
 
 
-def test_runs_that_fail_are_not_counted_as_tries() -> None:
+def test_failed_runs_do_not_count_as_trials_of_threads() -> None:
     fails = []
 
     def maybe(_: object, x: object) -> object:

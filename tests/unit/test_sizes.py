@@ -138,7 +138,7 @@ def test_fit_finds_the_step_between_sizes_that_a_model_accepts() -> None:
     assert "ADD" in (refused[0].refused or "")
 
 
-def test_fit_looks_elsewhere_where_the_present_size_is_refused() -> None:
+def test_fit_starts_from_another_size_if_the_current_one_is_refused() -> None:
     """Also where the present size is accepted by chance, because 1 broadcasts."""
     interpreter = built(strided)
     found = [interpreter.fit("1MB", shapes={"image": (1, size, size, 1)}).best for size in (1, 3, 32)]

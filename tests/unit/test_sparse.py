@@ -110,7 +110,7 @@ def test_sparse_constants_have_whole_bytes(op: str) -> None:
 
 
 @pytest.mark.parametrize("sparse", ["x", "y"])
-def test_what_is_no_constant_is_dense(sparse: str) -> None:
+def test_sparsity_of_non_constants_is_ignored(sparse: str) -> None:
     """LiteRT, too, passes over the sparsity of inputs and of what nodes compute."""
     b = ModelBuilder()
     g = b.subgraph()
@@ -128,7 +128,7 @@ def test_what_is_no_constant_is_dense(sparse: str) -> None:
 
 @pytest.mark.parametrize("kind", [kind for kind in TensorType if kind != TensorType.VARIANT])
 @pytest.mark.parametrize("sparse", [False, True])
-def test_arrays_of_objects_never_lie_over_bytes(kind: TensorType, sparse: bool) -> None:
+def test_arrays_of_objects_are_never_views_of_bytes(kind: TensorType, sparse: bool) -> None:
     """Whatever a file says: its bytes would be taken for pointers."""
     stated = {"type": int(kind), "shape": {"rank": 1, "dims": [3]}, "shaped": True, "storage": STORAGES.index("arena")}
     now = ffi.new("ml_place_now *", {"tensor": stated, "data": ffi.cast("void *", 4096), "bytes": 64, "settled": True})

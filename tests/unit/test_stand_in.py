@@ -160,7 +160,7 @@ def test_programs_in_path_and_folders_run(tmp_path: Path) -> None:
     assert output(*command, str(tmp_path / "program"), folder=tmp_path) == ["minilite.interpreter"]
 
 
-def test_the_first_place_of_the_path_stays_the_programs(tmp_path: Path) -> None:
+def test_the_first_entry_of_sys_path_stays_the_program_s(tmp_path: Path) -> None:
     """Programs look there for their files."""
     (tmp_path / "program.py").write_text("import sys; print(sys.path[0])")
     command = [sys.executable, "-m", "minilite", "as", "all", str(tmp_path / "program.py")]
@@ -324,11 +324,11 @@ def test_a_program_on_compiled_model_runs_with_and_without_litert(litert: bool, 
 @pytest.mark.skipif(
     "asan" in os.environ.get("LD_PRELOAD", ""), reason="LiteRT loads plugins in a way that AddressSanitizer refuses"
 )
-def test_its_child_processes_do_too(tmp_path: Path) -> None:
+def test_child_processes_of_programs_get_minilite_too(tmp_path: Path) -> None:
     assert compiled(tmp_path, "child") == GIVES
 
 
-def test_what_a_program_does_not_import_is_not_loaded(tmp_path: Path) -> None:
+def test_stand_in_loads_only_imported_modules(tmp_path: Path) -> None:
     code = """
 import sys, minilite
 minilite.install_as("ai_edge_litert")
@@ -367,7 +367,7 @@ for ask in (lambda: ai_edge_litert.aot, lambda: tflite_runtime.Interpreter):
 
 
 @pytest.mark.skipif(importlib.util.find_spec("tensorflow") is not None, reason="TensorFlow is installed")
-def test_what_tensorflow_s_place_lacks_is_explained(tmp_path: Path) -> None:
+def test_missing_attributes_of_tensorflow_are_explained(tmp_path: Path) -> None:
     code = """
 import minilite
 minilite.install_as("tensorflow.lite")

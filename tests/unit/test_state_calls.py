@@ -36,7 +36,7 @@ def state_of(interpreter: minilite.Interpreter) -> State:
     return engine_of(interpreter).session().state
 
 
-def test_before_tensors_are_allocated() -> None:
+def test_state_before_allocation_refuses_calls() -> None:
     state = state_of(minilite.Interpreter(model_content=model()))
     assert state.plan is None
     assert state.memory is None
@@ -188,7 +188,7 @@ def test_requests_of_no_rank(rank: int) -> None:
     "rows",
     [[X], [-1, 0], [3, 1, 4], [X, -1], [X, 9, *[1] * 9], [X, 2, 4], [X, 1, 4, X], [X, 1, -4], [W, 1, 5], [2**30, 1, 4]],
 )
-def test_rows_of_shapes_that_are_none(rows: list[int]) -> None:
+def test_impossible_shapes_are_refused_by_the_core(rows: list[int]) -> None:
     interpreter = ready(model())
     with pytest.raises(MiniliteError):
         state_of(interpreter).plan_for(rows)

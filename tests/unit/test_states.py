@@ -149,7 +149,7 @@ def test_table_is_part_of_a_snapshot() -> None:
         step(bare, wanted)
 
 
-def test_values_that_have_outgrown_their_memory() -> None:
+def test_snapshots_of_variables_of_changing_length() -> None:
     interpreter, other = ready(last_input()), ready(last_input())
     states = []
     for length in (1, 3000, 0, 70, 1 << 16):
@@ -162,7 +162,7 @@ def test_values_that_have_outgrown_their_memory() -> None:
         assert state.nbytes == values.nbytes
 
 
-def test_snapshot_without_memory_for_it_changes_nothing() -> None:
+def test_restoring_a_snapshot_without_memory_changes_nothing() -> None:
     interpreter = ready(last_input())
     step(interpreter, np.zeros(1 << 16, np.float32))
     small = Interpreter(last_input(), max_bytes=1 << 16)

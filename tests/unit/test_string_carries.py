@@ -142,7 +142,7 @@ def test_operators_in_python() -> None:
         (None, "the function gave None"),
     ],
 )
-def test_what_operators_in_python_may_not_give(result: Any, message: str) -> None:
+def test_wrong_strings_of_python_operators_are_refused(result: Any, message: str) -> None:
     def build(g: Any) -> Sequence[int]:
         return [g.node("Give", [g.input("x", (3,), TEXT)], out=("y", (3,), TEXT), custom=True)]
 

@@ -109,7 +109,7 @@ def test_scalars_of_bytes_keep_nuls_at_their_end() -> None:
         ([["a"], ["b", "c"]], "got an element of type list$"),
     ],
 )  # fmt: skip
-def test_what_is_no_value(value: Any, message: str) -> None:
+def test_values_that_are_not_strings_are_refused(value: Any, message: str) -> None:
     i = ready(reshaped((2,), (2, 1)))
     i.set_tensor(0, texts("kept", "too"))
     with pytest.raises(InputError, match=message):
@@ -266,7 +266,7 @@ def test_outputs_that_become_strings_by_their_input() -> None:
         ([], "has 0 strings in 3 bytes, its shape has 2 elements"),
     ],
 )
-def test_constants_whose_strings_lie_outside(used: bool, words: list[int], message: str) -> None:
+def test_string_constants_with_offsets_outside_are_refused(used: bool, words: list[int], message: str) -> None:
     def build(g: Any) -> list[int]:
         data = np.frombuffer(np.array(words, "<i4").tobytes() + b"abc", np.uint8)
         c = g.constant("c", data, TEXT, shape=(2,))

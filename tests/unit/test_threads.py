@@ -108,7 +108,7 @@ def test_two_threads_on_one_interpreter() -> None:
     assert interpreter.get_tensor(2).tolist() == [2, 4, 6, 8]
 
 
-def test_refused_second_thread_takes_nothing_from_the_first() -> None:
+def test_a_refused_thread_does_not_disturb_the_running_one() -> None:
     with (
         (blocked := Blocked(answer=KeyError("the first thread's"))) as interpreter,
         pytest.raises(StateError, match="running"),
@@ -188,7 +188,7 @@ needs_lock = pytest.mark.skipif(not LOCKED, reason="without the global lock ever
 @needs_lock
 @pytest.mark.skipif(np.__version__ < "2", reason="all copies are made in C: numpy lets go of the GIL")
 @pytest.mark.parametrize("kind", ["get", "set"])
-def test_a_small_copy_that_a_call_overtakes_is_made_again(kind: str) -> None:
+def test_a_small_copy_overtaken_by_a_call_is_repeated(kind: str) -> None:
     interpreter = ready(custom_chain("Same"), custom_ops={"Same": lambda node, x: x})
     session = engine_of(interpreter).session()
     interpreter.set_tensor(0, floats(1, 2, 3, 4))
@@ -207,7 +207,7 @@ def test_a_small_copy_that_a_call_overtakes_is_made_again(kind: str) -> None:
 @needs_system
 @needs_lock
 @pytest.mark.parametrize("elements", [4, 1000, 1 << 14, 1 << 18, 1 << 19])
-def test_an_output_that_a_call_overtakes_is_copied_again(elements: int) -> None:
+def test_an_output_overtaken_by_a_call_is_copied_again(elements: int) -> None:
     """By numpy, through a bytearray, by numpy without the lock, and in C: whatever its size, it is whole and its
     own."""
     builder = ModelBuilder()
@@ -230,7 +230,7 @@ def test_an_output_that_a_call_overtakes_is_copied_again(elements: int) -> None:
         assert elements == 1 << 19
 
 
-def test_a_copy_that_is_moved_away_from_time_and_again_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_copy_of_a_tensor_that_keeps_moving_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     options = {"custom_ops": {"Same": lambda node, x: x}, "experimental_preserve_all_tensors": True}
     interpreter = ready(custom_chain("Same"), **options)
     monkeypatch.setattr(engine_of(interpreter).session().state, "read", lambda *_: False)

@@ -130,7 +130,7 @@ class Drawn:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_slices_lie_in_each_other_as_they_ran_in_every_viewer(seed: int) -> None:
+def test_slices_nest_as_they_ran_in_every_viewer(seed: int) -> None:
     drawn = Drawn(seed, least=10)
     first, *others = read(drawn.text)
     assert first == drawn.expected
@@ -138,13 +138,13 @@ def test_slices_lie_in_each_other_as_they_ran_in_every_viewer(seed: int) -> None
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_a_clock_that_stands_still_leaves_no_slice_across_another(seed: int) -> None:
+def test_slices_do_not_cross_when_the_clock_stands_still(seed: int) -> None:
     drawn = Drawn(seed, least=0)
     found = read(drawn.text)
     assert sum(map(len, found)) == len(drawn.expected) + sum(event[3] == 1 for event in drawn.events)
 
 
-def test_times_are_put_off_by_a_few_nanoseconds_at_most() -> None:
+def test_times_are_moved_by_a_few_nanoseconds_at_most() -> None:
     drawn = Drawn(7, least=30)
     origin = min(event[0] for event in drawn.events)
     ends = {(event[2], max(event[3], 0), event[1]) for event in drawn.events}

@@ -76,7 +76,7 @@ def test_headers_are_all_that_a_kernel_includes() -> None:
 
 @pytest.mark.skipif(not debug_build(), reason="debug builds look for this")
 @pytest.mark.parametrize(("in_scratch", "where"), [(0, "the end of output 0"), (1, "its scratch")])
-def test_a_write_behind_what_a_kernel_has_is_seen(address: Address, in_scratch: int, where: str) -> None:
+def test_a_write_after_a_kernel_s_memory_is_detected(address: Address, in_scratch: int, where: str) -> None:
     interpreter = mine(one([VECTOR], [((4,), F32)]), address("my_overrun"), {"in_scratch": in_scratch})
     with pytest.raises(KernelError, match=f"byte 0 after {where} was written"):
         interpreter.invoke()
@@ -198,7 +198,7 @@ def test_absent_inputs_have_no_bytes(address: Address, constant: bool) -> None:
     assert [y.tolist() for y in run(i, *([] if constant else [floats(1)]))] == [[0], [4]]
 
 
-def test_a_table_refuses_strings_that_are_none(address: Address) -> None:
+def test_a_table_refuses_damaged_strings_of_a_kernel(address: Address) -> None:
     def build(g: Any) -> list[int]:
         numbers = g.input("x", (2,), TensorType.INT64)
         keys = g.node("Mine", [numbers], out=("keys", (2,), TensorType.STRING), custom=True)
@@ -369,7 +369,7 @@ def test_rows_that_are_refused(address: Address, row: str, message: str) -> None
         minilite.kernel(address(row))
 
 
-def test_what_is_no_address_and_no_mapping(address: Address) -> None:
+def test_wrong_addresses_and_parameters_of_kernels_are_refused(address: Address) -> None:
     with pytest.raises(InputError, match=r"^there is no kernel at address 0$"):
         minilite.kernel(0)
     for place in (-1, 3, address("my_relu") + 1, 2**64):
@@ -498,11 +498,11 @@ def test_a_kernel_that_fails_without_a_word(address: Address) -> None:
             mine(model, address("my_silence"))
 
 
-def test_it_says_what_it_is(address: Address) -> None:
+def test_kernel_prints_its_signature(address: Address) -> None:
     assert repr(minilite.kernel(address("my_split"))).endswith(": 'f32 s32 -> f32 f32'>")
 
 
-def test_what_is_kept_alive(address: Address) -> None:
+def test_keep_lives_as_long_as_users_of_the_kernel(address: Address) -> None:
     """`keep` stays as long as anything that could call the code."""
     import weakref
 

@@ -169,7 +169,7 @@ OTHERWISE = {"bytes that are no model", "a list", "a file of text", "a folder", 
 tensors."""
 
 
-def test_there_are_55() -> None:
+def test_wrong_uses_number_55() -> None:
     assert len(ROWS) == 55
 
 
