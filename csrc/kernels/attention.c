@@ -92,8 +92,7 @@ static int64_t find_block(const ml_simd *simd, const attention_blob *b) {
     if (b->rows <= FEW_ROWS) return b->rows > 0 ? b->rows : 1;
     if (tiles < 1) tiles = 1;
     const int64_t most = ml_min_s64(tiles, MOST_TILES) * simd->matmul_f32_rows;
-    const int64_t blocks = (b->rows + most - 1) / most;
-    return (b->rows + blocks - 1) / blocks;
+    return ml_even_part(b->rows, most);
 }
 
 /* Floats of scratch per worker: scaled rows of q, their scores, and their outputs. */
@@ -323,7 +322,7 @@ static void mix_values(const ml_call *c, const rows_of_kv *at) {
 
 static ml_status attend(const ml_call *c, int64_t first, int64_t end, int32_t worker, void *args) {
     const attention_blob *b = c->blob;
-    const int64_t blocks = (b->rows + b->block - 1) / b->block;
+    const int64_t blocks = ml_ceil_div(b->rows, b->block);
     for (int64_t i = first; i < end; i++) {
         rows_of_kv at = {.kv = i / blocks,
                          .group = b->heads / b->kv_heads,
@@ -345,8 +344,7 @@ static ml_status attend(const ml_call *c, int64_t first, int64_t end, int32_t wo
 
 static ml_status run_attention(const ml_call *c) {
     const attention_blob *b = c->blob;
-    const int64_t kv = b->batches * b->kv_heads,
-                  blocks = kv * ((b->rows + b->block - 1) / b->block);
+    const int64_t kv = b->batches * b->kv_heads, blocks = kv * ml_ceil_div(b->rows, b->block);
     const int64_t each = b->keys * (b->depth + b->width);
     ml_status status = ML_OK;
     if (b->packed_k) status = ml_parallel(c, kv, ml_work_grain(kv, each), pack_heads, NULL);

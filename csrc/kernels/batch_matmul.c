@@ -232,7 +232,7 @@ typedef struct rows_of {
 
 static rows_of find_rows(const ml_call *c, int64_t block) {
     const product_blob *b = c->blob;
-    const int64_t blocks = (b->m + ROWS - 1) / ROWS;
+    const int64_t blocks = ml_ceil_div(b->m, ROWS);
     rows_of r = {.first = block % blocks * ROWS};
     int64_t batch = block / blocks, x = 0;
     r.count = ml_min_s64(ROWS, b->m - r.first);
@@ -420,7 +420,7 @@ static ml_status run(const ml_call *c, ml_body body) {
         }
     }
     if (status != ML_OK) return status;
-    const int64_t blocks = b->batches * ((b->m + ROWS - 1) / ROWS);
+    const int64_t blocks = b->batches * ml_ceil_div(b->m, ROWS);
     const int64_t cost = ml_min_s64(ROWS, b->m) * b->k * b->n;
     return ml_parallel(c, blocks, ml_work_grain(blocks, cost), body, NULL);
 }

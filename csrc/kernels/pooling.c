@@ -153,7 +153,7 @@ static ml_status pool_lines(const ml_call *c, int64_t first, int64_t end, int32_
                       .minimum = p->minimum,
                       .maximum = p->maximum};
     const int64_t count = end - first, strip = strip_of(w, pixel);
-    const int64_t pieces = (w->x.out + strip - 1) / strip;
+    const int64_t pieces = ml_ceil_div(w->x.out, strip);
     if (type != ML_F32) find_limits_s32(c, &a.low, &a.high);
     for (int64_t turn = 0; turn < count * pieces; turn++) {
         const int64_t line = first + turn % count, from = turn / count * strip;

@@ -130,7 +130,7 @@ typedef struct span {
  * spread out. */
 static span inside(const window_dim *w, int64_t t, span all) {
     const int64_t skip = w->before - t * w->dilation, last = w->in - 1 + skip;
-    const int64_t first = skip > 0 ? (skip - 1) / w->stride + 1 : 0;
+    const int64_t first = skip > 0 ? ml_ceil_div(skip, w->stride) : 0;
     const int64_t end = last < 0 ? 0 : last / w->stride + 1;
     const span found = {ml_min_s64(all.end, ml_max_s64(all.first, first)),
                         ml_min_s64(all.end, end)};

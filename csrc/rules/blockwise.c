@@ -75,7 +75,7 @@ static uint8_t *pack_block(const ml_block_weights *w, const void *data, int64_t 
 
 int64_t ml_pack_block_weights(const ml_call *c, void *to, const ml_block_weights *w) {
     uint8_t *at = to;
-    const int64_t panels = (w->n + ML_BLOCK_PANEL - 1) / ML_BLOCK_PANEL;
+    const int64_t panels = ml_ceil_div(w->n, ML_BLOCK_PANEL);
     for (int64_t panel = 0; to && panel < panels; panel++)
         for (int64_t j = 0; j < w->k; j += w->block)
             at = pack_block(w, ml_value(c, 1), panel * ML_BLOCK_PANEL, j, at);
@@ -118,7 +118,7 @@ static ml_status block_body(const ml_call *c, int64_t first, int64_t end, int32_
     const ml_blocks *b = a->blocks;
     const ml_simd *simd = c->env->simd;
     const float *bias = ml_in_optional(c, 2);
-    const int64_t parts = (b->rows + b->block - 1) / b->block;
+    const int64_t parts = ml_ceil_div(b->rows, b->block);
     ml_blocks_f32_args panel = {.k = b->k, .block = a->weights->block, .bits = bits_of(a->weights)};
     for (int64_t i = first; i < end; i++) {
         const int64_t column = i / parts * ML_BLOCK_PANEL, row = i % parts * b->block;
@@ -156,8 +156,8 @@ ml_status ml_multiply_block_weights(const ml_call *c, const ml_blocks *b, const 
                                     float minimum, float maximum) {
     block_args args = {b, w, minimum, maximum};
     if (b->rows == 0) return ML_OK;
-    const int64_t parts = (b->rows + b->block - 1) / b->block,
-                  items = (b->n + ML_BLOCK_PANEL - 1) / ML_BLOCK_PANEL * parts;
+    const int64_t parts = ml_ceil_div(b->rows, b->block),
+                  items = ml_ceil_div(b->n, ML_BLOCK_PANEL) * parts;
     const int64_t cost = b->block * b->k * ML_BLOCK_PANEL;
     return ml_parallel(c, items, ml_work_grain(items, cost), block_body, &args);
 }

@@ -7,7 +7,7 @@ enum { BLOCK_BYTES = 64 << 10, MANY_ROWS = 7 };
 enum { OUTPUT_COST = 8 };
 
 static int64_t blocks_of(int64_t count, int64_t block) {
-    return block > 0 ? (count + block - 1) / block : 0;
+    return block > 0 ? ml_ceil_div(count, block) : 0;
 }
 
 /* Weights -------------------------------------------------------------------------------------- */

@@ -388,7 +388,7 @@ static void center(const ml_call *c, integer_args *a) {
 }
 
 static int64_t parts_of(int64_t count, int64_t part) {
-    return count <= part ? 1 : (count + part - 1) / part;
+    return count <= part ? 1 : ml_ceil_div(count, part);
 }
 
 /* How many outputs an item has. If there are few blocks, they are divided by outputs too, but into

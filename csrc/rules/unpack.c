@@ -16,7 +16,7 @@ UNPACK(unpack_s2, 4, 2)
 
 const int8_t *ml_unpack(int32_t type, const void *x, int64_t first, int64_t count, int8_t *room) {
     const int64_t each = type == ML_S4 ? 2 : type == ML_S2 ? 4 : 1;
-    const int64_t skip = first % each, bytes = (skip + count + each - 1) / each;
+    const int64_t skip = first % each, bytes = ml_ceil_div(skip + count, each);
     const uint8_t *from = (const uint8_t *)x + first / each;
     if (each == 1) return (const int8_t *)from;
     if (each == 2) unpack_s4(from, bytes, room);

@@ -13,7 +13,7 @@ ml_status ml_window_prepare_axis(const ml_call *c, ml_window_axis *axis, const c
         return ml_fail(c, ML_SHAPE_ERROR, "a window of %s %lld is larger than %d", name,
                        (long long)extent, INT32_MAX);
     if (same) {
-        axis->out = (int32_t)((in + stride - 1) / stride);
+        axis->out = (int32_t)ml_ceil_div(in, stride);
         int64_t padding = (axis->out - 1) * stride + extent - in;
         if (axis->out > 0 && padding > 0) axis->before = (int32_t)(padding / 2);
         return ML_OK;

@@ -172,7 +172,7 @@ static void choose_lines(const ml_call *c, conv_blob *blob) {
     lines = ml_max_s64(lines, 1 + (LEAST_ROWS - 1) / w->x.out);
     lines = ml_min_s64(ml_min_s64(lines, most), ml_max_s64(w->y.out, 1));
     const int64_t blocks = ml_max_s64(w->y.out / lines, 1);
-    lines = ml_min_s64((w->y.out + blocks - 1) / blocks, most);
+    lines = ml_min_s64(ml_ceil_div(w->y.out, blocks), most);
     if (lines * w->x.out > INT32_MAX) return;
     blob->source = CONV_LINES;
     b->block = (int32_t)(lines * w->x.out);

@@ -306,7 +306,7 @@ static ml_status lines_bytes(const ml_call *c, int64_t first, int64_t end, int32
             pixels = ml_min_s64(k.l.chunk, w->x.out - ox);
             interleave_sets(&k, batch, at, count, ox, pixels);
             for (int64_t i = 0; i < ml_min_s64(count, shifts); i++) {
-                a.rows = (count - i + shifts - 1) / shifts;
+                a.rows = ml_ceil_div(count - i, shifts);
                 write_pixels(&k, &a, (line + i) * w->x.out + ox, pixels,
                              (const char *)c->packed + i * shift_bytes);
             }

@@ -22,8 +22,7 @@ static int64_t height_of(const depthwise_blob *blob) {
 static int64_t chunk_of(const ml_window_axis *x, int64_t extent, int64_t column) {
     const int64_t most = (NEAR_GROUPS / column - extent) / x->stride + 1;
     if (most < PIXELS || most >= x->out) return x->out;
-    const int64_t parts = (x->out + most - 1) / most;
-    return ml_min_s64(ml_round_up((x->out + parts - 1) / parts, 8), x->out);
+    return ml_min_s64(ml_round_up(ml_even_part(x->out, most), 8), x->out);
 }
 
 /* Whether lines of output see lines in common, each of which is held once. */
@@ -48,7 +47,7 @@ depthwise_layout ml_depthwise_lay_out(const ml_call *c) {
     l.sets = 1;
     if (!is_hybrid && !l.alone && !l.height && l.chunk == x->out) {
         const ml_window_axis *y = &blob->window.y;
-        const int64_t all_sets = (y->out + l.form.shifts - 1) / l.form.shifts;
+        const int64_t all_sets = ml_ceil_div(y->out, l.form.shifts);
         int64_t fit = NEAR_GROUPS / ml_max_s64(l.form.groups * l.columns * n, 1);
         if (shares_lines(&l.form, y))
             fit = (2 * NEAR_GROUPS / ml_max_s64(l.columns * n, 1) - y->size) / y->stride + 1;

@@ -67,7 +67,7 @@ int64_t ml_depthwise_panel(const depthwise_blob *blob, int64_t lines) {
 
 int64_t ml_depthwise_packed_bytes(const ml_call *c, int64_t lines, int64_t element) {
     const depthwise_blob *blob = c->blob;
-    const int64_t panels = (blob->outputs + (int64_t)ML_PANEL_DEPTHWISE - 1) / ML_PANEL_DEPTHWISE;
+    const int64_t panels = ml_ceil_div(blob->outputs, ML_PANEL_DEPTHWISE);
     char text[96];
     int64_t elements;
     if (!__builtin_mul_overflow(panels * element * ML_PANEL_DEPTHWISE, lines * blob->window.x.size,

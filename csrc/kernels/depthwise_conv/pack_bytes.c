@@ -11,7 +11,7 @@ depthwise_groups ml_depthwise_groups(const ml_call *c) {
     const int32_t zero = ((const ml_weighted *)c->derived)->w_zero;
     const int64_t group = c->env->simd->depthwise_s8_group;
     depthwise_groups f = {.group = group, .element = ml_depthwise_element(group), .parts = 1};
-    f.groups = (blob->window.y.size + group - 1) / group;
+    f.groups = ml_ceil_div(blob->window.y.size, group);
     if (ml_depthwise_is_narrow(c)) f.element = 1;
     /* With a zero point of 0, the largest u8 takes three parts: 255 = 127 + 127 + 1. */
     if (f.group == 4 && zero != 0) f.parts = zero == -128 ? 3 : 2;

@@ -83,7 +83,7 @@ static void write_means(const ml_call *c, const ml_rescale *p, const int32_t *su
 static ml_status mean_columns(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                               void *args) {
     const ml_reduce *r = c->blob;
-    const int64_t across = (r->row + COLUMNS - 1) / COLUMNS, rows = r->count;
+    const int64_t across = ml_ceil_div(r->row, COLUMNS), rows = r->count;
     const ml_rescale p = ml_mean_rescale(c);
     int64_t work = 0;
     for (int64_t i = first; i < end; i++) {
@@ -134,7 +134,7 @@ static ml_status mean_rows(const ml_call *c, int64_t first, int64_t end, int32_t
 ml_status ml_mean_direct(const ml_call *c) {
     const ml_reduce *r = c->blob;
     if (is_list(r)) return ml_in_blocks(c, r->rows, r->row, mean_rows, NULL);
-    const int64_t across = (r->row + COLUMNS - 1) / COLUMNS;
+    const int64_t across = ml_ceil_div(r->row, COLUMNS);
     return ml_in_blocks(c, r->outputs / ml_max_s64(r->row, 1) * across,
                         ml_min_s64(r->row, COLUMNS) * r->count, mean_columns, NULL);
 }

@@ -25,8 +25,8 @@ typedef struct padded {
 
 static padded pad_dimension(int64_t size, int64_t low, int64_t high, int64_t step) {
     padded p = {.size = size + (size > 0 ? size - 1 : 0) * (step - 1) + low + high};
-    const int64_t front = low < 0 ? (-low + step - 1) / step : 0;
-    const int64_t back = high < 0 ? (-high + step - 1) / step : 0;
+    const int64_t front = low < 0 ? ml_ceil_div(-low, step) : 0;
+    const int64_t back = high < 0 ? ml_ceil_div(-high, step) : 0;
     p.first = front;
     p.count = size - front - back > 0 ? size - front - back : 0;
     p.at = low + front * step;

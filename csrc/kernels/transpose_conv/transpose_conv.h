@@ -81,7 +81,7 @@ typedef struct scattering {
             const int64_t at = line % b->out[0] + b->before[0]; \
             const int64_t above = at - b->taps[0] + 1; \
             const int64_t most = ml_min_s64(at / p->stride_h, b->in[0] - 1); \
-            for (int64_t iy = above > 0 ? (above + p->stride_h - 1) / p->stride_h : 0; iy <= most; iy++) { \
+            for (int64_t iy = above > 0 ? ml_ceil_div(above, p->stride_h) : 0; iy <= most; iy++) { \
                 const int64_t start = (line / b->out[0] * b->in[0] + iy) * b->in[1]; \
                 const int64_t tap = at - iy * p->stride_h; \
                 const int64_t stop = ml_min_s64(start + b->in[1], of->first + of->count); \
