@@ -49,10 +49,8 @@ def texts(*patterns: str) -> list[Path]:
 
 def sentences(source: str) -> list[str]:
     """The docstrings of modules, classes, functions and attributes, and the comments, without the marks of tools."""
-    found = []
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-            found.append(node.value.value)
+    stated = [node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Expr)]
+    found = [each.value for each in stated if isinstance(each, ast.Constant) and isinstance(each.value, str)]
     own = [token for token in tokenize.generate_tokens(io.StringIO(source).readline) if token.type == tokenize.COMMENT]
     for before, token in zip([None, *own], own, strict=False):
         goes_on = before is not None and before.start == (token.start[0] - 1, token.start[1])
