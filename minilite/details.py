@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     Shape = tuple[int, ...]
 
     class QuantizationParameters(TypedDict):
-        """What a tensor's integers mean: ``scales * (integers - zero_points)``, with one scale and zero point, or one
-        per channel."""
+        """The meaning of a tensor's integers: ``scales * (integers - zero_points)``, with one scale and zero point, or
+        one per channel."""
 
         scales: NDArray[np.float32]
         zero_points: NDArray[np.int32]

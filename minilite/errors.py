@@ -138,8 +138,8 @@ def shortened(name: str, width: int = 60) -> str:
 
 
 def shown(value: Any, width: int = 60) -> str:
-    """A value for a message, as `repr` writes it and `shortened`. An integer of very many digits is told by its bits,
-    because Python refuses to write it."""
+    """Formats a value for a message, as `repr` writes it and `shortened`. An integer of very many digits is described
+    by its bits, because Python refuses to write it."""
     try:
         return shortened(repr(value), width)
     except ValueError:

@@ -243,7 +243,7 @@ class Interpreter:
 
     @property
     def experimental_compress_quantization_zero_points(self) -> bool:
-        """Whether details give only one zero point if all are equal."""
+        """True if details give only one zero point if all are equal."""
         return bool(self._engine.options.compress_zero_points)
 
     def get_ops_details(self) -> list[NodeDetails]:
@@ -251,7 +251,7 @@ class Interpreter:
         return details.node_details(self.model.subgraphs[0])
 
     def num_subgraphs(self) -> int:
-        """How many subgraphs the model has."""
+        """The number of the model's subgraphs."""
         return len(self.model.subgraphs)
 
     def get_signature_list(self) -> dict[str, dict[str, list[str]]]:
@@ -264,7 +264,7 @@ class Interpreter:
         return {s.key: {"inputs": dict(s.inputs), "outputs": dict(s.outputs)} for s in signatures}
 
     def get_signature_runner(self, signature_key: str | None = None) -> SignatureRunner:
-        """The runner of a signature; None stands for the only one. Raises: InputError."""
+        """Returns the runner of a signature; None means the only one. Raises: InputError."""
         return SignatureRunner(self, find_signature(self.model.signatures, signature_key).key)
 
     # Calls of arrays, memory, counts ----------------------------------------------------------------------------------
@@ -331,7 +331,7 @@ class Interpreter:
         return states.snapshot(self._engine)
 
     def set_state(self, state: ModelState) -> None:
-        """Puts a snapshot in force; what it does not have begins anew. A refused one changes nothing.
+        """Restores a snapshot; state that it does not have is reset. A refused one changes nothing.
 
         Raises: InputError for a snapshot of another model; StateError while busy."""
         states.restore(self._engine, state)
@@ -510,7 +510,7 @@ class Interpreter:
         return []
 
     def _safe_to_run(self) -> bool:
-        """Whether no array over the arena is alive."""
+        """True if no array over the arena is alive."""
         return not any(session.held() for session in tuple(self._engine.sessions.values()))
 
     def _ensure_safe(self) -> None:

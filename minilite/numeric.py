@@ -16,8 +16,8 @@ _LARGEST_FLOAT32 = float(np.finfo(np.float32).max)
 
 
 def whole(what: str, value: Any, bits: int = 64, *, least: int | None = None, most: int | None = None) -> int:
-    """An integer that fits so many bits; neither a bool nor a float. `least` and `most` (both inclusive) stand in for
-    the limits of the bits. Raises: InputError, InputTypeError."""
+    """Returns an integer that fits so many bits, neither a bool nor a float. `least` and `most` (both inclusive)
+    replace the limits of the bits. Raises: InputError, InputTypeError."""
     try:
         number = None if isinstance(value, bool) else int(operator.index(value))
     except TypeError:

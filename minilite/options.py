@@ -33,7 +33,7 @@ else:
 
 
 class OpResolverType(Enum):
-    """Which kernels run: BUILTIN_REF selects the numpy references, all others the C kernels."""
+    """The kernels that run: BUILTIN_REF selects the numpy references, all others the C kernels."""
 
     AUTO = 0
     BUILTIN = 1
@@ -70,9 +70,9 @@ Planner: TypeAlias = Literal[
 """The planning strategies, for type checkers: what programs give is checked by the names that C has. docs/memory.md
 says what each does."""
 InPlace: TypeAlias = Literal["wide", "tflite", "none"]
-"""Which operators may overwrite inputs that are not needed later: all that can, those of TFLite's planner, none."""
+"""The operators that may overwrite inputs that are not needed later: all that can, those of TFLite's planner, none."""
 Load: TypeAlias = Literal["map", "copy"]
-"""Whether a file is mapped, and then must not change, or read into memory."""
+"""The way of loading a file: it is mapped, and then must not change, or read into memory."""
 CustomFunction: TypeAlias = "Callable[..., Any]"
 """``f(node, *arrays) -> array or tuple of arrays``; with an attribute ``shape(node, *shapes)``, output shapes are known
 before the run."""
@@ -133,7 +133,7 @@ def _is_empty(value: Any) -> bool:
 
 
 def _is_content(value: Any) -> bool:
-    """Whether the value can only be a model's bytes, not a path: it contains a zero byte or has more than 4096
+    """True if the value can only be a model's bytes, not a path: it contains a zero byte or has more than 4096
     bytes."""
     if isinstance(value, bytes):
         return len(value) > _PATH_BYTES or b"\0" in value
@@ -356,12 +356,12 @@ class Options:
         self.fuses: bool = sharing == "wide" and not preserve_all and not keep_nodes
         """Nodes may be fused (csrc/graph/fuse.c)."""
         self.threads: int = checked_threads(num_threads)
-        """How many threads a run may use, the caller's included."""
+        """The number of threads that a run may use, the caller's included."""
         self.cache_bytes: int = checked_count("plan_cache_bytes", plan_cache_bytes, 0, "bytes")
         """Bytes that plans not in use may take."""
         self.max_bytes: int = _limit("max_bytes", max_bytes, "bytes")
         """Bytes that tensors may take; 0 = no limit."""
         self.max_iterations: int = _limit("max_iterations", max_iterations, "iterations")
-        """How often a WHILE may run its body; 0 = no limit."""
+        """The number of times that a WHILE may run its body; 0 = no limit."""
         self.level: str | None = checked_level(level)
         """The level of instructions; None: what MINILITE_ISA says, else the best."""

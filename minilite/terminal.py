@@ -40,12 +40,12 @@ def deliver(page: str) -> None:
 
 
 def shows_progress() -> bool:
-    """Whether standard error is a terminal on which a line can be rewritten."""
+    """True if standard error is a terminal on which a line can be rewritten."""
     return sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def takes_all_letters() -> bool:
-    """Whether standard output can be written any text."""
+    """True if standard output can be written any text."""
     return (getattr(sys.stdout, "encoding", None) or "utf-8").lower().startswith("utf")
 
 

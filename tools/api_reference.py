@@ -113,7 +113,7 @@ EXAMPLES = {
     "Building models": "[gallery.md](gallery.md), [tutorial.md](tutorial.md#quantized-models)",
     "Errors": "[threads.md](threads.md), [architecture.md](architecture.md#where-an-error-comes-from)",
 }
-"""Where programs that use what stands under a heading are shown."""
+"""Links to programs that use the names under a heading."""
 MADE_BY_CALLERS = {
     minilite.Interpreter,
     InterpreterWithCustomOps,

@@ -160,7 +160,7 @@ def varied(rng: np.random.Generator, images: Array) -> Array:
 
 
 def split(rng: np.random.Generator) -> tuple[tuple[Array, NDArray[Any]], tuple[Array, NDArray[Any]]]:
-    """What is trained on and what is held out: images (batch, 8, 8) in [0, 1] and labels."""
+    """Splits the digits into a training set and a held-out set: images (batch, 8, 8) in [0, 1] and labels."""
     digits = load_digits()
     order = rng.permutation(len(digits.target))
     images, labels = (digits.images / 16).astype(np.float32)[order], digits.target[order]
@@ -202,7 +202,7 @@ def accuracy(parameters: list[Array], images: Array, labels: NDArray[Any], heigh
     return float((logits.argmax(axis=1) == labels).mean())
 
 
-# What is written ------------------------------------------------------------------------------------------------------
+# Writing --------------------------------------------------------------------------------------------------------------
 
 
 def model(parameters: list[Array]) -> bytes:

@@ -32,7 +32,7 @@ class Cancel:
 
     @property
     def cancelled(self) -> bool:
-        """Whether `cancel` was called."""
+        """True if `cancel` was called."""
         return bool(lib.ml_cancel_is_set(self.pointer))
 
     def __repr__(self) -> str:

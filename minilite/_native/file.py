@@ -198,7 +198,7 @@ class File:
         return self.text(row.key), inputs, outputs, row.subgraph
 
     def has_metadata(self, name: str) -> bool:
-        """Whether the file has metadata of that name."""
+        """True if the file has metadata of that name."""
         return self.n_metadata > 0 and bool(lib.ml_file_has_metadata(self.rows, name.encode()))
 
     def metadata(self) -> list[tuple[str, bytes]]:

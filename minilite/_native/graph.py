@@ -69,7 +69,7 @@ class Lowering:
 
     @property
     def need(self) -> int:
-        """What the node at which lowering stopped needs: NEEDS_NODE, NEEDS_DENSE, NEEDS_VALUES; 0: nothing."""
+        """The need of the node at which lowering stopped: NEEDS_NODE, NEEDS_DENSE, NEEDS_VALUES; 0: nothing."""
         return int(self.pointer.need)
 
     @property
@@ -111,8 +111,8 @@ class Lowering:
 
     @functools.cached_property
     def resource_keys(self) -> tuple[tuple[str, tuple[bytes, ...], int], ...]:
-        """What tells the model's resources apart, by number: the operator that makes a handle, and the names or the
-        number in it."""
+        """The keys of the model's resources, by number: the operator that makes a handle, and the names or the number
+        in it."""
         found = []
         for number in range(self.resources):
             row = lib.ml_lowering_resource(self.pointer, number)
@@ -122,7 +122,7 @@ class Lowering:
 
     @functools.cached_property
     def resource_names(self) -> tuple[str, ...]:
-        """What the model calls its resources, by number: ``VAR_HANDLE name``, with its container if it has one."""
+        """The names of the model's resources, by number: ``VAR_HANDLE name``, with its container if it has one."""
         return tuple(
             f"{op} {'/'.join(name.decode(errors='replace') for name in names if name) or number}"
             for op, names, number in self.resource_keys
@@ -156,7 +156,7 @@ class Lowering:
 
     @property
     def too_many_dimensions(self) -> bool:
-        """Whether some tensor has more dimensions than MAX_RANK."""
+        """True if some tensor has more dimensions than MAX_RANK."""
         return bool(self.pointer.n_deep)
 
     def _start(self, subgraph: int) -> tuple[int, int]:
@@ -290,9 +290,9 @@ class Graph:
         return [Memory(row.node, row.start, row.bytes) for row in rows[0:room]]
 
     def count_tensors(self, subgraph: int) -> int:
-        """How many tensors a subgraph has."""
+        """The number of tensors of a subgraph."""
         return int(self._keep.pointer.description.subgraphs[subgraph].n_tensors)
 
     def count_nodes(self, subgraph: int) -> int:
-        """How many nodes of a subgraph are left after lowering."""
+        """The number of nodes of a subgraph after lowering."""
         return int(self._keep.pointer.description.subgraphs[subgraph].n_nodes)

@@ -55,7 +55,7 @@ class Keeper:
             self._room = found
 
     def keep(self, data: Packed) -> None:
-        """Puts a snapshot in force; what it does not have begins anew. Nothing changes if it is refused.
+        """Restores a snapshot; state that it does not have is reset. A refused one changes nothing.
 
         Raises: StateError while busy, ArenaError, InputError for bytes that are of another model or damaged."""
         errors = self._errors
@@ -111,7 +111,7 @@ def from_bytes(data: bytes) -> Packed:
 
 
 def same(one: Packed, other: Packed) -> bool:
-    """Whether two snapshots have the same bytes."""
+    """True if two snapshots have the same bytes."""
     return bool(ffi.buffer(_begin(one), size(one)) == ffi.buffer(_begin(other), size(other)))
 
 
@@ -148,5 +148,5 @@ def value_bytes(data: Packed) -> int:
 
 
 def has_values(data: Packed) -> bool:
-    """Whether a snapshot has a value, or a subgraph that CALL_ONCE has run."""
+    """True if a snapshot has a value, or a subgraph that CALL_ONCE has run."""
     return value_bytes(data) > 0 or any(row.what == RESOURCE or any(row.data) for row in rows_of(data))

@@ -48,7 +48,7 @@ def _describe(pointer: Any) -> KernelInfo:
 
 
 class OperatorRow(NamedTuple):
-    """What an operator takes, from its row in C."""
+    """The operands and types that an operator takes, from its row in C."""
 
     op: str
     custom: bool

@@ -27,7 +27,7 @@ class Placement(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """Why a strategy gave no plan: "unknown_strategy", "overflow", "unsupported" or "over_capacity"."""
+    """The reason why a strategy gave no plan: "unknown_strategy", "overflow", "unsupported" or "over_capacity"."""
 
     reason: str
 

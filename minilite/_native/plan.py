@@ -58,7 +58,7 @@ class Plan:
 
     @property
     def n_tensors(self) -> int:
-        """How many tensors the main frame has."""
+        """The number of tensors of the main frame."""
         return int(self._owner.n_tensors)
 
     @property
@@ -119,7 +119,7 @@ class Plan:
         return self.tensor(index).shape
 
     def node_status(self, node: int, frame: int = 0) -> str:
-        """How the node at this position is run: waits, runs, folded, view, fused, empty. Raises: InputError."""
+        """The status of the node at this position: waits, runs, folded, view, fused, empty. Raises: InputError."""
         return self.node(node, frame)[1]
 
     def node(self, position: int, frame: int = 0) -> tuple[int, str]:

@@ -115,11 +115,11 @@ class Planner:
         return list(lib.ml_planner_offsets(self._pointer)[0 : self.count])
 
     def roots(self) -> list[int]:
-        """By tensor: the tensor whose memory it shares, or itself."""
+        """The tensor whose memory each tensor shares, or itself."""
         return list(lib.ml_planner_roots(self._pointer)[0 : self.count])
 
     def lifetimes(self) -> list[tuple[int, int]]:
-        """By tensor: first and last node, inclusive; FOREVER = never freed, -1 = never allocated."""
+        """The first and last node of each tensor, inclusive; FOREVER = never freed, -1 = never allocated."""
         first = lib.ml_planner_first_nodes(self._pointer)[0 : self.count]
         last = lib.ml_planner_last_nodes(self._pointer)[0 : self.count]
         return list(zip(first, last, strict=True))
@@ -180,7 +180,7 @@ class Arena:
         return int(self._arena.capacity)
 
     def holds(self, offset: int, nbytes: int) -> bool:
-        """Whether bytes at an offset lie in the memory that it holds."""
+        """True if bytes at an offset lie in the memory that it holds."""
         return 0 <= offset <= offset + nbytes <= int(self._arena.capacity)
 
     def buffer(self, offset: int, nbytes: int) -> Any:

@@ -25,12 +25,12 @@ Array = Any
 Shape = tuple[int, ...]
 _BINDING = fields_of("ml_binding", "data bytes number tensor")
 packed_dims = tuple(struct.Struct(f"@{rank}i").pack for rank in range(MAX_RANK + 1))
-"""By rank: packs dimensions for C. Raises: struct.error for values outside int32."""
+"""Packs dimensions for C, by rank. Raises: struct.error for values outside int32."""
 _COUNTERS = tuple(name for name, _ in ffi.typeof("ml_counters").fields)
 
 
 def debug_build() -> bool:
-    """Whether runs overwrite every tensor after its last reader (the core was built with ML_DEBUG)."""
+    """True if runs overwrite every tensor after its last reader (the core was built with ML_DEBUG)."""
     return bool(lib.ml_debug_build())
 
 
@@ -74,7 +74,7 @@ class Place:
         byte."""
 
     def fits(self, array: Array) -> bool:
-        """Whether the array has the tensor's type, in this machine's byte order, and its shape."""
+        """True if the array has the tensor's type, in this machine's byte order, and its shape."""
         return bool(array.dtype == self.dtype and array.shape == self.array_shape and array.dtype.isnative)
 
 
@@ -203,7 +203,7 @@ class State:
         return bool(answer != lib.ML_REQUEST_WRONG)
 
     def holds(self, number: int) -> bool:
-        """Whether C may use a buffer of that number, now or later."""
+        """True if C may use a buffer of that number, now or later."""
         return bool(lib.ml_state_holds(self.pointer, number))
 
     def requested_buffer(self, tensor: int) -> int:
@@ -276,7 +276,7 @@ class State:
         return usages.usage_of(self._usage())
 
     def stays_mapped(self) -> bool:
-        """Whether the arena's addresses can be read and written as long as the state lives. Raises: StateError."""
+        """True if the arena's addresses can be read and written as long as the state lives. Raises: StateError."""
         return bool(self._usage().stays_mapped)
 
     def _usage(self) -> Any:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from minilite._native.raised import Names
 
 LOCKED: bool = getattr(sys, "_is_gil_enabled", lambda: True)()
-"""Whether Python runs with its global lock."""
+"""True if Python runs with its global lock."""
 if not LOCKED:
     from minilite._native import unlocked
 

@@ -24,7 +24,7 @@ _EVENT = np.dtype([("start", np.int64), ("end", np.int64), ("node", np.int32), (
 
 
 class Timing(NamedTuple):
-    """What timed runs took, in nanoseconds."""
+    """The times of timed runs, in nanoseconds."""
 
     times: Array
     """int64 of shape (runs, nodes of all frames, 4): nanoseconds with those of the node's subgraphs, times that it ran,

@@ -8,21 +8,21 @@ class Usage(NamedTuple):
     """The bytes that one subgraph's tensors and plans take now; `total` adds up those of several."""
 
     arena_bytes: int = 0
-    """Of the plan in use, with capacities of dynamic tensors; 0 if there is none."""
+    """The bytes of the plan in use, with capacities of dynamic tensors; 0 if there is none."""
     bound_bytes: int = 0
     """The most bytes live at once, for the sizes it was placed for: `arena_bytes` cannot be less."""
     arena_capacity: int = 0
     """Bytes that the arena holds, used or not."""
     resident_bytes: int = 0
-    """How many of these are in memory; the rest were never touched, or given back."""
+    """The number of these bytes that are in memory; the rest were never touched, or given back."""
     block_bytes: int = 0
-    """Of blocks outside the arena: strings, and carried values of loops that change their shape."""
+    """The bytes of blocks outside the arena: strings, and carried values of loops that change their shape."""
     resource_bytes: int = 0
-    """Of resource variables and tables, which all subgraphs share."""
+    """The bytes of resource variables and tables, which all subgraphs share."""
     taken_bytes: int = 0
     """Counted against `max_bytes`, for all subgraphs together: arenas, variables, blocks, scratch of workers."""
     cached_bytes: int = 0
-    """Of cached plans and their tables."""
+    """The bytes of cached plans and their tables."""
     cached_plans: int = 0
     """The number of cached plans, including the one in use."""
     views: int = 0
@@ -31,7 +31,7 @@ class Usage(NamedTuple):
     """The arena's addresses can be read and written as long as the state lives, whatever resizes and trims happen."""
 
     def _repr_html_(self) -> str:
-        """What notebooks show."""
+        """Returns HTML for notebooks."""
         return _html({name: value for name, value in self._asdict().items() if name != "stays_mapped"})
 
     def total(self, other: "Usage") -> "Usage":

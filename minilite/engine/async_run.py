@@ -79,7 +79,7 @@ class Worker:
         threading.Thread(target=_serve, args=(self._calls,), name="minilite", daemon=True).start()
 
     def serves(self) -> bool:
-        """Whether its thread is in this process: after a fork it is not."""
+        """True if its thread is in this process: after a fork it is not."""
         return self._process == os.getpid()
 
     async def run(self, call: Callable[..., dict[str, Array]], *inputs: Any) -> dict[str, Array]:

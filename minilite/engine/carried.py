@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from minilite.format.model import Array
 
 _TRIES = 8
-"""How often values are read again if other threads run the interpreter meanwhile."""
+"""The number of times that values are read again if other threads run the interpreter meanwhile."""
 
 
 class _Found(NamedTuple):
-    """What an interpreter keeps at one moment."""
+    """The state of an interpreter at one moment."""
 
     rows: list[kept.Row]
     variables: dict[int, Array]
@@ -28,9 +28,9 @@ class _Found(NamedTuple):
 def carry(
     one: Engine, part: Engine, nodes: Container[int], variables: Sequence[int], arrays: Mapping[int, Array]
 ) -> None:
-    """Gives a slice, which is allocated, what the interpreter keeps: its variables of these numbers, all resources, and
-    the memory of its nodes of these numbers. Variables and memory begin anew where a run on the arrays would let them,
-    because it changes shapes.
+    """Copies the interpreter's state to an allocated slice: its variables and the memory of its nodes with these
+    numbers, and all resources. Variables and memory are reset if a run on the arrays would reset them, because it
+    changes shapes.
 
     Raises: StateError, ArenaError."""
     session, shared = part.session(), part.shared
@@ -77,7 +77,7 @@ def _found(one: Engine, variables: Sequence[int], arrays: Mapping[int, Array]) -
 
 
 def _stays(session: Session, arrays: Mapping[int, Array]) -> bool:
-    """Whether a run on the arrays keeps variables and the memory of nodes."""
+    """True if a run on the arrays keeps variables and the memory of nodes."""
     requested = (session.state.requested(tensor.index) for tensor in session.subgraph.tensors)
     if not session.allocated or any(shape is not None for shape in requested):
         return False

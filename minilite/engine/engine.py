@@ -44,21 +44,21 @@ class Engine:
         self.options: Any = options
         self.making: Any = RLock()
         self.shared: Shared | None = None
-        """What the sessions share; None before the first of them."""
+        """The objects that sessions share; None before the first session."""
         self.sessions: dict[int, Session] = {}
-        """By subgraph."""
+        """The sessions by subgraph."""
         self.main: Session | None = None
         """The session of subgraph 0."""
         self.early_shapes: dict[int, Shape] = {}
         """Shapes of inputs that were requested before there was a session."""
         self.listener: Listener | None = None
-        """Is told of the calls of all sessions."""
+        """The listener that hears the calls of all sessions."""
         self.call: ArrayCall | None = None
         """The main subgraph as a call of arrays by name, once `array_call` has made it."""
         self.slices: dict[Any, Slice] = {}
         """Parts of the model that ran alone (engine/slices.py), by their last and first tensors."""
         self.snapshots: Any = None
-        """What engine/states.py keeps for the next snapshot."""
+        """The sessions that engine/states.py keeps for the next snapshot."""
         self.worker: Any = None
         """The thread of `run_async`."""
         self._program = program
@@ -115,7 +115,7 @@ class Engine:
         return session
 
     def listen(self, listener: Listener | None) -> None:
-        """Has the listener told of all calls; None ends that."""
+        """Lets the listener hear all calls; None ends that."""
         with self.making:
             for session in self.sessions.values():
                 session.listen(listener)

@@ -51,7 +51,7 @@ class Lowered:
 
     @property
     def resources(self) -> int:
-        """How many resource variables the model has."""
+        """The number of the model's resource variables."""
         return self.lowering.resources
 
 

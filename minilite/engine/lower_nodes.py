@@ -57,7 +57,7 @@ def finish(lowered: Lowered) -> None:
 
 
 def _mismatch(lowered: Lowered, subgraph: int, node: int) -> str:
-    """Why the number or the types of a node's operands are not supported."""
+    """The reason why the number or the types of a node's operands are not supported."""
     at_hand = lowered.operands.node(subgraph, node)
     operator = find_operator(at_hand.op)
     assert operator is not None

@@ -39,7 +39,7 @@ def check_resize(tensor: Tensor, shape: tuple[int, ...]) -> None:
 
 
 def resize_mismatch(tensor: Tensor, shape: tuple[int, ...]) -> InputError:
-    """Why the tensor cannot take a shape of plain numbers."""
+    """Explains why the tensor cannot take a shape of plain numbers."""
     check_resize(tensor, shape)
     plain = not shape or (min(shape) >= 0 and max(shape) < 2**31)
     kept = "is constant" if plain else "takes dimensions from 0 to 2147483647"
@@ -112,7 +112,7 @@ def encode(tensor: Tensor, array: Array) -> Array:
 
 
 def mismatch(tensor: Tensor, value: Any, array: Array, place: Place) -> InputError:
-    """Why `array`, made from `value`, cannot be copied into the tensor's memory."""
+    """Explains why `array`, made from `value`, cannot be copied into the tensor's memory."""
     text = _kept(tensor, place) or _type_mismatch(tensor, value, array, place)
     text = text or _shape_mismatch(tensor, array, place)
     return InputError(_HEAD + text, tensors=[tensor.name], shapes=[place.array_shape, array.shape])
@@ -181,7 +181,7 @@ def _name(value: Any, array: Array) -> str:
 
 
 def _conversion(tensor: Tensor, array: Array, place: Place) -> str:
-    """How to convert the values to the tensor's type: by quantizing if it has a scale, else by a conversion of
+    """Advises how to convert the values to the tensor's type: by quantizing if it has a scale, else by a conversion of
     dtype."""
     quantization = tensor.quantization
     dtype = place.dtype
@@ -220,8 +220,8 @@ def _shape_mismatch(tensor: Tensor, array: Array, place: Place) -> str:
 
 
 def _remedy(array: Array, shape: Shape) -> str:
-    """How to get from an array's shape to the wanted one (-1 = any size): another batch, channels last, a grey or a
-    transparent image."""
+    """Advises how to get from an array's shape to the wanted one (-1 = any size): another batch, channels last, a grey
+    or a transparent image."""
 
     def fits(made: Shape) -> bool:
         return len(made) == len(shape) and all(want in (-1, got) for want, got in zip(shape, made, strict=True))

@@ -19,7 +19,7 @@ else:
 
 _FOREVER = 2**31 - 1
 _MOST = 10
-"""How many tensors are shown, the largest ones."""
+"""The number of the largest tensors that are shown."""
 _WIDTH = 100
 
 

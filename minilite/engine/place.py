@@ -62,7 +62,7 @@ def completed(tensor: Tensor, place: Place | None) -> Place:
     dtype = public_type(kind)
     # Strings are never sparse; an array of objects over a tensor's bytes would treat them as pointers.
     sparse = tensor.sparsity is not None and not dtype.hasobject
-    # Of a sparse constant, the bytes of the sparse form.
+    # The bytes of the sparse form, if the tensor is a sparse constant.
     place.array_shape = (place.bytes // dtype.itemsize,) if sparse else place.shape
     place.dtype = dtype
     bound = place.bound

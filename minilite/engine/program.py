@@ -85,7 +85,7 @@ class Program:
         self._graphs: dict[int, Graph] = {}
 
     def shared(self, max_iterations: int = 0) -> Shared:
-        """What the sessions of one interpreter share; `max_iterations` 0 = no limit."""
+        """The objects that the sessions of one interpreter share; `max_iterations` 0 = no limit."""
         most = self._max_bytes or -self._at_first
         return Shared(self.lowered.resources, len(self.model.subgraphs), most, max_iterations)
 

@@ -229,5 +229,5 @@ def _check_shapes(handler: Handler, call: Call, shapes: Sequence[Shape]) -> None
 
 
 def _keeps(fixed: Shape, shape: Shape) -> bool:
-    """Whether a shape has all dimensions of a signature that are not open (-1)."""
+    """True if a shape has all dimensions of a signature that are not open (-1)."""
     return len(fixed) == len(shape) and all(a in (-1, b) for a, b in zip(fixed, shape, strict=True))

@@ -17,7 +17,7 @@ _HINT = "convert the model without tf.lite.OpsSet.SELECT_TF_OPS, or give functio
 
 
 def unresolved(op: str, custom_ops: Iterable[str]) -> str:
-    """Why a custom operator without a function cannot be run, and what to do about it."""
+    """Explains why a custom operator without a function cannot be run, and what to do."""
     if op.startswith("Flex"):
         return f"{_SELECT}: {_HINT}"
     names = sorted(custom_ops)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     Shape = tuple[int, ...]
 
     class Listener(Protocol):
-        """An object that is told of the calls of an Engine and its sessions, such as a recording."""
+        """An object that hears the calls of an Engine and its sessions, such as a recording."""
 
         def heard(self, session: Session | None, name: str, call: Callable[..., Any], *arguments: Any) -> Any:
             """Makes the call of that name on these arguments, and gives its result."""
@@ -54,10 +54,10 @@ if TYPE_CHECKING:
     memory, dtype and shape."""
 
 CHANGES = ("ask", "allocate", "invoke_unchecked", "run_until", "set", "bind", "reset_variables", "close")
-"""The methods of a Session that a listener is told of."""
+"""The methods of a Session that a listener hears."""
 _ndarray = np.ndarray
 _TRIES = 8
-"""How often a copy looks up its tensor again if other threads move it meanwhile."""
+"""The number of times that a copy looks up its tensor again if other threads move it meanwhile."""
 _SHORT = 1 << 20
 """Up to this many bytes, copies take no turn: they take 20 microseconds at most."""
 _MOST_KNOWN = 2048
@@ -97,12 +97,12 @@ class Session:
 
     @property
     def ready(self) -> bool:
-        """Whether runs are served: tensors are allocated for all that was requested."""
+        """True if tensors are allocated for all requests, so that runs are served."""
         return bool(self._generations[0])
 
     @property
     def allocated(self) -> bool:
-        """Whether a plan is in use."""
+        """True if a plan is in use."""
         return bool(self._generations[1])
 
     @property
@@ -216,10 +216,10 @@ class Session:
         """Gives back memory that the plan in use does not need. Raises: StateError while a view is held."""
         self._owners.clear()
         self.state.trim()
-        self._all_known.clear()  # sizes that come back are laid out anew, under other numbers
+        self._all_known.clear()  # sizes that come back are laid out again, under other numbers
 
     def held(self) -> bool:
-        """Whether an array over the arena is alive. Raises: StateError."""
+        """True if an array over the arena is alive. Raises: StateError."""
         self._owners.clear()
         return self.state.usage().views > 0
 
@@ -234,8 +234,8 @@ class Session:
         self.release_memory()
 
     def bind(self, arrays: Mapping[int, Array | None]) -> None:
-        """The caller's arrays stand in for tensors from the next `allocate` on; None ends it. Raises: InputError, and
-        then all stays as it was."""
+        """Binds the caller's arrays to tensors from the next `allocate` on; None ends it. Raises: InputError, after
+        which nothing has changed."""
         kept: dict[int, Binding] = {}
         for index, array in arrays.items():
             tensor = self.program.lowered.operands.tensor(self.root, self.tensor(index).index)
@@ -326,7 +326,7 @@ class Session:
         raise errors.StateError(MOVES, tensors=[tensor.name])
 
     def _is_small(self, index: int, place: Place) -> bool:
-        """Whether the tensor is copied without a turn."""
+        """True if the tensor is copied without a turn."""
         few = place.storage == "arena" and not place.moves and 0 < place.bytes <= _SHORT and place.encoded is None
         return few and LOCKED and index in self._kept and self.state.stays_mapped()
 

@@ -127,7 +127,8 @@ _RESOURCES = -1
 
 
 def _shared(graph: Subgraph, lowering: Lowering, keeping: set[int]) -> dict[int, _Use]:
-    """What nodes use that other nodes may have changed. Memory is no such thing: each node has its own."""
+    """The state that nodes use and other nodes may have changed. The memory of a node does not count: it is the node's
+    own."""
     found = {}
     for row in lowering.nodes(0):
         if row.index not in keeping:

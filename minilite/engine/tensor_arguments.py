@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Shape = tuple[int, ...]
 TensorKey: TypeAlias = "SupportsIndex | str | TensorDetails"
-"""How callers name a tensor: by its number, its name, or its details."""
+"""Names of a tensor in calls: its number, its name, or its details."""
 Dims: TypeAlias = "Sequence[SupportsIndex] | Array"
 """A shape given by a caller."""
 Shapes: TypeAlias = "Mapping[str, Dims] | Mapping[int, Dims] | Mapping[str | int, Dims]"
@@ -221,8 +221,8 @@ def _dims(tensor: Tensor, tensor_size: Any) -> Shape:
 
 
 def _as_numpy(dim: Any) -> Any:
-    """What numpy, which LiteRT asks, makes an integer of: floats without a fraction, and digits; everything else as it
-    is."""
+    """Converts values that numpy, and so LiteRT, takes for integers: floats without a fraction, and digits; returns all
+    others unchanged."""
     if isinstance(dim, (float, np.floating)):
         return int(dim) if dim.is_integer() else dim
     try:

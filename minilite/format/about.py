@@ -21,9 +21,10 @@ _IMAGE, _AUDIO = 2, 4
 _NORMALIZATION = 1
 _COLOR_SPACES = {1: "RGB", 2: "GRAYSCALE"}
 _MOST = 1 << 24
-"""How many bytes may be read from a buffer in all. Its size is no limit, because references may share targets."""
+"""The largest number of bytes that is read from a buffer in all. Its size is no limit, because references may share
+targets."""
 _TABLE = 256
-"""How many bytes a table counts as."""
+"""The number of bytes that a table counts as."""
 T = TypeVar("T")
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _WIDTH = 100
 _MOST = 8
-"""How many inputs, outputs, operators, signatures and files are shown, of each."""
+"""The number of inputs, of outputs, operators, signatures and files that are shown."""
 HEADER = ("", "tensor", "name", "shape", "type", "scale, zero point")
 Row = Sequence[Cell]
 

@@ -71,7 +71,7 @@ _ROWS: tuple[tuple[str, type[Any], int], ...] = (
     ("f8e4m3", np.uint8, 8),
     ("f8e5m2", np.uint8, 8),
 )
-"""By code: suffix, numpy scalar class, bits per element."""
+"""The suffix, numpy scalar class and bits per element of each code."""
 _SUFFIXES, _NUMPY, _BITS = zip(*_ROWS, strict=True)
 
 

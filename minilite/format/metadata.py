@@ -94,7 +94,7 @@ class Metadata(Mapping[str, bytes]):
 
     @property
     def description(self) -> str:
-        """What the model is for."""
+        """The purpose of the model."""
         return self.about.description
 
     @property

@@ -14,13 +14,13 @@ from minilite.errors import ModelFormatError
 _LITERT = "The model is not a valid Flatbuffer buffer: "
 """LiteRT's message for all such bytes."""
 _SEEN = 512
-"""How many bytes are looked at."""
+"""The number of bytes that are looked at."""
 _COUNTED = 1 << 20
-"""In how many bytes line ends are counted."""
+"""The number of bytes in which line ends are counted."""
 _LEAST = 32
 """The least number of bytes of a model."""
 _SHOWN = 40
-"""How many characters of a text are shown."""
+"""The number of characters of a text that are shown."""
 _CONVERTED = "which has to be converted to .tflite"
 _UNPACKED = "which has to be unpacked"
 _BEGINNINGS: tuple[tuple[bytes, str], ...] = (
@@ -61,8 +61,8 @@ _IN_ZIPS: tuple[tuple[str, str], ...] = (
 
 
 def looks_like(data: memoryview) -> str | None:
-    """What bytes that were refused as a model probably are, and what to do; None if they look like a model, or like
-    nothing known."""
+    """Guesses the format of bytes that were refused as a model, and advises what to do; None if they look like a model,
+    or like nothing known."""
     head = bytes(data[:_SEEN])
     for beginning, name in _BEGINNINGS:
         if head.startswith(beginning):
@@ -106,7 +106,7 @@ def _other_version(head: bytes) -> str:
 
 
 def _changed(data: memoryview) -> str | None:
-    """How a model was damaged by being sent or saved as text; None if it was not."""
+    """Describes how a model was damaged by being sent or saved as text; None if it was not."""
     seen = bytes(data[:_COUNTED])
     if seen.count(b"\xef\xbf\xbd") > 8:
         return "a model that was read as text and written again: it has to be copied as bytes"
@@ -170,7 +170,7 @@ def explained(
 
 
 def why_not_opened(name: str, ending: str = "") -> str:
-    """What a path that cannot be opened is, and what to do: a clause to follow the system's reason, or empty.
+    """Explains why a path cannot be opened, and what to do: a clause to follow the system's reason, or empty.
 
     If an ending is given, folders are searched for files with it.
     """

@@ -34,7 +34,7 @@ class Quantization(NamedTuple):
 
     @property
     def per_channel(self) -> bool:
-        """Whether there is more than one scale."""
+        """True if there is more than one scale."""
         return len(self.scales) > 1
 
 

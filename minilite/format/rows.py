@@ -213,7 +213,7 @@ class FileMetadata(Metadata):
         return self._entries
 
     def __contains__(self, name: object) -> bool:
-        """Whether there is metadata of that name; copies nothing."""
+        """True if there is metadata of that name; copies nothing."""
         if self._entries is None and isinstance(name, str):
             return self._file.has_metadata(name)
         return name in self._all()

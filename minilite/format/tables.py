@@ -24,7 +24,7 @@ _VALUES = {"?": "?7x8x", "f": "d8x", "d": "d8x", "Q": "Q8x"}
 
 
 class _Form(NamedTuple):
-    """How the values of a table's slots are read."""
+    """Readers of the values of a table's slots."""
 
     number: int
     slots: int

@@ -45,7 +45,7 @@ def integer_limits(kind: TensorType) -> tuple[int, int]:
 
 
 def range_fault(values: Array, kind: TensorType) -> str:
-    """Why values do not fit into a packed type; empty if they do."""
+    """The reason why values do not fit into a packed type; empty if they do."""
     least, most = integer_limits(kind)
     wrong = values[(values < least) | (values > most)]
     return f"Values for {kind.name} input must be between {least} and {most}, got {wrong[0]}" if wrong.size else ""

@@ -1,4 +1,4 @@
-"""The model behind CompiledModel: lowered once, with signatures that run over buffers."""
+"""The model of a CompiledModel: lowered once, with signatures that run over buffers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Compiled:
     Raises: InputError, UnsupportedOpError."""
 
     accelerated: bool = True
-    """Whether no other accelerator was asked for."""
+    """True if no other accelerator was asked for."""
 
     def __init__(self, model: Model, *, num_threads: int | None = None, reference: bool = False) -> None:
         if not model.subgraphs:
@@ -278,7 +278,7 @@ class CompiledSignature:
             self._bind(pairs, [at for at in apart if at not in shared])
 
     def _may_lie_apart(self, at: int, index: int) -> bool:
-        """Whether a tensor may be bound to a buffer: it is computed, its shape is known, and it has no other buffer."""
+        """True if a tensor may be bound to a buffer: it is computed, its shape is known, and it has no other buffer."""
         planned = self._plan.tensor(index)
         computed = planned.storage in ("arena", "bound") and not planned.dynamic
         return computed and index not in (*self._in, *self._out)[:at]
@@ -319,7 +319,7 @@ class CompiledSignature:
 
 
 def _open_to(tensor: Tensor, shape: Shape) -> bool:
-    """Whether the file's signature allows a shape for a tensor."""
+    """True if the file's signature allows a shape for a tensor."""
     signature = tensor.shape_signature or ()
     fits = len(signature) == len(shape) and all(
         wanted > 0 if fixed == -1 else wanted == fixed for fixed, wanted in zip(signature, shape, strict=True)

@@ -182,7 +182,7 @@ class CompiledModel:
         return self._signature(signature_index).requirements(output_index, output=True)
 
     def is_fully_accelerated(self) -> bool:
-        """Whether all nodes run on the requested accelerators: True if only the CPU was named."""
+        """True if all nodes run on the requested accelerators: True if only the CPU was named."""
         return self._compiled().accelerated
 
     # Buffers ----------------------------------------------------------------------------------------------------------

@@ -69,7 +69,7 @@ class Environment:
 
     @property
     def capsule(self) -> Any:
-        """An object that stands for the open environment. Raises: InputError after it was closed."""
+        """An object for the open environment. Raises: InputError after it was closed."""
         if self._capsule is None:
             message = "Environment is no longer valid: it was closed"
             raise InputError(message)

@@ -20,7 +20,7 @@ class HardwareAccelerator(IntFlag):
 
 
 class CpuKernelMode(IntEnum):
-    """Which kernels run: REFERENCE selects the numpy references, all others the C kernels."""
+    """The kernels that run: REFERENCE selects the numpy references, all others the C kernels."""
 
     DELEGATE = 0
     XNNPACK = 0
@@ -30,7 +30,7 @@ class CpuKernelMode(IntEnum):
 
 @dataclass
 class CpuOptions:
-    """What the CPU takes: `num_threads` (0 leaves it to minilite: 1) and `kernel_mode`; the rest is XNNPACK's and has
+    """Options for the CPU: `num_threads` (0 leaves it to minilite: 1) and `kernel_mode`; the rest is XNNPACK's and has
     no effect."""
 
     num_threads: int = 0
@@ -42,7 +42,7 @@ class CpuOptions:
 
 @dataclass
 class GpuOptions:
-    """What LiteRT's GPU takes; without effect."""
+    """Options for LiteRT's GPU; without effect."""
 
     enforce_f32: bool = False
     constant_tensor_sharing: bool = False
@@ -53,58 +53,58 @@ class GpuOptions:
 
 
 class QualcommLogLevel(IntEnum):
-    """How much Qualcomm's library logs."""
+    """The amount that Qualcomm's library logs."""
 
     OFF, ERROR, WARN, INFO, VERBOSE, DEBUG = range(6)
 
 
 class QualcommHtpPerformanceMode(IntEnum):
-    """How Qualcomm's tensor processor trades speed and power."""
+    """The trade of speed and power in Qualcomm's tensor processor."""
 
     DEFAULT, SUSTAINED_HIGH_PERFORMANCE, BURST, HIGH_PERFORMANCE, POWER_SAVER = range(5)
     LOW_POWER_SAVER, HIGH_POWER_SAVER, LOW_BALANCED, BALANCED, EXTREME_POWER_SAVER = range(5, 10)
 
 
 class QualcommDspPerformanceMode(IntEnum):
-    """How Qualcomm's signal processor trades speed and power."""
+    """The trade of speed and power in Qualcomm's signal processor."""
 
     DEFAULT, SUSTAINED_HIGH_PERFORMANCE, BURST, HIGH_PERFORMANCE, POWER_SAVER = range(5)
     LOW_POWER_SAVER, HIGH_POWER_SAVER, LOW_BALANCED, BALANCED = range(5, 9)
 
 
 class QualcommProfiling(IntEnum):
-    """What Qualcomm's library measures."""
+    """The measurements of Qualcomm's library."""
 
     OFF, BASIC, DETAILED, LINTING, OPTRACE = range(5)
 
 
 class QualcommOptimizationLevel(IntEnum):
-    """What Qualcomm's compiler optimizes for."""
+    """The aim of Qualcomm's compiler."""
 
     OPTIMIZE_FOR_INFERENCE, OPTIMIZE_FOR_PREPARE, OPTIMIZE_FOR_INFERENCE_O3 = range(3)
 
 
 class QualcommGraphPriority(IntEnum):
-    """Which of several graphs Qualcomm's processors run first."""
+    """The graph that Qualcomm's processors run first."""
 
     DEFAULT, LOW, NORMAL, NORMAL_HIGH, HIGH = range(5)
 
 
 class QualcommBackend(IntEnum):
-    """Which of Qualcomm's processors runs."""
+    """The one of Qualcomm's processors that runs."""
 
     UNDEFINED, GPU, HTP, DSP, IR = range(5)
 
 
 class QualcommGraphIOTensorMemType(IntEnum):
-    """How Qualcomm's library shares memory."""
+    """The way in which Qualcomm's library shares memory."""
 
     RAW, MEM_HANDLE = range(2)
 
 
 @dataclass
 class QualcommOptions:
-    """What Qualcomm's accelerators take; without effect."""
+    """Options for Qualcomm's accelerators; without effect."""
 
     LOG_LEVEL = QualcommLogLevel
     HTP_PERFORMANCE_MODE = QualcommHtpPerformanceMode
@@ -136,20 +136,20 @@ class QualcommOptions:
 
 
 class IntelOpenVinoGraphBackend(IntEnum):
-    """Which of Intel's processors runs."""
+    """The one of Intel's processors that runs."""
 
     CPU, GPU, NPU = range(3)
 
 
 class IntelOpenVinoPerformanceMode(IntEnum):
-    """Whether OpenVINO is to answer soon or often."""
+    """The aim of OpenVINO: to answer soon, or often."""
 
     LATENCY, THROUGHPUT, CUMULATIVE_THROUGHPUT = range(3)
 
 
 @dataclass
 class IntelOpenVinoOptions:
-    """What Intel's accelerators take; without effect."""
+    """Options for Intel's accelerators; without effect."""
 
     GRAPH_BACKEND = IntelOpenVinoGraphBackend
     PERFORMANCE_MODE = IntelOpenVinoPerformanceMode
@@ -162,7 +162,7 @@ class IntelOpenVinoOptions:
 
 @dataclass(init=False)
 class Options:
-    """What a CompiledModel is made with: accelerators, and the options of each, made when they are first asked for."""
+    """Options of a CompiledModel: its accelerators, and the options of each, made at their first use."""
 
     hardware_accelerators: HardwareAccelerator = HardwareAccelerator.CPU
     _cpu_options: CpuOptions | None = None

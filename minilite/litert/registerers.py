@@ -21,7 +21,7 @@ def refuse_registerers(registerers: Sequence[Any]) -> NoReturn:
 
 
 def _missing(name: str) -> str:
-    """What is wrong with a name, LIBRARY.FUNCTION or FUNCTION; empty where both are there."""
+    """The fault of a name, LIBRARY.FUNCTION or FUNCTION; empty if both exist."""
     library, _, function = name.rpartition(".")
     try:
         where = ctypes.CDLL(f"{library}.so" if library else None)

@@ -32,8 +32,7 @@ PARTS = {
     "intel_openvino_options": _OPTIONS,
     "metrics_portable": "minilite.litert.metrics",
 }
-"""What takes the place of the other modules of ai_edge_litert that are about running models: imported when a program
-imports them."""
+"""Replacements of the other modules of ai_edge_litert that run models, imported when a program imports them."""
 VERSIONS = {"ai_edge_litert": "2.3.0", "tflite_runtime": "2.14.0", "tensorflow": "2.19.0"}
 """The versions whose calls are served: what programs compare with the least that they need."""
 

@@ -46,7 +46,7 @@ class HostMemory:
         self.shape: Shape = array.shape
         """The shape of the values in the first elements of the array."""
         self.owned: bool = owned
-        """Whether it may be replaced by larger memory, because nobody else has an array over it."""
+        """True if it may be replaced by larger memory, because nobody else has an array over it."""
 
     @classmethod
     def of_tensor(cls, dtype: str, shape: Shape) -> HostMemory:

@@ -43,11 +43,11 @@ class Wrapper:
         self.ModifyGraphWithDelegate: Callable[[Any], Any] = load_delegate
 
     def NumTensors(self, subgraph: int = 0) -> int:
-        """How many tensors a subgraph has."""
+        """The number of tensors of a subgraph."""
         return len(self._engine.subgraph(subgraph).tensors)
 
     def NumNodes(self) -> int:
-        """How many nodes the main subgraph has."""
+        """The number of nodes of the main subgraph."""
         return len(self._of.model.subgraphs[0].nodes)
 
     def NodeName(self, index: int) -> str:
@@ -100,7 +100,7 @@ class Wrapper:
         return self._details(index, subgraph)["sparsity_parameters"]
 
     def SetNumThreads(self, threads: int) -> None:
-        """How many threads runs may use."""
+        """The number of threads that runs may use."""
         self._engine.session()
         assert self._engine.shared is not None
         self._engine.shared.set_threads(checked_threads(None if threads == -1 else threads))
@@ -110,7 +110,7 @@ class Wrapper:
         return find_signature(self._of.model.signatures, signature_key).subgraph
 
     def interpreter(self) -> int:
-        """Raises InputTypeError: there is no tflite::Interpreter behind it."""
+        """Raises InputTypeError: minilite has no tflite::Interpreter."""
         no_handle()
 
     def tensor(self, _: Any, index: int) -> Array:

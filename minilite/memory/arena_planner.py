@@ -33,7 +33,7 @@ _SHARING: dict[str, dict[str, bool]] = {
 
 
 _MOST_IN_PLACE = 8
-"""Of so many inputs a node can say that output 0 may overwrite them."""
+"""The number of inputs that a node can name as those that output 0 may overwrite."""
 
 
 class PlannerNode(NamedTuple):
@@ -100,7 +100,7 @@ class ArenaPlanner:
         self._arenas = {MEMORY_ARENA: Arena(), MEMORY_PERSISTENT: Arena()}
         self._pointers = [0] * self._planner.count
         self.resolved: int = 0
-        """How many pointers were resolved so far; only changed ones are."""
+        """The number of pointers resolved so far; only changed ones are."""
         for tensor, size in enumerate(graph.sizes):
             self._planner.set_tensor(tensor, size, self._places[tensor])
         for number, node in enumerate(graph.nodes):
@@ -184,7 +184,7 @@ class ArenaPlanner:
 
     @property
     def has_non_persistent_memory(self) -> bool:
-        """Whether the arena holds memory."""
+        """True if the arena holds memory."""
         return self._arenas[MEMORY_ARENA].base != 0
 
     def base_pointer(self, *, persistent: bool = False) -> int:
@@ -264,7 +264,7 @@ class ArenaPlanner:
 
 
 def _places(graph: PlannerGraph) -> list[int]:
-    """By tensor, then for the scratch memory of each node."""
+    """The offsets by tensor, then of the scratch memory of each node."""
     places = [MEMORY_ARENA] * (len(graph.sizes) + len(graph.nodes))
     for tensors, place in ((graph.constants, MEMORY_NONE), (graph.variables, MEMORY_PERSISTENT)):
         for tensor in tensors:

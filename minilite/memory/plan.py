@@ -20,7 +20,7 @@ MAX_ALIGNMENT = 4096
 MOST_DRAWN = 100_000
 """The most pixels or characters that a picture may have in one direction."""
 _NAMED = 8
-"""How many tensors an error names."""
+"""The number of tensors that an error names."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class MemoryPlan:
 
     records: tuple[UsageRecord, ...]
     offsets: tuple[int, ...]
-    """By position in `records`, in bytes; multiples of the alignment."""
+    """The offsets by position in `records`, in bytes; multiples of the alignment."""
     arena_bytes: int
     """The high-water mark, rounded up to the alignment."""
     lower_bound: int
@@ -43,7 +43,7 @@ class MemoryPlan:
     names: Mapping[int, str] = field(default_factory=dict)
     """Names of tensors, by tensor number, where they are known."""
     title: str = ""
-    """Of what it is a plan, in its picture; the strategy if empty."""
+    """The title of the plan's picture; the strategy if empty."""
 
     @property
     def naive_bytes(self) -> int:
@@ -52,7 +52,7 @@ class MemoryPlan:
 
     @property
     def reuse_factor(self) -> float:
-        """How often each byte of the arena is used: naive bytes divided by arena bytes."""
+        """The mean use of each byte of the arena: naive bytes divided by arena bytes."""
         return self.naive_bytes / self.arena_bytes if self.arena_bytes else 1.0
 
     def label(self, position: int) -> str:

@@ -66,8 +66,8 @@ def _checked(position: int, record: UsageRecord) -> UsageRecord:
 
 
 def _plainly_valid(records: Sequence[UsageRecord]) -> bool:
-    """Whether no record is fixed, all are of plain integers, and none has a fault: told by columns, which costs a
-    fraction of a look at each record. If not, they may still be valid."""
+    """True if no record is fixed, all have plain integers, and none has a fault: a check by columns, which costs a
+    fraction of a look at each record. If False, they may still be valid."""
     if not {*map(type, records)} <= {UsageRecord}:
         return False
     if not records:
@@ -82,7 +82,7 @@ def _plainly_valid(records: Sequence[UsageRecord]) -> bool:
 
 
 def record_fault(record: UsageRecord, alignment: int = 1) -> str | None:
-    """What is wrong with a record; None if nothing is."""
+    """The fault of a record; None if it has none."""
     if not -FOREVER <= record.tensor <= FOREVER:
         return f"number {record.tensor} does not fit 32 bits"
     if record.size < 0:

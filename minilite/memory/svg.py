@@ -21,7 +21,7 @@ _FEWEST = 12
 _TITLE = 7.0
 """The width of a letter of the title."""
 _CROWDED = 300
-"""Up to this many tensors, names of those that are too low for one stand above them where nothing else lies."""
+"""The largest number of tensors for which names of low boxes are written above them, in free space."""
 _UNITS = ((10 << 20, 1 << 20, "MiB"), (10 << 10, 1 << 10, "KiB"), (0, 1, "bytes"))
 """The arena's bytes from which on a unit is used, the bytes of one, and its name."""
 _TURN = 137.508

@@ -141,7 +141,7 @@ def _fixable(model: Model, walk: _Walk, records: Sequence[UsageRecord]) -> set[i
 
 
 def _never_larger(records: list[UsageRecord], walk: _Walk, offsets: Mapping[int, int]) -> bool:
-    """Whether TFLM, which plans the rest, needs no more than without the plan, whatever scratch kernels request."""
+    """True if TFLM, which plans the rest, needs no more than without the plan, whatever scratch kernels request."""
     sizes = _SCRATCH_SIZES if walk.scratch else (0,)
     for size in sizes:
         scratch = [UsageRecord(-1 - i, size, *span) for i, span in enumerate(walk.scratch)]

@@ -215,13 +215,13 @@ def gelu(node: OpNode, x: Array) -> Array:
 
 
 def _gelu_tanh(x: Array) -> Array:
-    """In float32, except for tanh."""
+    """Computes in float32, except for tanh."""
     inner = np.float32(math.sqrt(2 / math.pi)) * (x + np.float32(0.044715) * x * x * x)
     return np.float32(0.5) * x * (np.float32(1) + np.tanh(inner.astype(np.float64)).astype(np.float32))
 
 
 def _gelu_erfc(x: Array) -> Array:
-    """In float32, except for erfc."""
+    """Computes in float32, except for erfc."""
     argument = x * np.float32(-math.sqrt(0.5))
     erfc = np.array([math.erfc(value) for value in argument.reshape(-1)], np.float64).reshape(x.shape)
     return np.float32(0.5) * x * erfc.astype(np.float32)

@@ -24,7 +24,7 @@ def _tensors(node: OpNode) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _is_quantized(node: OpNode) -> bool:
-    """Whether the node is quantized: 8 bits always, 16 bits if there are scales."""
+    """True if the node is quantized: 8 bits always, 16 bits if there are scales."""
     y = node.outputs[0]
     return y.type in _BYTES or (y.type == TensorType.INT16 and bool(y.quantization.scales))
 
@@ -85,7 +85,7 @@ def _common_scale(node: OpNode) -> tuple[float, float]:
 
 
 def _power_of_two_shifts(node: OpNode) -> tuple[int, int] | None:
-    """How far int16 ADD shifts its inputs right when all scales are powers of two and all zero points 0; else None.
+    """Returns the right shift of int16 ADD's inputs if all scales are powers of two and all zero points 0; else None.
 
     Raises: UnsupportedOpError."""
     tensors = _tensors(node)

@@ -25,7 +25,7 @@ _EQUALITIES = ("EQUAL", "NOT_EQUAL")
 
 
 def _scaled(node: OpNode) -> bool:
-    """Whether the node is quantized: 8 bits always; 16 bits for equality, if there are scales."""
+    """True if the node is quantized: 8 bits always; 16 bits for equality, if there are scales."""
     x = input_of(node)
     words = x.type == TensorType.INT16 and node.op in _EQUALITIES
     return x.type in _BYTES or (words and bool(x.quantization.scales))

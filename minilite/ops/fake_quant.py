@@ -16,7 +16,7 @@ from minilite.ops_shared.operator import OpNode, reference
     },
 )
 def fake_quant(node: OpNode, x: Array) -> Array:
-    """In float32, step by step like TFLite; NaN becomes the lower end."""
+    """Computes in float32, step by step like TFLite; NaN becomes the lower end."""
     one = np.float32
     minimum, most = one(node.options["min"]), one((1 << node.options["num_bits"]) - 1)
     step = (one(node.options["max"]) - minimum) / most

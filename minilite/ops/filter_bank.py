@@ -62,7 +62,7 @@ def square_root(node: OpNode, x: Array, bits: Array) -> Array:  # noqa: ARG001
 
 
 def _gains(noise: Array, gains: Array) -> Array:
-    """By parabolas between powers of two: value, slope, curvature of each."""
+    """Interpolates by parabolas between powers of two: value, slope, curvature of each."""
     length = np.frexp(np.maximum(noise, 3).astype(np.float64))[1].astype(np.int64)
     wide = noise.astype(np.int64)
     part = np.where(length < 11, wide << np.maximum(11 - length, 0), wide >> np.maximum(length - 11, 0)) & 1023

@@ -21,7 +21,7 @@ from minilite.ops_shared.operator import OpNode, reference
     options=scalars,
 )
 def hadamard(node: OpNode, x: Array) -> Array:
-    """By sums and differences of numbers at distances 1, 2, 4 ..., and one factor."""
+    """Computes sums and differences of numbers at distances 1, 2, 4 ..., and multiplies by one factor."""
     size = int(node.options["hadamard_size"])
     if x.ndim not in (2, 3):
         message = f"the input must have 2 or 3 dimensions, its shape is {x.shape}"

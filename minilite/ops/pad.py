@@ -10,7 +10,7 @@ from minilite.ops_shared.operator import OpNode, reference
 
 
 def _quantized(node: OpNode) -> bool:
-    """Whether the tensor is quantized; uint8 always is."""
+    """True if the tensor is quantized; uint8 always is."""
     x = node.inputs[0]
     return x is not None and (x.type == T.UINT8 or (x.type in (T.INT8, T.INT16) and bool(x.quantization.scales)))
 

@@ -130,7 +130,7 @@ def prod(node: OpNode, x: Array, axes: Array) -> Array:
 
 
 def _quantized_prod(node: OpNode, x: Array, over: tuple[int, ...]) -> Array:
-    """In the order of the elements; 1 without elements."""
+    """Multiplies in the order of the elements; 1 without elements."""
     before, after = input_of(node).quantization, node.outputs[0].quantization
     kept = [axis for axis in range(x.ndim) if axis not in over]
     outer = tuple(x.shape[axis] for axis in kept)
@@ -153,6 +153,6 @@ def _quantized_prod(node: OpNode, x: Array, over: tuple[int, ...]) -> Array:
 
 @reference("REDUCE_ANY", "REDUCE_ALL")
 def logical(node: OpNode, x: Array, axes: Array) -> Array:
-    """Whether any, or every, element is true."""
+    """True if any, or every, element is true."""
     function = np.any if node.op == "REDUCE_ANY" else np.all
     return np.asarray(function(x, axis=_over(x, axes), keepdims=bool(node.options["keep_dims"])))

@@ -52,7 +52,7 @@ def scatter_nd(node: OpNode, indices: Array, updates: Array, shape: Array) -> Ar
 
 @reference("SPARSE_TO_DENSE")
 def sparse_to_dense(node: OpNode, indices: Array, shape: Array, values: Array, standing: Array) -> Array:  # noqa: ARG001
-    """Of values with the same index, the last stays."""
+    """Writes values by index; the last of several with the same index stays."""
     dims = _shape(shape)
     y = np.full(dims, standing.ravel()[0], values.dtype)
     rows = indices.reshape(-1, 1) if indices.ndim < 2 else indices

@@ -71,8 +71,8 @@ def bias_options(data: bytes) -> Mapping[str, Any]:
 
 
 def _cut(node: OpNode, dimension: int, stride: int) -> int:
-    """How many elements smaller a side of the output is than what its windows cover, from the shapes in the file;
-    without them, SAME gives each window one stride."""
+    """Returns the elements by which a side of the output is smaller than its windows cover, from the shapes in the
+    file; without them, SAME gives each window one stride."""
     x, weights, y = input_of(node, 0), input_of(node, 1), node.outputs[0]
     same = node.options["padding"] == "SAME"
     if not len(x.shape) == len(weights.shape) == len(y.shape) == 4:

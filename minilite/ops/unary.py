@@ -160,7 +160,7 @@ def rsqrt(node: OpNode, x: Array) -> Array:
 
 
 def _rsqrt(real: Array) -> Array:
-    """In float32, as in the kernel."""
+    """Computes in float32, as in the kernel."""
     return np.asarray(np.float32(1) / np.sqrt(real.astype(np.float32)))
 
 

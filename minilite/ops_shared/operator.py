@@ -49,7 +49,7 @@ Reference = Callable[..., "Array | tuple[Array, ...]"]
 
 
 class Meaning:
-    """What an operator means: its numpy reference and its rounding rule. Calling it runs the reference."""
+    """The meaning of an operator: its numpy reference and its rounding rule. Calling it runs the reference."""
 
     __slots__ = ("function", "ops", "options", "rounding")
 
@@ -65,7 +65,7 @@ class Meaning:
         The function is None if only the engine can run the operator (WHILE, variables)."""
         self.ops: tuple[str, ...] = ops
         self.rounding: Mapping[str, str] = rounding
-        """How it computes, for docs/operators.md, by types of input 0 ("s8 u8"), "" for all of them."""
+        """The rounding for docs/operators.md, by types of input 0 ("s8 u8"), "" for all of them."""
         self.options: Callable[[bytes], Mapping[str, Any]] | None = options
         """For a built-in custom operator: decodes its options from the bytes in the file. Raises: ValueError."""
 
@@ -111,16 +111,16 @@ class Operator(NamedTuple):
     writes: tuple[int, ...]
     """Inputs that are variable tensors and are written; the reference returns their new values after the outputs."""
     custom: bool
-    """It is a built-in custom operator."""
+    """True if it is a built-in custom operator."""
     reference: Reference | None = None
     """The operator in numpy; None if only the engine can run it."""
     options: Callable[[bytes], Mapping[str, Any]] | None = None
     """For a custom operator: decodes its options from the bytes in the file. Raises: ValueError."""
     rounding: Mapping[str, str] = {}
-    """How it computes, by types of input 0 ("s8 u8"), "" for all of them."""
+    """The rounding by types of input 0 ("s8 u8"), "" for all of them."""
 
     def refusal(self, inputs: Sequence[int], outputs: Sequence[int]) -> str:
-        """Why operands of these types (-1: absent) are not supported; empty if they are."""
+        """The reason why operands of these types (-1: absent) are not supported; empty if they are."""
         names = parse(self.takes)
         return (
             _count("input", names.inputs, inputs)
@@ -141,7 +141,7 @@ class Operator(NamedTuple):
 
 
 def _count(label: str, names: tuple[Operand, ...], kinds: Sequence[int]) -> str:
-    """Why there are too many operands on one side, or one is absent; empty if nothing is wrong."""
+    """The reason why there are too many operands on one side, or one is absent; empty if nothing is wrong."""
     for position in range(max(len(names), len(kinds))):
         operand = at(names, position)
         if operand is None:

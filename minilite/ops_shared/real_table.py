@@ -28,7 +28,7 @@ def _in_float(function: Real, x: Array) -> Array:
 
 
 def _by_lines(node: OpNode, x: Array, function: Real) -> Array:
-    """By 513 values; each is moved by half of the error that the line to the next one has in its middle."""
+    """Interpolates between 513 values; each is moved by half of the error in the middle of the line to the next one."""
     ends = np.array([-32768, 32767])
     (low, high), (least, most) = (
         (np.float32(t.quantization.scale) * (ends - t.quantization.zero_point).astype(np.float32))

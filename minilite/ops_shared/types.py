@@ -96,7 +96,7 @@ def at(operands: tuple[Operand, ...], position: int) -> Operand | None:
 
 
 def mismatches(operands: tuple[Operand, ...], kinds: Sequence[int]) -> int:
-    """How many operands of one side have the wrong type, are missing, or are too many."""
+    """Counts the operands of one side that have the wrong type, are missing, or are too many."""
     wrong = 0
     for position in range(max(len(operands), len(kinds))):
         operand = at(operands, position)

@@ -28,7 +28,7 @@ def _tensor(node: OpNode, position: int) -> Tensor:
 
 
 def scales_differ(node: OpNode) -> bool:
-    """Whether the weights have several scales that are not all equal."""
+    """True if the weights have several scales that are not all equal."""
     return len(set(_tensor(node, 1).quantization.scales)) > 1
 
 
@@ -118,7 +118,7 @@ def quantize_rows(x: Array, *, asymmetric: bool) -> tuple[Array, Array, Array]:
 
 
 def is_hybrid(node: OpNode) -> bool:
-    """Whether the input is float and weights are integers."""
+    """True if the input is float and weights are integers."""
     return _tensor(node, 0).type == TensorType.FLOAT32 != _tensor(node, 1).type
 
 
