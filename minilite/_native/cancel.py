@@ -24,7 +24,8 @@ class Cancel:
         if not lib.ml_cancel_put(cell):
             message = "no memory for a token"
             raise ArenaError(message)
-        self.pointer: Any = owned.held(cell)
+        self._cell = cell
+        self.pointer: Any = cell[0]
 
     def cancel(self) -> None:
         """Ends the runs that have this token, now and from now on."""

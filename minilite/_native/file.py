@@ -105,11 +105,11 @@ class Store:
     """Owns an ml_store: weights packed for the inner loops, shared by all graphs of a Model."""
 
     def __init__(self) -> None:
-        cell = owned.empty("ml_store **", lib.ml_store_end)
-        if not lib.ml_store_put(cell):
+        self._cell = owned.empty("ml_store **", lib.ml_store_end)
+        if not lib.ml_store_put(self._cell):
             message = "no memory for a store of packed weights"
             raise errors.ArenaError(message)
-        self.pointer: Any = owned.held(cell)
+        self.pointer: Any = self._cell[0]
 
     @property
     def bytes(self) -> int:
@@ -125,6 +125,7 @@ class File:
     """
 
     __slots__ = (
+        "_cell",
         "_description",
         "_pointer",
         "_store",
@@ -144,10 +145,10 @@ class File:
         self._store: Store | None = None
         self._view = memoryview(data)
         self._pointer = ffi.from_buffer("uint8_t[]", data)
-        cell, error = owned.empty("ml_file **", lib.ml_file_end), ffi.new("ml_file_error *")
-        if status := lib.ml_file_new(self._pointer, len(data), cell, error):
+        self._cell, error = owned.empty("ml_file **", lib.ml_file_end), ffi.new("ml_file_error *")
+        if status := lib.ml_file_new(self._pointer, len(data), self._cell, error):
             raise raised.exception_of_file(status, error, len(data))
-        self.rows: Any = owned.held(cell)
+        self.rows: Any = self._cell[0]
         at, size, *counts = _FILE.unpack(ffi.buffer(self.rows))
         self._description = at, size
         self.n_operators: int

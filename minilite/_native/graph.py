@@ -50,10 +50,10 @@ class Lowering:
 
     def __init__(self, file: File, callers: Container[str] = (), *, reference: bool = False) -> None:
         """`callers` are the names of custom operators that the caller runs, even if there are rows for them."""
-        cell, error = owned.empty("ml_lowering **", lib.ml_lowering_end), fresh_error()
-        if lib.ml_lowering_new(file.rows, _flagged(file, callers), reference, cell, error):
+        self._cell, error = owned.empty("ml_lowering **", lib.ml_lowering_end), fresh_error()
+        if lib.ml_lowering_new(file.rows, _flagged(file, callers), reference, self._cell, error):
             raise_error(error, None)
-        self.pointer: Any = owned.held(cell)
+        self.pointer: Any = self._cell[0]
         self.file = file
         self._kept: list[Any] = []
         self._starts: list[tuple[int, int]] | None = None
@@ -268,16 +268,16 @@ class Graph:
         nodes = None if order is None else lowering.reordered(root, order)
         if nodes is not None:
             description.nodes = nodes
-        cell, error = owned.empty("ml_graph **", lib.ml_graph_end), fresh_error()
-        if lib.ml_graph_new(description, cell, error, 1):
+        self._cell, error = owned.empty("ml_graph **", lib.ml_graph_end), fresh_error()
+        if lib.ml_graph_new(description, self._cell, error, 1):
             if error.status == lib.ML_UNSUPPORTED:
                 raise names.gathered(_refusals(description, names))
             raise_error(error, names)
-        family = owned.empty("ml_family **", lib.ml_family_end)
-        if lib.ml_family_new(cell[0], family, error):
+        self._family = owned.empty("ml_family **", lib.ml_family_end)
+        if lib.ml_family_new(self._cell[0], self._family, error):
             raise_error(error, names)
-        self.pointer: Any = owned.held(cell)
-        self.family: Any = owned.held(family)
+        self.pointer: Any = self._cell[0]
+        self.family: Any = self._family[0]
         self.names = names
         self.n_tensors: int = description.subgraphs[root].n_tensors
         self._keep = lowering

@@ -15,15 +15,9 @@ from minilite._core import ffi
 
 
 def empty(row: str, end: Any) -> Any:
-    """An empty struct of C ("ml_pin *"), for a call to fill; `end` is the function in C that gives back what it
-    holds."""
+    """An empty struct or cell of C ("ml_pin *", "ml_state **"), for a call to fill; `end` is the function in C that
+    gives back what it holds. The pointer in a cell does not keep the cell alive: who has the one keeps the other."""
     return ffi.gc(ffi.new(row), end)
-
-
-def held(cell: Any) -> Any:
-    """The object that a call has put into an empty "ml_state **", as a pointer that keeps the cell alive, and so the
-    object."""
-    return ffi.gc(cell[0], partial(is_, cell))
 
 
 def buffer(owner: Any, address: int, size: int) -> Any:

@@ -38,9 +38,10 @@ def _range(count: int) -> str:
 class Plan:
     """Holds an ml_plan, and keeps alive what it depends on."""
 
-    def __init__(self, pointer: Any, owner: Any) -> None:
-        """The pointer keeps the plan alive."""
-        self._pointer = pointer
+    def __init__(self, cell: Any, owner: Any) -> None:
+        """The cell, an "ml_plan **", frees the plan at its end."""
+        self._cell = cell
+        self._pointer = cell[0]
         self._owner = owner
 
     def __repr__(self) -> str:

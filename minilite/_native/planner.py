@@ -56,7 +56,8 @@ class Planner:
         if not lib.ml_planner_put(cell, self._graph, self._name, bits, alignment):
             message = f"no memory to plan {n_tensors} tensors"
             raise ArenaError(message)
-        self._pointer = owned.held(cell)
+        self._cell = cell
+        self._pointer = cell[0]
         self.count = n_tensors + len(nodes)
 
     def _array(self, numbers: Sequence[int]) -> Any:

@@ -88,11 +88,11 @@ class Shared:
 
     def __init__(self, resources: int, subgraphs: int, max_bytes: int = 0, max_iterations: int = 0) -> None:
         """`max_bytes` limits all tensors together, `max_iterations` each WHILE; 0 = no limit."""
-        cell = owned.empty("ml_interpreter **", lib.ml_interpreter_end)
-        if not lib.ml_interpreter_put(cell, resources, subgraphs, max_bytes, max_iterations):
+        self._cell = owned.empty("ml_interpreter **", lib.ml_interpreter_end)
+        if not lib.ml_interpreter_put(self._cell, resources, subgraphs, max_bytes, max_iterations):
             message = f"no memory for {resources} resources"
             raise errors.ArenaError(message)
-        self.pointer: Any = owned.held(cell)
+        self.pointer: Any = self._cell[0]
         self.resources: int = resources
         self.sequence: Any = _numbers(lib.ml_interpreter_sequence(self.pointer), 1)
 
@@ -120,15 +120,15 @@ class State:
         self._graph = graph
         self._hooks = hooks
         self._handle = ffi.new_handle(hooks)
-        cell = owned.empty("ml_state **", lib.ml_state_end)
+        self._cell = owned.empty("ml_state **", lib.ml_state_end)
         hooks_table = ffi.new("ml_hooks *", HOOKS)
         hooks_table.owner = self._handle
         error = fresh_error()
         if lib.ml_state_new(
-            graph.family, shared.pointer, strategy.encode(), options, cache_bytes, hooks_table, cell, error
+            graph.family, shared.pointer, strategy.encode(), options, cache_bytes, hooks_table, self._cell, error
         ):
             raise_error(error, graph.names)
-        self.pointer: Any = owned.held(cell)
+        self.pointer: Any = self._cell[0]
         self.generations: Any = _numbers(lib.ml_state_generation(self.pointer), 2)
 
     def _fail(self, status: int, error: Any) -> None:
@@ -221,7 +221,7 @@ class State:
     def _plan(self, function: Callable[..., int], *arguments: Any) -> plans.Plan | None:
         cell = owned.empty("ml_plan **", lib.ml_plan_end)
         self._call(function, *arguments, cell)
-        return plans.Plan(owned.held(cell), self._graph) if cell[0] else None
+        return plans.Plan(cell, self._graph) if cell[0] else None
 
     def plan_for(self, rows: Sequence[int]) -> plans.Plan:
         """The plan for the requested shapes, without using it; rows of [tensor, rank, dims...] by ascending tensor take

@@ -27,7 +27,7 @@ class ModelPlan(Plan):
     """A plan with the names of the model it is for."""
 
     def __init__(self, plan: Plan, model: Model) -> None:
-        self._pointer, self._owner = plan._pointer, plan._owner
+        super().__init__(plan._cell, plan._owner)
         self._model = model
 
     def __reduce__(self) -> NoReturn:

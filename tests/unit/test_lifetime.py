@@ -191,6 +191,6 @@ def test_views_keep_their_memory_whatever_a_collector_finalizes_first() -> None:
     """In a cycle of garbage, the state may be finalized before its views."""
     interpreter = plain()
     view = interpreter.tensor(3)()
-    ffi.release(engine_of(interpreter).session().state.pointer)
+    ffi.release(engine_of(interpreter).session().state._cell)
     assert view.tolist() == [0, 2, 3, 4]
     del view
