@@ -1,4 +1,4 @@
-"""What LiteRT's class does not have: open files, `with`, copies and pickles, real numbers, tables in notebooks."""
+"""Additions to LiteRT's class: open files, `with`, copies and pickles, real numbers, tables in notebooks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which tensor a caller means, the ways to call run, and what fits a tensor."""
+"""Names of tensors in calls, the ways to call run, and the arrays that fit a tensor."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def test_run_refuses(inputs: Any, out: Any, text: str) -> None:
     assert interpreter.run(floats(1), floats(2))["sum"].tolist() == [3]
 
 
-# What fits ------------------------------------------------------------------------------------------------------------
+# Arrays that fit ------------------------------------------------------------------------------------------------------
 
 
 def quantized(kind: TensorType, *scales: float, zero_points: tuple[int, ...]) -> minilite.Interpreter:
@@ -192,7 +192,7 @@ def test_advice_for_quantized_tensors_is_to_quantize(
 
 
 def test_advice_for_pixels() -> None:
-    """Bytes of an image are no real values: 200 of 255 is 72 where 255 stands for 127."""
+    """Bytes of an image are not real values: 200 of 255 is 72 where 255 represents 127."""
     interpreter = quantized(TensorType.INT8, 1 / 255, zero_points=(-128,))
     p = np.array([[200], [0]], np.uint8)
     with pytest.raises(InputError) as caught:

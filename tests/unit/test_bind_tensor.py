@@ -409,7 +409,7 @@ def test_a_lower_number_of_another_thread_is_given_again() -> None:
     assert list(session._arrays) == [6]
 
 
-# Which buffers may meet -----------------------------------------------------------------------------------------------
+# Buffers that may overlap ---------------------------------------------------------------------------------------------
 
 
 def placed(order: str, *, op: str = "RELU", sizes: tuple[int, int] = (4, 4)) -> bytes:

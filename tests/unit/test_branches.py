@@ -109,7 +109,7 @@ def test_composite_in_a_composite() -> None:
 
 
 def test_composite_is_one_plan() -> None:
-    """Steady runs and sizes seen before prepare nothing anew."""
+    """Steady runs and sizes seen before prepare nothing again."""
     interpreter = ready(model("STABLEHLO_COMPOSITE", twice, signature=(-1,)))
     run(interpreter, A, B)
     grown = count_since(interpreter, lambda: run(interpreter, B, A))

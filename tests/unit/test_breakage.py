@@ -171,7 +171,7 @@ def refuse(name: str) -> None:
 
 @pytest.mark.parametrize("name", list(HOSTILE))
 def test_hostile_graph_is_refused(name: str) -> None:
-    """In a process of its own, because an interpreter that accepts one of these files usually crashes."""
+    """Runs in a process of its own, because an interpreter that accepts one of these files usually crashes."""
     apart(refuse, name)
 
 
@@ -261,7 +261,7 @@ def refuse_handle() -> None:
 
 
 def test_resource_handle_of_no_elements_is_refused() -> None:
-    """In a process of its own, because the read would lie beyond the tensor."""
+    """Runs in a process of its own, because the read would lie beyond the tensor."""
     apart(refuse_handle)
 
 

@@ -43,7 +43,7 @@ def test_capacity_forgets_what_was_needed_long_ago() -> None:
 
 
 def test_another_size_after_a_run_without_memory() -> None:
-    """What a run was refused is not planned for."""
+    """A refused size of a run does not raise the capacity."""
     interpreter = ready(custom_chain("Head"), custom_ops={"Head": head}, max_bytes=1 << 20)
     with pytest.raises(ArenaError):
         run(interpreter, request(1_000_000))
@@ -105,7 +105,7 @@ def test_capacity_misses_grow_with_the_logarithm_of_the_size() -> None:
 
 
 def test_sizes_in_turn_stay_as_they_are() -> None:
-    """After one round nothing grows, nothing is placed anew, and the arena stays."""
+    """After one round nothing grows, nothing is placed again, and the arena stays."""
     interpreter = ready(custom_chain("Head"), custom_ops={"Head": head})
     rounds = [700, 1000, 30, 900]
     for count in rounds:
@@ -121,7 +121,7 @@ def test_sizes_in_turn_stay_as_they_are() -> None:
 
 
 def test_a_loop_body_that_moves_leaves_its_carries() -> None:
-    """A view prevents that the loop is placed anew, although its body's tensors have outgrown the room in front of the
+    """A view keeps the loop from being placed again, although its body's tensors have outgrown the room in front of the
     slots."""
     builder = ModelBuilder()
     main, test, step = (builder.subgraph(name) for name in ("main", "test", "step"))

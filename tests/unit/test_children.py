@@ -130,7 +130,7 @@ def test_branches_with_shapes_of_values_that_fail_midway() -> None:
 
 
 def test_a_condition_whose_shape_is_known_in_the_run() -> None:
-    """It has one element as long as the first value says so."""
+    """The condition has one element as long as the first value says so."""
 
     def repeats(g: Any, inputs: list[int]) -> int:
         row = g.node("TILE", [g.constant("no", np.array([False])), g.node("RESHAPE", [inputs[0], g.constant("one", np.int32([1]))],

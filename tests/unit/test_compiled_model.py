@@ -342,7 +342,7 @@ def test_mistakes_name_both_values() -> None:
 
 
 def test_bytes_pass_as_they_are() -> None:
-    """One-byte types stand for bytes: all of a buffer when they are written, any number when they are read."""
+    """One-byte types mean bytes: all of a buffer when they are written, any number when they are read."""
     model = made(relu_chain())
     inputs, _ = buffers(model)
     inputs[0].write(floats(1, 2, 3, 4).view(np.uint8))

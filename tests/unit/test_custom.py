@@ -113,7 +113,7 @@ def test_a_traceback_gives_no_access_to_freed_memory(monkeypatch: pytest.MonkeyP
                 assert not isinstance(value, np.ndarray) or value.flags.owndata
 
 
-# What functions take --------------------------------------------------------------------------------------------------
+# Arguments of functions -----------------------------------------------------------------------------------------------
 
 
 def test_a_function_gets_the_node_and_its_arrays() -> None:
@@ -158,7 +158,7 @@ def test_functions_that_can_be_called_are_taken(function: Any) -> None:
     minilite.Interpreter(model_content=model(inputs=2), custom_ops={"Foo": function}).allocate_tensors()
 
 
-# What functions give --------------------------------------------------------------------------------------------------
+# Results of functions -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -301,7 +301,7 @@ def test_a_result_keeps_to_its_shape_function() -> None:
     assert interpreter.get_tensor(2).tolist() == [1, 2, 3, 4]
 
 
-# Those that are built in ----------------------------------------------------------------------------------------------
+# Built-in operators ---------------------------------------------------------------------------------------------------
 
 
 def custom_node(name: str, options: bytes) -> bytes:

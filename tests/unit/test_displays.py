@@ -1,4 +1,4 @@
-"""How interpreters, models and plans appear in terminals and notebooks."""
+"""Displays of interpreters, models and plans in terminals and notebooks."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def test_python_runs_and_prints_what_the_page_shows(path: pathlib.Path, monkeypa
 
 
 def adjoining(path: pathlib.Path, block: Block, following: Block) -> bool:
-    """Whether only blank lines and fences lie between two blocks."""
+    """True if only blank lines and fences are between two blocks."""
     between = path.read_text().splitlines()[block.line - 1 + block.text.count("\n") : following.line - 1]
     return all(line.strip() in ("", "```") for line in between)
 
@@ -145,7 +145,7 @@ def test_site_finds_methods_by_parts_of_their_names() -> None:
 
 def test_picture_of_a_plan_is_what_the_command_draws(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`minilite plan minilite/data/digits.tflite --shape image=1,64,64,1 --svg docs/pictures/plan.svg` draws it
-    anew."""
+    again."""
     monkeypatch.chdir(ROOT)
     drawn = tmp_path / "plan.svg"
     command = ["plan", "minilite/data/digits.tflite", "--shape", "image=1,64,64,1", "--svg", str(drawn)]
@@ -155,7 +155,7 @@ def test_picture_of_a_plan_is_what_the_command_draws(tmp_path: pathlib.Path, mon
 
 
 def test_figures_of_mobilenet_are_what_their_script_draws() -> None:
-    """`python -m asv_bench.paper_figures docs/pictures` draws them anew."""
+    """`python -m asv_bench.paper_figures docs/pictures` draws them again."""
     for name, (strategy, title) in FIGURES.items():
         assert (ROOT / "docs" / "pictures" / name).read_text() == figure(strategy, title)
 
@@ -163,7 +163,7 @@ def test_figures_of_mobilenet_are_what_their_script_draws() -> None:
 def test_memory_maps_are_what_the_command_prints(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The console blocks of docs/binding.md; `...` stands for lines that are left out."""
+    """The console blocks of docs/binding.md; `...` means lines that are left out."""
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("COLUMNS", "120")
     found = [block.text for block in blocks(ROOT / "docs" / "binding.md") if block.language == "console"]
@@ -176,14 +176,14 @@ def test_memory_maps_are_what_the_command_prints(
 
 
 def test_tables_of_the_paper_are_what_their_script_prints() -> None:
-    """`python -m asv_bench.benchmarks.paper` prints them anew."""
+    """`python -m asv_bench.benchmarks.paper` prints them again."""
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         paper.main()
     assert f"```\n{printed.getvalue()}```\n" in (ROOT / "docs" / "memory.md").read_text()
 
 
 def test_operators_are_listed_as_their_rows_say() -> None:
-    """`python -m minilite.report.operators > docs/operators.md` prints it anew."""
+    """`python -m minilite.report.operators > docs/operators.md` prints it again."""
     assert (ROOT / "docs" / "operators.md").read_text().splitlines() == "\n".join(lines()).splitlines()
 
 

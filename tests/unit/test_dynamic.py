@@ -222,8 +222,8 @@ def test_shape_refused_in_mid_run_then_usable_again() -> None:
 
 
 def test_inputs_survive_a_placement_between_runs() -> None:
-    """A large run leaves its tensors after the planned ones; the next run starts by placing everything anew, and inputs
-    that were set before keep their values."""
+    """A large run leaves its tensors after the planned ones; the next run starts by placing everything again, and
+    inputs that were set before keep their values."""
     builder = ModelBuilder()
     graph = builder.subgraph()
     inputs = [graph.input(name, (4,)) for name in "ab"]
@@ -307,7 +307,7 @@ def test_a_constant_takes_the_shape_that_a_run_gives() -> None:
 def test_inputs_are_found_again_though_a_run_moved_outputs() -> None:
     """A run that changes shapes leaves inputs where they are, so only outputs are looked up again."""
     interpreter = ready(custom_chain("Head"), custom_ops={"Head": head})
-    for _ in range(2):  # what has grown is placed anew by the second
+    for _ in range(2):  # the second places grown tensors again
         run(interpreter, request(900))
     interpreter.set_tensor(0, request(900))
     session = engine_of(interpreter).session()

@@ -97,7 +97,7 @@ def test_replanning_separates_in_place_tensors_of_unequal_sizes() -> None:
 
 
 def test_moved_in_place_output_has_its_own_record() -> None:
-    """What is computed from it in place shares its record; where it was with its input is the input's alone."""
+    """Tensors computed from it in place share its record; its old memory is the input's alone."""
     interpreter, (_, *together) = sum_of_prefixes()
     for n, m, lists in [(100, 100, 1), (100, 100, 1), (400, 1, 2), (400, 1, 2)]:
         run(interpreter, n, m)

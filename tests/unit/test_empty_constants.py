@@ -18,7 +18,7 @@ from minilite.format.dtypes import TensorType
 from minilite.format.reader import read_model
 
 FORMS = ("no bytes", "no data", "no buffer")
-"""What the file has: a buffer whose data has no bytes, a buffer without data, the common empty buffer."""
+"""Forms in the file: a buffer whose data has no bytes, a buffer without data, the common empty buffer."""
 
 
 def empty(graph: SubgraphBuilder, form: str, shape: tuple[int, ...], kind: TensorType, name: str = "empty") -> int:

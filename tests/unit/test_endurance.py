@@ -1,4 +1,4 @@
-"""Many cycles and many threads leave nothing behind. In processes of their own, without the cyclic collector."""
+"""Many cycles and many threads leak nothing. They run in processes of their own, without the cyclic collector."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_repeated_use_leaks_no_memory_or_descriptors(what: str, tmp_path: pathli
 
 
 def test_trim_frees_layouts_of_other_sizes() -> None:
-    """A size that comes back after a trim is laid out anew; the next trim leaves nothing of that layout."""
+    """A size that comes back after a trim is laid out again; the next trim leaves nothing of that layout."""
     interpreter, blocks = minilite.Interpreter(weights()), []
     for number in range(600):
         if number in (100, 599):

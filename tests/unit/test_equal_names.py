@@ -82,7 +82,7 @@ def test_names_are_refused(call: Callable[[bytes, str], Any], name: str) -> None
 
 @pytest.mark.parametrize("name", NAMES)
 def test_outputs_alone(name: str) -> None:
-    """Of one name, while the inputs have two."""
+    """The outputs have one name, the inputs have two."""
     builder = ModelBuilder()
     graph = builder.subgraph()
     given = graph.input("a", (1, 2))

@@ -154,7 +154,7 @@ def names_of_module(module: Any) -> Any:
 
 
 def others_go_on(module: Any) -> Any:
-    """Whether this thread goes on while another one runs. Tried several times, because threads may wait long for the
+    """True if this thread goes on while another one runs. Tried several times, because threads may wait long for the
     processor."""
     interpreter = ready(module, product())
     for _ in range(10):

@@ -107,7 +107,7 @@ def expected_value(ref: Any) -> Any:
 
 
 def expected(data: bytes) -> dict[str, Any]:
-    """What the package reads."""
+    """The value that the package reads."""
     found = flexbuffers.GetRoot(bytearray(data)).AsMap
     return {found.Keys[i].AsKey: expected_value(found.Values[i]) for i in range(len(found))}
 
@@ -224,7 +224,7 @@ def test_flexbuffers_other_than_maps_read_as_none(reader: Reader, data: bytes) -
 
 
 def mutated(rng: np.random.Generator) -> tuple[bytes, Any]:
-    """A typical map with some other bytes, near its end mostly, where types and widths stand; and its names."""
+    """A typical map with some other bytes, mostly near its end, which has types and widths; and its names."""
     values = TYPICAL[rng.integers(len(TYPICAL))]
     data = np.frombuffer(flexbuffers.Dumps(values), np.uint8).copy()
     for _ in range(rng.integers(1, 4)):

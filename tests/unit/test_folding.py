@@ -96,8 +96,7 @@ def test_folded_shape_that_does_not_fit_is_refused_at_the_resize() -> None:
 
 
 def test_folded_values_that_grow_from_turn_to_turn() -> None:
-    """In each turn of a loop, the shape of x is put out, four times in a row, and then x gains a leading dimension of
-    1."""
+    """Each turn of the loop puts out the shape of x, four times in a row, and then x gains a leading dimension of 1."""
 
     def body(graph: Any, carries: list[int]) -> list[int]:
         count, x, _ = carries

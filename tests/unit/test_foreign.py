@@ -181,7 +181,7 @@ def test_any_exception_of_a_library_becomes_an_input_error(reader: str, monkeypa
 
 
 def test_libraries_read_in_one_place() -> None:
-    """Calls of readers of other projects stand within `with foreign(...)`."""
+    """Calls of readers of other projects are within `with foreign(...)`."""
     readers = {"np.load", "wave.open", "Image.open", "zipfile.ZipFile", "arrow.parquet.ParquetFile", "soxr.resample"}
     readers |= {"self._file.read_row_group", "ImageOps.exif_transpose"}
     seen: set[str] = set()

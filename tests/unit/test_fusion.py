@@ -23,7 +23,7 @@ CLAMPS = {"RELU": (0, np.inf), "RELU6": (0, 6), "RELU_N1_TO_1": (-1, 1), "RELU_0
 
 
 def interpreters(model: bytes) -> tuple[Any, Any]:
-    """One that fuses, and one that does not."""
+    """A pair of interpreters: the first fuses nodes, the second does not."""
     return (
         minilite.Interpreter(model_content=model),
         minilite.Interpreter(model_content=model, experimental_disable_delegate_node_fusion=True),
@@ -443,7 +443,7 @@ def test_a_slope_of_bytes_stays_as_it_is() -> None:
     check(builder.build(), [random_bytes((2, 3, 5))])
 
 
-# What a user sees -----------------------------------------------------------------------------------------------------
+# Plans and tensors of fused nodes -------------------------------------------------------------------------------------
 
 
 def test_a_fused_tensor_is_hidden_unless_kept() -> None:

@@ -19,7 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "gallery.md"
 PROGRAMS = sorted((ROOT / "docs" / "gallery").glob("*.py"))
 SHOWN = dict(re.findall(r"^\[(\w+\.py)\]\(gallery/\1\)\n\n```\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE))
-"""What the page says that a program prints, by its name."""
+"""The output of each program in the page, by its name."""
 
 
 def test_the_page_has_every_program() -> None:
@@ -31,8 +31,8 @@ def test_the_page_has_every_program() -> None:
 def test_a_program_prints_what_the_page_shows(
     path: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In another folder than the checkout's. `cd docs/pictures && python ../gallery/PROGRAM.py` draws its picture
-    anew."""
+    """Runs in another folder than the checkout's. `cd docs/pictures && python ../gallery/PROGRAM.py` draws its picture
+    again."""
     if '"cc"' in path.read_text() and shutil.which("cc") is None:
         pytest.skip("there is no C compiler")
     if debug_build() and path.stem == "keyword_spotting":
@@ -57,7 +57,7 @@ def test_a_program_is_short_and_says_what_it_does(path: pathlib.Path) -> None:
 def test_a_notebook_shows_what_its_cells_give(
     path: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`python -m tools.notebook NOTEBOOK` runs the cells and writes the outputs anew."""
+    """`python -m tools.notebook NOTEBOOK` runs the cells and writes the outputs again."""
     monkeypatch.chdir(tmp_path)
     stored = json.loads(path.read_text())
     assert f"(gallery/{path.name})" in PAGE.read_text()

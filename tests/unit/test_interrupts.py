@@ -333,7 +333,8 @@ def test_an_interrupted_run_async_ends() -> None:
 
 
 def test_objects_of_c_are_owned_before_they_are_made() -> None:
-    """By a cell, which the call fills: an object that gets its owner afterwards may be lost in between."""
+    """A cell, which the call fills, owns the object: an object that gets its owner afterwards may be lost in
+    between."""
     for path in (pathlib.Path(minilite.__file__).parent / "_native").glob("*.py"):
         text = path.read_text()
         assert re.findall(r'ffi\.new\("(ml_\w+) \*\*"', text) == [], path.name
@@ -357,7 +358,7 @@ def test_a_cell_frees_what_it_holds_once() -> None:
 
 
 class Counts(ctypes.Structure):
-    """What the C library has allocated: struct mallinfo2."""
+    """The memory that the C library has allocated: struct mallinfo2."""
 
     _fields_ = (("before", ctypes.c_size_t * 7), ("in_use", ctypes.c_size_t), ("after", ctypes.c_size_t * 2))
 

@@ -188,7 +188,7 @@ def test_loops_are_freed_too() -> None:
 
 
 def test_views_keep_their_memory_whatever_a_collector_finalizes_first() -> None:
-    """In a cycle of garbage, the state may be finalized before its views."""
+    """A cycle of garbage may finalize the state before its views."""
     interpreter = plain()
     view = interpreter.tensor(3)()
     ffi.release(engine_of(interpreter).session().state._cell)

@@ -28,7 +28,8 @@ def test_names_in_messages(name: str) -> None:
 
 @pytest.mark.parametrize("shape", [(4,), (1,) * 7 + (4,), (1,) * 8 + (4,)], ids=len)
 def test_half_floats_of_any_rank_become_floats(shape: tuple[int, ...]) -> None:
-    """Of more dimensions than the core has by the numpy reference: their values are right, their shape is refused."""
+    """Arrays of more dimensions than the core has run by the numpy reference: their values are right, their shape is
+    refused."""
 
     def build(g: ModelBuilder) -> list[int]:
         halves = g.constant("h", np.arange(4, dtype=np.float16).reshape(shape))  # type: ignore[attr-defined]

@@ -86,7 +86,7 @@ def test_copies_keep_them() -> None:
 
 
 def refusal(model: bytes) -> str:
-    """Why a model's files are refused, in one line; the model itself runs."""
+    """Returns the refusal of a model's files, in one line; the model itself runs."""
     minilite.Interpreter(model_content=model).allocate_tensors()
     with pytest.raises(minilite.ModelFormatError) as caught:
         _ = read_model(model).associated_files

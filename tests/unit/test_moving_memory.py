@@ -58,7 +58,7 @@ def loop_before_a_dynamic_node() -> bytes:
 
 @pytest.mark.parametrize("planner", ["default", "greedy_by_size"])
 def test_arena_moves_after_a_loop_has_run(planner: str) -> None:
-    """In the third run, for the first time, the loop runs in memory that an earlier run took while it was under way."""
+    """The loop runs in memory that an earlier run took midway, for the first time in the third run."""
     interpreter = ready(loop_before_a_dynamic_node(), custom_ops={"Head": head}, planner=planner)
     for count in (2, 5_000_000, 5_000_000, 2):
         looped, y = run(interpreter, integer(0), floats(1, 2, 3), request(count))
@@ -141,7 +141,7 @@ def move_what_was_spilled() -> None:
     assert not engine_of(interpreter).session().state.usage().stays_mapped
     interpreter.set_tensor(0, integer(2))
     interpreter.set_tensor(1, np.arange(4, dtype=np.float32))
-    view = interpreter.tensor(1)()  # so that nothing is placed anew
+    view = interpreter.tensor(1)()  # so that nothing is placed again
     interpreter.invoke()
     assert interpreter.get_tensor(interpreter.get_output_details()[1]["index"]).tolist() == [16, 17, 18, 19]
     assert view.tolist() == [0, 1, 2, 3]
@@ -214,7 +214,7 @@ def test_memory_refused_for_a_tensor_that_had_grown() -> None:
 
     builder = ModelBuilder()
     graph = builder.subgraph()
-    large = graph.input("large", (1_000_000,))  # so that what grows is no reason to place all anew
+    large = graph.input("large", (1_000_000,))  # so that growth does not place all tensors again
     x, z = graph.input("x", (1,)), graph.input("z", (4,))
     sides = [graph.node(name, [x], out=(name, (1, 1)), custom=True) for name in ("Column", "Row")]
     square = graph.node("ADD", sides, out=("square", (1, 1)))
@@ -293,7 +293,7 @@ def test_scratch_that_grows_goes_around_what_is_live() -> None:
 
 
 def test_scratch_at_the_start_of_a_frame() -> None:
-    """That of a loop's body, whose carries lie with its caller; the strategy puts the largest first."""
+    """The arena of a loop's body, whose carries are with its caller; the strategy puts the largest first."""
 
     def body(g: Any, carries: list[int]) -> list[int]:
         sums, shape = two_rows_of_sums(g, carries[1]), g.constant("shape", np.array([-1, 8], np.int32))

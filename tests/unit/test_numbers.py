@@ -102,7 +102,7 @@ def small(value: Any) -> Any:
 
 
 def replayed(tolerance: Any) -> None:
-    """It is looked at before the recording, of which there is none."""
+    """The tolerance is checked before the recording, of which there is none."""
     with contextlib.suppress(FileNotFoundError):
         minilite.replay("missing.npz", relu_chain(), tolerance=tolerance)
 
@@ -262,7 +262,7 @@ CALLS: dict[str, tuple[int | float, Callable[[Any], object]]] = {
     "SubgraphBuilder.node intermediates": (0, lambda v: graph().node("RELU", [0], [1], intermediates=[v])),
     "SubgraphBuilder.node version": (1, lambda v: graph().node("RELU", [0], [1], version=v)),
 }
-"""By class or function and parameter: a number that it takes, and a call with it."""
+"""A number that a parameter takes, and a call with it, by class or function and parameter."""
 KINDS = ("tensor", "input", "variable", "constant")
 CHECKED_ELSEWHERE = {
     *(f"SubgraphBuilder.{kind} quantization" for kind in KINDS),  # by the fields of Quantization
@@ -352,7 +352,7 @@ def test_integers_of_every_type_are_taken_alike(name: str, kind: Any) -> None:
             assert str(refusal(call, kind(valid))) == str(error)
 
 
-# What a file has of numbers -------------------------------------------------------------------------------------------
+# Numbers in files -----------------------------------------------------------------------------------------------------
 
 
 def options() -> Iterator[tuple[str, Field]]:

@@ -31,7 +31,7 @@ def test_the_file_and_its_likely_origin_are_named(name: str, tmp_path: pathlib.P
 
 
 def opened(path: object) -> str:
-    """Why a path is refused."""
+    """Returns the refusal of a path."""
     with pytest.raises(minilite.ModelNotFoundError) as caught:
         minilite.Interpreter(path)  # type: ignore[arg-type]
     assert str(caught.value).startswith(f"Could not open {str(path)!r}: ")

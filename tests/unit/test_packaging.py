@@ -1,4 +1,4 @@
-"""What is delivered: version, typing marker, imports, package data, and a README that tells the truth."""
+"""The delivered package: version, typing marker, imports, package data, and a README that is true."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_public_names_exist_and_are_sorted() -> None:
 def test_imports_stay_light(statement: str, tmp_path: Path) -> None:
     modules = imported(statement, tmp_path)
     assert not modules.intersection(FOREIGN)
-    # What is only needed now and then waits until it is.
+    # Modules that are seldom needed are imported when they are used.
     assert not modules.intersection(
         {"minilite.format.builder", "asyncio", "multiprocessing", "unittest", "importlib.metadata"}
     )
@@ -112,7 +112,8 @@ one.invoke()
 
 
 def functions_of(name: str) -> int:
-    """How many functions and classes a module of ours defines: what loading its code takes goes by them."""
+    """The number of functions and classes that a module of minilite defines: the time of loading its code depends on
+    them."""
 
     def count(code: types.CodeType) -> int:
         inner = [c for c in code.co_consts if isinstance(c, types.CodeType) and c.co_name != "__annotate__"]
@@ -148,7 +149,7 @@ print(session._known[2] == {{}}, interpreter.get_tensor(image["index"]).max())
 
 
 def test_a_python_without_its_global_lock(tmp_path: Path) -> None:
-    """A stand-in for a Python that is built so: it answers as such a one would. There, all copies take a turn."""
+    """Imitates a Python that is built so. There, all copies take a turn."""
     shutil.copy(PACKAGE / "data/digits.tflite", tmp_path)
     for locked in (True, False):
         done = subprocess.run(

@@ -367,7 +367,7 @@ def test_variable_tensors() -> None:
     interpreter.invoke()
     assert interpreter.get_tensor(2).sum() == 0
     interpreter.set_tensor(state, np.ones(100_000, np.float32))
-    resized(interpreter, 5)  # variable tensors are zeroed when they are allocated anew, as in LiteRT
+    resized(interpreter, 5)  # variable tensors are zeroed when they are allocated again, as in LiteRT
     assert interpreter.get_tensor(state).sum() == 0
 
 
@@ -411,7 +411,7 @@ def test_a_plan_above_its_bound_improves_when_its_shapes_come_back() -> None:
 
 
 def test_a_plan_with_dynamic_tensors_is_not_improved() -> None:
-    """It is placed anew after runs."""
+    """The plan is placed again after runs."""
     crowd = Crowd(dynamic=True)
     interpreter = ready(crowd.model, custom_ops={"Step": crowd, "Head": head})
     assert above_its_bound(interpreter)

@@ -1,4 +1,5 @@
-"""How often a run looks at the clock between nodes: after a certain amount of work, so that small nodes do not pay."""
+"""Polls of a run: it looks at the clock between nodes after a certain amount of work, so that small nodes do not
+pay."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class Moments:
 
 
 def on_terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
-    """Standard error from now on, without rich; not in a fixture, since pytest captures each phase anew."""
+    """Standard error from now on, without rich; not in a fixture, since pytest captures each phase again."""
     found = Terminal()
     monkeypatch.setattr(sys, "stderr", found)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)

@@ -1,4 +1,4 @@
-"""What the reader refuses: one line that says where and why, and never a long wait."""
+"""Refusals of the reader: one line that says where and why, and never a long wait."""
 
 from __future__ import annotations
 
@@ -262,7 +262,7 @@ def test_element_type_out_of_range_is_refused() -> None:
 
 
 def refusals(data: bytes, old: int, new: int) -> str:
-    """What the reader says when one byte of value `old` at a time has the value `new`, line by line."""
+    """Returns the reader's messages for one byte of value `old` at a time set to `new`, line by line."""
     message: list[str] = []
     for place in (at for at, byte in enumerate(data) if byte == old):
         try:

@@ -39,7 +39,7 @@ def test_other_buffers_of_the_same_tensors_only_change_pointers() -> None:
 
 
 def test_variables_live_on_exactly_if_no_shape_is_requested() -> None:
-    """Binding the same buffer again changes as little as binding another one; variables begin anew after a change of
+    """Binding the same buffer again changes as little as binding another one; variables are reset after a change of
     shapes and back, whatever is bound."""
     builder = ModelBuilder()
     graph = builder.subgraph()

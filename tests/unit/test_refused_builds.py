@@ -1,4 +1,4 @@
-"""What the build refuses, in a sentence each: big-endian machines, and Microsoft's compiler."""
+"""Refusals of the build, in one sentence each: big-endian machines, and Microsoft's compiler."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_big_endian_machine() -> None:
 
 @pytest.mark.parametrize("compiler", ["MSVC", "Clang"])
 def test_the_compiler_of_msvc(compiler: str, tmp_path: pathlib.Path) -> None:
-    """A stand-in: CMake is told that the compiler is this one. Clang goes on, and misses Python."""
+    """CMake gets the name of this compiler. Clang goes on, and misses Python."""
     (tmp_path / "toolchain.cmake").write_text(
         f"set(CMAKE_C_COMPILER_ID {compiler})\nset(CMAKE_C_COMPILER_ID_RUN TRUE)\nset(CMAKE_C_COMPILER_FORCED TRUE)\n"
         f"set(CMAKE_C_COMPILER {tool('cc')})\nset(CMAKE_DISABLE_FIND_PACKAGE_Python TRUE)\n"

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 MAPPED = bytes(1 << 16)
-"""What makes a file large enough to be mapped; smaller ones are read."""
+"""The bytes from which on a file is mapped; smaller ones are read."""
 
 
 @pytest.fixture

@@ -156,7 +156,7 @@ def test_some_operators_have_the_options_they_should() -> None:
 
 
 def test_import_is_quick() -> None:
-    """It is data that is unmarshalled and nothing more: no code runs but the making of five dicts."""
+    """The module is unmarshalled data: no code runs except the making of five dicts."""
     tree = ast.parse((ROOT / "minilite" / "format" / "_schema.py").read_text())
     assert all(isinstance(statement, ast.Expr | ast.Assign) for statement in tree.body)
     assert not any(isinstance(node, ast.Call) for node in ast.walk(tree))

@@ -83,7 +83,7 @@ def test_dense_forms_that_memory_cannot_hold() -> None:
 
 @pytest.mark.parametrize("dtype", [np.float16, np.int8])
 def test_sparse_constants_are_dequantized_dense(dtype: Any) -> None:
-    """LiteRT reads beyond their values. Here they stand for the dense array, as they do for all other readers."""
+    """LiteRT reads beyond their values. Here they are the dense array, as for all other readers."""
     x = sparse(np.random.default_rng(8), dtype)
     stored, sparsity = compressed(x)
     b = ModelBuilder()

@@ -141,7 +141,7 @@ def test_the_command_reaches_all_processes(package: str, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("where", ["early", "late"])
 def test_a_program_that_installs_it_reaches_its_processes(where: str, tmp_path: Path) -> None:
-    """The call stands at the program's top, or after the guard that spawned processes do not pass."""
+    """The call is at the program's top, or after the guard that spawned processes do not pass."""
     program = starting(tmp_path, "tflite_runtime", **{where: "import minilite; minilite.install_as('tflite_runtime')"})
     assert output(sys.executable, program, folder=tmp_path) == ["minilite.interpreter"] * 3
 
@@ -206,7 +206,7 @@ print(getattr(tflite_runtime, "loaded", None))
 
 
 def options_of_installed(process: str, folder: Path, files: dict[str, str]) -> list[str]:
-    """What ASKS prints where a package is installed."""
+    """The output of ASKS if a package is installed."""
     for name, text in files.items():
         path = folder / "installed" / "tflite_runtime" / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -276,7 +276,7 @@ PathFinder.find_spec = find_spec
 
 
 def compiled(folder: Path, process: str, *arguments: str, litert: bool = True) -> str:
-    """What COMPILED prints: run by `minilite as`, as a child of such a program, or by "python" alone."""
+    """The output of COMPILED: run by `minilite as`, as a child of such a program, or by "python" alone."""
     (folder / "program.py").write_text(COMPILED)
     (folder / "m.tflite").write_bytes(relu_chain())
     if not litert:

@@ -1,5 +1,5 @@
-"""What Python's own classes never ask of a state, and csrc/state refuses by itself: calls before tensors are allocated,
-of tensors that do not exist, with the number of another moment, and of a state that runs."""
+"""Calls that Python's own classes never make, and csrc/state refuses: calls before tensors are allocated, of tensors
+that do not exist, with the number of another moment, and of a state that runs."""
 
 from __future__ import annotations
 

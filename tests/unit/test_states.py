@@ -201,7 +201,7 @@ def test_damaged_snapshot_is_refused_or_harmless(model: bytes) -> None:
         with contextlib.suppress(InputError):
             attempt(interpreter, remade(*layout, data[:length]))
             whole += 1
-    assert whole <= 3  # where a row ends: what comes after it begins anew
+    assert whole <= 3  # where a row ends: the state of later rows is reset
     for _ in range(2000):
         wrong = bytearray(data)
         wrong[rng.integers(len(data))] = rng.integers(256)
@@ -235,7 +235,7 @@ NUMBERS = (-2, -1, 0, 1, 2, 3, 4, 5, 8, 9, 255, (1 << 31) - 1, -(1 << 31))
 
 @pytest.mark.parametrize("count", [500, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_a_snapshot_is_checked_before_anything_looks_at_it(count: int) -> None:
-    """What unpickling gives can be printed, counted, compared, pickled and tried; all else is an InputError."""
+    """Unpickled states can be printed, counted, compared, pickled and restored; anything else is an InputError."""
     rng, whole, refused = np.random.default_rng(5), 0, 0
     for model in (averaging(), accumulator(), table_of(filled=True), text_variable()):
         interpreter = ready(model)

@@ -50,7 +50,7 @@ def convolution() -> bytes:
 
 
 def lookups(interpreter: minilite.Interpreter, shape: tuple[int, ...]) -> int:
-    """How often the store is asked for a resize to this shape."""
+    """The number of times that the store is asked in a resize to this shape."""
 
     def resize() -> None:
         interpreter.resize_tensor_input(0, shape)

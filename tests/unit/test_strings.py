@@ -188,8 +188,8 @@ def test_constants_are_strings_too() -> None:
 
 
 def test_a_variable_of_strings() -> None:
-    """It starts empty, keeps its value from run to run, and is empty again when it is reset or tensors are allocated
-    anew."""
+    """A variable starts empty, keeps its value from run to run, and is empty again when it is reset or tensors are
+    allocated again."""
 
     def build(g: Any) -> list[int]:
         v, x = g.variable("v", (2,), TEXT), g.input("x", (4,), signature=(-1,))
@@ -248,7 +248,7 @@ def test_outputs_that_become_strings_by_their_input() -> None:
     assert run(interpreter, texts("a", "b", "c"), np.array([2, 0], np.int32))[0].tolist() == [b"c", b"a"]
 
 
-# What a file may not say ----------------------------------------------------------------------------------------------
+# Refused files --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("used", [True, False])

@@ -208,8 +208,8 @@ def test_a_small_copy_overtaken_by_a_call_is_repeated(kind: str) -> None:
 @needs_lock
 @pytest.mark.parametrize("elements", [4, 1000, 1 << 14, 1 << 18, 1 << 19])
 def test_an_output_overtaken_by_a_call_is_copied_again(elements: int) -> None:
-    """By numpy, through a bytearray, by numpy without the lock, and in C: whatever its size, it is whole and its
-    own."""
+    """Copies by numpy, through a bytearray, by numpy without the lock, and in C are whole and owned, whatever their
+    size."""
     builder = ModelBuilder()
     graph = builder.subgraph()
     graph.output(graph.node("RELU", [graph.input("x", (elements,))], out=("y", (elements,))))

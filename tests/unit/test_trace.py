@@ -112,7 +112,7 @@ class Drawn:
         return self.now
 
     def _node(self, path: tuple[str, ...], frame: int) -> None:
-        """It begins when the one before it ends, or when the subgraph does, and ends with its own last node."""
+        """A node begins when the one before it ends, or when the subgraph begins, and ends with its own last node."""
         place, start = len(self.columns), self.now
         self.columns.append(SimpleNamespace(node=place, op="ADD", frame=frame, name="y", shape=(1,), kernel="add"))
         name = f"{place} ADD"

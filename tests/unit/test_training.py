@@ -153,7 +153,7 @@ def test_another_signature_a_clone_and_a_snapshot_change_the_weights() -> None:
     assert infer(interpreter).tolist() == [[0], [0]]
 
 
-# In one run -----------------------------------------------------------------------------------------------------------
+# One run --------------------------------------------------------------------------------------------------------------
 
 
 def product(graph: Any, x: int, w: int, name: str) -> int:

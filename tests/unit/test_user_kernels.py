@@ -63,7 +63,7 @@ def mine(model: bytes, row: int, params: Any = None, **options: Any) -> minilite
     return ready(model, custom_ops={"Mine": minilite.kernel(row, params)}, **options)
 
 
-# What a row gives -----------------------------------------------------------------------------------------------------
+# Fields of a row ------------------------------------------------------------------------------------------------------
 
 
 def test_headers_are_all_that_a_kernel_includes() -> None:
@@ -341,7 +341,7 @@ def test_values_that_do_not_fit(address: Address, field: str, value: Any, messag
         mine(one([VECTOR], [(None, TensorType.FLOAT64)]), address("my_all"), params)
 
 
-# What is refused ------------------------------------------------------------------------------------------------------
+# Refusals -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

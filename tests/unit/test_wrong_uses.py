@@ -98,7 +98,7 @@ IDENTIFIER = "file identifier at byte 4 is b'{}', a .tflite file has b'TFL3': it
 INT8 = "expected type INT8 for input 0, name: image; quantize real values x with np.round(x / 0.5 + 3).clip(-128, 127).astype('int8')"
 SIGNATURE = "ResizeInputTensorStrict only allows mutating unknown dimensions identified by -1."
 ROWS: dict[str, tuple[Callable[[Any, Path], Any], str]] = {
-    # What is given for a model
+    # Arguments in place of a model
     "nothing": (lambda kind, _: kind(), "`model_path` or `model_content` must be specified. Neither is, or it is empty: a path or a model's bytes come first, as in Interpreter('model.tflite')"),
     "bytes that are no model": (lambda kind, _: kind(b"\0page" * 2000), FLAT + "file identifier at byte 4 is b'e\\x00pa', a .tflite file has b'TFL3'"),
     "a list": (lambda kind, _: kind(["m.tflite"]), "model_path is of type list, must be a path, a model's bytes, an open file or a Model"),
@@ -121,7 +121,7 @@ ROWS: dict[str, tuple[Callable[[Any, Path], Any], str]] = {
     "invoked early": (lambda kind, _: made(kind).invoke(), "Invoke called on model that is not ready: allocate_tensors() has to come first"),
     "set early": (lambda kind, _: made(kind).set_tensor(0, zeros(4)), SET + "Tensor is unallocated. Try calling allocate_tensors() first"),
     "read early": (lambda kind, _: made(kind).get_tensor(0), "Tensor data is null. Run allocate_tensors() first: tensor 0 ('x') has no memory"),
-    # What is set
+    # Values to set
     "floats for int8": (lambda kind, _: ready(kind, image(TensorType.INT8)).set_tensor(0, IMAGE), SET + "Got value of type FLOAT32 but " + INT8),
     "uint8 for int8": (lambda kind, _: ready(kind, image(TensorType.INT8)).set_tensor(0, IMAGE.astype(np.uint8)), SET + "Got value of type UINT8 but " + INT8 + "; pixels p and values quantized to uint8 become int8 with (p.astype('int16') - 128).astype('int8')"),
     "None": (lambda kind, _: ready(kind).set_tensor(0, None), SET + "Got value of type NoneType but expected type FLOAT32 for input 0, name: x; pass an array of numbers of shape (4,)"),
@@ -134,7 +134,7 @@ ROWS: dict[str, tuple[Callable[[Any, Path], Any], str]] = {
     "set by a name": (lambda kind, _: ready(kind).set_tensor("y", zeros(4)), f"there is no tensor 'y': {NAMES}"),
     "set by a dict": (lambda kind, _: ready(kind).set_tensor({"x": 1}, zeros(4)), WHICH + ": got a dict without 'index'; run({name: array}) takes arrays by name"),
     "swapped": (lambda kind, _: ready(kind).set_tensor(zeros(4), 0), WHICH + " first, then the array: got an array of shape (4,) in place of the tensor"),
-    # What is read
+    # Values to read
     "read by a name": (lambda kind, _: ready(kind).get_tensor("output"), f"there is no tensor 'output': {NAMES}"),
     "read by a number": (lambda kind, _: ready(kind).get_tensor(9999), "Invalid tensor index 9999 exceeds max tensor index 3"),
     "details by a name": (lambda kind, _: ready(kind).get_tensor_details("x"), "subgraph_index takes the number of a subgraph, 0 is the main one: got 'x'"),
