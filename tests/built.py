@@ -58,7 +58,7 @@ def run(interpreter: Any, *arrays: Array) -> list[Array]:
 
 
 def count_since(interpreter: minilite.Interpreter, action: Callable[[], Any]) -> Mapping[str, int]:
-    """By how much each counter grew during an action."""
+    """Returns the growth of each counter during an action."""
     before = interpreter.counters
     action()
     return {name: value - before[name] for name, value in interpreter.counters.items()}

@@ -28,7 +28,7 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 
 
 def pytest_report_header() -> str:
-    """Which build of the core is tested."""
+    """Names the tested build of the core."""
     return f"core: {_core.__file__}"
 
 

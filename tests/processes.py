@@ -18,7 +18,7 @@ def patience(seconds: float) -> float:
 
 
 class Outcome(NamedTuple):
-    """How a process ended: 0, the exit status, or minus the signal's number; and all that it printed."""
+    """The end of a process: 0, the exit status, or minus the signal's number; and all that it printed."""
 
     status: int
     output: str

@@ -342,7 +342,7 @@ def test_who_may_use_what(module: str, part: str) -> None:
 
 
 def names_in(nodes: Iterable[ast.AST]) -> bool:
-    """Whether not all of them are constants."""
+    """True if not all of them are constants."""
     return not all(isinstance(node, ast.Constant) for node in nodes)
 
 
@@ -511,7 +511,7 @@ def test_every_c_file_has_code() -> None:
 
 
 def test_c_symbols_have_their_prefix() -> None:
-    """What a C file shows to others starts with ml_."""
+    """Functions that a C file shows to others start with ml_."""
     for path in files("csrc/*.c"):
         for heading, _ in c_functions(path.read_text()):
             name = re.search(r"(\w+)\s*\([^()]*(?:\([^()]*\)[^()]*)*\)\s*\{", heading)

@@ -73,7 +73,7 @@ def accepted_shapes(predictor: Predictor) -> list[Shapes]:
 
 
 def single_runs(predictor: Predictor, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What each row gives on one interpreter that begins in the state of a new one."""
+    """The outputs of each row on one interpreter that begins in the state of a new one."""
     interpreter, key = Interpreter(predictor._path), predictor._signature
     new, found = interpreter.get_state(), []
     for row in rows:

@@ -71,7 +71,7 @@ def scheduler() -> Iterator[tuple[str, int]]:
 def test_scheduler_that_dies_midway(
     tmp_path: pathlib.Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was written stays, one line says what happened, and another scheduler goes on."""
+    """Written parts stay, one line reports the error, and another scheduler goes on."""
     monkeypatch.chdir(tmp_path)
     last = 2**31 - 1
     pathlib.Path("m.tflite").write_bytes(loop([COUNTER], below(last), endless))

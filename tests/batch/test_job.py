@@ -166,7 +166,7 @@ def test_bad_rows_are_named_or_skipped(tmp_path: pathlib.Path, capsys: pytest.Ca
 def test_a_file_that_is_there_is_neither_written_nor_taken_for_this_jobs(
     form: str, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It may be of another job, or no predictions at all: an input, the model."""
+    """The file may be of another job, or no predictions at all: an input, the model."""
     pictures(tmp_path / "in")
     out = tmp_path / f"out.{form}"
     out.write_text("mine")
@@ -262,7 +262,7 @@ def test_parquet_without_pyarrow(
 
 
 def in_two_processes(folder: pathlib.Path, *arguments: str) -> str:
-    """What batch/workers.py prints."""
+    """The output of batch/workers.py."""
     done = subprocess.run(
         [sys.executable, "-m", "batch.workers", *arguments],
         cwd=folder,

@@ -1,4 +1,5 @@
-"""What `minilite batch` writes: classes of outputs of any rank, rows that failed, text that spreadsheets would run."""
+"""Files that `minilite batch` writes: classes of outputs of any rank, rows that failed, text that spreadsheets would
+run."""
 
 from __future__ import annotations
 
@@ -86,7 +87,7 @@ def rows(*given: Array | str) -> list[str]:
 def test_best_classes_of_outputs_of_any_rank(
     given: tuple[int, ...], gives: tuple[int, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Those that keep their 1, as well."""
+    """Outputs that keep their 1 are ranked, too."""
     model = passing(given, gives)
     files = rows(np.float32([1, 3, 2]).reshape(given[-1:]), np.float32([6, 5, 4]).reshape(given[-1:]))
     for best, classes, scores in ((1, [1, 0], [3, 6]), (2, [[1, 2], [0, 1]], [[3, 2], [6, 5]])):
@@ -217,7 +218,7 @@ def test_one_bad_row_names_the_way_to_skip_it(capsys: pytest.CaptureFixture[str]
 
 
 def test_text_that_spreadsheets_would_run(capsys: pytest.CaptureFixture[str]) -> None:
-    """In names of columns, files and classes, in errors, and in strings that a model gives; numbers stay numbers."""
+    """Names of columns, files and classes, errors, and strings of a model get a quote; numbers stay numbers."""
     cells = ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\rx", "'quoted", "plain", ""]
     builder = ModelBuilder()
     graph = builder.subgraph()
@@ -243,7 +244,7 @@ def test_labels_that_spreadsheets_would_run(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_columns_of_one_name_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    """Those that --top makes, too, and the two arrays of rows that differ in shape."""
+    """Columns of --top, too, and the two arrays of rows that differ in shape."""
     builder = ModelBuilder()
     graph = builder.subgraph()
     x = graph.input("x", (1, 3), signature=(1, -1))

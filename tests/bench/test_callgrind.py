@@ -50,8 +50,8 @@ def test_shares_are_by_folder() -> None:
 
 
 def test_planning_is_what_no_kernel_computes() -> None:
-    """Of 100 instructions 60 are in kernels, one of which begins with an inlined function of kernel.h; 5 in a prepare,
-    35 elsewhere."""
+    """Shares of 100 instructions: 60 in kernels, one of which begins with an inlined function of kernel.h; 5 in a
+    prepare, 35 elsewhere."""
     loop, unsettled = ("a/csrc/run/loop.c", "ml_run_frame"), ("a/csrc/run/dynamic.c", "ml_run_unsettled.part.0")
     relu, reshape = ("a/csrc/kernels/activation.c", "relu_f32"), ("a/csrc/kernel.h", "reshape")
     sweep, prepare = ("a/csrc/plan/sweep.c", "ml_prepare_call"), ("a/csrc/kernels/activation.c", "prepare_relu")

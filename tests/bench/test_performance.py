@@ -131,7 +131,7 @@ def test_the_readme_has_its_table_of_models() -> None:
 
 
 def test_columns_of_other_levels_stay() -> None:
-    """The table of levels is read as it was written; a column that is measured anew takes the place of its own."""
+    """The table of levels is read as it was written; a column that is measured again replaces the old one."""
     ratios = [standing.Ratio("a", "int8", 2.0), standing.Ratio("b", "int8", 0.5), standing.Ratio("c", "hybrid", 3.0)]
     neon = standing.column(ratios)
     assert neon == {"int8": "1.00, 0.50, 2", "hybrid": "3.00, 3.00, 1", "all": "1.44, 0.50, 3"}

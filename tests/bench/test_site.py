@@ -80,7 +80,7 @@ def test_the_history_is_above_the_grid(tmp_path: Path, monkeypatch: pytest.Monke
     assert line.title in (tmp_path / "history.svg").read_text()
 
 
-# In a browser ---------------------------------------------------------------------------------------------------------
+# Pages in a browser ---------------------------------------------------------------------------------------------------
 
 
 def run(*command: str, cwd: Path) -> str:

@@ -79,11 +79,12 @@ def test_layers_run_as_in_litert() -> None:
 
 @pytest.mark.parametrize("form", ["chain", "branches"])
 def test_the_arena_follows_its_bound(form: str) -> None:
-    """However lengths change, placing anew leaves the arena near its bound, even where the last order does not help."""
+    """However lengths change, placing again leaves the arena near its bound, even where the last order does not
+    help."""
     runner = dynamic_family.Runner(dynamic_family.draw(form, 200, 50), minilite.Interpreter)
     for turn in range(12):
         runner.run(turn)
-        runner.run(turn)  # what has grown is placed anew by now
+        runner.run(turn)  # grown tensors are placed again by now
         memory = runner.interpreter.memory
         assert memory is not None
         assert runner.interpreter.arena_bytes <= 1.25 * memory.lower_bound, turn
@@ -131,8 +132,7 @@ def imported(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def test_suites_use_what_is_public() -> None:
-    """That is what docs/api.md describes: a name that is not there may change without notice, and then nothing is
-    measured."""
+    """Names in docs/api.md are public: others may change without notice, and then nothing is measured."""
     public = {("minilite", ""), ("minilite", "memory")}
     public |= {(module, getattr(item, "__name__", "")) for _, module, items in api_reference.PAGES for item in items}
     public |= {("minilite", name) for name in minilite.__all__}

@@ -1,4 +1,4 @@
-"""What `minilite report` writes, in a real browser: hovering, zooming, sorting, searching; names that are traps.
+"""The page of `minilite report` in a real browser: hovering, zooming, sorting, searching; names that are traps.
 
 Needs selenium (the extra `test`), Chromium and its driver: on Debian, `apt-get install chromium chromium-driver`.
 """
@@ -34,7 +34,7 @@ FLAGS = [
     "--window-size=1200,900",
 ]
 LEFT, BOTTOM, ABOVE = 58, 18, 1.03
-"""How the maps lie in their canvas, as in page.js."""
+"""The margins of the maps in their canvas, as in page.js."""
 TRAPS = [
     "</script><script>broken=1</script>",
     "<img src=x onerror=broken=2>",

@@ -1,4 +1,4 @@
-"""What `minilite run` makes of detectors and of several pictures: tables, drawn boxes, a line for each file."""
+"""Detectors and several pictures in `minilite run`: tables, drawn boxes, a line for each file."""
 
 from __future__ import annotations
 

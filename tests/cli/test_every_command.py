@@ -35,8 +35,8 @@ CALLS = {
     "report": ("MODEL --runs 0 -o out.html", "MODEL --runs -1", "at least 0, got '-1'"),
     "replay": ("RECORDING MODEL", "RECORDING MODEL --level mmx", "this machine has no level 'mmx'"),
 }
-"""By command: arguments that work, arguments that are wrong, and the message about these. MODEL, RECORDING and ROWS
-stand for files."""
+"""Arguments that work, wrong arguments, and the message about these, by command. MODEL, RECORDING and ROWS are replaced
+by files."""
 ROWS = {"digits": (2, 8, 8, 1), "relu": (2, 4), "quantized": (2, 8), "endless": (2,)}
 """Shapes of the rows that `batch` reads, by model."""
 MORE = (
@@ -46,7 +46,7 @@ MORE = (
     "plan MODEL --map",
     "profile MODEL --runs 2 --trace out.json",
 )
-"""What commands do with options that make them do something else, or write files."""
+"""Options by which commands do something else, or write files."""
 LINES = (*(f"{command} {right}" for command, (right, _, _) in CALLS.items()), *MORE)
 SIZES = {"digits": "1,8..16:8,8,1", "relu": "8..16:8", "quantized": "2..6:2,8"}
 

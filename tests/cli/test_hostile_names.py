@@ -39,14 +39,14 @@ FILE = EVIL.replace("\x00", "")
 
 
 def is_unsafe(letter: str) -> bool:
-    """Whether a terminal or a reader of XML may do something else with it than show it."""
+    """True if a terminal or a reader of XML may do something else with the character than show it."""
     turns = unicodedata.bidirectional(letter) in ("LRE", "RLE", "PDF", "LRO", "RLO", "LRI", "RLI", "FSI", "PDI")
     marks = letter in "\u061c\u200e\u200f\ufffe\uffff"
     return turns or marks or unicodedata.category(letter) in ("Cc", "Cs", "Zl", "Zp")
 
 
 def unsafe(text: str) -> str:
-    """What is unsafe in printed text, in which lines end; and lines that a name began."""
+    """Returns the unsafe characters of printed text, in which lines end; and the lines that a name began."""
     found = {letter for letter in text if letter != "\n" and is_unsafe(letter)}
     return "".join(sorted(found)) + "".join(line for line in text.splitlines() if line.startswith(FORGED))
 
@@ -147,7 +147,7 @@ LINES = (
 
 
 def told(line: str, folder: Path) -> list[str]:
-    """The arguments of a line: words in capitals stand for files, whose names are evil."""
+    """Returns the arguments of a line; words in capitals become files with evil names."""
     files = {path.name.partition(FILE[:2])[0].upper(): str(path) for path in folder.iterdir() if FILE in path.name}
     files["NOWHERE"] = f"nowhere{FILE}"
     return [re.sub("[A-Z]{3,}", lambda found: files.get(found[0], found[0]), word) for word in line.split()]
@@ -202,7 +202,7 @@ def test_pictures_are_well_formed(folder: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def displays(folder: Path) -> Iterator[tuple[str, Any]]:
-    """What a Python program can look at, by name."""
+    """Objects that a Python program can print, by name."""
     path = str(folder / f"model{FILE}.tflite")
     interpreter = minilite.Interpreter(path)
     yield "interpreter before", interpreter
@@ -301,7 +301,7 @@ ODD: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "nobody reads": ("| true", {}),
     "cp1252": ("", {"PYTHONIOENCODING": "cp1252"}),
 }
-"""What becomes of standard output, in words of a shell and of the environment."""
+"""Redirections of standard output and settings of the environment."""
 PRINTING = (
     "run MODEL", "run MODEL --json", "inspect MODEL", "inspect MODEL --check", "plan MODEL", "plan MODEL --compare",
     "profile MODEL --runs 2", "bench MODEL --runs 2", "compare MODEL --against scalar", "replay CALLS MODEL",

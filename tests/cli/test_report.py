@@ -25,7 +25,7 @@ DIGITS = str(Path(__file__).resolve().parents[2] / "minilite" / "data" / "digits
 
 
 def data_of(text: str) -> dict[str, Any]:
-    """What the page draws from."""
+    """The data that the page draws."""
     (found,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
     data: dict[str, Any] = json.loads(found)
     return data

@@ -1,4 +1,4 @@
-"""How `minilite run` reads files and shows outputs: labels, classes by score, real numbers, JSON."""
+"""Files and outputs of `minilite run`: labels, classes by score, real numbers, JSON."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.P
 
 
 def saved(**files: bytes) -> None:
-    """Files in the folder; `_` stands for the dot."""
+    """Files in the folder; `_` becomes the dot."""
     for name, data in files.items():
         pathlib.Path(name.replace("_", ".")).write_bytes(data)
 
@@ -43,7 +43,7 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 
 def facts(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
-    """What the command prints as JSON."""
+    """Returns the JSON that the command prints."""
     assert main([*arguments, "--json"]) == 0
     found: dict[str, Any] = json.loads(capsys.readouterr().out, parse_constant=lambda name: pytest.fail(name))
     return found

@@ -259,7 +259,7 @@ def test_ctrl_c_ends_the_command_at_any_moment(module: str, tmp_path: pathlib.Pa
     ("times", "printed"), [(1, "cleans up\nminilite: interrupted\n"), (2, "minilite: interrupted\n")]
 )
 def test_an_interrupt_that_is_swallowed_ends_the_command_too(times: int, printed: str, tmp_path: pathlib.Path) -> None:
-    """It is raised once more after two seconds, and two seconds later the process ends."""
+    """The interrupt is raised again after two seconds, and two seconds later the process ends."""
     swallows = f"""
 import contextlib, time, minilite
 

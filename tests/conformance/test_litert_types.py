@@ -21,7 +21,7 @@ def named() -> list[tuple[range, str, str, str]]:
 
 
 def counts(message: str) -> range:
-    """Whether a count is as the file has it: "7" is exactly 7, "<=7" at most 7."""
+    """Returns the counts that an entry of the file allows: "7" is exactly 7, "<=7" at most 7."""
     most = int(message.removeprefix("<="))
     return range(0 if message.startswith("<=") else most, most + 1)
 

@@ -88,7 +88,7 @@ def test_planned_files_run_in_tflm(name: str, tmp_path: Path) -> None:
 
 
 def run(*arguments: Any) -> dict[str, Any]:
-    """In a process of its own: TFLM may crash where memory is short."""
+    """Runs in a process of its own: TFLM may crash if memory is short."""
     command = [sys.executable, "-c", RUN, *map(str, arguments)]
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=patience(300))
     result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])

@@ -54,7 +54,7 @@ ABOVE_THE_BOUND = (
 def fits(
     left: list[UsageRecord], height: int, placed: tuple[tuple[UsageRecord, int], ...] = (), floor: int = 0
 ) -> bool:
-    """Whether there is a layout of that height, by trying all in the order of their offsets, bottom up."""
+    """True if there is a layout of that height, found by trying all in the order of their offsets, bottom up."""
     for k, record in enumerate(left):
         below = [top for r, top in placed if r.first_node <= record.last_node and record.first_node <= r.last_node]
         offset = max(below, default=0)
@@ -170,7 +170,7 @@ def test_a_capacity_below_the_bound_is_refused() -> None:
 
 
 def test_a_search_takes_no_stack() -> None:
-    """It goes as deep as there are records; a level of it would take 300 bytes of a thread's stack."""
+    """A search is as deep as there are records; a level would take 300 bytes of a thread's stack."""
     rng = random.Random(3)
     records = []
     for number in range(1500):

@@ -73,7 +73,7 @@ def problems() -> list[list[UsageRecord]]:
 
 
 def digest(strategy: str, fixed: bool = False) -> str:
-    """Of all plans, and of the steps that they took."""
+    """Hashes all plans, and the steps that they took."""
     hashed = hashlib.sha256()
     for number, records in enumerate(problems()):
         if fixed:
@@ -103,7 +103,7 @@ def joined(seed: int, nodes: int) -> bytes:
 
 
 def digest_of_sizes(seed: int, nodes: int) -> str:
-    """Of the plans of one interpreter for sizes of which some come back, twice, and whether these were improved."""
+    """Hashes the plans of one interpreter for sizes of which some come back, twice, and whether these were improved."""
     rng = random.Random(seed)
     interpreter = Interpreter(model_content=joined(seed, nodes))
     sizes = [[rng.choice((0, 1, 4, 100, rng.randrange(1, 2000))) for _ in range(6)] for _ in range(8)]

@@ -220,7 +220,7 @@ def test_csv_columns_in_any_order(tmp_path: Path) -> None:
     assert memory.read_csv(path) == [UsageRecord(5, 8, 0, 1), UsageRecord(6, 8, 0, 1, 64)]
 
 
-# What no strategy takes -----------------------------------------------------------------------------------------------
+# Records that every strategy refuses ----------------------------------------------------------------------------------
 
 FREE, QUARTER = -1, 2**61
 """Not placed yet; just beyond a quarter of an int64."""

@@ -23,7 +23,7 @@ from minilite import ShapeError, UnsupportedOpError
 from minilite.format.dtypes import TensorType
 
 TOLERANCE = 2e-6
-"""Of results up to 5 in size: sums of float32 in lanes, and exps of 2 ULP."""
+"""The tolerance of results up to 5 in size: sums of float32 in lanes, and exps of 2 ULP."""
 
 
 def attention(q: Any, k: Any, v: Any, mask: Any = None, **attributes: Any) -> OneNode:

@@ -47,7 +47,7 @@ def edged(rng: np.random.Generator, kind: str) -> Array:
 
 
 def every_pair(rng: np.random.Generator, inputs: Any, outputs: Any) -> Any:
-    """LiteRT gives no arrays of packed integers: they, and bfloat16, stand between two casts."""
+    """LiteRT gives no arrays of packed integers: they, and bfloat16, are between two casts."""
     before, after = (["f32"] if kinds[0] in ("bf16", "s4", "s2", "u4") else [] for kinds in (inputs, outputs))
     x = edged(rng, "f32" if before else inputs[0])
     return Chain(x, *before, *inputs, *outputs, *after), {}

@@ -380,7 +380,7 @@ def test_threads(types: str, w: Any) -> None:
 
 
 def test_windows_of_2_31_elements_are_refused() -> None:
-    """Of two that are dilated; LiteRT's numbers overflow."""
+    """Two dilated windows; LiteRT's numbers overflow."""
     w = Given(np.zeros((1, 2, 2, 1), np.float32), True)
     node = OneNode(
         "CONV_2D", [np.zeros((1, 4, 4, 1), np.float32), w, None], window_options("SAME", (1, 1), (1, 2**31 - 1))

@@ -59,7 +59,7 @@ def every_type(rng: Any, inputs: Any, outputs: Any) -> Any:
 
 
 def agree(node: OneNode) -> None:
-    """In rows without a box, LiteRT leaves what was there before."""
+    """Compares with LiteRT, which leaves old values in rows without a box."""
     found = check(node.model, node.arrays, tolerance=64 * EPS, oracle=None)
     theirs = run_litert(node.model, node.arrays)
     rows = int(found[3][0])

@@ -23,7 +23,7 @@ PAIRS = [(op, kind) for op, kinds in KINDS.items() for kind in kinds]
 
 
 def divided(op: str, rng: np.random.Generator, a: Array, b: Array, kind: str, activation: str = "NONE") -> OneNode:
-    """No divisor that stands for 0, and none of -1 (LiteRT may trap there)."""
+    """No divisor that represents 0, and none of -1 (LiteRT may trap there)."""
     x, y, z = (scaled(rng, kind, 0.05, 0.5) for _ in range(3))
     zero = y.zero_points[0] if op == "DIV" and y.scales else 0
     b = np.where(b == np.asarray(zero, b.dtype), b + np.asarray(1, b.dtype), b)

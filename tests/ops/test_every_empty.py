@@ -26,7 +26,7 @@ QUANTIZED: dict[Any, Quantization] = {np.float32: Quantization()} | dict.fromkey
 WINDOW = {"padding": "SAME", "stride_w": 1, "stride_h": 1, "fused_activation_function": "NONE"}
 POOL = WINDOW | {"filter_width": 2, "filter_height": 2}
 SECONDS = 60
-"""Of processor time, which a build with sanitizers does not need."""
+"""Seconds of processor time, which a build with sanitizers does not need."""
 
 
 def nothing(op: str, kind: Any = np.float32, shape: Any = HUGE, more: Any = (), options: Any = None) -> OneNode:
@@ -103,7 +103,7 @@ WRONG: dict[str, tuple[tuple[int, ...], Any, dict[str, Any]]] = {
     "POW": ((0,), [-1], {}),
     "FLOOR_DIV": ((0,), [0], {}),
 }
-"""By operator the shape of an input without elements, values that it refuses, and its options."""
+"""The shape of an input without elements, values that are refused, and options, by operator."""
 
 
 @pytest.mark.parametrize("op", WRONG)

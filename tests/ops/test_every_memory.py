@@ -53,7 +53,7 @@ def node(op: str) -> OneNode:
 
 
 def outputs(interpreter: Interpreter, arrays: Sequence[Array]) -> list[Any]:
-    """What a run gives, in a form that can be compared."""
+    """Returns the results of a run, in a form that can be compared."""
     interpreter.run(dict(zip(interpreter.model.subgraphs[0].inputs, arrays, strict=True)))
     return [plain(interpreter.get_tensor(detail["index"])) for detail in interpreter.get_output_details()]
 

@@ -105,7 +105,7 @@ CASES = {
     ),
     "DYNAMIC_UPDATE_SLICE": Beside((4, 3), ["x", floats(2, 3), const([1, 0])], [(1, 3), (4, 2), (8, 8)]),
 }  # fmt: skip
-"""Operators whose size operands stand beside an input that can be resized; one for each family of operators."""
+"""Operators with size operands beside an input that can be resized; one for each family of operators."""
 
 
 def node_of(op: str, shape: tuple[int, ...]) -> OneNode:

@@ -48,7 +48,7 @@ def node_of(op: str, types: Any) -> Any:
 
 
 def runs(one: Sourced, values: list[Array], *, bound: bool = False, **options: Any) -> list[Any]:
-    """What a new interpreter gives for each value of the operand: outputs, or an error."""
+    """Returns the outputs or the error of a new interpreter for each value of the operand."""
 
     def run(value: Array) -> list[Array]:
         arrays = list(one.arrays)
@@ -120,7 +120,7 @@ def differences(op: str, types: Any, sources: Sequence[str], **options: Any) -> 
 
 
 def litert_runs(one: Sourced, value: Array) -> bool:
-    """Whether LiteRT computes the node, by any of its kernels; it may end the process."""
+    """True if LiteRT computes the node, by any of its kernels; it may end the process."""
     arrays = [value if i == one.at else array for i, array in enumerate(one.arrays)]
     model = write_model(one.model)
     kernels = (REFERENCE, BUILTIN)
@@ -147,7 +147,7 @@ def test_one_line_of_types(op: str) -> None:
 
 
 def packs(op: str) -> bool:
-    """Whether a plan asks the Model's store for weights in the order of a level's inner loops."""
+    """True if a plan asks the Model's store for weights in the order of a level's inner loops."""
     interpreter = minilite.Interpreter(node_of(op, next(named(operators()[op]))).model)
     interpreter.allocate_tensors()
     return interpreter.counters["store_lookups"] > 0

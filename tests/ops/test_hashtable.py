@@ -48,7 +48,7 @@ def tables(keys: Array, values: Array, shape: Any = (4,), *, once: bool = False,
 
 @pytest.mark.parametrize("once", [False, True])
 def test_numbers_of_strings(once: bool) -> None:
-    """Of two pairs with one key the first stays."""
+    """The first of two pairs with one key stays."""
     model = tables(NAMES, NUMBERS, once=once)
     found = agree(model, [texts("two", "no", "", "a\0b")], [texts("zero", "zero", "ü", "a")])
     assert [y[0].tolist() for y in found] == [[2, -1, 1, -3], [0, 0, 2**40, -1]]
@@ -124,7 +124,7 @@ def test_refused() -> None:
 
 
 def test_a_table_is_no_variable() -> None:
-    """A handle does not say what it stands for, so the kinds of values are checked."""
+    """A handle does not name its table, so the kinds of values are checked."""
     builder = ModelBuilder()
     g = builder.subgraph()
     table = handle(g)

@@ -39,7 +39,7 @@ def test_broadcasts(op: str) -> None:
 
 @pytest.mark.parametrize("kind", ["s8", "u8"])
 def test_shifts_of_all_bytes(kind: str) -> None:
-    """By negative numbers and more bits than there are, too."""
+    """Shifts by negative numbers and by more bits than there are, too."""
     a, b = (x.view(dtype_of(kind)) for x in (ALL_BYTES.reshape(256, 1), ALL_BYTES))
     OneNode("RIGHT_SHIFT", [a, b]).check()
 

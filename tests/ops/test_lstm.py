@@ -137,7 +137,7 @@ def test_diagonals(types: str, parts: Sequence[str]) -> None:
 
 
 def interpreters(model: bytes) -> dict[str, Any]:
-    """One of each kind, allocated."""
+    """Returns an allocated interpreter of each kind."""
     kinds = minilite.OpResolverType
     made = {
         "C": minilite.Interpreter(model_content=model),

@@ -29,7 +29,7 @@ def every_type(rng: Any, inputs: Any, outputs: Any) -> Case:
 
 
 def squeezed(rng: Any, inputs: Any, outputs: Any) -> Case:
-    """One of two dimensions of 1 is removed."""
+    """Removes one of two dimensions of 1."""
     oracle = None if inputs[0] == "c128" else REFERENCE
     return Case([(3, 1, 5, 1)], {"squeeze_dims": [-1]}, oracle=oracle)
 
@@ -88,7 +88,7 @@ REFUSED = [
 @pytest.mark.parametrize(("old", "new", "result"), RESHAPES)
 def test_shape_in_options_constant_or_computed(old: Any, new: Any, result: Any) -> None:
     x = counting(old)
-    if new != [0]:  # in options, [0] stands for a scalar
+    if new != [0]:  # [0] means a scalar in options
         assert OneNode("RESHAPE", [x], {"new_shape": new}).check().shape == result
     assert OneNode("RESHAPE", [x, const(new)]).check().shape == result
     if new:

@@ -208,7 +208,7 @@ def test_types_refused() -> None:
 
 @pytest.mark.parametrize("offset", [False, True])
 def test_a_begin_computed_at_run_time_leaves_the_shape_known(offset: bool) -> None:
-    """x[i] and, with `offset`, x[i : i + 2]: the shape does not depend on i, so nothing is planned anew."""
+    """x[i] and, with `offset`, x[i : i + 2]: the shape does not depend on i, so nothing is planned again."""
     begin, end = np.array([1, 0], np.int32), const([2, 6] if offset else [0, 0])
     options: dict[str, Any] = {"offset": True} if offset else {"shrink_axis_mask": 1, "begin_mask": 2, "end_mask": 2}
     model = OneNode("STRIDED_SLICE", [X, begin, end, const([1, 1])], options)
@@ -295,7 +295,7 @@ def test_reverse(axes: Any) -> None:
 
 @pytest.mark.parametrize("kind", ["s8", "f16", "f32", "s64"])
 def test_reversed_runs(kind: str) -> None:
-    """Of 1 to 8 bytes, of one element or some, of all lengths."""
+    """Elements of 1 to 8 bytes, one or some, of all lengths."""
     rng = np.random.default_rng(4)
     for n in [1, 2, 3, *range(14, 36), 67]:
         for shape, axes in (((n,), [0]), ((3, n), [1]), ((3, n), [0, 1]), ((n, 2), [0]), ((2, n, 4), [1])):

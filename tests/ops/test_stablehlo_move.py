@@ -172,7 +172,7 @@ def test_scattered(rule: str | None, kind: str) -> None:
 
 
 def test_scatter_of_extremes() -> None:
-    """NaN is no larger and no smaller than what stands there; -0 no smaller than 0."""
+    """NaN is neither larger nor smaller than the value there; -0 is not smaller than 0."""
     x = np.array([[1, np.nan, 0.0, np.inf]], np.float32)
     updates = np.array([[np.nan, 1, -0.0, np.nan]], np.float32)
     for rule in ("STABLEHLO_MAXIMUM", "STABLEHLO_MINIMUM", "STABLEHLO_ADD"):

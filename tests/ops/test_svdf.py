@@ -117,7 +117,7 @@ def test_state_over_invokes(types: str) -> None:
 
 
 def test_state_of_bytes_over_invokes() -> None:
-    """It begins at its zero point, and sums beyond its range wrap by that."""
+    """The state begins at its zero point, and sums beyond its range wrap by that."""
     rng = np.random.default_rng(5)
     for seed in range(12):
         _, depth, units, memory, rank = (int(v) for v in rng.integers(1, (2, 40, 12, 9, 4)))

@@ -15,7 +15,7 @@ from minilite.errors import KernelError, UnsupportedOpError
 from minilite.format.quantization import NOT_QUANTIZED, Quantization
 
 ULP = {"EXP": 2, "LOG": 2, "SIN": 3, "COS": 3, "RSQRT": 2}
-"""What floats may differ by, in ULP."""
+"""The largest difference of floats, in ULP."""
 TABLES = ["EXP", "LOG", "SQRT", "RSQRT"]
 SMOOTH = ["ABS", "NEG", "SQUARE", "SIN", "COS", "FLOOR", "CEIL", "ROUND", "SIGN", *TABLES]
 EXTREMES = np.array(

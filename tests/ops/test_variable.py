@@ -240,7 +240,7 @@ def test_value_that_is_an_output_keeps_what_was_read() -> None:
 
 
 def test_assignment_by_a_handle_that_was_passed_in() -> None:
-    """While the graph is made, it is unknown which variable the handle stands for."""
+    """The variable of the handle is unknown while the graph is made."""
     builder = ModelBuilder()
     main, some, other = (builder.subgraph(name) for name in ("main", "some", "other"))
     flag, x = main.input("flag", (), TensorType.BOOL), main.input("x", (2,))

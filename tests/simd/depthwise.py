@@ -15,7 +15,7 @@ PANEL = 16
 
 
 class Window(NamedTuple):
-    """How pixels see an image of (lines, columns, channels)."""
+    """The windows of pixels on an image of (lines, columns, channels)."""
 
     height: int
     width: int
@@ -90,7 +90,7 @@ def depthwise(
 
 
 def taps(image: NDArray, window: Window) -> NDArray:
-    """What each pixel sees, (pixels, height, width, n, ...)."""
+    """Returns the window of each pixel, (pixels, height, width, n, ...)."""
     pixel, tap = np.arange(window.pixels)[:, None], np.arange(window.width)
     columns = window.first + pixel * window.pixel_step + tap * window.tap_step
     return image[: window.height][:, columns].swapaxes(0, 1)

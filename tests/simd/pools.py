@@ -61,6 +61,6 @@ def pool(
 
 
 def windows(image: NDArray, window: Window) -> NDArray:
-    """What each pixel sees, (pixels, height * width, n), lines after each other."""
+    """Returns the window of each pixel, (pixels, height * width, n), lines after each other."""
     starts = range(0, window.pixels * window.step, window.step)
     return np.stack([image[:, start : start + window.width].reshape(-1, image.shape[2]) for start in starts])

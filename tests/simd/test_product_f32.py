@@ -48,7 +48,7 @@ class Product:
     def made(
         self, level: str, a: NDArray, place: Callable[[NDArray], NDArray] = lambda values: values, flip: int = 0
     ) -> NDArray:
-        """By a level, from rows of `a`; all operands are placed."""
+        """Computes the product at a level, from rows of `a`; all operands are placed."""
         packed, _ = pack_s8(SIMD[level], self.w, pieces=self.pieces, place=place)
         terms = {name: place(v) if isinstance(v, np.ndarray) else v for name, v in self.terms.items()}
         y = place(np.full((len(self.a), self.n), 99, F))

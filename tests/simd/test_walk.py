@@ -24,7 +24,7 @@ def arguments(path: str, call: str) -> list[str]:
 
 
 def flags_of(level: str) -> list[str]:
-    """What a level is compiled with: ml_level(level below flag...), on top of the flags of the level below."""
+    """The flags of a level: ml_level(level below flag...), on top of the flags of the level below."""
     below, *flags = arguments("simd", level)
     return [*(flags_of(below) if below != '""' else []), *flags]
 
@@ -36,7 +36,7 @@ LEVELS = ("neon", "neon_dot", "i8mm")
 INFO = pathlib.Path("/proc/cpuinfo")
 CPU = INFO.read_text() if INFO.exists() else ""
 
-# This machine's levels are those of the installed core, which the walk is told.
+# This machine's levels are those of the installed core, which the walk gets as arguments.
 NATIVE = """
 import ctypes, sys
 from minilite._core import ffi, lib
@@ -53,7 +53,7 @@ def tool(name: str) -> str:
 
 
 def run(*command: object) -> str:
-    """What a command prints; if it fails, the test fails with its error output."""
+    """Returns the output of a command; if it fails, the test fails with its error output."""
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{command[0]} ended with {done.returncode}:\n{done.stderr[-4000:]}"
     return done.stdout

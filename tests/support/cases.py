@@ -1,4 +1,4 @@
-"""How test_every_type makes a node of an operator for all types that the operator's row names.
+"""Cases from which test_every_type makes nodes of an operator for all types that the operator's row names.
 
 The tests of a family have `EVERY_TYPE`: operator -> Case, from which a node is made for each combination of types.
 Where that depends on the types it is a function (rng, inputs, outputs) -> Case, types spelled as in rows; where a Case
@@ -23,12 +23,12 @@ class Case(NamedTuple):
     absent."""
 
     inputs: Sequence[Any]
-    """By operand: a tuple is a shape, anything else the values of a constant."""
+    """The operands: a tuple is a shape, anything else the values of a constant."""
     options: Mapping[str, Any] = {}
     quantization: Mapping[str, Quantization] = {}
-    """Of the outputs, by type; random for types without an entry."""
+    """The quantization of the outputs, by type; random for types without an entry."""
     tolerance: float = 0.0
-    """Of floats, absolute."""
+    """The absolute tolerance of floats."""
     oracle: Any = REFERENCE
     litert: str = ""
     """Types of output 0 that LiteRT runs, spelled as in rows; empty: all of them."""

@@ -72,7 +72,7 @@ class OneComposite:
         return self.built(self.name)
 
     def runs_by_kernel(self) -> bool:
-        """Whether a kernel runs it, not its decomposition."""
+        """True if a kernel runs the composite, not its decomposition."""
         interpreter = minilite.Interpreter(model_content=self.model)
         interpreter.allocate_tensors()
         return len(interpreter.plan.frames()) == 1

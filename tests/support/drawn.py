@@ -36,7 +36,7 @@ class Draw:
         self.rng = np.random.default_rng(seed)
 
     def one(self, *options: Any) -> Any:
-        """One of the things given."""
+        """Draws one of the arguments."""
         return options[int(self.rng.integers(len(options)))]
 
     def often(self, chance: float) -> bool:
@@ -68,7 +68,7 @@ class Draw:
         return parts[0], parts[1]
 
     def kind(self, message: str) -> str:
-        """One of the given types; now and then any plain one."""
+        """Draws one of the given types; now and then any plain one."""
         return str(self.one(*PLAIN)) if self.often(0.05) else str(self.one(*message.split()))
 
     def scale(self, kind: str, low: float = 1e-3, high: float = 0.5) -> Quantization:
@@ -110,7 +110,7 @@ class Draw:
         return self.of(given, self.one(*(kinds or ("s32",))), constant=constant)
 
     def axis(self, rank: int) -> int:
-        """One of `rank` dimensions, counted from either end; seldom one that does not exist."""
+        """Draws one of `rank` dimensions, counted from either end; seldom one that does not exist."""
         if self.often(0.03):
             return self.one(rank, -rank - 1)
         return self.number(-rank, rank - 1) if rank else 0
@@ -147,7 +147,7 @@ def out(d: Draw, kind: str, q: Quantization | None = None) -> list[Out]:
 
 
 def attempt(run: Callable[[], Any]) -> Any:
-    """What `run` returns, or the error that it raises."""
+    """Returns the result of `run`, or the error that it raises."""
     try:
         return run()
     except Exception as error:  # noqa: BLE001  whatever either answers with is compared
@@ -179,7 +179,7 @@ BOUND = 1e-5
 
 
 def judged(one: OneNode) -> tuple[str, str]:
-    """How the two runtimes compare: a word, and details."""
+    """Compares the two runtimes: a word, and details."""
     ours = attempt(lambda: run_minilite(one.model, one.arrays))
     slow = attempt(lambda: run_minilite(one.model, one.arrays, reference=True))
     theirs = attempt(lambda: run_litert(one.model, one.arrays, REFERENCE))

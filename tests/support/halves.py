@@ -17,7 +17,7 @@ def any_halves(rng: np.random.Generator, shape: Any) -> NDArray[Any]:
 
 
 def steps_apart(found: NDArray[Any], exact: NDArray[Any]) -> NDArray[Any]:
-    """By how many floats of 16 bits `found` misses the one nearest to `exact`; 0 where both are NaN."""
+    """Counts the floats of 16 bits by which `found` misses the one nearest to `exact`; 0 if both are NaN."""
     with np.errstate(over="ignore"):
         nearest = exact.astype(np.float16)
     places = [

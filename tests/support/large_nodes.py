@@ -42,7 +42,7 @@ def sigmoid(op: str) -> Special:
 
 
 def positive(op: str) -> Special:
-    """The lowest integer stands for 0."""
+    """The lowest integer represents 0."""
 
     def case(rng: Any, inputs: Any, outputs: Any) -> Any:
         kind = inputs[0]

@@ -34,13 +34,13 @@ from minilite.ops_shared.operator import Operator
 from minilite.ops_shared.types import written_out
 
 Types = tuple[tuple[str, ...], tuple[str, ...]]
-"""Those of inputs and of outputs."""
+"""The types of inputs and of outputs."""
 
 OTHERS = tuple(kind.suffix for kind in TensorType if kind.suffix not in ("resource", "variant"))
 MOST_BYTES, MOST_SECONDS = 8 << 30, 60
 """The memory and time that a child may take; one that takes more is ended."""
 MOST_PLACES = 6
-"""In nodes with more inputs, no type is exchanged at a single place."""
+"""The largest number of inputs of nodes in which single types are exchanged."""
 TESTS = pathlib.Path(__file__).resolve().parents[1] / "ops"
 
 
@@ -103,7 +103,7 @@ def node_of(op: str, message: Any, types: Types) -> OneNode | None:
 
 
 def has(node: OneNode, types: Types) -> bool:
-    """Whether the node has these types: some cases ignore what they are given."""
+    """True if the node has these types: some cases ignore what they are given."""
     from minilite import load_model
 
     graph = load_model(node.model).subgraphs[0]
@@ -131,12 +131,12 @@ def text_of_type(kind: str) -> str:
 
 
 def litert_runs(node: OneNode, types: Types) -> bool:
-    """Whether LiteRT gets to the end, by its optimized kernels or by the reference ones."""
+    """True if LiteRT gets to the end, by its optimized kernels or by the reference ones."""
     return any(runs_by(resolver, node, types) for resolver in (BUILTIN, REFERENCE))
 
 
 def runs_by(resolver: Any, node: OneNode, types: Types) -> bool:
-    """Whether these kernels run the node, and give the outputs no other types. LiteRT takes no arrays of some types:
+    """True if these kernels run the node, and give the outputs no other types. LiteRT takes no arrays of some types:
     such inputs stay as they are."""
     try:
         interpreter = litert.Interpreter(model_content=node.model, experimental_op_resolver_type=resolver)
@@ -154,7 +154,8 @@ def runs_by(resolver: Any, node: OneNode, types: Types) -> bool:
 
 
 def runs(op: str, message: Any, all_types: Sequence[Types]) -> Iterator[Types]:
-    """Those types that LiteRT runs. It runs in children of this process; types that end a child do not count as run."""
+    """Yields the types that LiteRT runs. It runs in children of this process; types that end a child do not count as
+    run."""
 
     def begin() -> None:
         apart.silent()

@@ -144,8 +144,8 @@ class OneNode:
         return check(self.model, self.arrays, tolerance=tolerance, oracle=oracle)[0]
 
     def retyped(self, rng: np.random.Generator, inputs: Sequence[str], outputs: Sequence[str]) -> OneNode:
-        """The same with operands of other types: what is no float and no number of a constant is drawn anew, and
-        scaled."""
+        """Makes the node with operands of other types: values other than floats and numbers of constants are drawn
+        again, and scaled."""
 
         def other(given: Given | None, kind: str) -> Given | None:
             if given is None or kind_of(given.array if given.kind is None else given.kind) == kind_of(kind):

@@ -15,7 +15,7 @@ COMPILER = shutil.which("cc")
 
 
 def output_under_it(folder: pathlib.Path, module: str, *paths: str) -> str:
-    """What a module prints; `paths` are other folders of the tests in which it finds modules."""
+    """Returns the output of a module; `paths` are other folders of the tests in which it finds modules."""
     if COMPILER is None or sys.platform != "linux":
         pytest.skip("needs a C compiler, and a loader that puts a library in front of others")
     clock, source = folder / "clock.so", TESTS / "support" / "clock.c"

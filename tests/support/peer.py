@@ -1,4 +1,4 @@
-"""LiteRT's interpreter module, or a stand-in where LiteRT has no wheel: there, tests that run LiteRT are skipped."""
+"""LiteRT's interpreter module, or a substitute where LiteRT has no wheel: there, tests that run LiteRT are skipped."""
 
 from __future__ import annotations
 
@@ -31,6 +31,6 @@ except ImportError:
     interpreter = types.SimpleNamespace(OpResolverType=_OpResolverType, **dict.fromkeys(names, _skip))
 
 HERE = not isinstance(interpreter, types.SimpleNamespace)
-"""Whether LiteRT is installed."""
+"""True if LiteRT is installed."""
 needed = pytest.mark.skipif(not HERE, reason="LiteRT is not installed")
 """Marks tests that start LiteRT in a process of its own."""

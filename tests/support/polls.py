@@ -55,7 +55,7 @@ def outputs(interpreter: minilite.Interpreter) -> list[Any]:
 
 
 def stops(interpreter: minilite.Interpreter) -> bool:
-    """Whether the run ends when a poll refuses to go on."""
+    """True if the run ends when a poll refuses to go on."""
     Poll.refuses, Poll.count = True, 0
     try:
         interpreter.invoke()

@@ -18,7 +18,7 @@ ASSIGNED_LAST = "assigned last"
 """`initial`: a variable that CALL_ONCE has assigned. `assigned`: one that is assigned earlier in the same run.
 `assigned last`: as `initial`, and at the end of each run it takes the value that is given."""
 CHANGING = (INPUT, COMPUTED, ASSIGNED, ASSIGNED_LAST)
-"""The sources whose value is given anew for each run."""
+"""The sources whose value is given again for each run."""
 
 
 class Sourced(NamedTuple):
@@ -48,7 +48,7 @@ def tensors_of(model: Model, arrays: list[Array]) -> dict[int, Array]:
 
 
 def may_be_constant(model: Model, number: int) -> bool:
-    """Whether the file can hold the tensor's values as numpy has them."""
+    """True if the file can hold the tensor's values as numpy has them."""
     kind = model.subgraphs[0].tensors[number].type
     return element_bits(kind) >= 8 and kind != TensorType.STRING
 

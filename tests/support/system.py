@@ -1,4 +1,4 @@
-"""Whether the core has an operating system below it, or ISO C alone (ML_OS=plain), and which tests need one."""
+"""Tells a core with an operating system from one with ISO C alone (ML_OS=plain), and marks tests that need one."""
 
 from __future__ import annotations
 

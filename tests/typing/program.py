@@ -1,4 +1,4 @@
-"""What a user writes, checked by mypy and pyright: lines marked "wrong" are errors, and no others are."""
+"""A user's program, checked by mypy and pyright: lines marked "wrong" are errors, and no others are."""
 
 from __future__ import annotations
 
