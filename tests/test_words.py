@@ -26,7 +26,7 @@ FIRST_WORDS = re.compile(r"(?:What|Whether|Why|Which|How|Of|By|In|It|That of|Tha
 """Beginnings of docstrings and comments that do not say what they are about; a verb or a noun of the code does."""
 VAGUE = re.compile(r"\b(?:anew|stands?|told|behind)\b")
 """Words that have a plainer one in docstrings and comments: again, is or says, after."""
-PLAIN = ["minilite", "tools", "tests/unit"]
+PLAIN = ["minilite", "tools", "tests"]
 """Rooms and files of Python that keep to FIRST_WORDS and VAGUE; the others follow one by one."""
 TESTS = re.compile(r"test_(?:what|whatever|which|it|its|they|those|there|of)_|test_\w+_(?:anew|behind|told)(?:_|$)")
 """Names of tests that do not say what is tested; a noun or a verb of the code at the beginning does."""

@@ -54,13 +54,13 @@ class Drawn(NamedTuple):
     """A call that can be drawn."""
 
     given: Mapping[str, Sequence[Any]]
-    """What each of its arguments may be."""
+    """The choices for each of its arguments."""
     when: Callable[[Calls], object]
-    """Whether it can be made now."""
+    """True if the call can be made now."""
 
 
 CALLS: dict[str, Drawn] = {}
-"""By name of the method."""
+"""The calls by the name of the method."""
 _Call = TypeVar("_Call", bound=Callable[..., None])
 
 
@@ -88,7 +88,7 @@ class Calls:
         return self.used.one
 
     def is_ready(self) -> bool:
-        """Whether it can run."""
+        """True if the interpreter can run."""
         return self.used.ready and not self.used.released
 
     def values_hold(self) -> None:
@@ -265,7 +265,7 @@ class Calls:
         if found is not None:
             self.used.runs(run, lambda: found, whole=True)
 
-    # What is kept -----------------------------------------------------------------------------------------------------
+    # State ------------------------------------------------------------------------------------------------------------
 
     @drawn()
     def reset_all_variables(self) -> None:

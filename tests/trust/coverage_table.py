@@ -20,7 +20,7 @@ KINDS = ("lines", "branches", "mcdc")
 
 
 class Reached(NamedTuple):
-    """How many were reached, of how many."""
+    """The number that was reached, and the number of all."""
 
     covered: int
     count: int

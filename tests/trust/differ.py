@@ -31,7 +31,8 @@ F32, S8, U8, S16, S32, B8 = (getattr(TensorType, n) for n in ("FLOAT32", "INT8",
 BATCHES = (2, 1, 5)
 """The file's batch, and those that it is resized to."""
 BOUND = 1e-4
-"""Of floats: the difference by the largest value, over a whole graph; tests hold single operators to a few ULP."""
+"""The tolerance of floats: the difference by the largest value, over a whole graph; tests hold single operators to a
+few ULP."""
 FAILURES = ("DIFFERS", "REFUSED", "unmade", "MINILITE ENDED")
 REPORTED = (*FAILURES, "LiteRT ended")
 MOST_ELEMENTS = 4096
@@ -417,7 +418,7 @@ def differs(theirs: Sequence[Any], ours: Sequence[Any]) -> str:
 
 
 def judged(graph: Drawn) -> tuple[str, str]:
-    """How the two answer at all sizes: a word, and what there is to say."""
+    """Compares the two at all sizes: a word, and details."""
     words = set()
     for arrays in graph.inputs:
         ours = attempt(lambda arrays=arrays: run_minilite(graph.model, arrays))
@@ -449,13 +450,13 @@ def judged(graph: Drawn) -> tuple[str, str]:
 
 
 def answer_of(seed: int, number: int) -> tuple[str, str]:
-    """How the two answer to a graph."""
+    """Compares the two on a graph."""
     graph = attempt(lambda: drawn(seed, number))
     return ("unmade", repr(graph)[:300]) if isinstance(graph, Exception) else judged(graph)
 
 
 def runs_alone(seed: int, number: int) -> bool:
-    """Whether a child that runs minilite alone comes to its end."""
+    """True if a child that runs minilite alone comes to its end."""
 
     def work(number: int) -> None:
         graph = attempt(lambda: drawn(seed, number))

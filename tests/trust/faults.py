@@ -32,7 +32,7 @@ class Fault(NamedTuple):
     old: str
     new: str
     tool: str
-    """By the name of its command, below."""
+    """The faults by the name of their command, below."""
 
 
 FAULTS = {
@@ -60,8 +60,8 @@ FAULTS = {
         "csrc/simd/portable/quantize_s16.c", "__builtin_copysignf(0.49999997f, v)", "0.49999997f", "differ"
     ),
 }
-"""An unchecked index in the reader; what was taken before pages that failed and is not given back; a flag of a sleeper
-that is read before what it waits for is told; a token that was set before the run began; the rounding of negative
+"""An unchecked index in the reader; memory taken before pages that failed, which is not given back; a flag of a sleeper
+that is read before the event it waits for is set; a token that was set before the run began; the rounding of negative
 values in QUANTIZE to int16."""
 
 COMMANDS: dict[str, tuple[Sequence[str], str]] = {
@@ -73,7 +73,8 @@ COMMANDS: dict[str, tuple[Sequence[str], str]] = {
     "simulate": (("tests/trust", "simulate", "--seed", "0", "--count", "100000"), r"^--seed \d+ --count 1"),
     "differ": (("tests/trust", "differ", "--seed", "0", "--count", "1000000"), r": (DIFFERS|MINILITE ENDED)"),
 }
-"""What runs in the copy, by this Python, and what it says of a failure. That of the reader is built by clang."""
+"""The command that runs in the copy, by this Python, and the line that it prints of a failure. The reader's is built by
+clang."""
 
 
 def planted(root: Path, fault: Fault) -> None:

@@ -71,7 +71,8 @@ def mutant_of(seed: int, number: int) -> Mutant | None:
 
 
 def outcome(mutant: Mutant | None, seed: int, number: int, seconds: float) -> str:
-    """What became of a mutant: "not written", "refused", "a model", "ran". Raises what a caller must never see."""
+    """Returns the fate of a mutant: "not written", "refused", "a model", "ran". Raises errors that a caller must never
+    see."""
     from support.time_limit import ends_within
     from trust.using import use
 

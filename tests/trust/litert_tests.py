@@ -4,7 +4,7 @@
     python tests/trust litert_tests LiteRT
 
 Fails where a test passes on LiteRT, fails on minilite, and is not in DIFFERENT. Without a clone of all branches, the
-suites that stand on others than main are left out, which is said.
+suites of branches other than main are left out; the output names them.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ DIFFERENT = {
 """Tests that minilite does not pass, and why."""
 
 
-# What the tests import beside LiteRT ----------------------------------------------------------------------------------
+# Imports of the tests beside LiteRT -----------------------------------------------------------------------------------
 
 
 class _TestCase(unittest.TestCase):
@@ -72,7 +72,7 @@ class _TestCase(unittest.TestCase):
 
 
 class _Converter:
-    """In the place of TensorFlow's converter: the one model that a test converts, the sum of a vector."""
+    """Replaces TensorFlow's converter: the one model that a test converts, the sum of a vector."""
 
     @classmethod
     def from_concrete_functions(cls, *_: Any) -> _Converter:
@@ -142,7 +142,7 @@ def _surroundings(folder: Path) -> None:
 
 
 class _Concrete:
-    """In the place of a Keras model: its functions are concrete at once."""
+    """Replaces a Keras model: its functions are concrete at once."""
 
     def __getattribute__(self, name: str) -> Any:
         return types.SimpleNamespace(get_concrete_function=lambda *_: None)

@@ -38,7 +38,7 @@ ROOT = Path(__file__).parents[2]
 EXPLAINED = Path(__file__).with_name("mutants_explained.txt")
 GENERATED = ("schema_tables.c", "schema_tables.h")
 MOST_BYTES = 6 << 30
-"""Of a test process: a mutant may ask for any amount."""
+"""The memory of a test process: a mutant may ask for any amount."""
 FIRST, LAST = "trust/same_counts", "trust/random_graphs trust/any_sequence"
 SHORT_OF_MEMORY = (
     "models[core-custom] models[core-resources] models[core-dynamic] models[core-branches] "
@@ -72,7 +72,7 @@ OTHERS = {
     "&&": ("||",), "||": ("&&",), "+": ("-",), "-": ("+",), "*": ("+",), "/": ("*",), "%": ("*",),
     "+=": ("-=",), "-=": ("+=",), "<<": (">>",), ">>": ("<<",), "&": ("|",), "|": ("&",),
 }  # fmt: skip
-"""What takes the place of a binary operator. clang-format has put a space on either side of each."""
+"""The replacements of a binary operator. clang-format has put a space on either side of each."""
 _SKIPPED = re.compile(
     r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\])+\'|^[ \t]*#(?:\\\n|[^\n])*', re.DOTALL | re.MULTILINE
 )
@@ -82,7 +82,7 @@ _NOT = re.compile(r"!(?=[\w(])")
 
 
 class Place(NamedTuple):
-    """A place in the code, and what may stand there instead."""
+    """A place in the code, and its replacements."""
 
     path: Path
     at: int
@@ -96,7 +96,7 @@ class Mutant(NamedTuple):
     place: Place
     new: str
     text: str
-    """Of its file, without the change."""
+    """The text of its file, without the change."""
     name: str
     """The line, with the change in brackets. Other lines may change without giving it another name."""
 
@@ -232,7 +232,7 @@ def _limit() -> None:
 
 
 class Rate(NamedTuple):
-    """What became of the mutants of a room."""
+    """The fates of the mutants of a room."""
 
     tried: int = 0
     killed: int = 0
@@ -273,7 +273,7 @@ class Judge:
         self.limit = 60 + 3 * (time.monotonic() - began)
 
     def _try(self, mutant: Mutant) -> str:
-        """What becomes of a mutant."""
+        """The fate of a mutant."""
         if self.tree is None:
             self._begin()
         mutant.write(self.tree.root)
@@ -283,7 +283,7 @@ class Judge:
         return by or self.SURVIVED
 
     def outcome(self, mutant: Mutant, again: bool) -> str:
-        """What became of a mutant: it is tried if it was not, or if it survived and is to be tried again."""
+        """Returns the fate of a mutant: it is tried if it was not, or if it survived and is to be tried again."""
         outcome = self.outcomes.get(mutant.name, "")
         if not outcome or (again and outcome == self.SURVIVED):
             began = time.monotonic()

@@ -19,18 +19,18 @@ class Sequenced(NamedTuple):
 
     model: bytes
     shapes: Callable[[int], list[Dims]]
-    """By size: the shapes of the inputs that are resized."""
+    """The shapes of the inputs that are resized, by size."""
     feed: Callable[[int, np.random.Generator], list[Array]]
-    """By size: values for all inputs."""
+    """The values for all inputs, by size."""
     wrong: Callable[[int, np.random.Generator], list[Array]] | None = None
     """Values with which a run fails."""
     mismatch: Sequence[Dims] = ()
     """Shapes that the model refuses, if it refuses any."""
     keeps: str = ""
-    """What its results depend on besides inputs: "variables", or the interpreter's "resources"."""
+    """The state that its results depend on besides inputs: "variables", or the interpreter's "resources"."""
     custom_ops: Mapping[str, Any] = {}
     signatures: Mapping[str, Callable[[int, np.random.Generator], list[Array]]] = {}
-    """By signature: like `feed`."""
+    """The values by signature, like `feed`."""
 
 
 def _values(rng: np.random.Generator, *shape: int) -> Array:
@@ -294,7 +294,7 @@ def _nested_loops() -> Sequenced:
     return Sequenced(builder.build(), _square, feed, wrong)
 
 
-# What the interpreter keeps -------------------------------------------------------------------------------------------
+# State of the interpreter ---------------------------------------------------------------------------------------------
 
 
 def _remember(g: Any, x: int, pick: int) -> list[int]:

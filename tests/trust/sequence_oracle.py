@@ -14,7 +14,7 @@ import minilite
 
 
 class Run(NamedTuple):
-    """What one run was given."""
+    """The inputs of one run."""
 
     size: int
     seed: int
@@ -24,7 +24,7 @@ class Run(NamedTuple):
 
 
 class Given(NamedTuple):
-    """What a call gave: arrays, or an error."""
+    """The result of a call: arrays, or an error."""
 
     arrays: tuple[Array, ...] = ()
     error: str = ""
@@ -38,7 +38,7 @@ class Given(NamedTuple):
 
 
 def outcome(action: Callable[[], Any]) -> Given:
-    """What a call gave."""
+    """Returns the result of a call."""
     try:
         found = action()
     except Exception as error:  # noqa: BLE001 - whatever it is, a fresh interpreter has to raise the same
@@ -71,7 +71,7 @@ def arrays_of(name: str, run: Run) -> list[Array]:
 
 
 def shapes_of(name: str, size: int) -> tuple[Dims, ...]:
-    """Of the inputs that are resized; size 0 stands for shapes that are refused."""
+    """Shapes of the inputs that are resized; size 0 means shapes that are refused."""
     return tuple(made(name).shapes(size) if size else made(name).mismatch)
 
 
@@ -113,7 +113,7 @@ def run_plainly(one: minilite.Interpreter, name: str, run: Run) -> Given:
 
 @functools.lru_cache(maxsize=1 << 14)
 def expected(name: str, runs: tuple[Run, ...]) -> Given:
-    """What the last run gives on a new interpreter that has made only the runs before it."""
+    """Returns the result of the last run on a new interpreter that has made only the runs before it."""
     one = fresh(name)
     return [run_plainly(one, name, run) for run in runs][-1]
 
@@ -143,9 +143,9 @@ class Used:
         """Shapes are among what was requested."""
         self.released = False
         self.fed: Run | None = None
-        """What the inputs hold, if that is known."""
+        """The values of the inputs, if they are known."""
         self.gave: Given | None = None
-        """What the outputs hold, if that is known."""
+        """The values of the outputs, if they are known."""
         self.seen: list[Run] = []
         """The runs that the variables remember."""
         self.views: list[tuple[int, Array]] = []
@@ -173,7 +173,7 @@ class Used:
         return "ArenaError" if small else ""
 
     def allocates(self, action: Callable[[], Given]) -> Given | None:
-        """What a call gives that also allocates; None if it was refused, as it should be."""
+        """Returns the result of a call that also allocates; None if it was refused, as it should be."""
         error = self.refusal() if self.dirty else ""
         if self.dirty and self.views:
             found = action()
@@ -216,7 +216,7 @@ class Used:
         return [self.bound.get(tensor) for tensor in self.one.model.subgraphs[0].outputs]
 
     def note(self, run: Run) -> Given:
-        """What the next run should give."""
+        """Returns the expected result of the next run."""
         if not made(self.name).keeps:
             return expected(self.name, (run,))
         self.seen.append(run)

@@ -55,11 +55,11 @@ class Core:
         self._threads(seed)
 
     def hand_overs(self) -> int:
-        """How often one thread of the core has handed over to another since `threads`."""
+        """Counts how often one thread of the core has handed over to another since `threads`."""
         return int(self._hand_overs())
 
     def number(self, name: str) -> int:
-        """How many requests there were, or failed, since `begin`; how many blocks of memory the core has."""
+        """Counts the requests, or the failed ones, since `begin`; or the blocks of memory that the core has."""
         return int(self._numbers[name]())
 
     def in_place(self) -> contextlib.AbstractContextManager[None]:
@@ -117,16 +117,16 @@ class Seam:
 
 
 def has_core() -> bool:
-    """Whether the core was built with ML_FAILING."""
+    """True if the core was built with ML_FAILING."""
     return hasattr(ctypes.CDLL(_core.__file__), "ml_failing_begin")
 
 
 MISTOLD = re.compile(r"needs -|needs 0 |has \d,")
-"""What no error says: that nothing was asked for, or that a room that grows has fewer than ten bytes."""
+"""Text that no error has: that nothing was asked for, or that growing memory has fewer than ten bytes."""
 
 
 class Outcome(NamedTuple):
-    """What the steps answered, how often one failed, and how many requests failed and were made."""
+    """Returns the results of the steps, the number of failed steps, and the numbers of failed and of all requests."""
 
     answers: list[Any]
     refused: int
@@ -157,7 +157,7 @@ def attempt(steps: Sequence[Step], requests: Core | Seam, first: int, last: int)
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two answers are equal: arrays to the bit."""
+    """True if two answers are equal: arrays to the bit."""
     if isinstance(one, dict):
         return list(one) == list(other) and same(list(one.values()), list(other.values()))
     if isinstance(one, (list, tuple)):
@@ -170,14 +170,14 @@ def same(one: Any, other: Any) -> bool:
 
 
 def unreachable_blocks(requests: Core | Seam, before: int) -> int:
-    """How many blocks of memory there are more than before, once nothing refers to them."""
+    """Counts the blocks of memory added since before, once nothing refers to them."""
     if requests.number("blocks") != before:
         gc.collect()
     return requests.number("blocks") - before
 
 
 TOTALS: collections.Counter[str] = collections.Counter()
-"""What a test has tried: scenarios, requests that failed, steps that were refused for it."""
+"""Counts of a test: scenarios, requests that failed, steps that were refused for it."""
 
 
 def each_fails(steps: Sequence[Step], requests: Core | Seam) -> int:

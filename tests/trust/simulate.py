@@ -49,7 +49,7 @@ from minilite.errors import MiniliteError
 from minilite.format.reader import load_model
 
 POLL_NS = 60_000_000
-"""What the clock goes by with each look at it: more than the time between two polls."""
+"""The step of the clock at each look: more than the time between two polls."""
 FAULTY = (
     "memory",
     "cancel",
@@ -74,7 +74,7 @@ PLAIN = (
 
 
 class WrongError(Exception):
-    """What must not happen has happened."""
+    """Raised if a rule of the simulation is broken."""
 
 
 def demand(holds: bool, what: str) -> None:
@@ -83,7 +83,7 @@ def demand(holds: bool, what: str) -> None:
         raise WrongError(what)
 
 
-# What happens at a poll -----------------------------------------------------------------------------------------------
+# Actions at a poll ----------------------------------------------------------------------------------------------------
 
 
 class Turns:
@@ -165,7 +165,7 @@ class Polls:
         hooks._keep_exception(error, trace)
 
     def at(self, number: int, action: Callable[[], Any] | None) -> None:
-        """What to do at that poll, counted from now; number 0: nothing."""
+        """Sets the action at that poll, counted from the current one; number 0: nothing."""
         self.left, self.action, self.later = number, action, 0
 
 
@@ -249,7 +249,7 @@ class Program:
         self.note(found.error, [a.tolist() for a in found.arrays])
 
     def faulty_run(self, allowed: tuple[type[BaseException], ...], cancel: minilite.Cancel | None = None) -> str:
-        """How a run ends that may end with one of these errors; the next one has to be right."""
+        """Makes a run that may end with one of these errors; the next one has to be right."""
         run, used = self.a_run(), self.used
         try:
             resize(used.one, used.name, run.size)
@@ -302,7 +302,7 @@ class Program:
         self.settle()
 
     def of_another_thread(self) -> str:
-        """How a drawn call that may be made at any time ends."""
+        """Makes a drawn call, which is allowed at any time, and returns its end."""
         call = AT_ANY_TIME[self.dice.choice(sorted(AT_ANY_TIME))]
         return answer(lambda: call.make(self.used.one, self.used.name, self.dice, SIZES), call.reasons(self.used.name))
 
@@ -427,7 +427,7 @@ class Program:
         )
 
     def state(self) -> None:
-        """What an interpreter keeps is the same after it was taken and put back."""
+        """The state of an interpreter is the same after it was taken and restored."""
         self.settle()
         self.used.one.set_state(self.used.one.get_state())
 
@@ -471,7 +471,7 @@ def simulate(seed: int, steps: int, polls: Polls, requests: Core | None) -> tupl
 
 
 def answer_of(seed: int, steps: int, twice: bool) -> tuple[collections.Counter[str], str]:
-    """What the program of a seed did, and how it failed, if it did."""
+    """Runs the program of a seed; returns its steps, and its failure, if any."""
     faulthandler.dump_traceback_later(LONGEST, exit=True)
     requests, polls = (Core() if has_core() else None), Polls(has_core())
     try:

@@ -20,10 +20,10 @@ from minilite.inputs.random_values import random_values
 
 
 class Found(NamedTuple):
-    """What was compared of a model."""
+    """The counts of comparisons of a model."""
 
     tensors: int
-    """That both ways gave a value."""
+    """The number of tensors for which both ways gave a value."""
     refused: int
     """For which a slice is refused, or that a full run does not leave."""
     differing: list[str]

@@ -65,7 +65,7 @@ class _Drawing:
         return self.node(graph, "STRIDED_SLICE", [x, *ends], begin_mask=2, end_mask=2)
 
     def any_value(self) -> int:
-        """One of the last few, else an earlier one."""
+        """Draws one of the last few, else an earlier one."""
         few = self.rng.random() < 0.7
         return int(self.rng.integers(max(0, len(self.values) - 3) if few else 0, len(self.values)))
 
@@ -216,7 +216,7 @@ class _Model:
 
 
 def _between(rng: np.random.Generator, interpreter: Interpreter, model: _Model) -> Interpreter:
-    """What a caller may do between runs."""
+    """Does what a caller may do between runs."""
     choice = rng.random()
     if choice < 0.1:
         interpreter.reset_resources()

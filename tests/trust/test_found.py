@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 FOUND = sorted(Path(__file__).with_name("found").iterdir())
-"""By harness in fuzz/: a model, or a number of offsets, as many of four bytes, and a model."""
+"""Inputs that fuzzing found, by harness in fuzz/: a model, or a number of offsets, as many of four bytes, and a
+model."""
 MOST_SECONDS = 60
 
 

@@ -45,15 +45,15 @@ SIZES = (2, 1, 3, 40, 3, 2, 5, 40, 1, 500, 3, 3, 2)
 
 
 def state_of(one: minilite.Interpreter) -> object:
-    """What calls have cost until now, with the plan as it was made and as runs have changed it; page faults depend on
-    the machine."""
+    """Returns the counters, with the plan as it was made and as runs have changed it; page faults depend on the
+    machine."""
     counters = {name: count for name, count in one.counters.items() if name != "page_faults"}
     plans = [plan.records() for plan in (one.plan, one.memory) if plan]
     return counters, plans, one.arena_bytes
 
 
 def digest(name: str, options: dict[str, Any]) -> str:
-    """Of runs at sizes that come again, one that fails, a size that is refused, a trim, and the runs after it."""
+    """Hashes runs at sizes that come again, one that fails, a size that is refused, a trim, and the runs after it."""
     one, seen = fresh(name, **options), []
     for step, size in enumerate(SIZES):
         assert not run_plainly(one, name, Run(size, step % 4)).error

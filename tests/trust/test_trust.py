@@ -43,7 +43,7 @@ def test_children_that_end_are_replaced() -> None:
 
 
 def command(folder: Path, *arguments: str) -> str:
-    """What a command prints, on the installed package."""
+    """Returns the output of a command, on the installed package."""
     ran = subprocess.run(
         [sys.executable, str(ROOT / "tests" / "trust"), *arguments],
         cwd=folder,
@@ -96,7 +96,7 @@ def test_differ(tmp_path: Path) -> None:
     assert found.endswith("20 graphs, 0 differ, 0 refused by minilite alone\n")
 
 
-# What changes the core -----------------------------------------------------------------------------------------------
+# Commands that change the core ---------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -193,7 +193,7 @@ def test_a_command_ends_when_it_prints_the_wanted_line(mutants: Any, tmp_path: P
     assert planted.line_of(endless, "other", tmp_path, 1) == ""
 
 
-# What tests reach ----------------------------------------------------------------------------------------------------
+# Reach of the tests --------------------------------------------------------------------------------------------------
 
 
 def test_coverage_of_rooms(mutants: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

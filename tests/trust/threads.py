@@ -36,7 +36,7 @@ import minilite
 
 SIZES = (1, 2, 5, 40, 300)
 LIMITS = {"max_iterations": 100, "max_bytes": 1 << 28}
-"""Of runs on inputs that hold what happens to be there."""
+"""Limits of runs on inputs that were never set."""
 GRACE = 60
 """Seconds that the last calls may take."""
 SAMPLES, LEAST_BYTES, LEAST_SECONDS = 20, 4 << 20, 60
@@ -45,7 +45,8 @@ Outcomes = collections.Counter[tuple[str, str]]
 
 
 def wrong_results(one: minilite.Interpreter, name: str, run: Run) -> str:
-    """How a run differs from that of a fresh interpreter, if it does. The interpreter remembers nothing of others."""
+    """Returns the difference of a run from a fresh interpreter's, if any. The interpreter remembers nothing of
+    others."""
     one.reset_all_variables()
     one.reset_resources()
     found, wanted = run_plainly(one, name, run), expected(name, (run,))
@@ -62,7 +63,7 @@ def in_threads(works: Sequence[Callable[[], None]]) -> None:
 
 
 class Threads:
-    """What threads have found, by call."""
+    """The faults that threads have found, by call."""
 
     def __init__(self, given: argparse.Namespace) -> None:
         self.count, self.seed, self.calls = given.threads, given.seed, given.calls.split(",")
@@ -79,7 +80,7 @@ class Threads:
         return found
 
     def work(self, number: int, end: float, turn: Callable[[random.Random, Outcomes], None]) -> Callable[[], None]:
-        """What one thread does until the end."""
+        """Makes the calls of one thread until the end."""
 
         def work() -> None:
             dice, outcomes = random.Random(f"{self.seed}:{number}"), Outcomes()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from support.node import Array
 
 MOST_BYTES, MOST_ITERATIONS = 1 << 18, 20
-"""What a mutant's tensors and loops may take, so that none is slow."""
+"""Limits of a mutant's tensors and loops, so that none is slow."""
 
 
 def drawn_value(kind: TensorType, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
@@ -70,7 +70,7 @@ def fill(interpreter: minilite.Interpreter, arrays: Sequence[Array], rng: np.ran
 
 
 def look_inside(interpreter: minilite.Interpreter, chance: random.Random) -> None:
-    """One of the things that can be done with a model beside running it."""
+    """Does one of the things that can be done with a model beside running it."""
     ways: tuple[Callable[[], Any], ...] = (
         lambda: look_at_all(interpreter.clone()),
         lambda: look_at_all(pickle.loads(pickle.dumps(interpreter))),
