@@ -26,7 +26,7 @@
  *
  * All of them see the node as the same ml_call, and reach the core through the inlines below alone,
  * so that a kernel compiled elsewhere plugs in by the address of its row. A family is one file, or
- * a folder; last in it stands its table ML_KERNELS(family). */
+ * a folder, which ends with its table ML_KERNELS(family). */
 #ifndef ML_KERNEL_H
 #define ML_KERNEL_H
 
@@ -38,7 +38,7 @@
 struct ml_simd;
 struct ml_frame_engine;
 
-/* What prepare asks for. */
+/* The requests of prepare. */
 typedef struct ml_wish {
     int64_t scratch_bytes; /* of this call; through ml_reserve */
     int64_t worker_bytes; /* of every worker of ml_parallel */
@@ -50,7 +50,7 @@ typedef struct ml_wish {
 
 /* An option of a node, while it is lowered. */
 typedef struct ml_node_option {
-    /* What it holds: 'i' a number, bool or enum in `integer`, 'f' a number in `real`, 's' text and
+    /* The kind: 'i' a number, bool or enum in `integer`, 'f' a number in `real`, 's' text and
      * 'v' a vector, in `data` and `count`; 0: the node has no such option. */
     char kind;
     /* Of a vector's elements, by Python's struct: b B h H i I q Q f d; ? is a bool. 0: of a custom
@@ -98,7 +98,7 @@ typedef struct ml_core {
     ml_node_option (*option_of_node)(const ml_call *c, const char *name);
 } ml_core;
 
-/* What the nodes of a frame share while they are prepared or run. */
+/* The state that the nodes of a frame share while they are prepared or run. */
 typedef struct ml_env {
     /* By tensor: where in `tensors`, or ~where in `constants`; slots[-1]: absent. */
     const int32_t *slots;
@@ -163,7 +163,7 @@ typedef enum {
     ML_KERNEL_REFUSES_VALUES = 1 << 17
 } ml_kernel_flag;
 
-/* Which quantization a row takes, of operands of the types s8, u8 and s16. */
+/* The quantization that a row takes of operands of the types s8, u8 and s16. */
 typedef enum {
     ML_TAKES_ANY_QUANTIZATION = 0, /* or check looks at it */
     ML_TAKES_QUANTIZED, /* each has one scale, positive and finite, and a zero point of its type */
@@ -174,7 +174,7 @@ typedef struct ml_typed {
     /* Operand types by position: f32 f16 bf16 f64 s2 s4 s8 u8 s16 u16 s32 u32 s64 u64 b8 c64 c128
      * string resource; x1 x2 x4 x8 x16: any of so many bytes; any; "a|b" either; "?" after a type:
      * may be absent; "..." after the last: and more like it, none of them absent, "...?" none or
-     * more. Outputs stand after "->", else they are not looked at. "T s32 -> T: f32 s8" stands for
+     * more. Outputs come after "->", else they are not looked at. "T s32 -> T: f32 s8" means
      * "f32 s32 -> f32" and "s8 s32 -> s8". "*" takes whatever comes; an operator's row has none. */
     const char *types;
     int64_t (*derive)(const ml_call *c,
@@ -201,7 +201,7 @@ struct ml_kernel {
     const char *takes; /* the operands by name: "x axis? more...? -> y", marks as in ml_typed */
     const char
         *calls; /* the options that say which subgraphs it runs, split by spaces; NULL: none */
-    ml_status (*check)(const ml_call *c, void *params); /* params: those of the node, filled */
+    ml_status (*check)(const ml_call *c, void *params); /* params: the node's, filled */
     const ml_field *fields;
     int32_t n_fields;
     int32_t params_bytes;
@@ -236,7 +236,7 @@ struct ml_kernel {
 #define ML_ACTIVATION_MOST .option = "fused_activation_function", .rule = ML_FIELD_MOST
 #define ML_IS(number) .rule = ML_FIELD_CONSTANT, .constant = (number)
 /* Options of custom operators. A number, finite in float32; a count, whose fraction is cut off,
- * from least to most, both inclusive; a flag, 1 or 0. ..._OR: and what stands for a missing
+ * from least to most, both inclusive; a flag, 1 or 0. ..._OR: and the value of a missing
  * one. */
 #define ML_NUMBER(option_name) .option = (option_name), .rule = ML_FIELD_NUMBER
 #define ML_NUMBER_OR(option_name, number) ML_NUMBER(option_name), .has_preset = 1, .constant = (number)
@@ -318,7 +318,7 @@ struct ml_kernel {
     const ml_kernel ml_kernels_##family[]
 #define ML_KERNELS_END {.name = NULL}
 
-/* Writes the error's text once (the first failure stands) and returns `status`. */
+/* Writes the error's text once (the first failure stays) and returns `status`. */
 #define ml_fail(c, status, ...) ((c)->env->core->fail((c), (status), __VA_ARGS__))
 
 /* Tensors. Input `i`, or NULL when it is absent. */
@@ -334,7 +334,7 @@ static inline const ml_tensor *ml_output(const ml_call *c, int i) {
 }
 /* A tensor's value where it is known before any run; else NULL. */
 static inline const void *ml_known(const ml_tensor *t) { return t->known; }
-/* Whether the run has come to the node: its inputs have values. */
+/* True once the run has reached the node: its inputs have values. */
 static inline bool ml_reached(const ml_call *c) { return c->env->data != NULL; }
 /* The bytes of input `i`: known ones, or the run-time ones when the node has been reached; else
  * NULL. */
@@ -439,7 +439,7 @@ static inline ml_status ml_parallel(const ml_call *c, int64_t items, int64_t gra
     return c->env->core->parallel(c, items, grain, body, args);
 }
 /* Where work that cannot be cut into blocks looks whether the run goes on, every millisecond or so,
- * in a body too. Whatever it answers but ML_OK ends the node. */
+ * in a body too. Any status except ML_OK ends the node. */
 static inline ml_status ml_poll(const ml_call *c) { return c->env->core->poll(c); }
 static inline void *ml_worker_scratch(const ml_call *c, int32_t worker) {
     return c->env->core->worker_scratch(c, worker);
