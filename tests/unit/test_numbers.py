@@ -236,7 +236,7 @@ CALLS: dict[str, tuple[int | float, Callable[[Any], object]]] = {
     "Predictor batch": (1, lambda v: Predictor(relu_chain(), batch=v)),
     "Predictor max_bytes": (200, lambda v: Predictor(relu_chain(), max_bytes=v)),
     "Predictor num_threads": (1, lambda v: Predictor(relu_chain(), num_threads=v)),
-    "Predictor.check n": (1, lambda v: Predictor(relu_chain()).check(small(v))),
+    "Predictor.check n": (1, lambda v: Predictor(relu_chain(size=1)).check(small(v))),
     "compare seed": (1, lambda v: compare(relu_chain(), against="reference", seed=v)),
     "compare tolerance": (1.5, lambda v: compare(relu_chain(), against="reference", tolerance=v)),
     "compare num_threads": (1, lambda v: compare(relu_chain(), against="reference", num_threads=v)),
