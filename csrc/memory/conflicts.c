@@ -10,22 +10,21 @@
 
 enum { MOST_ON_AVERAGE = 32 };
 
-typedef struct beginning {
-    int32_t first;
-    int32_t record;
-} beginning;
-
-static int by_first(const void *x, const void *y) {
-    const beginning *a = x, *b = y;
-    if (a->first != b->first) return a->first < b->first ? -1 : 1;
+static int node_order(const void *x, const void *y) {
+    const ml_record_at *a = x, *b = y;
+    if (a->node != b->node) return a->node < b->node ? -1 : 1;
     return (a->record > b->record) - (a->record < b->record);
+}
+
+void ml_sort_by_node(ml_record_at *records, int32_t count) {
+    qsort(records, (size_t)count, sizeof *records, node_order);
 }
 
 /* Goes through the records by first node, and keeps those that are still live. `degree` counts the
  * pairs of each record; if `start` is given, it says where to list them. Returns the number of
  * pairs. */
-static int64_t walk(const ml_record *records, const beginning *begin, int32_t count, int32_t *live,
-                    int32_t *degree, const int32_t *start, int32_t *others) {
+static int64_t walk(const ml_record *records, const ml_record_at *begin, int32_t count,
+                    int32_t *live, int32_t *degree, const int32_t *start, int32_t *others) {
     int64_t pairs = 0;
     int32_t n_live = 0;
     memset(degree, 0, (size_t)count * sizeof *degree);
@@ -51,15 +50,15 @@ static int64_t walk(const ml_record *records, const beginning *begin, int32_t co
 
 void ml_conflicts_find(ml_conflicts *c, const ml_record *records, int32_t count) {
     ml_conflicts_free(c);
-    beginning *begin = malloc(((size_t)count + 1) * (sizeof *begin + 2 * sizeof(int32_t)));
+    ml_record_at *begin = malloc(((size_t)count + 1) * (sizeof *begin + 2 * sizeof(int32_t)));
     if (!begin) return;
     int32_t *live = (int32_t *)(begin + count + 1), *degree = live + count + 1;
     bool sorted = true;
     for (int32_t i = 0; i < count; i++) {
-        begin[i] = (beginning){records[i].first, i};
-        sorted &= i == 0 || begin[i - 1].first <= begin[i].first;
+        begin[i] = (ml_record_at){records[i].first, i};
+        sorted &= i == 0 || begin[i - 1].node <= begin[i].node;
     }
-    if (!sorted) qsort(begin, (size_t)count, sizeof *begin, by_first);
+    if (!sorted) ml_sort_by_node(begin, count);
     int64_t pairs = walk(records, begin, count, live, degree, NULL, NULL);
     if (count > 0 && pairs <= (int64_t)count * MOST_ON_AVERAGE / 2)
         c->start = malloc(((size_t)count + 1 + 2 * (size_t)pairs) * sizeof *c->start);
@@ -82,16 +81,6 @@ void ml_conflicts_free(ml_conflicts *c) {
     *c = (ml_conflicts){0};
 }
 
-static int64_t place_on_top(const ml_conflicts *c, int32_t i, const int64_t *size,
-                            const int64_t *offset) {
-    int64_t top = 0;
-    for (int32_t k = c->start[i]; k < c->start[i + 1]; k++) {
-        int64_t end = offset[c->others[k]] + size[c->others[k]];
-        if (offset[c->others[k]] >= 0 && end > top) top = end;
-    }
-    return top;
-}
-
 /* Insertion sort is fastest for few records; but long-lived tensors of a wide graph have hundreds
  * of neighbours. */
 static void sort_by_offset(ml_stretch *spans, int32_t count) {
@@ -108,7 +97,7 @@ static void sort_by_offset(ml_stretch *spans, int32_t count) {
 int64_t ml_conflicts_place(const ml_conflicts *c, int32_t i, const int64_t *size,
                            const int64_t *offset, ml_stretch *room, ml_fit fit) {
     int32_t count = 0;
-    if (fit == ML_ON_TOP) return place_on_top(c, i, size, offset);
+    if (fit == ML_ON_TOP) return ml_conflicts_top(c, i, size, offset);
     for (int32_t k = c->start[i]; k < c->start[i + 1]; k++) {
         int32_t other = c->others[k];
         if (offset[other] < 0 || size[other] == 0) continue;

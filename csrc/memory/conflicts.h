@@ -12,10 +12,31 @@ typedef struct ml_conflicts {
     int32_t most; /* in one list */
 } ml_conflicts;
 
+/* A record, and the node at which it begins or ends to live. */
+typedef struct ml_record_at {
+    int32_t node;
+    int32_t record;
+} ml_record_at;
+/* Sorts by node; those of one node by record. */
+void ml_sort_by_node(ml_record_at *records, int32_t count);
+
 /* Fills the lists for `count` records; leaves them empty without memory, or if they would save
  * nothing over looking at all records. */
 void ml_conflicts_find(ml_conflicts *conflicts, const ml_record *records, int32_t count);
 void ml_conflicts_free(ml_conflicts *conflicts);
+
+/* The end of the highest placed record that is live with record `i`. `offset` is by record, -1 = not
+ * placed. */
+static inline int64_t ml_conflicts_top(const ml_conflicts *conflicts, int32_t i,
+                                       const int64_t *size, const int64_t *offset) {
+    int64_t top = 0;
+    for (int32_t k = conflicts->start[i]; k < conflicts->start[i + 1]; k++) {
+        const int32_t other = conflicts->others[k];
+        const int64_t end = offset[other] + size[other];
+        if (offset[other] >= 0 && end > top) top = end;
+    }
+    return top;
+}
 
 typedef struct ml_stretch {
     int64_t offset;

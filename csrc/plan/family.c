@@ -99,23 +99,12 @@ bool ml_family_keeps(const ml_family *f, const ml_relations *r, int32_t frame,
 
 /* Lists ---------------------------------------------------------------------------------------- */
 
-typedef struct ending {
-    int32_t last;
-    int32_t record;
-} ending;
-
-static int by_last(const void *x, const void *y) {
-    const ending *a = x, *b = y;
-    if (a->last != b->last) return a->last < b->last ? -1 : 1;
-    return (a->record > b->record) - (a->record < b->record);
-}
-
 static bool make_lists(ml_planner *p) {
     ml_listing *l = &p->listing;
-    ending *ends = malloc(((size_t)l->count + 1) * sizeof *ends);
+    ml_record_at *ends = malloc(((size_t)l->count + 1) * sizeof *ends);
     if (!ends) return false;
-    for (int32_t i = 0; i < l->count; i++) ends[i] = (ending){p->records[i].last, i};
-    qsort(ends, (size_t)l->count, sizeof *ends, by_last);
+    for (int32_t i = 0; i < l->count; i++) ends[i] = (ml_record_at){p->records[i].last, i};
+    ml_sort_by_node(ends, l->count);
     for (int32_t i = 0; i < l->count; i++) l->by_last[i] = ends[i].record;
     free(ends);
     ml_conflicts_find(&l->conflicts, p->records, l->count);
@@ -186,12 +175,12 @@ void ml_family_schedule(ml_planner *p, bool stands) {
 /* Computes the rounded sizes of all records; false if their sums could overflow. */
 static bool take_sizes(ml_planner *p) {
     const ml_listing *l = &p->listing;
-    int64_t most = INT64_MAX / 4 / l->count, align = p->alignment;
+    const int64_t most = INT64_MAX / 4 / l->count;
     for (int32_t i = 0; i < l->count; i++) {
         int64_t bytes = p->usage.bytes[l->tensors[i]];
         if (bytes > most) return false;
         p->records[i].size = bytes;
-        l->sizes[i] = (bytes + align - 1) & -align;
+        l->sizes[i] = ml_round_up(bytes, p->alignment);
         l->offsets[i] = -1;
     }
     return true;
@@ -201,18 +190,12 @@ static bool take_sizes(ml_planner *p) {
  * height, INT64_MAX if that exceeds `most`. */
 static int64_t stack(const ml_planner *p, int64_t most) {
     const ml_listing *l = &p->listing;
-    const ml_conflicts *c = &l->conflicts;
     int64_t height = 0;
     int32_t placed = 0;
     for (int32_t i = 0; i < p->order->count; i++) {
         int32_t k = l->record_of[p->order->tensors[i]];
         if (k < 0) continue;
-        int64_t at = 0;
-        for (int32_t j = c->start[k]; j < c->start[k + 1]; j++) {
-            int32_t other = c->others[j];
-            int64_t end = l->offsets[other] + l->sizes[other];
-            if (l->offsets[other] >= 0 && end > at) at = end;
-        }
+        const int64_t at = ml_conflicts_top(&l->conflicts, k, l->sizes, l->offsets);
         l->offsets[k] = at;
         placed++;
         if (at + l->sizes[k] > height) height = at + l->sizes[k];

@@ -134,7 +134,7 @@ static void take_tensors(const placing *x, const ml_planner *planner) {
     for (int32_t slot = 0; slot < n_slots; slot++) {
         const int32_t root = roots[numbers[slot]];
         const int64_t offset = offsets[root];
-        reserved[slot] = (ml_reserved){.bytes = offset < 0 ? 0 : (bytes[root] + align - 1) & -align,
+        reserved[slot] = (ml_reserved){.bytes = offset < 0 ? 0 : ml_round_up(bytes[root], align),
                                        .first = first[root],
                                        .last = last[root]};
         if (tensors[slot].storage == ML_STORAGE_SLOT) continue;

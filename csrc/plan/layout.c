@@ -84,9 +84,8 @@ static ml_status check_fixed(const ml_planner *p, int32_t count, int32_t from, m
         if (a->offset == ML_UNPLACED) continue;
         for (int32_t k = 0; k < i; k++) {
             const ml_record *b = &p->records[k];
-            bool inputs = p->schedule.edge[a->tensor] & p->schedule.edge[b->tensor] &
-                          1; /* both are inputs, set before a
-                                                               * run */
+            /* Inputs are all set before a run. */
+            bool inputs = p->schedule.edge[a->tensor] & p->schedule.edge[b->tensor] & 1;
             bool apart = !inputs && (b->last < a->first || b->first > a->last);
             if (b->offset == ML_UNPLACED || apart) continue;
             if (b->offset >= a->offset + a->size || a->offset >= b->offset + b->size) continue;

@@ -83,5 +83,5 @@ const int32_t *ml_planner_last_nodes(const ml_planner *p) { return p->schedule.l
 int32_t ml_planner_active(const ml_planner *p) { return p->n_active; }
 
 int64_t ml_planner_high_water(const ml_planner *p, int32_t memory) {
-    return (p->high_water[memory] + p->alignment - 1) / p->alignment * p->alignment;
+    return ml_round_up(p->high_water[memory], p->alignment);
 }

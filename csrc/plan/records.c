@@ -168,7 +168,7 @@ bool ml_records_describe(const ml_demand *x, int32_t frame, ml_planner *p) {
 int64_t ml_records_bound(const ml_planner *p, int32_t *peaks) {
     *peaks = 0;
     const ml_schedule *s = &p->schedule;
-    int64_t live = 0, most = 0, align = p->alignment;
+    int64_t live = 0, most = 0;
     int32_t nodes = s->graph->n_nodes > 0 ? s->graph->n_nodes : 1;
     int64_t *ending = calloc((size_t)nodes + 1, sizeof *ending);
     if (!ending) return -1;
@@ -177,7 +177,7 @@ int64_t ml_records_bound(const ml_planner *p, int32_t *peaks) {
             int32_t t = s->by_first[k];
             bool lives = s->last[t] >= s->first[t];
             if (p->usage.memory[t] != ML_MEMORY_ARENA || s->root[t] != t || !lives) continue;
-            int64_t size = (p->usage.bytes[t] + align - 1) / align * align;
+            int64_t size = ml_round_up(p->usage.bytes[t], p->alignment);
             live += size;
             if (s->last[t] < nodes) ending[s->last[t] + 1] += size;
         }
