@@ -25,8 +25,8 @@ void ml_sort_by_node(ml_record_at *records, int32_t count);
 void ml_conflicts_find(ml_conflicts *conflicts, const ml_record *records, int32_t count);
 void ml_conflicts_free(ml_conflicts *conflicts);
 
-/* The end of the highest placed record that is live with record `i`. `offset` is by record, -1 = not
- * placed. */
+/* The end of the highest placed record that is live with record `i`. `offset` is by record, and -1
+ * where one is not placed. */
 static inline int64_t ml_conflicts_top(const ml_conflicts *conflicts, int32_t i,
                                        const int64_t *size, const int64_t *offset) {
     int64_t top = 0;
