@@ -33,7 +33,7 @@
 #include "core/shape.h"
 
 /* Rows of another number are refused. */
-#define ML_KERNEL_ABI 6
+#define ML_KERNEL_ABI 7
 
 struct ml_simd;
 struct ml_frame_engine;
@@ -183,6 +183,13 @@ typedef struct ml_typed {
     ml_status (*eval)(const ml_call *c);
 } ml_typed;
 
+/* The shapes of a node's operands; an operand that is absent has rank 0. */
+typedef struct ml_operand_shapes {
+    const ml_shape *inputs;
+    int32_t n_inputs;
+    const ml_shape *output; /* the first */
+} ml_operand_shapes;
+
 struct ml_kernel {
     int32_t abi;
     int32_t flags; /* ml_kernel_flag */
@@ -209,6 +216,8 @@ struct ml_kernel {
     int32_t memory_bytes; /* of its own, kept from run to run, zeroed with the variables */
     int32_t packs; /* the input that `pack` lays out */
     int32_t reserved;
+    /* The multiply-adds of a node; NULL: the operator does not consist of products. */
+    int64_t (*multiply_adds)(const ml_operand_shapes *of);
     ml_status (*prepare)(const ml_call *c, ml_wish *wish);
     const ml_typed *typed; /* ends with types == NULL; without a match the numpy reference runs */
 };

@@ -159,6 +159,9 @@ int32_t ml_kernel_match(const ml_kernel *kernel, const int32_t *types, int32_t n
 /* The operand types of row `index` of the kernel's table, NULL past the last; *has_eval: it runs in
  * C. */
 const char *ml_kernel_types(const ml_kernel *kernel, int32_t index, int32_t *has_eval);
+/* Multiply-adds of a node that the kernel runs, of `n_inputs` shapes and then those of its outputs
+ * (at least one); an operand that is absent has rank 0. -1: it does not consist of products. */
+int64_t ml_kernel_multiply_adds(const ml_kernel *kernel, const ml_shape *shapes, int32_t n_inputs);
 
 /* Nodes refused for their quantization give one error each, at most `n_errors` (>= 1); unused
  * errors are ML_OK. */

@@ -225,6 +225,11 @@ int32_t ml_kernel_match(const ml_kernel *kernel, const int32_t *types, int32_t n
     return -1;
 }
 
+int64_t ml_kernel_multiply_adds(const ml_kernel *kernel, const ml_shape *shapes, int32_t n_inputs) {
+    if (!kernel->multiply_adds) return -1;
+    return kernel->multiply_adds(&(ml_operand_shapes){shapes, n_inputs, &shapes[n_inputs]});
+}
+
 const char *ml_kernel_types(const ml_kernel *kernel, int32_t index, int32_t *has_eval) {
     for (int32_t row = 0; row <= index; row++)
         if (!kernel->typed[row].types) return NULL;

@@ -6,6 +6,7 @@
  * once; for many rows, k and v are packed like weights. */
 #include "rules/checks.h"
 #include "rules/matmul.h"
+#include "rules/products.h"
 #include "rules/work.h"
 
 enum {
@@ -353,11 +354,17 @@ static ml_status run_attention(const ml_call *c) {
     return ml_parallel(c, blocks, ml_work_grain(blocks, cost), attend, NULL);
 }
 
+/* The rows of q times k, and scores times v. */
+static int64_t count_attention(const ml_operand_shapes *of) {
+    const int64_t scores = ml_times(ml_extent(of, Q, 0, 2), ml_extent(of, K, 1, 1));
+    return ml_times(scores, ml_extent(of, Q, 3, 3) + ml_extent(of, V, 3, 3));
+}
+
 ML_KERNELS(attention) = {
     {ML_CUSTOM_OP("odml.scaled_dot_product_attention", 1, 1),
      .name = "scaled_dot_product_attention", .takes = "q k v mask? -> y", .check = check_attention,
      ML_PARAMS_OF(attention_params), .blob_bytes = (int32_t)sizeof(attention_blob),
-     .prepare = prepare_attention,
+     .multiply_adds = count_attention, .prepare = prepare_attention,
      ML_TYPED({"f32 f32 f32 f32? -> f32", NULL, NULL, run_attention})},
     ML_KERNELS_END,
 };

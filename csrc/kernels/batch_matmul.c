@@ -9,6 +9,7 @@
 #include "rules/broadcast.h"
 #include "rules/bytes.h"
 #include "rules/matmul.h"
+#include "rules/products.h"
 #include "rules/values.h"
 #include "rules/work.h"
 
@@ -477,14 +478,25 @@ static ml_status check_runtime(const ml_call *c, void *params) {
     return ml_check_decomposition(c, known, 1);
 }
 
+/* The summed dimension is the elements of a matrix of x divided by its rows, whichever operand is
+ * transposed. */
+static int64_t count_batch_matmul(const ml_operand_shapes *of) {
+    const int32_t rank = of->output->rank, x_rank = of->n_inputs > 0 ? of->inputs[0].rank : 0;
+    const int64_t rows = ml_extent(of, ML_THE_OUTPUT, rank - 2, rank - 2);
+    if (rank < 2 || x_rank < 2 || rows == 0) return 0;
+    return ml_times(ml_extent_of_all(of, ML_THE_OUTPUT),
+                    ml_extent(of, 0, x_rank - 2, x_rank - 1) / rows);
+}
+
 ML_KERNELS(batch_matmul) = {
     {ML_CUSTOM_OP("odml.runtime_bmm", 1, 1), .name = "runtime_bmm", .takes = "x y lengths -> z",
      .check = check_runtime, ML_PARAMS_OF(runtime_params),
-     .blob_bytes = (int32_t)sizeof(product_blob), .packs = 1, .prepare = prepare_batch_matmul,
-     ML_TYPED({"f32 f32 s32 -> f32", NULL, pack_f32, run_floats})},
+     .blob_bytes = (int32_t)sizeof(product_blob), .packs = 1, .multiply_adds = count_batch_matmul,
+     .prepare = prepare_batch_matmul, ML_TYPED({"f32 f32 s32 -> f32", NULL, pack_f32, run_floats})},
     {ML_OP(BATCH_MATMUL, 1, 4), .name = "batch_matmul", .takes = "x y -> z",
      .check = check_batch_matmul, ML_PARAMS_OF(batch_matmul_params),
-     .blob_bytes = (int32_t)sizeof(product_blob), .packs = 1, .prepare = prepare_batch_matmul,
+     .blob_bytes = (int32_t)sizeof(product_blob), .packs = 1, .multiply_adds = count_batch_matmul,
+     .prepare = prepare_batch_matmul,
      ML_TYPED({"f32 f32 -> f32", NULL, pack_f32, run_floats},
               {"f32 s8 -> f32", derive_product, pack_s8, run_bytes},
               {"s8 s8 -> s8|s32", derive_product, pack_s8, run_bytes},

@@ -4,6 +4,7 @@
  * of outputs; the first operand is the output's shape, as for TRANSPOSE_CONV. */
 #include "math/float_math.h"
 #include "rules/matmul.h"
+#include "rules/products.h"
 #include "rules/values.h"
 #include "rules/window.h"
 #include "rules/work.h"
@@ -256,14 +257,23 @@ static ml_status conv_3d_transpose(const ml_call *c) {
     return ml_in_blocks(c, bytes / (int64_t)sizeof(float), 1, finish, NULL);
 }
 
+static int64_t count_conv_3d(const ml_operand_shapes *of) {
+    return ml_times(ml_extent_of_all(of, ML_THE_OUTPUT), ml_extent(of, 1, 0, AXES));
+}
+
+static int64_t count_conv_3d_transpose(const ml_operand_shapes *of) {
+    return ml_transposed_products(of, 2);
+}
+
 ML_KERNELS(conv_3d) = {
     {ML_OP(CONV_3D, 1, 1), .name = "conv_3d", .takes = "x filter bias? -> y",
      ML_PARAMS_OF(conv_3d_params), .blob_bytes = sizeof(conv_3d_blob), .packs = 1,
-     .prepare = prepare_conv_3d, ML_TYPED({"f32 f32 f32? -> f32", NULL, pack_conv_3d, conv_3d})},
+     .multiply_adds = count_conv_3d, .prepare = prepare_conv_3d,
+     ML_TYPED({"f32 f32 f32? -> f32", NULL, pack_conv_3d, conv_3d})},
     {ML_OP(CONV_3D_TRANSPOSE, 1, 1), .name = "conv_3d_transpose",
      .takes = "shape filter x bias? -> y", .check = check_stated_shape,
      ML_PARAMS_OF(conv_3d_params), .blob_bytes = sizeof(conv_3d_blob), .packs = 1,
-     .prepare = prepare_transpose,
+     .multiply_adds = count_conv_3d_transpose, .prepare = prepare_transpose,
      ML_TYPED({"s32 f32 f32 f32? -> f32", NULL, pack_transpose, conv_3d_transpose})},
     ML_KERNELS_END,
 };

@@ -3,6 +3,7 @@
 #include "math/loops.h"
 #include "rules/blockwise.h"
 #include "rules/matmul_s8.h"
+#include "rules/products.h"
 
 #define FC_FIELDS(X, S)                                             \
     X(S, i32, keep_dims, ML_OPTION("keep_num_dims"))                \
@@ -231,10 +232,15 @@ static ml_status check_fully_connected(const ml_call *c, void *params) {
                    p->block, ml_type_name(ml_input(c, 0)->type));
 }
 
+static int64_t count_fully_connected(const ml_operand_shapes *of) {
+    return ml_times(ml_extent_of_all(of, ML_THE_OUTPUT), ml_extent(of, 1, 1, 1));
+}
+
 ML_KERNELS(fully_connected) = {
     {ML_OP(FULLY_CONNECTED, 1, 14), .name = "fully_connected", .takes = "x weights bias? -> y",
      .flags = ML_KERNEL_CLAMPS, .check = check_fully_connected, ML_PARAMS_OF(fc_params),
-     .blob_bytes = sizeof(ml_blocks), .packs = 1, .prepare = prepare_fully_connected,
+     .blob_bytes = sizeof(ml_blocks), .packs = 1, .multiply_adds = count_fully_connected,
+     .prepare = prepare_fully_connected,
      ML_TYPED({"f32 f32 f32? -> f32", NULL, pack_f32, fully_connected_f32},
               {"f32 s8|u8|s4|s2 f32? -> f32", derive_hybrid, pack_s8, fully_connected_hybrid},
               {"s8 s8|s4|s2 s32? -> s8", derive_bytes, pack_s8, fully_connected_integer},

@@ -1,6 +1,7 @@
 /* rnn.c -- RNN, UNIDIRECTIONAL_SEQUENCE_RNN, BIDIRECTIONAL_SEQUENCE_RNN: the weighted input and the
  * last output, activated. */
 #include "rules/checks.h"
+#include "rules/products.h"
 #include "rules/recurrent.h"
 #include "rules/work.h"
 
@@ -125,12 +126,17 @@ static ml_status check_rnn(const ml_call *c, void *params) {
 #define ROW(operator, kernel_name, operands, written, ...)                                       \
     {ML_OP(operator, 1, 3), .name = (kernel_name), .takes = (operands),                          \
      .flags = ML_KERNEL_HAS_EFFECTS, .writes = (written), .quantization = ML_TAKES_QUANTIZED,    \
-     .check = check_rnn, ML_PARAMS_OF(rnn_params), .prepare = prepare_rnn, ML_TYPED(__VA_ARGS__)}
+     .check = check_rnn, ML_PARAMS_OF(rnn_params), .multiply_adds = count_rnn,                    \
+     .prepare = prepare_rnn, ML_TYPED(__VA_ARGS__)}
 #define ONE(operator)                                                                            \
     ROW(operator, "rnn", "x weights recurrent_weights bias state -> y", ML_INPUT(4),             \
         {"f32 f32 f32 f32 f32 -> f32", derive_weights, NULL, rnn},                               \
         {"f32 s8 s8 f32 f32 -> f32", derive_weights, NULL, rnn},                                 \
         {"f32 u8 u8 f32 f32 -> f32", derive_weights, NULL, rnn})
+static int64_t count_rnn(const ml_operand_shapes *of) {
+    return ml_recurrent_products(of, ML_INPUT(4) | ML_INPUT(8));
+}
+
 ML_KERNELS(rnn) = {
     ONE(RNN),
     ONE(UNIDIRECTIONAL_SEQUENCE_RNN),

@@ -3,6 +3,7 @@
  * weights in time and summed, `rank` filters per unit. */
 #include "rules/bytes.h"
 #include "rules/matmul.h"
+#include "rules/products.h"
 #include "rules/work.h"
 
 enum { X, FEATURES, TIMES, BIAS, STATE };
@@ -276,9 +277,16 @@ static const ml_typed svdf[] = {
     {NULL, NULL, NULL, NULL},
 };
 
+/* Each row of x is multiplied by the filters of features, its state by those of time. */
+static int64_t count_svdf(const ml_operand_shapes *of) {
+    return ml_times(ml_extent(of, X, 0, 0),
+                    ml_extent_of_all(of, FEATURES) + ml_extent_of_all(of, TIMES));
+}
+
 ML_KERNELS(svdf) = {
     {ML_OP(SVDF, 1, 4), .name = "svdf", .takes = "x weights_feature weights_time bias? state -> y",
      .flags = ML_KERNEL_HAS_EFFECTS, .writes = ML_INPUT(4), ML_PARAMS_OF(svdf_params),
-     .blob_bytes = sizeof(svdf_blob), .packs = FEATURES, .prepare = prepare_svdf, .typed = svdf},
+     .blob_bytes = sizeof(svdf_blob), .packs = FEATURES, .multiply_adds = count_svdf,
+     .prepare = prepare_svdf, .typed = svdf},
     ML_KERNELS_END,
 };

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from minilite._core import ffi, lib
-from minilite._native.status import fresh_error, raise_error
+from minilite._native.status import MAX_RANK, fresh_error, raise_error
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,6 +33,7 @@ class KernelInfo(NamedTuple):
     layout: struct.Struct
 
 
+Shape = tuple[int, ...]
 _LAYOUT = {"i": "i", "q": "q", "f": "f", "d": "d", "a": "Pq"}
 
 
@@ -118,14 +119,34 @@ def _row(pointer: Any) -> OperatorRow | None:
     )
 
 
+def _latest(op: str, custom: bool) -> Any:
+    name = op.encode()
+    return lib.ml_kernel_of(name, len(name), custom, (1 << 31) - 1)
+
+
 def find_row(op: str) -> OperatorRow | None:
     """The row of an operator, builtin or custom; None if there is none. If there are several, the one for the latest
     versions."""
-    name = op.encode()
     for custom in (False, True):
-        if pointer := lib.ml_kernel_of(name, len(name), custom, (1 << 31) - 1):
+        if pointer := _latest(op, custom):
             return _row(pointer)
     return None
+
+
+def multiplies(op: str, *, custom: bool) -> bool:
+    """True if the operator consists of products, which are counted."""
+    return multiply_adds(op, [()], [()], custom=custom) is not None
+
+
+def multiply_adds(op: str, inputs: Sequence[Shape], outputs: Sequence[Shape], *, custom: bool) -> int | None:
+    """Counts the multiply-adds of a node, by its operator's row; absent operands have the shape (). None if the
+    operator does not consist of products."""
+    kernel, operands = _latest(op, custom), (*inputs, *(outputs or [()]))
+    if not kernel or max(map(len, operands)) > MAX_RANK:
+        return None
+    shapes = ffi.new("ml_shape[]", [{"rank": len(dims), "dims": dims} for dims in operands])
+    found = int(lib.ml_kernel_multiply_adds(kernel, shapes, len(inputs)))
+    return found if found >= 0 else None
 
 
 def operator_rows() -> tuple[OperatorRow, ...]:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from minilite._native.kernels import multiply_adds
 from minilite._native.plan import Plan
 from minilite._native.rates import byte_rate, copy_rate, float_rate
 from minilite._native.timing import BLOCKS, NS, RUNS, SHARED_NS, Timing, run_timed
 from minilite.errors import InputError
 from minilite.format.dtypes import TensorType
 from minilite.numeric import whole
-from minilite.profiling.work import multiplications
 from minilite.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -231,7 +231,7 @@ def _node_time(session: Session, plan: Plan, where: tuple[int, int, int], sample
         outputs[0] if outputs else None,
         executions / len(samples),
         Spread.of(samples[:, NS]),
-        multiplications(node.op, inputs, outputs),
+        multiply_adds(node.op, inputs, outputs, custom=node.custom) or 0,
         sum(state.bytes for state in states.values()) if whole is None else 0,
         len(node.inputs) > 1 and node.inputs[1] >= 0 and model.tensors[node.inputs[1]].type in _BYTES,
         float(np.median(samples[:, SHARED_NS])),

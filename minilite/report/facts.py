@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from minilite._native.kernels import Shape, multiplies, multiply_adds
 from minilite._native.plan import Plan
 from minilite.errors import ModelFormatError
 from minilite.format._spec import default_options, options_table
 from minilite.format.model import Model, Node, Subgraph
-from minilite.profiling.work import Shape, counted, multiplications
 
 _FOREVER = 2**31 - 1
 
@@ -63,13 +63,13 @@ def _multiply_adds(model: Model, plan: Plan | None) -> int | None:
     total = 0
     for number, (index, _, _) in enumerate(frames):
         graph = model.subgraphs[index]
-
-        for node in (node for node in graph.nodes if counted(node.op)):
+        for node in (node for node in graph.nodes if multiplies(node.op, custom=node.custom)):
             shapes = [_shape(graph, i, plan, number) for i in (*node.inputs, *node.outputs)]
             known = [shape for shape in shapes if shape is not None and min(shape, default=0) >= 0]
             if len(known) < len(shapes):
                 return None
-            total += multiplications(node.op, known[: len(node.inputs)], known[len(node.inputs) :])
+            inputs, outputs = known[: len(node.inputs)], known[len(node.inputs) :]
+            total += multiply_adds(node.op, inputs, outputs, custom=node.custom) or 0
     return total
 
 

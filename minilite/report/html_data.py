@@ -6,9 +6,9 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from minilite._native.kernels import multiply_adds
 from minilite.errors import InputError
 from minilite.format.dtypes import TensorType
-from minilite.profiling.work import multiplications
 from minilite.report.sizes_svg import bytes_text
 from minilite.text import count, duration, shape_text
 
@@ -223,7 +223,8 @@ def _row(graph: Subgraph, plan: ModelPlan, where: tuple[int, int, int], status: 
         kernel = f"{name} {types.split(':')[0]}" if types else f"{name} in numpy"
     else:
         kernel = _becomes(plan, position, frame, status)
-    known = all(state.shape is not None for state in states.values())
+    computed = all(state.shape is not None for state in states.values()) and status not in ("folded", "view", "empty")
+    products = multiply_adds(node.op, *shapes, custom=node.custom) if computed else 0
     return NodeRow(
         frame,
         position,
@@ -232,7 +233,7 @@ def _row(graph: Subgraph, plan: ModelPlan, where: tuple[int, int, int], status: 
         _first_name(graph, node),
         shape_text(states[node.outputs[0]].shape) if node.outputs and node.outputs[0] >= 0 else "",
         kernel,
-        multiplications(node.op, *shapes) if known and status not in ("folded", "view", "empty") else 0,
+        products or 0,
         sum(state.bytes for state in states.values()) if runs else 0,
         0,
     )

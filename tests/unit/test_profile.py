@@ -15,11 +15,11 @@ from built import floats, integer, ready
 from test_limits import squaring_loop
 
 from minilite import InputError, Interpreter, KernelError, StateError
+from minilite._native.kernels import multiplies, multiply_adds
 from minilite.cli import main
 from minilite.engine.engine import engine_of
 from minilite.format.builder import ModelBuilder
 from minilite.profiling.profile import profile
-from minilite.profiling.work import multiplications
 
 
 def dense(rows: int = 5) -> bytes:
@@ -201,11 +201,34 @@ def test_a_trace_that_is_full_counts_what_it_leaves_out(tmp_path: Path, monkeypa
         ("BATCH_MATMUL", [(2, 4, 3), (1, 4, 5)], [(2, 3, 5)], 2 * 3 * 4 * 5),
         ("TRANSPOSE_CONV", [(4,), (6, 3, 3, 4), (1, 5, 5, 4)], [(1, 7, 7, 6)], 25 * 4 * 6 * 9),
         ("CONV_3D", [(1, 4, 4, 4, 2), (2, 2, 2, 2, 3)], [(1, 3, 3, 3, 3)], 27 * 3 * 16),
-        ("RELU", [(4,)], [(4,)], 0),
+        ("CONV_3D_TRANSPOSE", [(5,), (2, 2, 2, 3, 4), (1, 3, 3, 3, 4)], [(1, 4, 4, 4, 3)], 27 * 4 * 8 * 3),
+        ("FULLY_CONNECTED", [(5, 8), (3, 8), ()], [(5, 3)], 5 * 3 * 8),
+        ("SVDF", [(2, 7), (6, 7), (6, 4), (), (2, 24)], [(2, 3)], 2 * 6 * (7 + 4)),
+        ("UNIDIRECTIONAL_SEQUENCE_RNN", [(5, 2, 7), (3, 7), (3, 3), (3,), (2, 3)], [(5, 2, 3)], 10 * (21 + 9)),
+        ("LSTM", [(2, 7), (2, 3), (12, 10), (12,), (2, 3)], [(2, 3)] * 4, 2 * 120),
+        (
+            "UNIDIRECTIONAL_SEQUENCE_LSTM",
+            [(5, 2, 7), *4 * [(3, 7)], *4 * [(3, 3)], *3 * [()], *4 * [(3,)], (), (), (2, 3), (2, 3), *4 * [()]],
+            [(5, 2, 3)],
+            10 * 4 * (21 + 9),
+        ),
+        ("CONV_2D", [(2**31 - 1,) * 4] * 2, [(2**31 - 1,) * 4], 2**63 - 1),  # does not fit
+        ("CONV_2D", [], [], 0),  # a file may say so
+        ("CONV_2D", [(1,) * 9] * 2, [(1,) * 9], None),  # more dimensions than the core has
+        ("RELU", [(4,)], [(4,)], None),
+        ("of nobody", [(4,)], [(4,)], None),
     ],
 )
-def test_multiplications(op: str, inputs: Any, outputs: Any, macs: int) -> None:
-    assert multiplications(op, inputs, outputs) == macs
+def test_multiply_adds(op: str, inputs: Any, outputs: Any, macs: int | None) -> None:
+    assert multiply_adds(op, inputs, outputs, custom=False) == macs
+    assert multiplies(op, custom=False) == (op not in ("RELU", "of nobody"))
+
+
+def test_multiply_adds_of_attention() -> None:
+    q, k, v, y = (1, 5, 4, 8), (1, 9, 2, 8), (1, 9, 2, 6), (1, 5, 4, 6)
+    op = "odml.scaled_dot_product_attention"
+    assert multiply_adds(op, [q, k, v, ()], [y], custom=True) == 5 * 4 * 9 * (8 + 6)
+    assert multiply_adds(op, [q, k, v, ()], [y], custom=False) is None
 
 
 def test_the_text_names_every_node_and_the_peak() -> None:

@@ -4,6 +4,8 @@
  * width, depth). If depth is a fraction of the input's depth, the convolution is grouped. */
 #include "kernels/conv/conv.h"
 
+#include "rules/products.h"
+
 ML_FIELDS(conv_params, CONV_FIELDS)
 
 /* Turns an image one pixel wide, and its filter, into a single line: the order in memory is the
@@ -125,9 +127,15 @@ static const ml_typed conv_2d[] = {
     {NULL, NULL, NULL, NULL},
 };
 
+/* Each output element is a sum over one filter, (height, width, channels of a group). */
+static int64_t count_conv(const ml_operand_shapes *of) {
+    return ml_times(ml_extent_of_all(of, ML_THE_OUTPUT), ml_extent(of, 1, 1, ML_MAX_RANK - 1));
+}
+
 ML_KERNELS(conv) = {
     {ML_OP(CONV_2D, 1, 8), .name = "conv_2d", .takes = "x filter bias? -> y",
      .flags = ML_KERNEL_CLAMPS | ML_KERNEL_TAKES_PADDING, ML_PARAMS_OF(conv_params),
-     .blob_bytes = sizeof(conv_blob), .packs = 1, .prepare = prepare_conv, .typed = conv_2d},
+     .blob_bytes = sizeof(conv_blob), .packs = 1, .multiply_adds = count_conv,
+     .prepare = prepare_conv, .typed = conv_2d},
     ML_KERNELS_END,
 };

@@ -2,6 +2,8 @@
  * The filter is (1, height, width, outputs), output o belongs to input channel o / multiplier. */
 #include "kernels/depthwise_conv/depthwise_conv.h"
 
+#include "rules/products.h"
+
 ML_FIELDS(depthwise_params, DEPTHWISE_FIELDS)
 
 static depthwise_form form_of(const ml_call *c) {
@@ -157,10 +159,14 @@ static const ml_typed depthwise_conv_2d[] = {
     {NULL, NULL, NULL, NULL},
 };
 
+static int64_t count_depthwise(const ml_operand_shapes *of) {
+    return ml_times(ml_extent_of_all(of, ML_THE_OUTPUT), ml_extent(of, 1, 1, 2));
+}
+
 ML_KERNELS(depthwise_conv) = {
     {ML_OP(DEPTHWISE_CONV_2D, 1, 7), .name = "depthwise_conv_2d", .takes = "x filter bias? -> y",
      .flags = ML_KERNEL_CLAMPS | ML_KERNEL_TAKES_PADDING, ML_PARAMS_OF(depthwise_params),
-     .blob_bytes = sizeof(depthwise_blob), .packs = 1, .prepare = prepare_depthwise,
-     .typed = depthwise_conv_2d},
+     .blob_bytes = sizeof(depthwise_blob), .packs = 1, .multiply_adds = count_depthwise,
+     .prepare = prepare_depthwise, .typed = depthwise_conv_2d},
     ML_KERNELS_END,
 };

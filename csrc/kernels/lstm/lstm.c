@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "rules/checks.h"
+#include "rules/products.h"
 
 ML_FIELDS(lstm_params, LSTM_FIELDS)
 
@@ -322,6 +323,15 @@ static ml_status check_lstm(const ml_call *c, void *params) {
     return status;
 }
 
+/* States are inputs 18 and 19, of both directions 35 to 38, and 1 and 4 of the basic form, which
+ * has five inputs. */
+static int64_t count_lstm(const ml_operand_shapes *of) {
+    const uint64_t states = of->n_inputs <= 5    ? ML_INPUT(1) | ML_INPUT(4)
+                            : of->n_inputs <= 24 ? ML_INPUT(18) | ML_INPUT(19)
+                                                 : UINT64_C(15) << 35;
+    return ml_recurrent_products(of, states);
+}
+
 /* Rows ----------------------------------------------------------------------------------------- */
 
 /* Names of operands: one per gate, and all of a direction. `mark` is "?" if all may be absent. */
@@ -337,7 +347,8 @@ static ml_status check_lstm(const ml_call *c, void *params) {
 #define ROW(operator, last, kernel_name, operands, written, ...)                                 \
     {ML_OP(operator, 1, last), .name = (kernel_name), .takes = (operands),                       \
      .flags = ML_KERNEL_HAS_EFFECTS, .writes = (written), .check = check_lstm,                   \
-     ML_PARAMS_OF(lstm_params), .prepare = prepare_lstm, ML_TYPED(__VA_ARGS__)}
+     ML_PARAMS_OF(lstm_params), .multiply_adds = count_lstm, .prepare = prepare_lstm,             \
+     ML_TYPED(__VA_ARGS__)}
 #define INTEGERS                                                                                 \
     {ONE("s8", "s8", "s8", "s16", "s32", "s16", "s16"), ml_lstm_derive_integers, NULL,           \
      ml_lstm_integers}

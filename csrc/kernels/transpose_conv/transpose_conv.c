@@ -8,6 +8,7 @@
 #include "kernels/transpose_conv/transpose_conv.h"
 
 #include <math.h>
+#include "rules/products.h"
 #include "rules/values.h"
 #include "rules/window.h"
 #include "rules/work.h"
@@ -296,11 +297,19 @@ static ml_status check_bias(const ml_call *c, void *params) {
     return status == ML_OK ? read_cut(c, 2, p->stride_w, p->same, &p->cut_w) : status;
 }
 
+static int64_t count_transpose_conv(const ml_operand_shapes *of) {
+    return ml_transposed_products(of, 2);
+}
+
+static int64_t count_shapeless(const ml_operand_shapes *of) {
+    return ml_transposed_products(of, 0);
+}
+
 ML_KERNELS(transpose_conv) = {
     {ML_OP(TRANSPOSE_CONV, 1, 5), .name = "transpose_conv", .takes = "shape filter x bias? -> y",
      .check = check_constant_shape, .flags = ML_KERNEL_CLAMPS, ML_PARAMS_OF(transpose_conv_params),
      .blob_bytes = (int32_t)sizeof(transpose_conv_blob), .packs = 1,
-     .prepare = prepare_transpose_conv,
+     .multiply_adds = count_transpose_conv, .prepare = prepare_transpose_conv,
      ML_TYPED({"s32 f32 f32 f32? -> f32", NULL, pack_f32, transpose_conv_f32},
               {"s32 s8 s8 s32? -> s8", ml_transpose_conv_derive_s8, ml_transpose_conv_pack_s8,
                ml_transpose_conv_integers},
@@ -313,7 +322,8 @@ ML_KERNELS(transpose_conv) = {
     {ML_CUSTOM_OP("Convolution2DTransposeBias", 1, 1), .name = "transpose_conv_bias",
      .takes = "x filter bias -> y", .check = check_bias,
      ML_PARAMS_AS_IN(bias, transpose_conv_params),
-     .blob_bytes = (int32_t)sizeof(transpose_conv_blob), .packs = 1, .prepare = prepare_shapeless,
+     .blob_bytes = (int32_t)sizeof(transpose_conv_blob), .packs = 1,
+     .multiply_adds = count_shapeless, .prepare = prepare_shapeless,
      ML_TYPED({"f32 f32 f32 -> f32", NULL, pack_f32, shapeless_f32})},
     ML_KERNELS_END,
 };
