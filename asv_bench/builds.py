@@ -20,9 +20,9 @@ def git(*arguments: str, root: Path = ROOT) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
-def versions() -> dict[str, str]:
+def versions(root: Path = ROOT) -> dict[str, str]:
     """Commit by version, of versions.txt."""
-    text = (ROOT / "asv_bench" / "versions.txt").read_text()
+    text = (root / "asv_bench" / "versions.txt").read_text()
     lines = (line.split("#")[0].split() for line in text.splitlines())
     return {line[0]: line[1] for line in lines if line}
 

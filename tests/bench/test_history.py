@@ -1,0 +1,39 @@
+"""The history: every version has its results, which a check holds to."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from asv_bench import history
+
+
+def test_a_version_without_results_is_found(tmp_path: Path) -> None:
+    """Only the commit that numbers a version may lack them."""
+
+    def git(*arguments: str) -> str:
+        identity = ("-c", "user.name=test", "-c", "user.email=test@localhost", "-c", "commit.gpgsign=false")
+        command = ["git", "-C", str(tmp_path), *identity, *arguments]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    def commit(path: str, text: str) -> str:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+        git("add", "--all")
+        git("commit", "--message", path)
+        return history.missing(tmp_path)
+
+    git("init", "--quiet")
+    assert commit("pyproject.toml", '[project]\nversion = "1.2.3"\n') == ""
+    numbered = git("rev-parse", "--short=7", "HEAD")
+    command = "python -m asv_bench.history 1.2.3"
+    lacks = f"version 1.2.3 has no line in asv_bench/versions.txt: add it, then run {command}"
+    assert commit("asv_bench/versions.txt", "") == lacks
+    line = f"1.2.3 {numbered} # its commit\n"
+    assert (
+        commit("asv_bench/versions.txt", line)
+        == f"version 1.2.3 has no results of its commit {numbered}: run {command}"
+    )
+    assert commit(f"asv_bench/results/machine/{numbered}a-python.json", "{}") == ""
+    assert commit("pyproject.toml", '[project]\nversion = "1.2.4"\n') == ""
+    assert commit("b", "").startswith("version 1.2.4 has no line")
