@@ -37,34 +37,40 @@ def _keep_exception(exception: BaseException | None, traceback: Any) -> None:
     """cffi calls this with the exception of a hook; the traceback begins in the hook's frame."""
     if exception is None:
         return
-    frame = traceback.tb_frame.f_locals
-    hooks: Hooks = ffi.from_handle(frame["owner"])
-    if "handed" in frame and not isinstance(exception, errors.MiniliteError):
-        _note(exception, hooks.label(frame["handed"].handler))
+    hooks: Hooks = ffi.from_handle(traceback.tb_frame.f_locals["owner"])
     hooks.exceptions[get_ident()] = exception.with_traceback(traceback)
 
 
-def _note(exception: BaseException, text: str) -> None:
-    """Adds a note that names the node, once; exceptions have notes since Python 3.11."""
-    if hasattr(exception, "add_note") and text not in getattr(exception, "__notes__", ()):
+def _note(exception: BaseException, hooks: Hooks, handed: calls.Call) -> None:
+    """Adds a note that names the node, once; exceptions have notes since Python 3.11, those of minilite name it."""
+    if isinstance(exception, errors.MiniliteError) or not hasattr(exception, "add_note"):
+        return
+    text = hooks.label(handed.handler)
+    if text not in getattr(exception, "__notes__", ()):
         exception.add_note(text)
 
 
 @ffi.def_extern(error=lib.ML_PYTHON_ERROR, onerror=lambda _t, value, tb: _keep_exception(value, tb))  # type: ignore[untyped-decorator]
 def ml_hook_eval(owner: Any, call: Any) -> int:
-    handed = calls.Call(call)
+    hooks, handed = ffi.from_handle(owner), calls.Call(call)
     try:
-        return int(ffi.from_handle(owner).eval(handed))
+        return int(hooks.eval(handed))
+    except BaseException as exception:
+        _note(exception, hooks, handed)
+        raise
     finally:
         handed.close()
 
 
 @ffi.def_extern(error=lib.ML_PYTHON_ERROR, onerror=lambda _t, value, tb: _keep_exception(value, tb))  # type: ignore[untyped-decorator]
 def ml_hook_shape(owner: Any, call: Any, outputs: Any) -> int:
-    handed = calls.Call(call)
+    hooks, handed = ffi.from_handle(owner), calls.Call(call)
     try:
-        for position, shape in enumerate(ffi.from_handle(owner).shape(handed)):
+        for position, shape in enumerate(hooks.shape(handed)):
             calls.write_shape(outputs[position], tuple(shape))
+    except BaseException as exception:
+        _note(exception, hooks, handed)
+        raise
     finally:
         handed.close()
     return 0
