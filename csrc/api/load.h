@@ -13,7 +13,7 @@ typedef enum {
 
 /* Packed weights, shared by all graphs of a Model. */
 typedef struct ml_store ml_store;
-ml_store *ml_store_new(void); /* NULL without memory */
+ml_status ml_store_new(ml_store **store, ml_error *error);
 /* Adds a holder. The store is freed when the last holder frees it. */
 ml_store *ml_store_hold(ml_store *store);
 void ml_store_free(ml_store *store);

@@ -85,8 +85,8 @@ typedef enum {
 
 typedef struct ml_planner ml_planner;
 
-ml_planner *ml_planner_new(const ml_planner_graph *graph, const char *strategy, int32_t options,
-                           int32_t alignment);
+ml_status ml_planner_new(const ml_planner_graph *graph, const char *strategy, int32_t options,
+                         int32_t alignment, ml_planner **planner, ml_error *error);
 void ml_planner_free(ml_planner *planner);
 /* The bytes of each tensor; scratch of node n is tensor n_tensors + n. */
 int64_t *ml_planner_bytes(ml_planner *planner);

@@ -11,15 +11,7 @@ void ml_graph_end(ml_graph **cell);
 void ml_family_end(ml_family **cell);
 void ml_state_end(ml_state **cell);
 void ml_plan_end(ml_plan **cell);
-/* What has no other reason to fail is put into a cell by these; 0 without memory, or for arguments
- * that the function of the same name refuses. */
-int32_t ml_store_put(ml_store **cell);
 void ml_store_end(ml_store **cell);
-int32_t ml_cancel_put(ml_cancel **cell);
 void ml_cancel_end(ml_cancel **cell);
-int32_t ml_interpreter_put(ml_interpreter **cell, int32_t resources, int32_t subgraphs,
-                           int64_t max_bytes, int64_t max_iterations);
 void ml_interpreter_end(ml_interpreter **cell);
-int32_t ml_planner_put(ml_planner **cell, const ml_planner_graph *graph, const char *strategy,
-                       int32_t options, int32_t alignment);
 void ml_planner_end(ml_planner **cell);

@@ -49,19 +49,19 @@ typedef struct ml_counters {
 /* What the states of one interpreter share. `resources`: the number of variables and tables in its
  * graphs; `subgraphs`: of subgraphs. `max_bytes` limits tensors and the scratch of workers
  * together, `max_iterations` each execution of a WHILE; 0 = no limit. A negative `max_bytes` is a
- * limit that ends once a shape is requested that is not the file's. NULL without memory. The caller
- * and the states hold it; it is freed with the last of them. */
-ml_interpreter *ml_interpreter_new(int32_t resources, int32_t subgraphs, int64_t max_bytes,
-                                   int64_t max_iterations);
+ * limit that ends once a shape is requested that is not the file's. The caller and the states hold
+ * it; it is freed with the last of them. ML_GRAPH_ERROR for negative numbers of resources or
+ * subgraphs; ML_ARENA_ERROR. */
+ml_status ml_interpreter_new(int32_t resources, int32_t subgraphs, int64_t max_bytes,
+                             int64_t max_iterations, ml_interpreter **interpreter, ml_error *error);
 void ml_interpreter_free(ml_interpreter *interpreter);
 /* Makes the current run stop with ML_CANCELLED at its next node or block. Any thread may call
  * it. */
 void ml_interpreter_cancel(ml_interpreter *interpreter);
 /* A token: once it is set, runs that were given it end with ML_CANCELLED; a run that begins later
- * ends before its first node. Any thread may set it. It stays set, and must outlive its runs. NULL
- * without memory. */
+ * ends before its first node. Any thread may set it. It stays set, and must outlive its runs. */
 typedef struct ml_cancel ml_cancel;
-ml_cancel *ml_cancel_new(void);
+ml_status ml_cancel_new(ml_cancel **cancel, ml_error *error);
 void ml_cancel_free(ml_cancel *cancel);
 void ml_cancel_set(ml_cancel *cancel);
 int32_t ml_cancel_is_set(const ml_cancel *cancel);

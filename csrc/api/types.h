@@ -39,9 +39,12 @@
  * (A RESOURCE tensor holds the number of a variable or table of the interpreter, in one of the
  * storages above.)
  *
- * Every call returns an ml_status, and writes what went wrong into the ml_error that the caller
- * passed (except for ML_BUSY, which changes nothing). All shapes are (rank, dims), all sizes bytes
- * in int64_t with checked arithmetic, all node ranges inclusive at both ends. */
+ * Every call that can fail returns an ml_status, and writes the reason into the ml_error that the
+ * caller passed (except for ML_BUSY, which changes nothing). The calls of each inference, to
+ * prepare and to run a state, return the address of an ml_error instead, which ml_error_free frees,
+ * or 0 for ML_OK: so a call that works needs no ml_error, and two threads never read each other's.
+ * All shapes are (rank, dims), all sizes bytes in int64_t with checked arithmetic, all node ranges
+ * inclusive at both ends. */
 
 #define ML_MAX_RANK 8
 #define ML_FOLD_ELEMENTS 64

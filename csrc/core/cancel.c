@@ -3,10 +3,11 @@
 
 #include "core/cancel.h"
 
-ml_cancel *ml_cancel_new(void) {
-    ml_cancel *cancel = malloc(sizeof *cancel);
-    if (cancel) atomic_init(&cancel->set, 0);
-    return cancel;
+ml_status ml_cancel_new(ml_cancel **out, ml_error *error) {
+    ml_cancel *cancel = *out = malloc(sizeof *cancel);
+    if (!cancel) return ml_error_refused(error, "a token");
+    atomic_init(&cancel->set, 0);
+    return ML_OK;
 }
 
 void ml_cancel_free(ml_cancel *cancel) { free(cancel); }

@@ -248,7 +248,6 @@ static ml_status fill(ml_graph *g, const ml_graph_def *def, int64_t tensors, int
     g->n_nodes = nodes;
     g->simd = def->simd;
     g->store = ml_store_hold(def->store);
-    g->own = ml_store_new();
     g->subgraphs = calloc((size_t)def->n_subgraphs, sizeof *g->subgraphs);
     g->nodes = calloc((size_t)nodes + 1, sizeof *g->nodes);
     g->node_io = calloc((size_t)nodes + 1, sizeof *g->node_io);
@@ -257,8 +256,9 @@ static ml_status fill(ml_graph *g, const ml_graph_def *def, int64_t tensors, int
     g->quantizations =
         copy_bytes(def->quantizations, def->n_quantizations * (int64_t)sizeof *def->quantizations);
     g->params = copy_bytes(def->params, def->params_bytes);
-    if (!g->own || !g->subgraphs || !g->nodes || !g->node_io || !g->tensor_defs || !g->io ||
-        !g->params || !g->quantizations)
+    if (ml_store_new(&g->own, errors) != ML_OK) return ML_ARENA_ERROR;
+    if (!g->subgraphs || !g->nodes || !g->node_io || !g->tensor_defs || !g->io || !g->params ||
+        !g->quantizations)
         return ml_error_refused(errors, "a graph");
     int32_t root;
     copy_subgraphs(g, def);

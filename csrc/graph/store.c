@@ -38,14 +38,14 @@ struct ml_store {
     int64_t bytes;
 };
 
-ml_store *ml_store_new(void) {
-    ml_store *s = calloc(1, sizeof *s);
-    if (!s) return NULL;
+ml_status ml_store_new(ml_store **store, ml_error *error) {
+    ml_store *s = *store = calloc(1, sizeof *s);
+    if (!s) return ml_error_refused(error, "a store of packed weights");
     atomic_init(&s->holders, 1);
     ml_os_make_lock(&s->lock);
     s->buckets = s->first_buckets;
     s->n_buckets = FIRST_BUCKETS;
-    return s;
+    return ML_OK;
 }
 
 ml_store *ml_store_hold(ml_store *s) {

@@ -34,23 +34,25 @@ static bool shares(int32_t options) { return options & (ML_SHARE_TFLITE | ML_SHA
 /* A planner of the frame with its schedule, nothing placed. It is kept only from the second plan
  * on, because many graphs are planned once; and not with the memory plan of the file, which is for
  * one size only. */
-static ml_planner *planner_of(const placing *x, int32_t options) {
+static ml_status planner_of(const placing *x, int32_t options, ml_planner **out) {
     const ml_placing *all = x->all;
     ml_kept_planner *kept =
         x->relations ? ml_family_kept(all->family, x->relations, x->frame, shares(options)) : NULL;
     bool keeps = kept && kept->order.count > 0 && !ml_follows_file(&all->demand, x->frame);
     if (x->frame > 0)
         options &= ~(int32_t)ML_KEEP_INPUTS; /* operands lie in slots; inputs need not be kept */
-    ml_planner *planner =
-        keeps && kept->planner
-            ? kept->planner
-            : ml_planner_new(&subgraph_of(x)->io, ml_memory_strategy_name(all->strategy), options,
-                             ML_ALIGNMENT);
-    if (!planner) return NULL;
+    ml_planner *planner = *out = keeps ? kept->planner : NULL;
+    if (!planner) {
+        ml_status status =
+            ml_planner_new(&subgraph_of(x)->io, ml_memory_strategy_name(all->strategy), options,
+                           ML_ALIGNMENT, out, x->error);
+        if (status != ML_OK) return status;
+        planner = *out;
+    }
     if (keeps) kept->planner = planner;
     planner->order = kept ? &kept->order : NULL;
     ml_family_schedule(planner, ml_records_describe(&all->demand, x->frame, planner));
-    return planner;
+    return ML_OK;
 }
 
 static void drop_planner(const placing *x, ml_planner *planner) {
@@ -82,11 +84,12 @@ static int64_t height_of(const ml_planner *planner) {
 /* Also plans without sharing, if that may be smaller, and gives the better of both plans. On entry
  * `*planner` is the one that shares. */
 static ml_status place_apart(const placing *x, bool again, ml_planner **planner) {
-    ml_planner *apart = planner_of(x, x->all->demand.options & ~(ML_SHARE_TFLITE | ML_SHARE_WIDE));
-    if (!apart) return ml_error_refused(x->error, "planning");
+    ml_planner *apart;
+    ml_status status =
+        planner_of(x, x->all->demand.options & ~(ML_SHARE_TFLITE | ML_SHARE_WIDE), &apart);
+    if (status != ML_OK) return status;
     int64_t least = ml_layout_bound(*planner), shared;
     bool better = again && place_again(apart, least + least / 8);
-    ml_status status = ML_OK;
     if (!better) {
         if (again) status = place_whole(x, 0, *planner);
         shared = height_of(*planner);
@@ -108,11 +111,11 @@ static ml_status place_apart(const placing *x, bool again, ml_planner **planner)
 static ml_status place_frame(const placing *x, ml_planner **planner) {
     const ml_placing *all = x->all;
     bool two = all->demand.options & ML_KEEP_SMALLER && !ml_follows_file(&all->demand, x->frame);
-    *planner = planner_of(x, all->demand.options);
-    if (!*planner) return ml_error_refused(x->error, "planning");
+    ml_status status = planner_of(x, all->demand.options, planner);
+    if (status != ML_OK) return status;
     if (!all->longer && place_again(*planner, INT64_MAX)) return ML_OK;
     if (two && !all->longer && (*planner)->stood) return place_apart(x, true, planner);
-    ml_status status = place_whole(x, 0, *planner);
+    status = place_whole(x, 0, *planner);
     bool met = height_of(*planner) <= ml_layout_bound(*planner);
     return status != ML_OK || !two || met ? status : place_apart(x, false, planner);
 }
@@ -226,13 +229,14 @@ ml_status ml_place_without(const ml_placing *all, const int32_t *tensors, int32_
                            ml_outlook *outlook, ml_error *error) {
     placing x = {.all = all, .error = error};
     const ml_planner_graph *io = &subgraph_of(&x)->io;
-    ml_planner *planner = planner_of(&x, all->demand.options);
-    if (!planner) return ml_error_refused(error, "planning");
+    ml_planner *planner;
+    ml_status status = planner_of(&x, all->demand.options, &planner);
+    if (status != ML_OK) return status;
     for (int32_t i = 0; i < count; i++)
         if (tensors[i] >= 0 && tensors[i] < io->n_tensors)
             planner->usage.memory[tensors[i]] = ML_MEMORY_NONE;
     ml_family_schedule(planner, false);
-    ml_status status = ml_layout_nodes(planner, 0, io->n_nodes - 1, error);
+    status = ml_layout_nodes(planner, 0, io->n_nodes - 1, error);
     if (status == ML_OK) {
         outlook->arena_bytes = height_of(planner);
         outlook->lower_bound = ml_records_bound(planner, &outlook->peaks);

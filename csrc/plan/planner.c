@@ -20,8 +20,8 @@ static int32_t list_overwrites(const ml_planner_graph *graph, int32_t options, m
     return count;
 }
 
-ml_planner *ml_planner_new(const ml_planner_graph *graph, const char *strategy, int32_t options,
-                           int32_t alignment) {
+ml_status ml_planner_new(const ml_planner_graph *graph, const char *strategy, int32_t options,
+                         int32_t alignment, ml_planner **planner, ml_error *error) {
     size_t count = (size_t)graph->n_tensors + (size_t)graph->n_nodes,
            nodes = (size_t)graph->n_nodes;
     int32_t overwrites = list_overwrites(graph, options, NULL);
@@ -29,8 +29,8 @@ ml_planner *ml_planner_new(const ml_planner_graph *graph, const char *strategy, 
                    count * (6 * sizeof(int64_t) + sizeof(ml_record) + 9 * sizeof(int32_t) + 4) +
                    (nodes + 2) * sizeof(int32_t) + nodes +
                    (size_t)overwrites * sizeof(ml_overwrite) + 64;
-    ml_planner *p = calloc(1, total);
-    if (!p) return NULL;
+    ml_planner *p = *planner = calloc(1, total);
+    if (!p) return ml_error_memory(error, "a planner", (int64_t)total, 0);
     strncpy(p->strategy, strategy, sizeof p->strategy - 1);
     p->searches = strcmp(strategy, "default") == 0;
     p->alignment = alignment;
@@ -66,7 +66,7 @@ ml_planner *ml_planner_new(const ml_planner_graph *graph, const char *strategy, 
     for (size_t t = 0; t < count; t++) p->offset[t] = u->fixed[t] = -1;
     p->last_active = p->purged = -1;
     p->bound = -1;
-    return p;
+    return ML_OK;
 }
 
 void ml_planner_free(ml_planner *p) {

@@ -28,8 +28,8 @@ static inline int64_t ml_extent_of_all(const ml_operand_shapes *of, int32_t oper
     return ml_extent(of, operand, 0, ML_MAX_RANK - 1);
 }
 
-/* Transposed convolutions: each element of input `x` is multiplied by every filter of input 1, whose
- * last dimension is the channels of x. */
+/* Transposed convolutions: each element of input `x` is multiplied by every filter of input 1,
+ * whose last dimension is the channels of x. */
 static inline int64_t ml_transposed_products(const ml_operand_shapes *of, int32_t x) {
     const int32_t rank = of->n_inputs > 1 ? of->inputs[1].rank : 0;
     return ml_times(ml_extent_of_all(of, x), ml_extent(of, 1, 0, rank - 2));

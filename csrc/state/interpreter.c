@@ -14,11 +14,15 @@
 #include "os/os.h"
 #include "state/interpreter.h"
 
-ml_interpreter *ml_interpreter_new(int32_t resources, int32_t subgraphs, int64_t max_bytes,
-                                   int64_t max_iterations) {
-    if (resources < 0 || subgraphs < 0) return NULL;
+ml_status ml_interpreter_new(int32_t resources, int32_t subgraphs, int64_t max_bytes,
+                             int64_t max_iterations, ml_interpreter **out, ml_error *error) {
+    *out = NULL;
+    if (resources < 0 || subgraphs < 0)
+        return ml_error_set(error, ML_GRAPH_ERROR,
+                            "%d resources and %d subgraphs, neither can be negative", resources,
+                            subgraphs);
     ml_interpreter *p = calloc(1, sizeof *p);
-    if (!p) return NULL;
+    if (!p) return ml_error_refused(error, "an interpreter");
     atomic_init(&p->holders, 1);
     atomic_init(&p->turn, ML_TURN_FREE);
     atomic_init(&p->cancel.own, 0);
@@ -30,9 +34,12 @@ ml_interpreter *ml_interpreter_new(int32_t resources, int32_t subgraphs, int64_t
     p->max_iterations = max_iterations;
     p->resources = calloc((size_t)resources + 1, sizeof *p->resources);
     p->called_once = calloc((size_t)subgraphs + 1, sizeof *p->called_once);
-    if (p->resources && p->called_once) return p;
+    if (p->resources && p->called_once) {
+        *out = p;
+        return ML_OK;
+    }
     ml_interpreter_free(p);
-    return NULL;
+    return ml_error_refused(error, "an interpreter's resources");
 }
 
 ml_interpreter *ml_interpreter_hold(ml_interpreter *p) {

@@ -6,7 +6,7 @@ from typing import Any
 
 from minilite._core import lib
 from minilite._native import owned
-from minilite.errors import ArenaError
+from minilite._native.status import fresh_error, raise_error
 
 
 class Cancel:
@@ -21,9 +21,9 @@ class Cancel:
 
     def __init__(self) -> None:
         cell = owned.empty("ml_cancel **", lib.ml_cancel_end)
-        if not lib.ml_cancel_put(cell):
-            message = "no memory for a token"
-            raise ArenaError(message)
+        error = fresh_error()
+        if lib.ml_cancel_new(cell, error):
+            raise_error(error, None)
         self._cell = cell
         self.pointer: Any = cell[0]
 

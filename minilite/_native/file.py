@@ -9,7 +9,7 @@ from typing import Any
 from minilite import errors
 from minilite._core import ffi, lib
 from minilite._native import owned, raised
-from minilite._native.status import fields_of
+from minilite._native.status import fields_of, fresh_error, raise_error
 
 Array = Any
 Ints = tuple[int, ...]
@@ -106,9 +106,9 @@ class Store:
 
     def __init__(self) -> None:
         self._cell = owned.empty("ml_store **", lib.ml_store_end)
-        if not lib.ml_store_put(self._cell):
-            message = "no memory for a store of packed weights"
-            raise errors.ArenaError(message)
+        error = fresh_error()
+        if lib.ml_store_new(self._cell, error):
+            raise_error(error, None)
         self.pointer: Any = self._cell[0]
 
     @property

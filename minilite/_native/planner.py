@@ -53,9 +53,7 @@ class Planner:
         self._check(lib.ml_planner_check(self._graph, alignment, self._error))
         bits = sum(OPTIONS[name] for name, on in options.items() if on)
         cell = owned.empty("ml_planner **", lib.ml_planner_end)
-        if not lib.ml_planner_put(cell, self._graph, self._name, bits, alignment):
-            message = f"no memory to plan {n_tensors} tensors"
-            raise ArenaError(message)
+        self._check(lib.ml_planner_new(self._graph, self._name, bits, alignment, cell, self._error))
         self._cell = cell
         self._pointer = cell[0]
         self.count = n_tensors + len(nodes)

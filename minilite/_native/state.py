@@ -89,9 +89,9 @@ class Shared:
     def __init__(self, resources: int, subgraphs: int, max_bytes: int = 0, max_iterations: int = 0) -> None:
         """`max_bytes` limits all tensors together, `max_iterations` each WHILE; 0 = no limit."""
         self._cell = owned.empty("ml_interpreter **", lib.ml_interpreter_end)
-        if not lib.ml_interpreter_put(self._cell, resources, subgraphs, max_bytes, max_iterations):
-            message = f"no memory for {resources} resources"
-            raise errors.ArenaError(message)
+        error = fresh_error()
+        if lib.ml_interpreter_new(resources, subgraphs, max_bytes, max_iterations, self._cell, error):
+            raise_error(error, None)
         self.pointer: Any = self._cell[0]
         self.resources: int = resources
         self.sequence: Any = _numbers(lib.ml_interpreter_sequence(self.pointer), 1)

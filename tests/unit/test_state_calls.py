@@ -196,8 +196,9 @@ def test_impossible_shapes_are_refused_by_the_core(rows: list[int]) -> None:
 
 
 def test_interpreters_of_negative_counts_or_for_another_graph() -> None:
-    assert lib.ml_interpreter_new(-1, 1, 0, 0) == ffi.NULL
-    assert lib.ml_interpreter_new(1, -1, 0, 0) == ffi.NULL
+    for resources, subgraphs in ((-1, 1), (1, -1)):
+        with pytest.raises(MiniliteError, match=f"^{resources} resources and {subgraphs} subgraphs, neither can be"):
+            Shared(resources, subgraphs)
     program = engine_of(minilite.Interpreter(model_content=accumulator())).program()  # two subgraphs, one resource
     for resources, subgraphs in ((0, 2), (1, 1), (0, 0)):
         with pytest.raises(MiniliteError, match=f"the graph numbers 1 resources, the interpreter has {resources}"):

@@ -80,8 +80,7 @@ static void run_resized(ml_state *state, const ml_file *file, const uint8_t *dat
 static void use_graph(ml_graph *graph, int32_t resources, const ml_file *file, const uint8_t *data,
                       size_t bytes) {
     ml_error error = {.subgraph = -1, .node = -1};
-    ml_interpreter *shared =
-        ml_interpreter_new(resources, file->n_subgraphs, MOST_BYTES, MOST_ITERATIONS);
+    ml_interpreter *shared = NULL;
     int32_t polls = MOST_POLLS;
     const ml_hooks hooks = {&polls, refuse_eval, refuse_shape, poll};
     const int32_t wide = ML_SHARE_WIDE | ML_KEEP_SMALLER;
@@ -90,7 +89,9 @@ static void use_graph(ml_graph *graph, int32_t resources, const ml_file *file, c
                                                        : wide;
     ml_state *state = NULL;
     ml_family *family = NULL;
-    if (shared && ml_family_new(graph, &family, &error) == ML_OK &&
+    if (ml_interpreter_new(resources, file->n_subgraphs, MOST_BYTES, MOST_ITERATIONS, &shared,
+                           &error) == ML_OK &&
+        ml_family_new(graph, &family, &error) == ML_OK &&
         ml_state_new(family, shared, "default", options, 1 << 16, &hooks, &state, &error) ==
             ML_OK) {
         run_resized(state, file, data, bytes);
@@ -106,9 +107,9 @@ static void use_lowering(ml_lowering *low, const ml_file *file, const uint8_t *d
     ml_error error = {.subgraph = -1, .node = -1};
     if (!level) ml_simd_choose(NULL, &level, &error);
     ml_graph_def description = low->description;
-    ml_store *store = ml_store_new();
+    ml_store *store = NULL;
     ml_graph *graph = NULL;
-    if (!store) return;
+    if (ml_store_new(&store, &error) != ML_OK) return;
     description.store = store;
     description.simd = level;
     description.root = 0;
