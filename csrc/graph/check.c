@@ -85,9 +85,7 @@ static ml_status check_range(const ml_graph_def *def, int64_t start, int64_t cou
 
 static ml_status check_node_tables(const ml_graph_def *def, const ml_subgraph_def *sub,
                                    const ml_node_def *n, int32_t s, ml_error *error) {
-    ml_kernel_info info;
-    ml_status status = ml_kernel_describe(n->kernel, &info, error);
-    if (status != ML_OK) return refuse(error, s, n->index);
+    ml_status status = ML_OK;
     int64_t io = n->io_start;
     if (n->n_inputs > ML_MOST_OPERANDS || n->n_outputs > ML_MOST_OPERANDS) {
         ml_error_set(error, ML_GRAPH_ERROR,
@@ -105,10 +103,10 @@ static ml_status check_node_tables(const ml_graph_def *def, const ml_subgraph_de
                              false, "its subgraphs", s, n->index, error);
     if (status != ML_OK) return status;
     if (n->params_start < 0 || n->params_start > def->params_bytes ||
-        info.params_bytes > def->params_bytes - n->params_start) {
+        n->kernel->params_bytes > def->params_bytes - n->params_start) {
         ml_error_set(error, ML_GRAPH_ERROR,
                      "its %d bytes of parameters are out of range: there are %lld",
-                     info.params_bytes, (long long)def->params_bytes);
+                     n->kernel->params_bytes, (long long)def->params_bytes);
         return refuse(error, s, n->index);
     }
     int32_t rows = 0;
@@ -152,6 +150,9 @@ static ml_status check_nodes(const ml_graph_def *def, const ml_subgraph_def *sub
     }
     for (int32_t k = 0; k < sub->n_nodes; k++) {
         const ml_node_def *n = &nodes[k];
+        bool checked = k > 0 && n->kernel == nodes[k - 1].kernel;
+        if (!checked && ml_kernel_check(n->kernel, error) != ML_OK)
+            return refuse(error, s, n->index);
         ml_status status = check_node_tables(def, sub, n, s, error);
         if (status != ML_OK) return status;
         for (int32_t i = 0; i < n->n_inputs; i++) {

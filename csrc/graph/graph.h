@@ -115,6 +115,8 @@ struct ml_graph {
 /* check.c: every index, dimension and count of the description; ML_GRAPH_ERROR with the first
  * fault. */
 ml_status ml_graph_check(const ml_graph_def *def, ml_error *error);
+/* ML_GRAPH_ERROR if the row was compiled against another kernel.h, or is incomplete. */
+ml_status ml_kernel_check(const ml_kernel *kernel, ml_error *error);
 /* fuse.c: merges nodes where that saves a pass over memory. */
 ml_status ml_graph_fuse(ml_graph *graph, ml_error *error);
 /* borrow.c: lets values of variables be read in place. Runs after ml_graph_fuse. */

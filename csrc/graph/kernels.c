@@ -3,6 +3,7 @@
 #include "kernel.h"
 
 #include "core/error.h"
+#include "graph/graph.h"
 #include "graph/lower.h"
 
 #define X(table, family) extern const ml_kernel ml_kernels_##table[];
@@ -74,7 +75,7 @@ static const ml_field *find_misplaced(const ml_kernel *k) {
     return NULL;
 }
 
-ml_status ml_kernel_describe(const ml_kernel *k, ml_kernel_info *info, ml_error *error) {
+ml_status ml_kernel_check(const ml_kernel *k, ml_error *error) {
     if (!k) return ml_error_set(error, ML_GRAPH_ERROR, "there is no kernel at address 0");
     if (k->abi != ML_KERNEL_ABI)
         return ml_error_set(
@@ -102,6 +103,12 @@ ml_status ml_kernel_describe(const ml_kernel *k, ml_kernel_info *info, ml_error 
             "kernel '%s' has the field '%s' at byte %d of its %d of parameters: declare "
             "them by ML_PARAMS",
             k->name, misplaced->name ? misplaced->name : "", misplaced->offset, k->params_bytes);
+    return ML_OK;
+}
+
+ml_status ml_kernel_describe(const ml_kernel *k, ml_kernel_info *info, ml_error *error) {
+    ml_status status = ml_kernel_check(k, error);
+    if (status != ML_OK) return status;
     *info = (ml_kernel_info){.name = k->name,
                              .fields = k->fields,
                              .n_fields = k->n_fields,
