@@ -17,7 +17,13 @@ static void lock(ml_requests *a) {
 }
 static void unlock(ml_requests *a) { atomic_flag_clear_explicit(&a->taken, memory_order_release); }
 
-/* Writes ML_LAYOUT, under the lock: a request that comes at the same time is not missed. */
+/* A request takes no turn, so it reads nothing that belongs to calls. */
+static void withhold(ml_state *s) {
+    atomic_store_explicit(&s->changes[ML_LAYOUT], 0, memory_order_relaxed);
+}
+
+/* Writes ML_LAYOUT in the turn of a call, and under the lock: a request that comes at the same time
+ * is not missed. */
 static void publish(ml_state *s) {
     const ml_requests *a = &s->requests;
     bool waits = !s->now || s->released || a->rebinds;
@@ -88,7 +94,7 @@ int32_t ml_state_request(ml_state *s, int32_t tensor, const void *dims, int32_t 
     bool file = ml_same_shape(&shape, file_shape(s, tensor));
     lock(&s->requests);
     ml_request_answer answer = note(&s->requests, tensor, &shape, file);
-    if (answer == ML_REQUEST_NOTED) publish(s);
+    if (answer == ML_REQUEST_NOTED) withhold(s);
     unlock(&s->requests);
     if (answer == ML_REQUEST_NOTED && !file) ml_account_end_first_limit(&s->interpreter->account);
     return answer;
@@ -219,7 +225,7 @@ static ml_request_answer note_buffers(ml_requests *a, const ml_binding *rows, in
 int32_t ml_state_bind(ml_state *s, const ml_binding *rows, int32_t count) {
     lock(&s->requests);
     ml_request_answer answer = note_buffers(&s->requests, rows, count);
-    if (answer == ML_REQUEST_NOTED) publish(s);
+    if (answer == ML_REQUEST_NOTED) withhold(s);
     unlock(&s->requests);
     return answer;
 }
