@@ -32,7 +32,7 @@ FIRST = "b40fdce"
 
 SELECTION = (
     r"^milestones\.",
-    r"^footprint\.(Arena\.track_arena\(|Package)",
+    r"^footprint\.(Arena\.track_(arena|plan)\(|Package)",
     r"^counted\.Counters\.track_(nodes_prepared|plans)_per_",
 )
 """Regular expressions of the benchmarks, with their parameters, that make the history: the public API alone."""

@@ -1,5 +1,9 @@
-"""The measured history as a picture and a table: the figures of milestones.py over the commits for which asv has
-results."""
+"""The measured history as two pictures and a table: the figures of milestones.py over the versions, and bytes.
+
+In the picture each figure is divided by that of the first version that has it, so a line falls from 1. Instructions are
+counted and are the same on every machine; cost has a line per machine. LiteRT's cost, measured beside the last version,
+is a level.
+"""
 
 from __future__ import annotations
 
@@ -13,55 +17,64 @@ from typing import Any, NamedTuple
 from asv_bench import builds
 
 RESULTS = Path(__file__).resolve().parent / "results"
-WIDTH, PANEL, LEFT, GAP, TOP = 940, 118, 62, 70, 34
-COLUMN = (WIDTH - 2 * LEFT - GAP) / 2
-LABEL = 36
-"""The room that a version's name needs."""
+WIDTH, COLUMNS, PANEL, GAP, TOP = 940, 3, 166, 44, 56
+COLUMN = (WIDTH - COLUMNS * GAP - 12) / COLUMNS
+LETTER = 6.2
+"""The width of a letter of a label."""
 WORTH_NAMING = 1.5
-"""The factor from which on a step is named."""
+"""The factor from which on the table names a step."""
+BLUE, PALE, GREY, RED = "#1f5fa8", "#a9c4e4", "#777", "#c4572e"
 
 
 class Kind(NamedTuple):
-    """A column of the picture: its title and the benchmark."""
+    """What is measured, and the benchmark."""
 
     title: str
     benchmark: str
 
 
 class Line(NamedTuple):
-    """A row of the picture: its title and the operation's name in the benchmarks."""
+    """A panel of the picture: its title and the operation's name in the benchmarks."""
 
     title: str
     operation: str
 
 
-KINDS = (
-    Kind("cost, in units of the reference (about 1 us)", "milestones.Cost.track_cost"),
-    Kind("instructions, counted", "milestones.Instructions.track_instructions"),
-)
+COST = Kind("cost", "milestones.Cost.track_cost")
+INSTRUCTIONS = Kind("instructions", "milestones.Instructions.track_instructions")
+LITERT = Kind("LiteRT's cost", "milestones.Peer.track_cost")
+ARENA = Kind("bytes of the arena", "footprint.Arena.track_arena")
+PLAN = Kind("bytes of a plan", "footprint.Arena.track_plan")
+WHEEL = Kind("bytes of the wheel", "footprint.Package.track_wheel")
+KINDS = (COST, INSTRUCTIONS, LITERT)
 LINES = (
-    Line("a run of 200 dynamic nodes, sizes changing", "dynamic branches of 200, 2 sizes"),
-    Line("resize to a new size, 100 nodes", "resize new, chain 100"),
-    Line("resize to a size seen before, 100 nodes", "resize seen, chain 100"),
+    Line("200 dynamic nodes, sizes change", "dynamic branches of 200, 2 sizes"),
+    Line("50 nodes, half dynamic, 16 sizes", "dynamic branches, 16 sizes"),
+    Line("a new size, 100 nodes", "resize new, chain 100"),
+    Line("a size seen before, 100 nodes", "resize seen, chain 100"),
     Line("load and allocate, 100 nodes", "load, chain 100"),
-    Line("a run of float32 convolutions", "invoke, layers float32"),
-    Line("a run of int8 convolutions", "invoke, layers int8"),
+    Line("a plan of 126 records", "plan default, 126 records"),
     Line("a run of one node", "invoke, chain 1"),
     Line("a run of 100 nodes", "invoke, chain 100"),
     Line("set_tensor, 16 floats", "set_tensor"),
-    Line("a run of 50 nodes, half of them dynamic, 16 sizes", "dynamic branches, 16 sizes"),
-    Line("a plan of 126 records", "plan default, 126 records"),
+    Line("a run of float32 convolutions", "invoke, layers float32"),
+    Line("a run of int8 convolutions", "invoke, layers int8"),
 )
+BYTES = (Line(", a network of 11 nodes", "conv"), Line(", 100 nodes", "chain 100"))
+WHOLE = (Line("", ""),)
+MEASURED = (*((kind, LINES) for kind in KINDS), (ARENA, BYTES), (PLAN, BYTES), (WHEEL, WHOLE))
+"""All that is read."""
 Values = dict[tuple[Kind, Line], float]
 """What was measured of one commit."""
+Rows = list[tuple[str, Values]]
 
 
-def _values(found: dict[str, Any], kind: Kind) -> Values:
-    """A column's figures in what asv has written of a commit."""
+def _values(found: dict[str, Any], kind: Kind, lines: Sequence[Line]) -> Values:
+    """The figures of a kind in what asv has written of a commit."""
     row = dict(zip(found["result_columns"], found["results"].get(kind.benchmark) or [], strict=False))
-    (names,) = row.get("params") or [[]]
+    (names,) = row.get("params") or [[repr("")]]
     by_name = dict(zip(names, row.get("result") or [], strict=False))
-    measured = ((line, by_name.get(repr(line.operation))) for line in LINES)
+    measured = ((line, by_name.get(repr(line.operation))) for line in lines)
     return {
         (kind, line): float(value)
         for line, value in measured
@@ -69,23 +82,28 @@ def _values(found: dict[str, Any], kind: Kind) -> Values:
     }
 
 
-def read(results: Path = RESULTS) -> list[tuple[str, Values]]:
-    """(commit, figures) of the commits of HEAD's own line, oldest first, on the machine that has measured the most
-    versions, and of those the most commits."""
-    order = builds.git("rev-list", "--first-parent", "--reverse", "HEAD").split()
-    most: list[tuple[str, Values]] = []
-    known = builds.versions()
+def machines(results: Path = RESULTS) -> list[Rows]:
+    """(commit, figures) of the commits of HEAD's own line, oldest first, by machine. First comes the machine that has
+    measured the most versions, and of those the most commits."""
+    order, known = builds.git("rev-list", "--first-parent", "--reverse", "HEAD").split(), builds.versions()
+    every = []
     for folder in sorted(path for path in results.glob("*") if path.is_dir()):
         found: dict[str, Values] = {}
         for path in folder.glob("*-*.json"):
-            row = json.loads(path.read_text())
-            for kind in KINDS:
-                found.setdefault(row["commit_hash"], {}).update(_values(row, kind))
-        rows = [(commit, found[commit]) for commit in order if found.get(commit)]
-        most = max(
-            most, rows, key=lambda measured: (sum(name_of(commit) in known for commit, _ in measured), len(measured))
-        )
-    return most
+            row: dict[str, Any] = json.loads(path.read_text())
+            values: Values = {}
+            for kind, lines in MEASURED:
+                values |= _values(row, kind, lines)
+            found.setdefault(row["commit_hash"], {}).update(values)
+        every.append([(commit, found[commit]) for commit in order if found.get(commit)])
+    count = [(sum(name_of(commit) in known for commit, _ in rows), len(rows)) for rows in every]
+    ranked = sorted(zip(count, every, strict=True), key=lambda pair: pair[0], reverse=True)
+    return [rows for _, rows in ranked if rows]
+
+
+def read(results: Path = RESULTS) -> Rows:
+    """Those of the first machine."""
+    return next(iter(machines(results)), [])
 
 
 def name_of(commit: str) -> str:
@@ -109,76 +127,142 @@ def largest_step(values: Sequence[float | None]) -> tuple[int, float] | None:
     return max(falls, key=lambda fall: fall[1], default=None)
 
 
-def _panel(values: Sequence[float | None], names: Sequence[str], left: float, top: float) -> list[str]:
-    """A line on a logarithmic axis, with the last figure and the largest step."""
-    there = [value for value in values if value is not None]
-    last = [name for name, value in zip(names, values, strict=True) if value is not None][-1]
-    low, high = math.floor(math.log10(min(there))), math.ceil(math.log10(max(there)))
-    high = max(high, low + 1)
-    height, step = PANEL - 44, COLUMN / max(1, len(values) - 1)
+def shown_commits(rows: Rows) -> list[str]:
+    """The versions, and the last commit."""
+    known = builds.versions()
+    return [commit for k, (commit, _) in enumerate(rows) if k == len(rows) - 1 or name_of(commit) in known]
+
+
+class Curve(NamedTuple):
+    """A line of a panel: a value by position, relative to the first one."""
+
+    values: dict[int, float]
+    colour: str
+    width: float
+
+
+def curve(rows: Rows, commits: Sequence[str], kind: Kind, line: Line, look: tuple[str, float]) -> Curve:
+    """A figure of one machine over the commits shown, divided by its first."""
+    at = {commit: values.get((kind, line)) for commit, values in rows}
+    there = {k: value for k, commit in enumerate(commits) if (value := at.get(commit)) is not None}
+    first = next(iter(there.values()), 1.0)
+    return Curve({k: value / first for k, value in there.items()}, *look)
+
+
+def level(rows: Rows, commits: Sequence[str], line: Line) -> float | None:
+    """LiteRT's cost beside the newest commit that was measured with it, relative to the first version's cost."""
+    at = dict(rows)
+    costs = [value for commit in commits if (value := at.get(commit, {}).get((COST, line))) is not None]
+    newest = [value for _, values in rows if (value := values.get((LITERT, line))) is not None]
+    return newest[-1] / costs[0] if costs and newest else None
+
+
+def factor(value: float) -> str:
+    """A share of what it was, in words that need no arithmetic: "12 times less"."""
+    if value <= 0.67:
+        return f"{1 / value:.{2 if value > 0.01 else 3}g} times less"
+    if value >= 2:
+        return f"{value:.2g} times as much"
+    return f"{100 * (value - 1):+.0f} %" if abs(value - 1) >= 0.005 else "the same"
+
+
+def _names(commits: Sequence[str], left: float, y: float) -> list[str]:
+    """The versions' names where they have room; the last one always."""
+    parts, free, last = [], -math.inf, len(commits) - 1
+    names = [name_of(commit).removesuffix(".0") for commit in commits]
+    for k, name in enumerate(names):
+        x, half = COLUMN * k / max(1, last), LETTER * len(name) / 2
+        if k != last and (x - half < free or x + half > COLUMN - LETTER * (len(names[last]) + 1)):
+            continue
+        anchor = "end" if k == last else "middle"
+        parts.append(f'<text x="{left + x:.1f}" y="{y}" text-anchor="{anchor}" fill="{GREY}">{name}</text>')
+        free = x + half + LETTER
+    return parts
+
+
+def _panel(
+    commits: Sequence[str], curves: Sequence[Curve], peer: float | None, title: str, corner: tuple[float, float]
+) -> list[str]:
+    """Lines on a logarithmic axis below their title; the last value of the last one is written out."""
+    left, top, height = corner[0], corner[1] + 38, PANEL - 66
+    there = [value for one in curves for value in one.values.values()] + ([peer] if peer else [])
+    low, high = min(-1, math.floor(math.log10(min(there)))), math.log10(max(1.0, *there))
+    right = f"{left + COLUMN:.1f}"
 
     def y(value: float) -> float:
-        return top + 24 + height * (1 - (math.log10(value) - low) / (high - low))
+        return top + height * (high - math.log10(value)) / (high - low)
 
-    parts = []
-    for power in range(low, high + 1):
+    parts = [f'<text x="{left}" y="{top - 24}" font-size="12.5">{title}</text>']
+    for power in range(low, 1):
         at = y(10.0**power)
-        parts.append(f'<line x1="{left}" x2="{left + COLUMN}" y1="{at:.1f}" y2="{at:.1f}" stroke="#ddd"/>')
-        parts.append(f'<text x="{left - 6}" y="{at + 4:.1f}" text-anchor="end">{short(10.0**power)}</text>')
-    points = [(left + k * step, y(value)) for k, value in enumerate(values) if value is not None]
-    line = " ".join(f"{x:.1f},{at:.1f}" for x, at in points)
-    parts.append(f'<polyline points="{line}" fill="none" stroke="#4c72b0" stroke-width="2"/>')
-    parts += [f'<circle cx="{x:.1f}" cy="{at:.1f}" r="2.5" fill="#4c72b0"/>' for x, at in points]
-    parts.append(f'<text x="{left + COLUMN}" y="{top + 14}" text-anchor="end">{last}: {short(there[-1])}</text>')
-    found = largest_step(values)
-    if found and found[1] >= WORTH_NAMING:
-        x, at = next(point for point in points if point[0] >= left + found[0] * step - 0.01)
-        near_the_end = x > left + 0.8 * COLUMN
-        under = f'x="{x - 5:.1f}" y="{at + 12:.1f}" text-anchor="end"'  # the line comes from above on the left
-        placed = under if near_the_end else f'x="{x + 5:.1f}" y="{at - 6:.1f}"'
-        parts.append(f'<text {placed} fill="#2a7d3f">{found[1]:.3g} x less</text>')
-    return parts
+        parts.append(f'<line x1="{left}" x2="{right}" y1="{at:.1f}" y2="{at:.1f}" stroke="#ddd"/>')
+        parts.append(f'<text x="{left - 5}" y="{at + 4:.1f}" text-anchor="end" fill="{GREY}">{10.0**power:g}</text>')
+    if peer is not None:
+        line = f'x1="{left}" x2="{right}" y1="{y(peer):.1f}" y2="{y(peer):.1f}"'
+        parts.append(f'<line {line} stroke="{RED}" stroke-width="1.5" stroke-dasharray="5 4"/>')
+    for one in curves:
+        points = [(left + COLUMN * k / max(1, len(commits) - 1), y(value)) for k, value in one.values.items()]
+        line = " ".join(f"{x:.1f},{at:.1f}" for x, at in points)
+        parts.append(f'<polyline points="{line}" fill="none" stroke="{one.colour}" stroke-width="{one.width}"/>')
+    text, colour = factor(list(curves[-1].values.values())[-1]), curves[-1].colour
+    parts.append(f'<text x="{left}" y="{top - 9}" font-weight="bold" fill="{colour}">{text}</text>')
+    return parts + _names(commits, left, top + height + 15)
 
 
-def _marks(commits: Sequence[str], left: float, height: float) -> list[str]:
-    """A dashed line at each version; names of the versions, and of the first and the last commit, where they have
-    room."""
-    step = COLUMN / max(1, len(commits) - 1)
-    parts, free, last = [], -LABEL, len(commits) - 1
-    for k, name in enumerate(map(name_of, commits)):
-        x, is_version = left + k * step, name in builds.versions()
-        if is_version:
-            dashed = 'stroke="#c44e52" stroke-dasharray="3 3"'
-            parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{height - 22}" {dashed}/>')
-        has_room = k == last or (k * step >= free and k * step <= COLUMN - LABEL)
-        if has_room and (is_version or k in (0, last)):
-            parts.append(f'<text x="{x:.1f}" y="{height - 8}" text-anchor="middle">{name}</text>')
-            free = k * step + LABEL
-    return parts
-
-
-def draw(rows: Sequence[tuple[str, Values]]) -> str:
-    """The picture: a row per figure, with its cost and its counts; commits from left to right, with gaps where a commit
-    cannot do it yet."""
-    shown = [line for line in LINES if any((kind, line) in values for _, values in rows for kind in KINDS)]
-    height = TOP + PANEL * len(shown) + 24
+def _sheet(panels: Sequence[list[str]], heading: Sequence[str]) -> str:
+    height = TOP + PANEL * math.ceil(len(panels) / COLUMNS)
     opening = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}"'
     parts = [f'{opening} font-family="sans-serif" font-size="11" fill="#222">']
     parts.append(f'<rect width="{WIDTH}" height="{height}" fill="white"/>')
-    for column, kind in enumerate(KINDS):
-        left = LEFT + column * (COLUMN + GAP)
-        parts.append(f'<text x="{left}" y="18" font-size="15">{kind.title}</text>')
-        for k, line in enumerate(shown):
-            top = TOP + k * PANEL
-            values = [found.get((kind, line)) for _, found in rows]
-            parts.append(f'<text x="{left}" y="{top + 14}" font-size="13">{line.title}</text>')
-            if any(value is not None for value in values):
-                parts += _panel(values, [name_of(commit) for commit, _ in rows], left, top)
-        parts += _marks([commit for commit, _ in rows], left, height)
-    return "\n".join([*parts, "</svg>", ""])
+    return "\n".join([*parts, *heading, *(part for panel in panels for part in panel), "</svg>", ""])
 
 
-def _cells(rows: Sequence[tuple[str, Values]], shown: Sequence[str], kind: Kind, line: Line) -> list[str]:
+def _corner(number: int) -> tuple[float, float]:
+    return GAP + (number % COLUMNS) * (COLUMN + GAP), TOP + PANEL * (number // COLUMNS)
+
+
+def _key(entries: Sequence[tuple[str, str, str]]) -> list[str]:
+    """What the lines mean: (colour, dashes, words)."""
+    parts, x = [], float(GAP)
+    for colour, dashes, words in entries:
+        line = f'<line x1="{x:.1f}" x2="{x + 24:.1f}" y1="38" y2="38" stroke="{colour}" stroke-width="2"'
+        parts.append(f'{line} stroke-dasharray="{dashes}"/>')
+        parts.append(f'<text x="{x + 30:.1f}" y="42">{words}</text>')
+        x += 30 + LETTER * len(words) + 16
+    return parts
+
+
+def draw(rows: Rows, others: Sequence[Rows] = ()) -> str:
+    """The picture: a panel per operation, versions from left to right. `others` are rows of other machines."""
+    commits = shown_commits(rows)
+    shown = [line for line in LINES if any((kind, line) in values for _, values in rows for kind in KINDS[:2])]
+    panels: list[list[str]] = []
+    for line in shown:
+        curves = [curve(one, commits, COST, line, (PALE, 1.5)) for one in others]
+        curves += [curve(rows, commits, INSTRUCTIONS, line, (GREY, 1.2)), curve(rows, commits, COST, line, (BLUE, 2.5))]
+        there = [one for one in curves if one.values]
+        panels.append(_panel(commits, there, level(rows, commits, line), line.title, _corner(len(panels))))
+    heading = [f'<text x="{GAP}" y="22" font-size="15">What each operation takes, relative to the first version</text>']
+    key = [(BLUE, "none", "cost"), (GREY, "none", "instructions, counted"), (RED, "5 4", "cost in LiteRT")]
+    key += [(PALE, "none", "cost on other machines")] if others else []
+    return _sheet(panels, [*heading, *_key(key)])
+
+
+def draw_memory(rows: Rows) -> str:
+    """The second picture: bytes of the arena, of a plan, and of the wheel."""
+    commits = shown_commits(rows)
+    panels: list[list[str]] = []
+    for kind, line in ((kind, line) for kind, lines in MEASURED if kind not in KINDS for line in lines):
+        found = curve(rows, commits, kind, line, (BLUE, 2.5))
+        if found.values:
+            panels.append(_panel(commits, [found], None, f"{kind.title}{line.title}", _corner(len(panels))))
+    heading = [
+        f'<text x="{GAP}" y="22" font-size="15">Memory, relative to the first version that has the figure</text>'
+    ]
+    return _sheet(panels, heading)
+
+
+def _cells(rows: Rows, shown: Sequence[str], kind: Kind, line: Line) -> list[str]:
     """At the commits shown, and the commit of the largest step."""
     values = [found.get((kind, line)) for _, found in rows]
     at = {commit: value for (commit, _), value in zip(rows, values, strict=True)}
@@ -188,7 +272,7 @@ def _cells(rows: Sequence[tuple[str, Values]], shown: Sequence[str], kind: Kind,
     return [*cells, f"{found[1]:.3g} x less at {where}" if found and found[1] >= WORTH_NAMING else ""]
 
 
-def table(rows: Sequence[tuple[str, Values]]) -> str:
+def table(rows: Rows) -> str:
     """The figures of the first commit, of each version and of the last commit, and the largest step, in Markdown."""
     shown = [
         commit for k, (commit, _) in enumerate(rows) if k in (0, len(rows) - 1) or name_of(commit) in builds.versions()
@@ -196,7 +280,6 @@ def table(rows: Sequence[tuple[str, Values]]) -> str:
     names = [name_of(commit) for commit in shown]
     lines = [f"| | | {' | '.join(names)} | largest step |", "|---|---|" + "---:|" * len(names) + "---|"]
     for line in LINES:
-        for kind, word in zip(KINDS, ("cost", "instructions"), strict=True):
-            if any((kind, line) in found for _, found in rows):
-                lines.append(f"| {line.title} | {word} | {' | '.join(_cells(rows, shown, kind, line))} |")
+        kinds = [kind for kind in KINDS if any((kind, line) in found for _, found in rows)]
+        lines += [f"| {line.title} | {kind.title} | {' | '.join(_cells(rows, shown, kind, line))} |" for kind in kinds]
     return "\n".join(lines)

@@ -80,13 +80,16 @@ def make_bad_case() -> str:
 def make_history() -> str:
     """The history's picture and table, HEAD among them. Raises: SystemExit when nothing could be measured."""
     status = history.measure([builds.commit_of("HEAD")])
-    rows = history_chart.read()
-    if status or not rows:
+    machines = history_chart.machines()
+    if status or not machines:
         sys.exit("HEAD could not be measured: asv says why")
+    rows, *others = machines
     PICTURES.mkdir(exist_ok=True)
-    (PICTURES / "history.svg").write_text(history_chart.draw(rows))
-    picture = "![costs and instructions by commit](pictures/history.svg)"
-    return f"{len(rows)} commits.\n\n{picture}\n\n{history_chart.table(rows)}"
+    (PICTURES / "history.svg").write_text(history_chart.draw(rows, others))
+    (PICTURES / "history_memory.svg").write_text(history_chart.draw_memory(rows))
+    picture = "![what each operation takes, by version](pictures/history.svg)"
+    memory = "![bytes by version](pictures/history_memory.svg)"
+    return f"{len(rows)} commits.\n\n{picture}\n\n{memory}\n\n{history_chart.table(rows)}"
 
 
 class Section(NamedTuple):

@@ -93,12 +93,13 @@ def tidy(out: Path) -> None:
 def overview(page: str, out: Path, results: Path) -> str:
     """The page with the history's picture, drawn into `out`, at the top of its grid; as it is where no such figures
     are."""
-    rows = history_chart.read(results)
+    machines = history_chart.machines(results)
     found = re.search(r"<div id=\"summarygrid-display\"[^>]*>", page)
-    if not rows or not found:
+    if not machines or not found:
         return page
-    (out / "history.svg").write_text(history_chart.draw(rows))
-    picture = '<img src="history.svg" alt="costs and instructions by commit" style="width: 100%; max-width: 1100px">'
+    (out / "history.svg").write_text(history_chart.draw(machines[0], machines[1:]))
+    alternative = "what each operation takes, by version"
+    picture = f'<img src="history.svg" alt="{alternative}" style="width: 100%; max-width: 1100px">'
     return page[: found.end()] + picture + page[found.end() :]
 
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from . import apart, common, costs, counted, operations, timing
+from . import apart, common, costs, counted, operations, peers, timing
 
 PROCESSES, SECONDS, ROUNDS, SAMPLE = 3, 6.0, 30, 100_000
 """Processes; in each, seconds of all samples together, rounds at least, and the nanoseconds that a sample takes at
@@ -53,9 +53,22 @@ def one_process() -> dict[str, float]:
     return least(calls, SECONDS)
 
 
-def measure() -> dict[str, float]:
-    """Costs of the operations in units of the reference."""
-    found = [apart.call("milestones", "one_process") for _ in range(PROCESSES)]
+def one_process_of_litert() -> dict[str, float]:
+    """The same of LiteRT, for what it has as well. Raises: NotImplementedError if it is not installed."""
+    try:
+        peers.litert(model_content=common.model("chain 1"))
+    except ImportError as error:
+        raise NotImplementedError(str(error)) from error
+    calls: dict[str, timing.Call] = {"reference": reference}
+    for name in operations.HISTORY.keys() & operations.API.keys():
+        calls[name] = operations.API[name](peers.litert)
+        calls[name]()
+    return least(calls, SECONDS)
+
+
+def measure(process: str = "one_process") -> dict[str, float]:
+    """Costs of the operations in units of the reference, each in several processes."""
+    found = [apart.call("milestones", process) for _ in range(PROCESSES)]
     times = {name: min(one[name] for one in found) for name in found[0]}
     unit = times.pop("reference")
     return {name: cost / unit for name, cost in times.items()}
@@ -70,6 +83,23 @@ class Cost(counted.PerOperation):
 
     def setup_cache(self) -> dict[str, float] | str:
         return counted.or_reason(measure)
+
+    def track_cost(self, found: dict[str, float] | str, operation: str) -> float:
+        return self.figure(found, operation)
+
+    setup_cache.timeout = 300  # type: ignore[attr-defined]
+    track_cost.unit = "references"  # type: ignore[attr-defined]
+
+
+@common.suite
+class Peer(counted.PerOperation):
+    """LiteRT's cost in the same units, on the same machine and day."""
+
+    params = [[name for name in operations.HISTORY if name in operations.API]]
+    deterministic = False
+
+    def setup_cache(self) -> dict[str, float] | str:
+        return counted.or_reason(lambda: measure("one_process_of_litert"))
 
     def track_cost(self, found: dict[str, float] | str, operation: str) -> float:
         return self.figure(found, operation)

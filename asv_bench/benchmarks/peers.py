@@ -19,7 +19,8 @@ ROUNDS, SLICE = 15, 1_000_000
 """Rounds of each case, and the nanoseconds that a side's turn takes at least."""
 
 
-def _litert(**options: Any) -> Any:
+def litert(**options: Any) -> Any:
+    """LiteRT's interpreter with its default delegate, XNNPACK."""
     from ai_edge_litert.interpreter import Interpreter
 
     return Interpreter(**options)
@@ -51,7 +52,7 @@ def _prepare(case: str, runtime: str) -> operations.Operation:
             message = "tflite-micro can only invoke"
             raise NotImplementedError(message)
         return _micro(case)
-    make = {"minilite": common.interpreter, "litert": _litert, "litert-builtin": _litert_builtin}[runtime]
+    make = {"minilite": common.interpreter, "litert": litert, "litert-builtin": _litert_builtin}[runtime]
     return {**operations.API, **operations.CALLS}[case](make)
 
 

@@ -63,25 +63,59 @@ def test_figures_are_not_older_than_what_they_measure() -> None:
     assert performance.stale(text()) == {}
 
 
-COST, INSTRUCTIONS = history_chart.KINDS
+COST, INSTRUCTIONS, LITERT = history_chart.KINDS
 FIRST, SECOND = history_chart.LINES[:2]
-ROWS: list[tuple[str, history_chart.Values]] = [
+ROWS: history_chart.Rows = [
     ("a" * 40, {(COST, FIRST): 3000.0}),
     ("b" * 40, {(COST, FIRST): 20.0, (COST, SECOND): 1.5, (INSTRUCTIONS, SECOND): 5e6}),
-    ("c" * 40, {(COST, FIRST): 10.0}),
+    ("c" * 40, {(COST, FIRST): 10.0, (LITERT, FIRST): 300.0}),
 ]
 
 
-def test_the_history_has_a_panel_a_figure(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(builds, "versions", lambda: {"1.0": "b" * 7})
+def known(monkeypatch: pytest.MonkeyPatch, **versions: str) -> None:
+    monkeypatch.setattr(
+        builds, "versions", lambda: {name.replace("_", "."): commit for name, commit in versions.items()}
+    )
+
+
+def test_the_picture_shows_versions_relative_to_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    known(monkeypatch, **{"0_9_0": "a" * 7, "1_0": "b" * 7})
     drawn = history_chart.draw(ROWS)
-    assert drawn.count("<polyline") == 3
-    assert drawn.count("<circle") == 5
-    assert "ccccccc: 10<" in drawn
-    assert "1.0: 5M<" in drawn
-    assert "150 x less" in drawn
+    assert drawn.count("<polyline") == 3  # both costs, and the instructions of one
+    assert drawn.count('stroke-dasharray="5 4"') == 2  # LiteRT's level, and the key
+    assert "300 times less" in drawn
     assert SECOND.title in drawn
     assert history_chart.LINES[2].title not in drawn
+    assert history_chart.level(ROWS, history_chart.shown_commits(ROWS), FIRST) == 0.1
+    assert history_chart.level(ROWS, history_chart.shown_commits(ROWS), SECOND) is None
+    assert history_chart.draw(ROWS, [ROWS]).count("<polyline") == 5  # the cost of another machine besides
+    other = [("d" * 40, {(COST, FIRST): 1.0})]
+    assert history_chart.draw(ROWS, [other]).count("<polyline") == 3  # no version of the first machine's
+
+
+@pytest.mark.parametrize(
+    ("share", "words"),
+    [(0.5, "2 times less"), (0.03, "33 times less"), (0.78, "-22 %"), (1.0, "the same"), (1.11, "+11 %")],
+)
+def test_shares_are_told_in_words(share: float, words: str) -> None:
+    assert history_chart.factor(share) == words
+
+
+def test_a_line_that_grew_stays_below_its_title(monkeypatch: pytest.MonkeyPatch) -> None:
+    known(monkeypatch, **{"1_0": "a" * 7})
+    drawn = history_chart.draw([("a" * 40, {(COST, FIRST): 1.0}), ("b" * 40, {(COST, FIRST): 30.0})])
+    (line,) = re.findall(r'<polyline points="(.*?)"', drawn)
+    (title,) = re.findall(rf'y="([\d.]+)" font-size="12.5">{FIRST.title}', drawn)
+    assert min(float(point.split(",")[1]) for point in line.split()) > float(title)
+
+
+def test_the_second_picture_is_of_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    known(monkeypatch, **{"1_0": "a" * 7})
+    arena, wheel = (history_chart.ARENA, history_chart.BYTES[0]), (history_chart.WHEEL, history_chart.WHOLE[0])
+    rows = [("a" * 40, {arena: 100.0, wheel: 10.0}), ("b" * 40, {arena: 50.0, wheel: 20.0})]
+    drawn = history_chart.draw_memory(rows)
+    assert "bytes of the arena, a network of 11 nodes" in drawn
+    assert re.findall(r'font-weight="bold" fill="#\w+">(.*?)<', drawn) == ["2 times less", "2 times as much"]
 
 
 def test_the_history_s_table_names_the_largest_step(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,19 +123,23 @@ def test_the_history_s_table_names_the_largest_step(monkeypatch: pytest.MonkeyPa
     lines = history_chart.table(ROWS).splitlines()
     assert lines[0] == "| | | aaaaaaa | 1.0 | ccccccc | largest step |"
     assert lines[2] == f"| {FIRST.title} | cost | 3k | 20 | 10 | 150 x less at 1.0 |"
-    assert lines[3] == f"| {SECOND.title} | cost |  | 1.5 |  |  |"
-    assert len(lines) == 5
+    assert lines[3] == f"| {FIRST.title} | LiteRT's cost |  |  | 300 |  |"
+    assert lines[4] == f"| {SECOND.title} | cost |  | 1.5 |  |  |"
+    assert len(lines) == 6
 
 
 def test_names_of_versions_do_not_lie_on_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = [(f"{k:040x}", {(COST, FIRST): 1.0 + k}) for k in range(50)]
+    rows: history_chart.Rows = [(f"{k:040x}", {(COST, FIRST): 1.0 + k}) for k in range(50)]
     monkeypatch.setattr(builds, "versions", lambda: {f"0.{k}.0": commit for k, (commit, _) in enumerate(rows)})
     drawn = history_chart.draw(rows)
-    left = [float(x) for x in re.findall(r'<text x="([\d.]+)" y="[\d.]+" text-anchor="middle">0\.\d+\.0<', drawn)]
-    assert len(left) > 10
-    assert all(x - before >= history_chart.LABEL or x < before for before, x in itertools.pairwise(left))
-    assert ">0.0.0<" in drawn
-    assert ">0.49.0<" in drawn
+    found = re.findall(r'<text x="([\d.]+)" y="[\d.]+" text-anchor="(\w+)" fill="#777">(0\.\d+)<', drawn)
+    *rest, (end, anchor, last) = [(float(x), anchor, name) for x, anchor, name in found if name != "0.1"]
+    assert (anchor, last) == ("end", "0.49")
+    letter = history_chart.LETTER
+    spans = [(x - letter * len(name) / 2, x + letter * len(name) / 2) for x, _, name in rest]
+    spans.append((end - letter * len(last), end))
+    assert len(spans) > 5
+    assert all(left >= right for (_, right), (left, _) in itertools.pairwise(spans))
 
 
 def test_the_history_is_of_one_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,15 +149,19 @@ def test_the_history_is_of_one_machine(tmp_path: Path, monkeypatch: pytest.Monke
     def measured(machine: str, commit: str, value: float) -> None:
         (tmp_path / machine).mkdir(exist_ok=True)
         row = [[value, None], [[repr(FIRST.operation), "'other'"]]]
-        found = {"commit_hash": commit, "result_columns": ["result", "params"], "results": {COST.benchmark: row}}
+        every = {COST.benchmark: row, history_chart.WHEEL.benchmark: [[7], []]}
+        found = {"commit_hash": commit, "result_columns": ["result", "params"], "results": every}
         (tmp_path / machine / f"{commit[:8]}-env.json").write_text(json.dumps(found))
 
     measured("first", commits[0], 1.0)
     measured("second", commits[0], 2.0)
     measured("second", commits[2], 4.0)
-    assert history_chart.read(tmp_path) == [(commits[2], {(COST, FIRST): 4.0}), (commits[0], {(COST, FIRST): 2.0})]
+    wheel = {(history_chart.WHEEL, history_chart.WHOLE[0]): 7.0}
+    second = [(commits[2], {(COST, FIRST): 4.0, **wheel}), (commits[0], {(COST, FIRST): 2.0, **wheel})]
+    assert history_chart.read(tmp_path) == second
+    assert history_chart.machines(tmp_path) == [second, [(commits[0], {(COST, FIRST): 1.0, **wheel})]]
     measured("third", commits[1], 8.0)  # a version counts for more than two commits
-    assert history_chart.read(tmp_path) == [(commits[1], {(COST, FIRST): 8.0})]
+    assert history_chart.read(tmp_path) == [(commits[1], {(COST, FIRST): 8.0, **wheel})]
 
 
 def test_the_readme_has_its_table_of_models() -> None:

@@ -74,7 +74,7 @@ def test_the_history_is_above_the_grid(tmp_path: Path, monkeypatch: pytest.Monke
     assert site.overview(page, tmp_path, tmp_path) == page
     line = history_chart.LINES[0]
     rows = [(letter * 40, {(history_chart.KINDS[0], line): 2.0}) for letter in "ab"]
-    monkeypatch.setattr(history_chart, "read", lambda _: rows)
+    monkeypatch.setattr(history_chart, "machines", lambda _: [rows])
     found = site.overview(page, tmp_path, tmp_path)
     assert found.index("summarygrid-display") < found.index('src="history.svg"') < found.index("summarylist-display")
     assert line.title in (tmp_path / "history.svg").read_text()
