@@ -186,7 +186,7 @@ static int64_t pack_s16(const ml_call *c, void *to) {
     return bytes;
 }
 
-/* How sums of a column of y become elements of the output. */
+/* Turns sums of a column of y into elements of the output. */
 typedef struct column_scale {
     int32_t mantissa;
     int32_t shift;

@@ -108,7 +108,7 @@ static ml_status check_shapes(const ml_call *c, const char *pairs, int32_t *m) {
     return ML_OK;
 }
 
-/* Reads the block of dimension `d` and what goes before and after it. */
+/* Reads the block of dimension `d`, and the padding or the crops before and after it. */
 static ml_status read_dimension(const ml_call *c, const char *pairs, int32_t d, batch_blob *b,
                                 int64_t *behind) {
     const int32_t *block = ml_value(c, 1), *around = ml_value(c, 2);

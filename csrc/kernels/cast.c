@@ -2,7 +2,7 @@
  *
  * Integers to integers wrap; anything to bool is x != 0 (NaN is true); to floats rounds to nearest,
  * ties to even, f16 and bf16 through f32. Floats to integers truncate and saturate, and NaN gives
- * the highest value. Of complex numbers the real part is used. Every byte of a bool except 0 is
+ * the highest value. Complex numbers give their real part. Every byte of a bool except 0 is
  * true. */
 #include "rules/half.h"
 

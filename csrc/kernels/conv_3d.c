@@ -39,7 +39,7 @@ static ml_status check_ranks(const ml_call *c, int x) {
     return ML_OK;
 }
 
-/* Of the ranks checked above; windows of the filter slide over `sides`. */
+/* Places the windows of the filter over `sides`; the ranks were checked above. */
 static ml_status place_windows(const ml_call *c, int x, const int32_t *sides) {
     const conv_3d_params *p = c->params;
     const ml_shape *input = &ml_input(c, x)->shape, *w = &ml_input(c, 1)->shape;

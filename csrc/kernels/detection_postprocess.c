@@ -43,7 +43,7 @@ typedef struct detection_blob {
     int32_t boxes;
     int32_t width; /* numbers per encoded box; the first four are its place */
     int32_t columns; /* of the scores: the background, then classes */
-    /* In scratch: */
+    /* Offsets in scratch: */
     int64_t corners;
     int64_t scores; /* of quantized ones */
     int64_t best; /* a box's largest score */
@@ -243,7 +243,7 @@ static const float *scores_of(const ml_call *c, int64_t i, bool fresh) {
     return row;
 }
 
-/* The largest score of a box without the background: that of its best class. */
+/* The largest score of a box in any class but the background. */
 static float best_score(const ml_call *c, int64_t i) {
     const detection_params *p = c->params;
     const detection_blob *b = c->blob;
@@ -259,7 +259,7 @@ static float best_score(const ml_call *c, int64_t i) {
     return q.scale * (float)(most - q.zero_point);
 }
 
-/* Computes what each box needs before they are compared. */
+/* Decodes boxes and computes their scores. */
 static ml_status read_boxes(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                             void *args) {
     const detection_params *p = c->params;

@@ -222,7 +222,7 @@ ML_PARAMS(log_params, LOG_FIELDS)
 
 enum { SEGMENTS = 128 };
 
-/* By how much log2(1 + i / 128) exceeds i / 128, in Q16. */
+/* The table of log2(1 + i / 128) - i / 128, in Q16. */
 static int64_t derive_log(const ml_call *c, void *to) {
     int32_t *table = to;
     for (int32_t i = 0; table && i <= SEGMENTS; i++) {

@@ -104,7 +104,7 @@ static int64_t pack_s8(const ml_call *c, void *to) {
     return ml_pack_weights_s8(c, to, &product);
 }
 
-/* If depth is 0, the outputs are zeros whatever the bias, as in TFLite. */
+/* If depth is 0, the outputs are zeros, without the bias, as in TFLite. */
 static bool is_empty(const ml_call *c) {
     if (((const ml_blocks *)c->blob)->k > 0) return false;
     memset(ml_out(c, 0), 0, (size_t)ml_out_tensor(c, 0)->bytes);

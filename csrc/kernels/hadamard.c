@@ -26,7 +26,7 @@ static ml_status prepare_hadamard(const ml_call *c, ml_wish *wish) {
     return ml_set_output(c, 0, x);
 }
 
-/* By sums and differences of numbers at distances 1, 2, 4 ..., and one factor. */
+/* Transforms by sums and differences of numbers at distances 1, 2, 4 ..., and one factor. */
 static void turn(float *y, int64_t size, float factor) {
     for (int64_t apart = 1; apart < size; apart *= 2)
         for (int64_t start = 0; start < size; start += 2 * apart) {

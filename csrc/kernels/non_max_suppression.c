@@ -50,8 +50,8 @@ static ml_status prepare_nms(const ml_call *c, ml_wish *wish) {
     return status;
 }
 
-/* A side of a box from its lower to its upper end, the corners given in any order. As in LiteRT,
- * the first corner's value is used if the two cannot be compared (NaN). */
+/* A side of a box from its lower to its upper end, the corners given in any order. The
+ * first corner's value is used if the two cannot be compared (NaN), as in LiteRT. */
 typedef struct side {
     float low, high;
 } side;

@@ -178,7 +178,7 @@ static ml_status pool_by(const ml_call *c, pool_fn *pool) {
     return ml_parallel(c, (int64_t)w->batches * w->y.out, lines_of_strips(w), pool_lines, &pool);
 }
 
-/* Whether one window covers the whole image and is summed line by line, so that its pixels are rows
+/* True if one window covers the whole image and is summed line by line, so that its pixels are rows
  * that are read sequentially. */
 static inline bool is_whole(const ml_window *w) {
     const bool one = w->y.out == 1 && w->x.out == 1 && w->y.before == 0 && w->x.before == 0;

@@ -23,7 +23,7 @@ static void pow_f32_row(const ml_call *c, const float *a, const float *b, float 
 ML_BINARY_ROWS(pow_f32, float, float)
 /* Integers ------------------------------------------------------------------------------------- */
 
-/* By squaring; wraps. Exponents below 0 are refused. */
+/* Raises by squaring; wraps. Exponents below 0 are refused. */
 static inline int32_t power(int32_t base, int32_t exponent) {
     uint32_t y = 1, square = (uint32_t)base;
     for (; exponent > 0; exponent >>= 1, square *= square)

@@ -96,7 +96,7 @@ static void find_fixed(const resize_params *p, int32_t in, int32_t out, ml_blend
     }
 }
 
-/* In double, which holds such a sum of products, and its halves, exactly. */
+/* Computes in double, which holds such a sum of products, and its halves, exactly. */
 static void blend_line_s16(const ml_blend_args *p) {
     int16_t *y = p->y;
     const double down = p->down.fixed / 1024.0;

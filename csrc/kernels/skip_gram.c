@@ -32,9 +32,9 @@ typedef struct grams {
 
 static bool is_space(uint8_t byte) { return byte == ' ' || (byte >= '\t' && byte <= '\r'); }
 
-/* Finds the first word from byte `from` on; it begins after the text where there is none. As in
- * TFLite the first byte of the text never ends a word, and a word that begins with it as a space
- * counts only if it is the last. */
+/* Finds the first word from byte `from` on; it begins after the text where there is none. The
+ * first byte of the text never ends a word, and a word that begins with it as a space counts only
+ * if it is the last, as in TFLite. */
 static ml_status find_word(grams *g, int64_t from, word *found) {
     const uint8_t *text = g->text.from;
     const int64_t n = g->text.bytes;

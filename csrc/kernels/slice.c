@@ -3,7 +3,7 @@
  * some dimensions.
  *
  * The indices (begin, end, stride) are a specification: one entry per input dimension, but an entry
- * of ellipsis_mask stands for several whole dimensions, one of new_axis_mask for none, and one of
+ * of ellipsis_mask covers several whole dimensions, one of new_axis_mask none, and one of
  * shrink_axis_mask takes a single index and drops the dimension. Prepare resolves it into one
  * slice_axis per input dimension. Values that do not affect the shape (the begin of a shrunk
  * dimension; with `offset`, where end counts from begin, every begin) may be unknown until the
@@ -19,7 +19,7 @@
     X(S, i32, shrink_axis_mask) X(S, i32, offset)
 ML_PARAMS(slice_params, SLICE_FIELDS)
 
-/* What is taken from one input dimension. */
+/* The indices taken from one input dimension. */
 typedef struct slice_axis {
     int32_t size;
     int32_t entry; /* of begin, end and strides; -1: none, all of it is taken */

@@ -176,8 +176,8 @@ static ml_status prepare_delay(const ml_call *c, ml_wish *wish) {
     return status == ML_OK ? prepare_kept(c, &b) : status;
 }
 
-/* The `length` kept samples are followed by those of the run. As many samples go out as come in;
- * the last ones are kept. */
+/* The `length` kept samples are followed by those of the run. The output has as many samples as the
+ * input; the last ones are kept. */
 static ml_status delay(const ml_call *c) {
     const stream_blob *b = c->blob;
     kept *k = kept_of(c, 0);

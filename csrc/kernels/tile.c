@@ -27,7 +27,7 @@ static ml_status prepare_tile(const ml_call *c, ml_wish *wish) {
     return ml_set_output(c, 0, &shape);
 }
 
-/* What comes next. */
+/* The next element to copy, and its place in the output. */
 typedef struct tiling {
     const uint8_t *from;
     uint8_t *to;

@@ -40,8 +40,8 @@ static inline void put_index(const ml_call *c, int64_t at, int64_t found) {
     else ((int32_t *)ml_out(c, 1))[at] = (int32_t)found;
 }
 
-/* A heap of the best elements so far, the worst on top. They are then removed, the worst first. Of
- * equal ones, the later is worse. */
+/* A heap of the best elements so far, the worst on top. They are then removed, the worst first. The
+ * later of two equal ones is worse. */
 #define WORSE(a, b) (x[a] < x[b] || (!(x[b] < x[a]) && (a) > (b)))
 #define TOPK(suffix, type)                                                               \
     static void sift_##suffix(const type *x, int64_t *heap, int64_t n, int64_t at) {     \

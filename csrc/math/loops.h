@@ -1,4 +1,4 @@
-/* loops.h -- what a compiler is told about the loop that follows, in the words of gcc or clang. */
+/* loops.h -- tells a compiler about the loop that follows, in the words of gcc or clang. */
 #ifndef ML_MATH_LOOPS_H
 #define ML_MATH_LOOPS_H
 

@@ -87,7 +87,7 @@ typedef struct stretch {
     int64_t b_row;
 } stretch;
 
-/* How stretches are computed: by a rule, or by a primitive if there are arguments for one. */
+/* Computes stretches: by a rule, or by a primitive if there are arguments for one. */
 typedef struct job {
     const ml_row_rule *rule;
     const ml_zip_f32_args *zip;
@@ -119,8 +119,8 @@ static stretch stretch_at(const ml_call *c, const ml_row_rule *rule, int64_t row
 
 enum { COPIES_BYTES = 4096, LEAST_COPIES = 4 };
 
-/* How many copies are worth making of a row that one input repeats along the innermost outer
- * dimension; 0 if there is none, or if it is long. A bias, or a slope per channel, is such a
+/* The number of copies worth making of a row that one input repeats along the innermost outer
+ * dimension; 0 if there is no such row, or if it is long. A bias, or a slope per channel, is such a
  * row. */
 static int64_t copies_of(const ml_broadcast *s, const ml_row_rule *rule) {
     /* 2 only where the row would have 2^31 elements and more, and was not merged with others. */
@@ -148,7 +148,7 @@ static void repeated_rows(const ml_call *c, const ml_row_rule *rule, const stret
     }
 }
 
-/* Whether rows of bytes are short, and the other input has one element per row: then many rows are
+/* True if rows of bytes are short, and the other input has one element per row: then many rows are
  * computed at a time, with that element repeated. */
 static bool is_spread(const ml_broadcast *s, const ml_row_rule *rule) {
     const bool bytes = rule->a_bytes * rule->b_bytes == 1; /* both */

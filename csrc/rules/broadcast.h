@@ -36,8 +36,7 @@ ml_status ml_broadcast_prepare(const ml_call *c, ml_broadcast *blob);
 /* The same as the prepare of a kernel whose blob is just an ml_broadcast. */
 ml_status ml_prepare_broadcast(const ml_call *c, ml_wish *wish);
 
-/* How rows are computed, by `row`(c, a, b, y, n, kind), and the bytes of an element of each
- * operand. */
+/* Computes rows by `row`(c, a, b, y, n, kind); with the bytes of an element of each operand. */
 typedef void ml_row_fn(const ml_call *c, const void *a, const void *b, void *y, int64_t n,
                        int32_t kind);
 typedef struct ml_row_rule {
@@ -128,7 +127,7 @@ ml_status ml_broadcast_f32(const ml_call *c, int32_t function, float low, float 
     }                                                                                           \
     ML_BINARY_ROWS(name, uint32_t, uint32_t)
 
-/* In a kernel's row: its blob is an ml_broadcast. */
+/* Fields of a kernel's row whose blob is an ml_broadcast. */
 #define ML_PREPARED_BROADCAST \
     .blob_bytes = (int32_t)sizeof(ml_broadcast), .prepare = ml_prepare_broadcast
 /* A kernel's row whose prepare is ml_prepare_broadcast; `...` are the rows of its table. The one

@@ -2,8 +2,8 @@
  * floats quantized at run time, as bytes of 0 to 255.
  *
  * s8 becomes x + 128; u8 stays as it is; floats are quantized to such bytes; s16 becomes two planes
- * of bytes: 256 * high + low - 32768. What these offsets add to sums is subtracted together with
- * the zero points, by the sums of the weights. */
+ * of bytes: 256 * high + low - 32768. These offsets add multiples of the sums of the weights, which
+ * are subtracted together with the zero points. */
 #ifndef ML_RULES_BYTES_H
 #define ML_RULES_BYTES_H
 

@@ -99,7 +99,7 @@ ml_status ml_lookup(const ml_call *c);
 int64_t ml_derive_lookup(const ml_call *c, void *to, int32_t (*one)(int32_t x, const void *p),
                          const void *p);
 
-/* In a kernel's row: its blob is an ml_elementwise. */
+/* Fields of a kernel's row whose blob is an ml_elementwise. */
 #define ML_PREPARED_ELEMENTWISE \
     .blob_bytes = (int32_t)sizeof(ml_elementwise), .prepare = ml_prepare_elementwise
 /* A kernel's row whose prepare is ml_prepare_elementwise; `...` are the rows of its table. */

@@ -21,8 +21,8 @@ typedef struct ml_gates {
 /* Finds the weights at inputs first .. first + n - 1; false if they are missing, or differ in type
  * or shape. */
 bool ml_gates_of(const ml_call *c, int32_t first, int32_t n, ml_gates *g);
-/* Whether they are constants, whose values derive can read. Values computed while planning are
- * not. */
+/* True if the weights are constants, whose values derive can read. Values computed while planning
+ * are not. */
 bool ml_gates_known(const ml_call *c, const ml_gates *g);
 /* Packs the weights to `to`, unless that is NULL; returns the bytes. */
 int64_t ml_pack_gates(const ml_call *c, const ml_gates *g, void *to);

@@ -181,8 +181,8 @@ static ml_status float_body(const ml_call *c, int64_t first, int64_t end, int32_
     return ML_OK;
 }
 
-/* How many columns a block has. Few rows, if all of them lie in memory, are divided by columns; but
- * never so that the last columns would be summed in another order. */
+/* The number of columns of a block. Few rows, if all of them lie in memory, are divided by columns;
+ * but never so that the last columns would be summed in another order. */
 static int64_t columns_of(const ml_blocks *b, bool filled) {
     const int64_t blocks = blocks_of(b->rows, b->block), least = b->block < MANY_ROWS ? 128 : 32;
     if (filled || b->groups > 1 || blocks > 8 || b->n < 2 * least) return b->n > 0 ? b->n : 1;

@@ -31,7 +31,7 @@ typedef struct ml_block {
     float *rows; /* rows of k values */
 } ml_block;
 
-/* Whether output 0 is larger than the cache, so that written parts are not in it. */
+/* True if output 0 is larger than the cache, so that written parts are not in it. */
 static inline bool ml_is_far(const ml_call *c) { return ml_out_tensor(c, 0)->bytes > 512 << 10; }
 
 typedef void ml_block_fn(const ml_call *c, const ml_block *b);

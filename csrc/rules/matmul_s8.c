@@ -14,7 +14,7 @@ enum {
 
 /* Sizes ---------------------------------------------------------------------------------------- */
 
-/* Whether product_s8 or product_f32 computes outputs directly, without storing sums. */
+/* True if product_s8 or product_f32 computes outputs directly, without storing sums. */
 static bool is_fused(const ml_call *c, const ml_integer_rule *rule) {
     const int32_t type = ml_input(c, 0)->type;
     return rule->scaling || (rule->requantizes && (type == ML_S8 || type == ML_U8));
@@ -94,13 +94,13 @@ ml_status ml_quantize_floats(const ml_call *c, const ml_integers *p, const ml_in
     return ml_quantize_slices(c, ml_in(c, 0), slices, slice_elements(c, slices), asymmetric, &to);
 }
 
-/* Whether a batch has so many rows, quantized together, that what their zero point adds to each
+/* True if a batch has so many rows, quantized together, that the share of their zero point in each
  * output is computed once. */
 static bool shares_factor(const ml_integers *p, const ml_integer_rule *rule) {
     return !rule->by_row && p->rows > FEW_ROWS * p->batches;
 }
 
-/* Whether there are so few rows that they are multiplied at once on the caller's thread, because
+/* True if there are so few rows that they are multiplied at once on the caller's thread, because
  * arranging blocks, parts and workers would take longer than the products: rows of one group, not
  * worth two blocks, and weights without a zero point, so that no row needs its sum. */
 static bool is_few(const ml_call *c, const ml_integers *p) {
@@ -150,7 +150,7 @@ ml_status ml_prepare_integers(const ml_call *c, ml_wish *wish, ml_integers *p,
 
 /* Products ------------------------------------------------------------------------------------- */
 
-/* What the factor of a row is; factor * column is added to its sums. */
+/* The meaning of a row's factor; factor * column is added to the row's sums. */
 typedef enum { NO_FACTOR, SAME_FACTOR, SUM_OF_ROW, FACTOR_OF_SLICE } factor_kind;
 
 typedef struct integer_args {
@@ -350,8 +350,7 @@ static void fold(const ml_call *c, const integer_args *a, int32_t factor, uint32
     }
 }
 
-/* Floats that were quantized: what the zero point of a batch adds to its sums becomes their
- * bias. */
+/* Floats that were quantized: the share of a batch's zero point in its sums becomes their bias. */
 static void center_floats(const ml_call *c, integer_args *a) {
     const ml_integers *p = a->product;
     a->slices = ml_quantized_floats(c, p, a->rule);
@@ -391,8 +390,8 @@ static int64_t parts_of(int64_t count, int64_t part) {
     return count <= part ? 1 : ml_ceil_div(count, part);
 }
 
-/* How many outputs an item has. If there are few blocks, they are divided by outputs too, but into
- * few ranges, because each range copies the rows again. For few rows, reading the weights
+/* The number of outputs of an item. If there are few blocks, they are divided by outputs too, but
+ * into few ranges, because each range copies the rows again. For few rows, reading the weights
  * determines the time. */
 static int64_t choose_range(const ml_integers *p) {
     if (p->n <= ML_PANEL_S8 || p->groups > 1 || p->rows > FEW_BLOCKS * p->block) return p->n;

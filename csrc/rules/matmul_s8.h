@@ -37,8 +37,8 @@ typedef struct ml_integer_rule {
     void (*finish)(const ml_call *c, const ml_requantized *r);
     bool wide; /* for s16: sums are int64 */
     bool requantizes; /* bytes become bytes by product_s8, without `finish` */
-    /* How the sums of floats that were quantized, with a scale per row, become floats, by
-     * product_f32. */
+    /* Gives the constants by which product_f32 turns the sums of quantized floats, with a scale per
+     * row, into floats. */
     ml_scale_s32_args (*scaling)(const ml_call *c, const ml_requantized *r, const float *scales);
     bool by_row; /* floats: each row is quantized by itself; else each batch */
 } ml_integer_rule;

@@ -5,8 +5,8 @@
 
 #include "kernel.h"
 
-/* Tells which element of the input is element `k` of the output. On entry *index is that of element
- * k - 1, if k > 0. */
+/* Finds the element of the input that is element `k` of the output. On entry *index is that of
+ * element k - 1, if k > 0. */
 typedef ml_status ml_pick(const ml_call *c, int64_t k, int64_t *index);
 
 /* Eval. Makes output 0, of strings or 4-bit elements, from input 0. */

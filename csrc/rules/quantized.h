@@ -15,7 +15,7 @@ typedef struct ml_affine {
 ml_affine ml_input_affine(const ml_call *c, int i);
 ml_affine ml_output_affine(const ml_call *c, int i);
 
-/* In derive. Refuses operand `i` (inputs, then outputs) for what the file says about it; the text
+/* Refuses operand `i` (inputs, then outputs) in derive, for what the file says about it; the text
  * continues after the tensor's name. */
 ml_status ml_refuse_operand(const ml_call *c, int i, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

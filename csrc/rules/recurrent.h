@@ -19,7 +19,7 @@ static inline int64_t ml_sequence_row(const ml_sequence *s, int64_t t, int64_t b
     return s->time_major ? t * s->batches + b : b * s->steps + t;
 }
 
-/* What is multiplied with weights: the input, an auxiliary input, the state, and values that a step
+/* The four factors of weights: the input, an auxiliary input, the state, and values that a step
  * projects to the state. */
 enum { ML_OF_INPUT, ML_OF_AUX, ML_OF_STATE, ML_OF_HIDDEN, ML_PRODUCTS };
 
@@ -35,8 +35,8 @@ typedef struct ml_recurrent {
     bool known; /* its packed weights are in derived; else each run packs them */
     int64_t bytes; /* of all packed weights together */
     int64_t weights_at; /* in derived, or in scratch */
-    /* In scratch: sums of a chunk for the input and the auxiliary input, of a step for the
-     * state. */
+    /* Offsets in scratch. Sums are of a chunk for the input and the auxiliary input, of a step for
+     * the state. */
     int64_t sums_at[ML_OF_HIDDEN];
     int64_t quantized_at;
     int64_t factors_at;
@@ -70,8 +70,8 @@ typedef ml_status ml_step_fn(const ml_call *c, const ml_recurrent *r, const ml_s
 /* Eval. Steps through the sequence; each new state is a row of the output, for each batch. */
 ml_status ml_run_recurrent(const ml_call *c, const ml_recurrent *r, bool asymmetric,
                            ml_step_fn *step, const void *context);
-/* In a step: multiplies rows of hidden values minus `zero`, one per batch, with the projection's
- * weights. */
+/* Multiplies rows of hidden values minus `zero`, one per batch, with the projection's weights: a
+ * part of a step. */
 ml_status ml_project(const ml_call *c, const ml_recurrent *r, const ml_step *step,
                      const void *hidden, int32_t zero, void *y);
 

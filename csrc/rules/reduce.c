@@ -92,7 +92,7 @@ ml_reduce ml_reduce_some(const ml_reduce *r, int64_t count) {
     return some;
 }
 
-/* By primitives -------------------------------------------------------------------------------- */
+/* Primitives ----------------------------------------------------------------------------------- */
 
 /* Rows of an operand to be folded into results, as in ml_fold_f32_args and ml_fold_u8_args. */
 typedef struct fold_rows {
@@ -184,7 +184,7 @@ static void fold_short_rows(const ml_call *c, const folding *f, const fold_rows 
 static ml_status fold_part(const ml_call *c, const folding *f, const char *x, char *results,
                            const ml_reduce *r, int64_t first, int64_t columns) {
     const bool reduced = r->row_reduced;
-    /* Whether rows have the same results, or adjacent results. */
+    /* True if rows that follow each other have the same results, or adjacent results. */
     const bool together = r->n_outer > 0 && (r->kept & 1) == reduced;
     const int64_t outputs = reduced ? r->outputs : r->outputs / r->row;
     fold_rows rows = {.n = columns,

@@ -1,9 +1,9 @@
 /* reduce.h -- reductions over any set of dimensions, known or given at run time: the shape rule and
  * the loops.
  *
- * Prepare drops dimensions of 1 and merges neighbours that are both kept or both reduced. What
- * remains are rows, kept or reduced as a whole, in a nest of outer runs. Eval goes once through the
- * input from start to end, and steps through the outputs accordingly. */
+ * Prepare drops dimensions of 1 and merges neighbours that are both kept or both reduced. The
+ * result is a nest of outer runs around rows, which are kept or reduced as a whole. Eval goes once
+ * through the input from start to end, and steps through the outputs accordingly. */
 #ifndef ML_RULES_REDUCE_H
 #define ML_RULES_REDUCE_H
 
@@ -45,8 +45,8 @@ static inline int64_t ml_reduce_next(const ml_reduce *r, int64_t at, int32_t ind
     return at;
 }
 
-/* How a reduction is cut into parts with separate outputs: by indices of the outermost run if that
- * is kept; else by columns of the rows if those are kept; else it is one part. */
+/* Parts of a reduction with separate outputs: indices of the outermost run if that is kept; else
+ * columns of the rows if those are kept; else there is one part. */
 typedef struct ml_reduce_parts {
     int64_t count;
     int64_t elements; /* input elements in each part */

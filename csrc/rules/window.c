@@ -78,7 +78,7 @@ ml_status ml_window_prepare_filter(const ml_call *c, ml_window *window,
 
 /* Transposed convolutions ---------------------------------------------------------------------- */
 
-/* How many windows a convolution has over a side of that size: TFLite's rule. */
+/* The number of windows of a convolution over a side of that size: TFLite's rule. */
 static int64_t windows_over(const ml_transposed *t, int32_t axis, int64_t size) {
     const int64_t stride = t->strides[axis];
     return (size + stride - (t->same ? 1 : t->extents[axis])) / stride;
@@ -142,7 +142,7 @@ ml_status ml_transposed_shape(const ml_call *c, const ml_transposed *t, bool fit
 
 typedef struct gather_kind gather_kind;
 
-/* How gathering copies `count` elements; from NULL it writes `outside`. */
+/* Copies `count` elements while windows are gathered; from NULL it writes `outside`. */
 typedef void copy_fn(void *to, const void *from, int64_t count, const gather_kind *kind);
 
 struct gather_kind {

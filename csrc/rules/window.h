@@ -70,13 +70,13 @@ typedef struct ml_transposed {
     int64_t strides[3];
 } ml_transposed;
 
-/* To be called by check: whether the operand is a constant that fits the shape of x in the file. It
- * then says by how much a side is larger than what its windows need, and is right for x of other
- * sizes too. */
+/* True if the operand is a constant that fits the shape of x in the file; called by check. It then
+ * says by how much a side is larger than its windows need, and is right for x of other sizes
+ * too. */
 bool ml_transposed_fits(const ml_call *c, const ml_transposed *transposed);
 /* Reads the output's shape from the operand, a vector with the rank of x as its length. If it fits
- * the file, it follows x: each side grows by a stride for every element more. Refuses what does not
- * fit x. */
+ * the file, it follows x: each side grows by a stride for every element more. Refuses a shape that
+ * does not fit x. */
 ml_status ml_transposed_shape(const ml_call *c, const ml_transposed *transposed, bool fits_file,
                               const void *value, ml_shape *shape);
 

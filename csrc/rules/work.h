@@ -1,6 +1,6 @@
-/* work.h -- how much of a node's work is a block: long enough to be worth handing to a thread,
- * short enough that a run, which is cancelled between blocks, stops at once. Work of less than a
- * block stays on the caller's thread. */
+/* work.h -- cuts a node's work into blocks: long enough to be worth handing to a thread, short
+ * enough that a run, which is cancelled between blocks, stops at once. Work of less than a block
+ * stays on the caller's thread. */
 #ifndef ML_RULES_WORK_H
 #define ML_RULES_WORK_H
 
@@ -76,12 +76,12 @@ static inline ml_status ml_count_work(const ml_call *c, int64_t more, int64_t *w
     return ml_poll(c);
 }
 
-/* In blocks: memcpy; and filling `bytes` bytes, a multiple of `element`, with copies of one element
- * (of 1, 2, 4, 8 or 16 bytes). */
+/* Copies and fills in blocks: memcpy; and `bytes` bytes, a multiple of `element`, as copies of one
+ * element (of 1, 2, 4, 8 or 16 bytes). */
 ml_status ml_copy_bytes(const ml_call *c, void *to, const void *from, int64_t bytes);
 ml_status ml_fill_bytes(const ml_call *c, void *to, int64_t bytes, const void *one,
                         int64_t element);
-/* The same as ml_copy_runs and ml_repeat. */
+/* Does the same as ml_copy_runs and ml_repeat, in blocks. */
 ml_status ml_move_runs(const ml_call *c, void *to, const void *from, int64_t run, ml_turns outer,
                        ml_turns inner);
 ml_status ml_repeat_run(const ml_call *c, void *to, int64_t run, int64_t count);

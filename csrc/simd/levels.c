@@ -34,7 +34,7 @@ static const ml_simd *named(const char *name, const ml_simd *const *levels, int 
     return NULL;
 }
 
-/* Whether the system has to permit the use of the level's registers. */
+/* True if the system has to permit the use of the level's registers. */
 static bool needs_permission(const ml_simd *level) { return strcmp(level->level, "amx") == 0; }
 
 /* The levels that this machine has without permission from the system, ascending; returns how

@@ -14,11 +14,14 @@
 #include "simd/primitives.def"
 #undef PRIMITIVE
 
-/* Columns in a panel and rows in a tile of each matmul_f32; whether each matmul_s8 is faster if
- * copies are flipped, and whether its weights lie in pairs of groups; lines in a group of each
- * depthwise_s8, and whether its depthwise_product_s8 takes bytes, what is subtracted from those of
- * its groups, and whether it is faster with narrow weights. A level has those of the variant that
- * it uses. */
+/* Properties of variants; a level has those of the variant that it uses.
+ *   PANEL_F32, ROWS_F32  columns in a panel and rows in a tile of matmul_f32
+ *   FLIPPED_S8           1 if matmul_s8 is faster with flipped copies
+ *   PAIRS_S8             1 if its weights lie in pairs of groups
+ *   GROUP_S8             lines in a group of depthwise_s8
+ *   BYTES_S8             1 if its depthwise_product_s8 takes bytes
+ *   LESS_S8              the number subtracted from bytes of its groups
+ *   NARROW_S8            1 if it is faster with weights above -128 */
 enum {
     ML_PANEL_F32_scalar = 1,
     ML_ROWS_F32_scalar = 1,
@@ -124,13 +127,13 @@ static inline int32_t ml_most_mantissa(int32_t limit) {
                              : (int32_t)(((INT64_C(1) << 61) - (INT64_C(1) << 32)) / limit);
 }
 
-/* Whether low, high and zero are those of s8 or u8. */
+/* True if low, high and zero are those of s8 or u8. */
 static inline bool ml_has_byte_ends(const ml_requantize_args *p) {
     return p->low >= -128 && p->zero >= -255 && p->zero <= 255 &&
            p->high <= (p->low < 0 ? 127 : 255);
 }
 
-/* Whether sums are known to be so small that shifts and mantissas alone decide whether the faster
+/* True if sums are known to be so small that shifts and mantissas alone decide whether the faster
  * code serves them. */
 static inline bool ml_may_be_small(const ml_requantize_args *p) {
     return p->limit > 0 && p->limit <= ML_LIMIT_WIDE && ml_has_byte_ends(p);
@@ -139,7 +142,7 @@ static inline bool ml_may_be_small(const ml_requantize_args *p) {
 /* Bits by which add_s16 shifts its operands. */
 enum { ML_LEFT_S16 = 15 };
 
-/* Whether matmul_s8 and product_s8 of two levels give the same bits for a small product with
+/* True if matmul_s8 and product_s8 of two levels give the same bits for a small product with
  * incomplete rows, panels and groups. Takes microseconds. */
 bool ml_simd_agrees(const ml_simd *one, const ml_simd *other);
 

@@ -27,7 +27,7 @@
  * Masks of lanes, MASK
  *   LESS LESS_EQUAL EQUAL NOT_EQUAL(a, b)  false where one is NaN, but for NOT_EQUAL
  *   PICK(mask, a, b)              a where the mask is set, else b
- *   ANY(mask)                     whether one lane is set
+ *   ANY(mask)                     true if one lane is set
  *   STORE_ONES(p, mask)  STORE_ONES_PART(p, mask, count)   bytes of 1 where the mask is set, else 0
  *
  * Vectors of as many int32, VECTOR_S32; sums, differences and products wrap

@@ -1,5 +1,5 @@
 /* pool.c -- the threads of one interpreter: starts and ends them, runs blocks on them, waits for
- * them. How blocks are shared is in share.c. */
+ * them. share.c shares the blocks among them. */
 #include "threads/pool.h"
 
 #include <stdlib.h>
@@ -37,7 +37,7 @@ struct ml_pool {
     ml_share share;
     alignas(ML_CACHE_LINE) atomic_int sleepers;
     atomic_int caller_sleeps;
-    atomic_int ending; /* tells workers to end */
+    atomic_int ending; /* makes workers end */
     ml_bell work_bell; /* rung when there is work, or at the end */
     ml_bell finish_bell; /* rung when all blocks are finished */
     alignas(ML_CACHE_LINE) pool_work work;
@@ -161,7 +161,7 @@ static void make_idle(ml_pool *pool) {
     pool->may_start = true;
 }
 
-/* Whether this process is a fork of the one that started the workers, and so has none. */
+/* True if this process is a fork of the one that started the workers, and so has none. */
 static bool lost_workers(const ml_pool *pool) {
     return pool->started > 0 && pool->process != ml_os_process();
 }
@@ -282,7 +282,7 @@ void ml_pool_leave_run(ml_pool *pool) { pool->watch = (ml_watch){.cancel = NULL}
 
 /* Parallel work ------------------------------------------------------------------------------ */
 
-/* Whether all blocks are finished within `spins` looks. */
+/* True if all blocks are finished within `spins` looks. */
 static bool finishes_within(ml_pool *pool, int spins) {
     for (int i = 0; i < spins; i++) {
         if (ml_share_is_finished(&pool->share)) return true;

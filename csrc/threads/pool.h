@@ -27,7 +27,7 @@ typedef struct ml_pool ml_pool;
 typedef ml_status (*ml_pool_body)(const void *call, int64_t first, int64_t end, int32_t worker,
                                   void *args);
 
-/* What can stop a run. */
+/* Can stop a run. */
 typedef struct ml_watch {
     /* Once set, no more blocks are begun. NULL = none. */
     const ml_cancel_flags *cancel;

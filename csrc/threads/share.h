@@ -1,9 +1,9 @@
 /* share.h -- shares the blocks of one piece of work among threads. Each has a range of neighbouring
  * blocks, and helps the others when its own is done. So threads rarely contend for a counter, and
- * what a thread has written for one node is in its cache when the next node reads it.
+ * the outputs that a thread has written are in its cache when it reads them for the next node.
  *
  * A range counts down its blocks that nobody has taken; `unfinished` counts down the blocks of all
- * ranges that are not done. A thread reads what the work is only after it has taken a block: until
+ * ranges that are not done. A thread reads the work only after it has taken a block: until
  * that block is finished, nobody opens the next work, and without blocks to take nobody can take
  * one. If a counter has the same value again in later work, that is harmless: the thread takes a
  * block of that work. */
@@ -49,7 +49,7 @@ bool ml_share_finish(ml_share *s, int64_t finished);
 void ml_share_limit(ml_share *s, int64_t block);
 
 static inline bool ml_share_is_finished(ml_share *s) { return atomic_load(&s->unfinished) == 0; }
-/* Whether blocks were skipped. */
+/* True if blocks were skipped. */
 static inline bool ml_share_is_limited(ml_share *s) { return atomic_load(&s->limit) != INT64_MAX; }
 
 #endif

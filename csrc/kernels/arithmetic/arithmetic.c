@@ -51,7 +51,7 @@ typedef struct limits {
     int64_t most;
 } limits;
 static void fill_limits(const ml_call *c, limits *p) {
-    const clamp_params *real = c->params; /* what add_params begins with */
+    const clamp_params *real = c->params; /* the first fields of add_params */
     const int32_t type = ml_output(c, 0)->type;
     p->least = type == ML_S64 ? INT64_MIN : ml_type_least(type);
     p->most = type == ML_S64   ? INT64_MAX
@@ -92,7 +92,7 @@ typedef struct words {
     bool subtracts;
 } words;
 
-/* Whether scales are powers of two and zero points 0. If so, sets by how many bits a and b are
+/* True if scales are powers of two and zero points 0. If so, sets by how many bits a and b are
  * shifted right. */
 static bool powers_of_two(const ml_call *c, arithmetic_terms *p) {
     const ml_affine t[3] = {ml_input_affine(c, 0), ml_input_affine(c, 1), ml_output_affine(c, 0)};

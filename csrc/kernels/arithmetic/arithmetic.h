@@ -10,7 +10,7 @@ ML_GROUP(clamp_params, ML_CLAMP_FIELDS)
 #define ADD_FIELDS(X, S) ML_CLAMP_FIELDS(X, S) X(S, i32, pot_scale_int16)
 ML_GROUP(add_params, ADD_FIELDS)
 
-/* How two quantized operands become one output. */
+/* Turns two quantized operands into one output. */
 typedef struct arithmetic_terms {
     ml_rescale out; /* of sums and products: their zero point is 0 */
     ml_rescale a;
@@ -20,7 +20,7 @@ typedef struct arithmetic_terms {
 /* For sums: converts both inputs to a common scale, twice the larger one, and shifts them left by
  * `left` bits, as many as their sum allows. */
 void ml_fill_sum(const ml_call *c, arithmetic_terms *p, int32_t left);
-/* The same for products. */
+/* Fills `p` for products. */
 void ml_fill_product(const ml_call *c, arithmetic_terms *p);
 /* An input's share of a sum. */
 static inline int32_t ml_sum_term(int32_t x, const ml_rescale *p, int32_t left) {

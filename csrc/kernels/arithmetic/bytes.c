@@ -15,7 +15,7 @@
 enum { CHUNK = 256 };
 
 static ml_rescale output_of(const ml_call *c, double multiplier) {
-    const clamp_params *p = c->params; /* what add_params begins with */
+    const clamp_params *p = c->params; /* the first fields of add_params */
     return ml_rescale_clamped((ml_affine){0}, ml_output_affine(c, 0), multiplier, p->minimum,
                               p->maximum);
 }

@@ -5,7 +5,7 @@
  * only pairs that are as near to a tie can give a wrong result. Each such pair sets bounds for the
  * nudge, the number that is added before the shift. If no nudge is within all bounds, factors that
  * are larger or smaller by one are tried. Last, the nudge that misses the fewest pairs is taken,
- * and those pairs are the odd ones. Of random scales, one in 250 has one or two odd pairs. */
+ * and those pairs are the odd ones. One in 250 random scales has one or two odd pairs. */
 #include "kernels/arithmetic/linear.h"
 
 #include <math.h>
@@ -120,9 +120,9 @@ static bool fits_but_few(form *f, const arithmetic_tables *t, arithmetic_linear 
     return fewest <= ML_MOST_ODD;
 }
 
-/* How far the form, without the nudge, may be from the value that the tables round, in its last
- * bits. It is the sum of: half a bit for each step of an input, for either factor (a whole bit if
- * the factor is not the nearest one); a few units of the tables; and one unit for the output's
+/* The largest distance of the form, without the nudge, from the value that the tables round, in its
+ * last bits. It is the sum of: half a bit for each step of an input, for either factor (a whole bit
+ * if the factor is not the nearest one); a few units of the tables; and one unit for the output's
  * multiplier. */
 static double distance(const arithmetic_tables *t, int32_t bits, double a, double b) {
     const double table_unit = 2 * fmax(fabs(a), fabs(b)) / (1 << 20);

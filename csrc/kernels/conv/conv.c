@@ -17,8 +17,8 @@ static void lay_down(ml_window *w) {
     w->y = x;
 }
 
-/* Whether all windows are copied before any is multiplied. They are if they are few, and the
- * weights are large: these are then read once, a few outputs at a time, not again for each line. */
+/* True if all windows are copied before any is multiplied: if they are few and the weights are
+ * large, these are then read once, a few outputs at a time, not again for each line. */
 static bool is_copied(const ml_blocks *b) {
     const int64_t large = 256 << 10;
     return b->groups == 1 && 4 * b->rows <= b->n && b->k * b->n > large;

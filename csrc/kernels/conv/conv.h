@@ -30,11 +30,11 @@ typedef struct conv_blob {
  * elements of such a line. Both include padding. */
 int64_t ml_conv_lines_seen(const ml_window *w, int64_t lines);
 int64_t ml_conv_line_elements(const ml_window *w);
-/* Whether each line of a window is contiguous in the input, and output lines have at least `least`
+/* True if each line of a window is contiguous in the input, and output lines have at least `least`
  * pixels; sets `padded`. */
 bool ml_conv_has_lines(conv_blob *blob, int32_t least);
 
-/* How elements are copied and converted. Where `from` is NULL, `put` writes padding. */
+/* Copies and converts elements. Where `from` is NULL, `put` writes padding. */
 typedef struct conv_copy {
     void (*put)(const struct conv_copy *copy, const void *from, int64_t count, void *to);
     int32_t from_bytes;

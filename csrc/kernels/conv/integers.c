@@ -12,7 +12,7 @@ enum {
 
 static const ml_integer_rule *integer_rule(const ml_call *c);
 
-/* Whether lines are copied. Bytes that need no padding are read in place. */
+/* True if lines are copied. Bytes that need no padding are read in place. */
 static bool copies_lines(const ml_call *c, const conv_blob *blob) {
     return blob->padded || ml_input(c, 0)->type == ML_S16;
 }
@@ -133,8 +133,8 @@ static void fill(const ml_call *c, int64_t first, int64_t count, int32_t group, 
 
 /* Outputs -------------------------------------------------------------------------------------- */
 
-/* As in TFLite, several scales that are all equal count as one. `q` is NULL where the numpy
- * reference runs weights that have none. */
+/* True if the scales are not all equal: several equal ones count as one, as in TFLite. `q` is NULL
+ * where the numpy reference runs weights that have none. */
 static bool scales_differ(const ml_quantization *q) {
     for (int32_t i = 1; q && i < q->n_scales; i++)
         if (q->scales[i] != q->scales[0]) return true;
@@ -148,7 +148,7 @@ static ml_scale_s32_args scaling(const ml_call *c, const ml_requantized *r, cons
                          p->maximum);
 }
 
-/* As in TFLite, int16 is summed in 64 bits, unless the bias has 32. */
+/* The rule for these types. Sums of int16 have 64 bits, unless the bias has 32, as in TFLite. */
 static const ml_integer_rule *integer_rule(const ml_call *c) {
     static const ml_integer_rule narrow = {fill, ml_requantize_s16, .requantizes = true},
                                  wide = {fill, ml_requantize_wide, .wide = true},

@@ -13,7 +13,7 @@
 #include "kernels/depthwise_conv/bytes_layout.h"
 #include "rules/bytes.h"
 
-/* What lines_bytes works with: constants of the node, and a worker's scratch. */
+/* The constants of the node that lines_bytes works with, and a worker's scratch. */
 typedef struct work {
     const ml_call *c;
     const depthwise_blob *blob;
@@ -23,7 +23,7 @@ typedef struct work {
     int64_t x_batch; /* bytes from batch to batch */
     int32_t flip;
     int32_t zero; /* the input's zero point, flipped */
-    int32_t *start; /* what the sum of each output begins with */
+    int32_t *start; /* the start of each output's sum */
     int32_t limit; /* absolute sums are below it; 0: unknown */
     ml_requantize_args bytes; /* requantization from the first pixel on; not for hybrids */
     int32_t mantissas[ML_PANEL_DEPTHWISE]; /* for pixels treated as one */
@@ -104,7 +104,7 @@ static int64_t set_step(const work *k) {
     return l->held == l->sets * l->form.groups ? l->form.groups : k->blob->window.y.stride;
 }
 
-/* The same for the sets of `count` lines of output from `at` on. */
+/* Interleaves the sets of `count` lines of output from `at` on. */
 static void interleave_sets(work *k, int64_t batch, int64_t at, int64_t count, int64_t ox,
                             int64_t pixels) {
     const ml_window_axis *y = &k->blob->window.y;
@@ -119,8 +119,8 @@ static void interleave_sets(work *k, int64_t batch, int64_t at, int64_t count, i
                          i / shifts * groups, groups);
 }
 
-/* The same for an upright image: each line that `count` pixels from `first` on see is interleaved
- * with the group - 1 lines below it. */
+/* Interleaves an upright image: each line that `count` pixels from `first` on see, with the group -
+ * 1 lines below it. */
 static void interleave_upright(const work *k, int64_t batch, int64_t first, int64_t count) {
     const ml_window_axis *y = &k->blob->window.y;
     const int64_t n = k->blob->outputs, group = k->l.form.group;
@@ -229,8 +229,8 @@ static void multiply_pixels(const work *k, ml_depthwise_args a, ml_requantize_ar
     }
 }
 
-/* The same for a hybrid, whose sums are scaled to floats. `pixel` is the first pixel's number among
- * all pixels of the output. */
+/* Computes pixels of a hybrid, whose sums are scaled to floats. `pixel` is the first pixel's number
+ * among all pixels of the output. */
 static void scale_pixels(const work *k, ml_depthwise_args a, int64_t pixel) {
     const ml_call *c = k->c;
     const depthwise_params *p = c->params;

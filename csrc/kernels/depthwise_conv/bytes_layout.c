@@ -1,5 +1,5 @@
-/* bytes_layout.c -- how much of an image is interleaved and computed at a time, and where in
- * scratch it lies. */
+/* bytes_layout.c -- decides how much of an image is interleaved and computed at a time, and lays it
+ * out in scratch. */
 #include "kernels/depthwise_conv/bytes_layout.h"
 
 enum {
@@ -25,7 +25,7 @@ static int64_t chunk_of(const ml_window_axis *x, int64_t extent, int64_t column)
     return ml_min_s64(ml_round_up(ml_even_part(x->out, most), 8), x->out);
 }
 
-/* Whether lines of output see lines in common, each of which is held once. */
+/* True if lines of output see lines in common, each of which is held once. */
 static bool shares_lines(const depthwise_groups *f, const ml_window_axis *y) {
     return f->group == 1 && y->dilation == 1 && y->stride < y->size;
 }

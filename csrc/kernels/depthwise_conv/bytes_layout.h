@@ -4,7 +4,7 @@
 
 #include "kernels/depthwise_conv/depthwise_conv.h"
 
-/* The sizes of what a worker computes at a time, and from `lines` on offsets in its scratch. */
+/* The sizes of a worker's piece of work, and from `lines` on offsets in its scratch. */
 typedef struct depthwise_layout {
     depthwise_groups form;
     int64_t columns; /* of an interleaved line, with padding */
@@ -20,7 +20,7 @@ typedef struct depthwise_layout {
     int64_t lines; /* interleaved lines; the pointers to them lie before */
     int64_t window; /* if `alone`: the columns that one pixel sees */
     int64_t narrow; /* a line before its elements are repeated; or an upright image with padding */
-    int64_t start; /* what a hybrid's sums begin with */
+    int64_t start; /* the starts of a hybrid's sums */
     int64_t sums;
     int64_t scales; /* the scale of each of a hybrid's pixels, all equal */
     int64_t bytes;

@@ -131,7 +131,7 @@ DERIVE(u8, .multiplier = ML_MULTIPLIER_SINGLE, .sums = 2)
 DERIVE(s16, .multiplier = ML_MULTIPLIER_FIXED, .symmetric = true)
 DERIVE(hybrid, .multiplier = ML_MULTIPLIER_SCALE, .symmetric_weights = true)
 
-/* Whether the level has use for it that no weight is -128, and it is so. */
+/* True if no weight is -128 and the level has faster code for that. */
 static bool is_narrow(const ml_call *c, int32_t zero) {
     const ml_tensor *weights = ml_input(c, 1);
     const int8_t *w = ml_value(c, 1);

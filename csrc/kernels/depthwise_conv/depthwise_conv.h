@@ -55,7 +55,7 @@ int64_t ml_depthwise_slices_bytes(const depthwise_blob *blob);
 int64_t ml_depthwise_pack_floats(const ml_call *c, void *to);
 int64_t ml_depthwise_pack_bytes(const ml_call *c, void *to);
 
-/* How weights of bytes are packed. */
+/* The form in which weights of bytes are packed. */
 typedef struct depthwise_groups {
     int64_t group;  /* lines in a group */
     /* Bytes of an element of a group and of its weights; 1: lines are s8 as they lie, of a node for
@@ -67,14 +67,13 @@ typedef struct depthwise_groups {
     int64_t shifts;
 } depthwise_groups;
 depthwise_groups ml_depthwise_groups(const ml_call *c);
-/* Whether bytes are taken as they lie: the node is one for depthwise_narrow_s8. */
+/* True if bytes are taken as they lie: the node is one for depthwise_narrow_s8. */
 static inline bool ml_depthwise_is_narrow(const ml_call *c) {
     return ((const ml_weighted *)c->derived)->narrow != 0;
 }
 
-/* Sets what the sum of each output begins with: minus the zero point of the interleaved bytes times
- * the sum of its weights, plus the bias of integers. Returns a limit of absolute sums; 0:
- * unknown. */
+/* Sets the start of each output's sum: minus the zero point of the interleaved bytes times the sum
+ * of its weights, plus the bias of integers. Returns a limit of absolute sums; 0: unknown. */
 int32_t ml_depthwise_start(const ml_call *c, const depthwise_groups *f, int32_t zero,
                            int32_t *start);
 

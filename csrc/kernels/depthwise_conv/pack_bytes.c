@@ -36,7 +36,7 @@ static void read_weights(const ml_call *c, int64_t at, int64_t count,
         values[i] = i < count ? (int8_t)(bytes[i] ^ flip) - zero : 0;
 }
 
-/* Takes part `part` of each value: what the parts before it left, clamped to a byte. */
+/* Takes part `part` of each value: the rest that the parts before it left, clamped to a byte. */
 static void take_part(int64_t part, int32_t values[ML_PANEL_DEPTHWISE]) {
     for (; part > 0; part--)
         for (int64_t i = 0; i < ML_PANEL_DEPTHWISE; i++)

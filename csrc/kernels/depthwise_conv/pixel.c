@@ -1,7 +1,7 @@
 /* pixel.c -- depthwise convolution of bytes whose output is one pixel that sees no padding, as in
  * networks that keep their past in variables. It is computed at once, on the caller's thread,
- * because preparing lines as bytes.c does takes longer than the sums. Lines are not interleaved if
- * the level can do without; what is multiplied is then pointed to: lines, or their taps. */
+ * because preparing lines as bytes.c does takes longer than the sums. If the level can do without
+ * interleaved lines, the primitive gets pointers to lines, or to their taps. */
 #include "kernels/depthwise_conv/depthwise_conv.h"
 #include "rules/bytes.h"
 
@@ -24,7 +24,7 @@ typedef struct layout {
     int64_t bytes;
 } layout;
 
-/* Whether each tap is pointed to, for depthwise_product_s8. */
+/* True if each tap has a pointer of its own, for depthwise_product_s8. */
 static bool takes_bytes(const ml_call *c) {
     if (ml_depthwise_is_narrow(c)) return false;
     const int32_t zero = ((const ml_weighted *)c->derived)->y_zero;

@@ -154,8 +154,8 @@ static void logistic(int16_t *v, int64_t n) {
 }
 
 /* Computes the cells, then the hidden values: the output, or with a projection its input. TFLite
- * knows no tanh of cells whose scale is below 2^-15; so it multiplies the output gate with what is
- * in the place of the result, the input gate. */
+ * knows no tanh of cells whose scale is below 2^-15; so it multiplies the output gate with the
+ * input gate, which lies in the place of the result. */
 static void step_row(const ml_call *c, const lstm_run *run, const integer_row *row,
                      int8_t *hidden) {
     const lstm_integers_derived *d = c->derived;

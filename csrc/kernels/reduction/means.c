@@ -28,19 +28,19 @@ ml_rescale ml_mean_rescale(const ml_call *c) {
 
 enum { COLUMNS = 256, LANES = 16 };
 
-/* Whether the rows of bytes that are added to the same results follow each other, as for a mean
+/* True if the rows of bytes that are added to the same results follow each other, as for a mean
  * over the height and width of an image. */
 static bool is_image(const ml_reduce *r) {
     const bool image = r->n_outer == 1 || (r->n_outer == 2 && r->kept == 2);
     return !r->row_reduced && image && !(r->kept & 1);
 }
 
-/* Whether each row gives one result. */
+/* True if each row gives one result. */
 static bool is_list(const ml_reduce *r) {
     return r->row_reduced && (r->n_outer == 0 || (r->n_outer == 1 && r->kept == 1));
 }
 
-/* Only with multipliers in the range of requantize, so that nothing wraps. */
+/* True only with multipliers in the range of requantize, so that nothing wraps. */
 bool ml_mean_is_direct(const ml_call *c) {
     const ml_reduce *r = c->blob;
     if (ml_in_tensor(c, 0)->type == ML_S16 || r->count == 0 || r->count > 1 << 20) return false;

@@ -185,7 +185,7 @@ PLAIN(prod_s32, uint32_t, 1, TIMES)
 PLAIN(prod_s64, uint64_t, 1, TIMES)
 
 /* Quantized products: each factor from the second on is scaled, and so is the product, such that
- * the last product has the output's scale. As in TFLite, multipliers have 16 bits. Without scales,
+ * the last product has the output's scale. Multipliers have 16 bits, as in TFLite. Without scales,
  * products wrap. */
 static double factor_of(const ml_call *c, int64_t count) {
     const double out = (double)ml_output_affine(c, 0).scale;

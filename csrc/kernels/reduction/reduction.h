@@ -11,7 +11,7 @@ int64_t ml_derive_mean(const ml_call *c, void *to);
 /* The conversion of a sum of `count` (> 0) elements to their mean. */
 ml_rescale ml_mean_rescale(const ml_call *c);
 
-/* Whether a mean of bytes can be computed directly from rows, along or across them; and its
+/* True if a mean of bytes can be computed directly from rows, along or across them; and its
  * computation. */
 bool ml_mean_is_direct(const ml_call *c);
 ml_status ml_mean_direct(const ml_call *c);

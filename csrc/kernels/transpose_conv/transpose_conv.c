@@ -254,8 +254,8 @@ static ml_status shapeless_f32(const ml_call *c) {
     X(S, f32, minimum, ML_IS(-INFINITY)) X(S, f32, maximum, ML_IS(INFINITY))
 ML_FIELDS_AS(bias, transpose_conv_params, BIAS_FIELDS)
 
-/* How much is cut off a side, according to the file's shapes: dimension `d` of input, filter and
- * output. */
+/* Reads how much is cut off a side, according to the file's shapes: dimension `d` of input, filter
+ * and output. */
 static ml_status read_cut(const ml_call *c, int32_t d, int32_t stride, int32_t same, int32_t *cut) {
     const ml_shape *x = &ml_input(c, 0)->shape, *w = &ml_input(c, 1)->shape;
     const ml_shape *y = &ml_output(c, 0)->shape;

@@ -5,8 +5,9 @@
 #include "rules/bytes.h"
 #include "rules/matmul.h"
 
-/* cut: if no output shape is given, how many elements smaller the output is than what its windows
- * cover. fits_file: the output's shape is a constant that fits the input's shape in the file. */
+/* cut: if no output shape is given, the number of elements by which the output is smaller than the
+ * area that its windows cover. fits_file: the output's shape is a constant that fits the input's
+ * shape in the file. */
 #define TRANSPOSE_CONV_FIELDS(X, S)                                                                \
     X(S, i32, same, ML_SAME_PADDING) X(S, i32, stride_h, ML_POSITIVE("stride_h")) X(S, i32, stride_w, ML_POSITIVE("stride_w")) X(S, i32, cut_h, ML_IS(0)) X(S, i32, cut_w, ML_IS(0)) \
     X(S, i32, fits_file, ML_BY_CHECK) ML_CLAMP_FIELDS(X, S)

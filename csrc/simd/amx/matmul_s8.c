@@ -142,7 +142,7 @@ INLINE void sum_panel(const ml_matmul_s8_args *p, int64_t row, int64_t rows, int
     if (tiles > 3) _tile_stored(3, sums + 3 * SIDE, bytes);
 }
 
-/* Adds what does not depend on products, and writes the outputs that exist. */
+/* Adds the terms that do not depend on products, and writes the outputs that exist. */
 static void store_panel(const ml_matmul_s8_args *p, int64_t row, int64_t rows, int64_t panel,
                         const int32_t *sums) {
     for (int64_t output = panel; output < p->n && output < panel + ML_PANEL_S8; output += SIDE) {

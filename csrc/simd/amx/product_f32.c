@@ -1,5 +1,5 @@
-/* product_f32.c -- by ml_matmul_s8_amx, for rows enough; else all of ml_product_f32_avx512, which
- * keeps sums in registers. */
+/* product_f32.c -- multiplies enough rows by ml_matmul_s8_amx; all others by ml_product_f32_avx512,
+ * which keeps sums in registers. */
 #define PRODUCT_ROWS 64
 #include "simd/tiles/product_f32.h"
 #include "simd/amx/tiles.h"

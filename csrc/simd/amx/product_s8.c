@@ -1,5 +1,5 @@
-/* product_s8.c -- by ml_matmul_s8_amx, for rows enough; else all of ml_product_s8_avx512, which
- * keeps sums in registers. */
+/* product_s8.c -- multiplies enough rows by ml_matmul_s8_amx; all others by ml_product_s8_avx512,
+ * which keeps sums in registers. */
 #define PRODUCT_ROWS 64
 #include "simd/tiles/product_s8.h"
 #include "simd/amx/tiles.h"

@@ -4,7 +4,7 @@
 
 enum { MOST_BESIDE = 4 /* vectors of eight channels */ };
 
-/* What all channels have in common. */
+/* The arguments and constants that all channels have in common. */
 typedef struct bytes_call {
     const ml_depthwise_args *p;
     const ml_requantize_args *to;

@@ -3,7 +3,7 @@
 #include "simd/avx2/requantize_block.h"
 #include "simd/variants.h"
 
-/* What sums become. */
+/* The bytes that sums become, and their place. */
 typedef struct tile_bytes {
     const byte_block *blocks; /* of LANES channels each */
     ends ends;

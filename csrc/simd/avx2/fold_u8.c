@@ -1,5 +1,5 @@
-/* fold_u8.c -- extremes of bytes, 32 at a time; what is left over of a row is the end of it,
- * part of which comes twice. */
+/* fold_u8.c -- extremes of bytes, 32 at a time; the rest of a row is read with bytes before it,
+ * which count twice. */
 #include <immintrin.h>
 
 #include "simd/variants.h"

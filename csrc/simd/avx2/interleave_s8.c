@@ -1,5 +1,5 @@
-/* interleave_s8.c -- as sse2/interleave_s8.c, two vectors at a time; the last vector goes over what
- * was written before. */
+/* interleave_s8.c -- interleaves as sse2/interleave_s8.c does, two vectors at a time; the last
+ * vector overwrites some elements with the same values. */
 #include <immintrin.h>
 #include <stdbool.h>
 

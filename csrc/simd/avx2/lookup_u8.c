@@ -1,9 +1,9 @@
 /* lookup_u8.c -- sixteen shuffles of sixteen entries each.
  *
- * A shuffle gives 0 where the index is negative. Of a byte below 128, less 16 a step, those before
- * it runs negative have met entries that were exclusive-ored with the ones before: what is left of
- * all is the entry itself. Bytes from 128 on, less 128, do the same with the second half of the
- * table. */
+ * A shuffle gives 0 where the index is negative. An index below 128 is reduced by 16 per step, and
+ * so meets an entry of each part of the table until it is negative. Each entry was exclusive-ored
+ * with the one 16 before it: all of them together leave the wanted entry. Indices from 128 on, less
+ * 128, do the same with the second half of the table. */
 #include <immintrin.h>
 
 #include "simd/variants.h"

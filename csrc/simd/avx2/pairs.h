@@ -16,10 +16,10 @@
 #define WIDEN_FOUR(from, flip, to) widen_4(from, flip, to)
 #define BEGIN_PAIRS(a, w, start) _mm256_add_epi32(_mm256_madd_epi16(a, w), start)
 #define ADD_PAIRS(a, w, sum) add_pairs(a, w, sum)
-/* In the order 0 1 4 5 2 3 6 7 of outputs. */
+/* Adds neighbours; the outputs have the order 0 1 4 5 2 3 6 7. */
 #define JOIN(a, b) _mm256_hadd_epi32(a, b)
 
-/* In the register of the sum: compilers add elsewhere and move it back. */
+/* Adds in the register of the sum: compilers add elsewhere and move it back. */
 static inline __m256i add_pairs(__m256i a, __m256i w, __m256i sum) {
     __m256i pairs;
     __asm__("vpmaddwd %2, %3, %1\n\tvpaddd %1, %0, %0" : "+x"(sum), "=&x"(pairs) : "x"(a), "x"(w));

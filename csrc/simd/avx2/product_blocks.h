@@ -1,7 +1,7 @@
-/* product_blocks.h -- product_s8 by tiles whose sums become bytes in registers: what outputs need
- * for that, eight at a time, made once for all rows; and how rows of sums are written.
+/* product_blocks.h -- product_s8 by tiles whose sums become bytes in registers: prepares the
+ * constants of outputs, eight at a time, once for all rows; and writes rows of sums.
  *
- * The file that includes it says ORDER, the outputs of a vector of sums lane by lane, and
+ * The file that includes it defines ORDER, the outputs of a vector of sums lane by lane, and
  * OF_ROWS(bytes), four such vectors as bytes, in the order of outputs. */
 #include "simd/avx2/real_block.h"
 
@@ -16,7 +16,7 @@ typedef struct output_block {
     __m256i columns;
 } output_block;
 
-/* What tiles write to. */
+/* The place that tiles write to, and the constants by which they scale. */
 typedef struct bytes_place {
     const output_block *blocks;
     const int32_t *factors; /* of each row, or NULL */

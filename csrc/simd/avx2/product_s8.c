@@ -14,7 +14,7 @@ static inline __m256i of_rows(__m256i bytes) {
 #include "simd/avx2/pairs.h"
 #include "simd/variants.h"
 
-/* Of four outputs: each in the first of its output's two sums. */
+/* The starts of four outputs: each in the first of its output's two sums. */
 INLINE __m256i start_of(const bytes_place *to, int64_t output, int half) {
     const __m128i *start = (const __m128i *)&to->blocks[(uint64_t)output / LANES].start;
     return _mm256_cvtepu32_epi64(start[half]);

@@ -4,7 +4,7 @@
 
 #include "simd/avx2/requantize_block.h"
 
-/* Of the first four lanes and of the others. */
+/* Doubles of the first four lanes and of the others. */
 typedef struct real_block {
     __m256d first, second;
 } real_block;

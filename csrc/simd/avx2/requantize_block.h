@@ -1,5 +1,5 @@
-/* requantize_block.h -- sums of eight columns as bytes, in registers: for requantize, product_s8
- * and depthwise_product_s8.
+/* requantize_block.h -- turns sums of eight columns into bytes, in registers: for requantize,
+ * product_s8 and depthwise_product_s8.
  *
  * Products are of even and odd lanes apart, in 64 bits. Sums that are known to be small take about
  * half the steps of others: avx512/requantize_small.h says how. */
@@ -16,13 +16,13 @@ enum { LANES = 8, TOGETHER = 4 /* vectors that become one of bytes */ };
 
 #define INLINE __attribute__((always_inline)) static inline
 
-/* What scales small sums. */
+/* The constants that scale small sums. */
 typedef struct small_block {
     __m256i even, odd, even_rest, odd_rest, right;
-    __m256i up; /* shifts that leave 1 of what is not negative, or nothing: see load_small */
+    __m256i up; /* shifts that leave 1 of numbers that are not negative, or 0: see load_small */
 } small_block;
 
-/* What scales any sums. */
+/* The constants that scale sums of any size. */
 typedef struct any_block {
     __m256i left, mantissas, odd_mantissas, right, below, half;
 } any_block;
@@ -35,11 +35,12 @@ typedef struct byte_block {
     bool is_small;
 } byte_block;
 
-/* What all columns share. Bytes without a sign are computed 128 less, and flipped in the end. */
+/* The constants that all columns share. Bytes without a sign are computed 128 less, and flipped in
+ * the end. */
 typedef struct ends {
     __m256i zero, low, high, flip;
     const ml_requantize_args *args;
-    bool one_sided; /* what is negative is clamped to the zero point or above */
+    bool one_sided; /* negative numbers are clamped to the zero point or above */
 } ends;
 
 static inline __m256i first_lanes(int64_t count) {
@@ -88,8 +89,8 @@ INLINE block_rule rule_of(const ml_requantize_args *p, __m256i order) {
     return rule;
 }
 
-/* Whether these columns' sums are small: nothing is shifted to the left, and half of what is
- * shifted out has room above a sum. */
+/* True if these columns' sums are small: nothing is shifted to the left, and half of the bits that
+ * are shifted out has room above a sum. */
 INLINE bool are_small(const block_rule *rule, __m256i mantissas, __m256i shifts) {
     const __m256i large = _mm256_and_si256(_mm256_cmpgt_epi32(mantissas, rule->most),
                                            _mm256_cmpeq_epi32(shifts, _mm256_set1_epi32(-31)));
@@ -133,14 +134,15 @@ static inline void load_block(const block_rule *rule, int64_t column, byte_block
     else load_any(m, shifts, &b->by.any);
 }
 
-/* Those of `n` columns. Never inlined, so that what all columns share stays in registers. */
+/* Loads the constants of `n` columns. Never inlined, so that those which all columns share stay in
+ * registers. */
 __attribute__((noinline, unused)) static void load_blocks(const block_rule *rule, int64_t column,
                                                           int64_t n, byte_block *b) {
     const block_rule own = *rule; /* which stores do not change */
     for (int64_t i = 0; i < n; i += LANES) load_block(&own, column + i, b++);
 }
 
-/* Of small sums, 2^31 more. */
+/* Scales small sums, which are 2^31 more. */
 INLINE __m256i scale_small(__m256i x, const small_block *b, const bool one_sided) {
     const __m256i even = _mm256_add_epi64(_mm256_mul_epu32(x, b->even), b->even_rest);
     const __m256i odd =
@@ -150,10 +152,10 @@ INLINE __m256i scale_small(__m256i x, const small_block *b, const bool one_sided
     return _mm256_srav_epi32(_mm256_add_epi32(v, _mm256_srlv_epi32(x, b->up)), b->right);
 }
 
-/* Of any sums: (v m + 2^30) / 2^31 is a shift of 64 bits, right for the even lanes, left for the
- * odd ones, whose answer is wanted in the high half. The shift right then rounds half away from
- * zero: up where what is shifted out, less 1 for a negative value, is above half. Every step is
- * exact for all int32. The zero point is added, and what comes of it clamped. */
+/* Scales sums of any size: (v m + 2^30) / 2^31 is a shift of 64 bits, right for the even lanes,
+ * left for the odd ones, whose result is wanted in the high half. The shift right then rounds half
+ * away from zero: up where the bits that are shifted out, less 1 for a negative value, are above
+ * half. Every step is exact for all int32. The zero point is added, and the result clamped. */
 static inline __m256i scale_any(__m256i v, const any_block *b, const ml_requantize_args *p) {
     const __m256i nudge = _mm256_set1_epi64x(1 << 30);
     v = _mm256_sllv_epi32(v, b->left);
@@ -178,8 +180,8 @@ __attribute__((noinline, unused)) static void scale_any_sums(__m256i *v, int cou
     }
 }
 
-/* `count` vectors of the same columns' sums, 2^31 more each, as what to_bytes takes. What any sums
- * need is in memory, so that small ones stay in registers. */
+/* Scales `count` vectors of the same columns' sums, 2^31 more each, to lanes for to_bytes. The
+ * constants for sums of any size are in memory, so that those for small ones stay in registers. */
 INLINE void scale_sums(__m256i *v, const int count, const byte_block *block, const ends *e) {
     const small_block *b = &block->by.small;
     if (__builtin_expect(!block->is_small, 0)) {
@@ -204,7 +206,7 @@ INLINE __m256i some_columns(const int32_t *p, int64_t count, const bool whole) {
                  : _mm256_maskload_epi32(p, first_lanes(count));
 }
 
-/* Of sums of any size, 2^31 more. Rarely used: never inlined. */
+/* Scales sums of any size, 2^31 more. Rarely used: never inlined. */
 __attribute__((noinline, unused)) static __m256i scale_any_alone(__m256i sums, __m256i m,
                                                                  __m256i shifts, const ends *e) {
     byte_block b = {.is_small = false};
@@ -213,7 +215,8 @@ __attribute__((noinline, unused)) static __m256i scale_any_alone(__m256i sums, _
     return sums;
 }
 
-/* One vector of columns' sums as what to_bytes takes, whose constants no other row needs. */
+/* Scales one vector of columns' sums to lanes for to_bytes, with constants that no other row
+ * needs. */
 INLINE __m256i scale_alone(const block_rule *rule, const ends *e, __m256i m, __m256i shifts,
                            __m256i sums) {
     small_block b;
@@ -225,7 +228,7 @@ INLINE __m256i scale_alone(const block_rule *rule, const ends *e, __m256i m, __m
 }
 
 /* Up to four vectors of eight numbers as bytes, one after the other; the zero point is added, and
- * what is beyond the ends clamped to them. */
+ * numbers beyond the ends are clamped to them. */
 INLINE __m256i to_bytes(const __m256i *v, const int count, const ends *e) {
     const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
     const __m256i front =

@@ -1,10 +1,10 @@
 /* row_s8.h -- one row of bytes times packed weights, by products of bytes: for matmul_s8 and
  * product_s8.
  *
- * A row that is alone is as fast as its weights are read, so these are not widened. Each byte of
- * the row is split in halves of four bits: the products of two halves with weights, and eight such
- * sums, fit into 16 bits. The file that includes it says FINISH_ROW(own, output, vectors, sums):
- * what becomes of the sums of some vectors of eight outputs, from `output` on. */
+ * Reading the weights decides the speed of a single row, so these are not widened. Each byte of the
+ * row is split in halves of four bits: the products of two halves with weights, and eight such
+ * sums, fit into 16 bits. The file that includes it defines FINISH_ROW(own, output, vectors, sums),
+ * which writes the outputs of the sums of some vectors of eight, from `output` on. */
 #include <immintrin.h>
 #include <stdint.h>
 #include <string.h>
@@ -17,7 +17,7 @@ enum {
     ROW_VECTORS = 4, /* of a tile */
     ROW_GROUPS = 8, /* whose sums fit into 16 bits */
     ROW_AHEAD = 4096, /* bytes by which weights are fetched ahead */
-    ROW_BYTES = 8192, /* of a row, with what fills groups */
+    ROW_BYTES = 8192, /* of a row, filled up to whole groups */
     ROW_STEP = 32 /* bytes that are split at a time */
 };
 
@@ -66,7 +66,7 @@ static inline void split(const ml_matmul_s8_args *p, split_row *row) {
 
 typedef const int8_t row_weights[ROW_OUTPUTS * ROW_GROUP];
 
-/* Sums of two products, in 16 bits, of weights that stay in memory; and what adds them in the
+/* Sums of two products, in 16 bits, of weights that stay in memory. Others are added in the
  * register of a sum: compilers add elsewhere, and find no room for all. */
 static inline __m256i begin_products(__m256i half, const int8_t *w) {
     __m256i sums;

@@ -1,5 +1,5 @@
-/* sum_rows_s8.c -- as portable/sum_rows_s8.c; along rows by vpsadbw, which sums eight bytes without
- * a sign: those with one are flipped, and 128 of each taken away again. */
+/* sum_rows_s8.c -- sums rows as portable/sum_rows_s8.c does; along rows by vpsadbw, which sums
+ * eight bytes without a sign: those with one are flipped, and 128 of each taken away again. */
 #include "simd/portable/sum_rows.h"
 
 enum { WIDE = 32, HALF = 16, WORD = 8 };

@@ -3,7 +3,7 @@
 #include "simd/variants.h"
 #include "simd/avx512/requantize_small.h"
 
-/* How sums become bytes. */
+/* The constants that turn sums into bytes, and the place of these. */
 typedef struct tile_bytes {
     int64_t y_stride;
     const small_block *blocks; /* of LANES channels each */

@@ -29,7 +29,7 @@ enum {
     FEW_BYTES = 16 << 10 /* of rows that are flipped once and stay in the first cache */
 };
 
-/* What the tiles of a panel need, line by line. */
+/* The arguments and constants of a panel's tiles, line by line. */
 typedef struct panel_place {
     const ml_matmul_s8_args *args; /* of the line */
     const ml_requantize_args *bytes;
@@ -305,7 +305,7 @@ static void multiply_panel(panel_place *panel, const ml_matmul_s8_args *p, int64
     panel->blocks = NULL;
 }
 
-/* Whether the rows of a line are flipped once for all tiles: several tiles of outputs meet them, or
+/* True if the rows of a line are flipped once for all tiles: several tiles of outputs meet them, or
  * they stay in the first cache. */
 static bool flips_line(const ml_matmul_s8_args *p) {
     if (!p->flip || p->rows <= 1 || !holds_rows(p, p->rows)) return false;

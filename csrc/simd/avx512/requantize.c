@@ -1,5 +1,5 @@
-/* requantize.c -- as avx2/requantize.c, sixteen columns at a time, tails by masks; and, if sums are
- * known to be small, up to 64 columns by requantize_small.h. */
+/* requantize.c -- requantizes as avx2/requantize.c does, sixteen columns at a time, tails by masks;
+ * and, if sums are known to be small, up to 64 columns by requantize_small.h. */
 #include "simd/variants.h"
 #include "simd/avx512/requantize_small.h"
 

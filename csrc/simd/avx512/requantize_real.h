@@ -1,8 +1,8 @@
 /* requantize_real.h -- sums times doubles, rounded once; for requantize_f64 and product_s8. */
 #include "simd/avx512/requantize_small.h"
 
-/* round(sum * real), ties away from zero, of eight sums; at most `high`. What a conversion cannot
- * hold becomes the lowest value. */
+/* round(sum * real), ties away from zero, of eight sums; at most `high`. A number that is too
+ * large for a conversion becomes the lowest value. */
 static inline __m256i scale_below(__m256i sums, __m512d reals, __m512d high) {
     const __m512i half = _mm512_castpd_si512(_mm512_set1_pd(0.49999999999999994));
     const __m512i sign = _mm512_set1_epi64(INT64_MIN);

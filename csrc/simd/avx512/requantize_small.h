@@ -105,7 +105,7 @@ __attribute__((always_inline)) static inline void store_rows(int8_t *y, int64_t 
     }
 }
 
-/* Whether these columns' sums are small: nothing is shifted to the left, and rounding cannot
+/* True if these columns' sums are small: nothing is shifted to the left, and rounding cannot
  * overflow. */
 static inline bool is_small(const ml_requantize_args *p, int64_t column, int64_t count) {
     if (!ml_may_be_small(p)) return false;

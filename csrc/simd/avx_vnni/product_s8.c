@@ -8,7 +8,7 @@
 
 #include "simd/tiles/matmul_s8_tile.h"
 
-/* A product, and what tiles write to. */
+/* A product, and the place that tiles write to. */
 typedef struct product {
     ml_matmul_s8_args sums; /* first: tiles are given it */
     bytes_place to;
@@ -58,7 +58,7 @@ INLINE void single_tile(const row_place *r, tile_place *at, const int vectors) {
     at->w += vectors * LANES * GROUP;
 }
 
-/* Multiplies a single row, for which what requantizes an output is used once. */
+/* Multiplies a single row, for which the constants of an output are used once. */
 static void multiply_single(const ml_matmul_s8_args *p, const ml_requantize_args *to) {
     const row_place r = row_place_of(p, to);
     tile_place at = {.a = p->a, .a_stride = p->a_stride, .piece_stride = p->piece_stride};

@@ -14,7 +14,7 @@
 
 enum { GROUP = 8 /* bytes of a row that meet at a time */, ALONE_VECTORS = 8, SHARE = 2 };
 
-/* Those of two outputs each: of the first row, then of the second. */
+/* Sums of two outputs each: of the first row, then of the second. */
 typedef struct pairs {
     int32x4_t front, back;
 } pairs;

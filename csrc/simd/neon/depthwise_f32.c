@@ -26,7 +26,7 @@
 #define ADD(a, b) vaddq_f32(a, b)
 #define FINISH(p, v) finish(v, vdupq_n_f32((p)->low), vdupq_n_f32((p)->high))
 
-/* In the register of the sum: the empty asm keeps the compiler from moving it. */
+/* Adds in the register of the sum: the empty asm keeps the compiler from moving it. */
 static inline float32x4_t multiply_add(float32x4_t x, float32x4_t w, float32x4_t sum) {
     sum = vfmaq_f32(sum, x, w);
     __asm__ volatile("" : "+w"(sum));

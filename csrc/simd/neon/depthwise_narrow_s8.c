@@ -1,5 +1,5 @@
-/* depthwise_narrow_s8.c -- tiles of bytes, eight channels at a time, and single pixels. As no
- * weight is -128, SMULL and SMLAL add up two products in 16 bits. */
+/* depthwise_narrow_s8.c -- tiles of bytes, eight channels at a time, and single pixels. SMULL
+ * and SMLAL add up two products in 16 bits, because no weight is -128. */
 #include "simd/neon/depthwise_sums.h"
 #include "simd/variants.h"
 

@@ -1,5 +1,5 @@
 /* depthwise_pixel.h -- a depthwise pixel of bytes as they lie, sixteen channels or more at a time:
- * how its bytes are read, what its sums begin with, and the bytes that they become. */
+ * reads its bytes, begins its sums, and turns them into bytes. */
 #include "simd/neon/requantize_block.h"
 
 enum {

@@ -4,13 +4,13 @@
 
 enum { CHANNELS = 8 /* of a vector */, MOST_CHANNELS = 128 };
 
-/* What the sums of a vector need. */
+/* The constants that scale the sums of a vector. */
 typedef struct channel_block {
     scale_block scales[2];
     bool is_plain; /* as scale_plain takes them */
 } channel_block;
 
-/* What sums become. */
+/* The bytes that sums become, and their place. */
 typedef struct tile_bytes {
     const channel_block *blocks;
     ends ends;

@@ -19,7 +19,7 @@ INLINE void add_tap(const uint8x16_t *lines, const weight *w, const bool is_sign
     sums[1] = vmlal_high_s16(sums[1], front, low);
     sums[2] = vmlal_s16(sums[2], vget_low_s16(back), vget_low_s16(high));
     sums[3] = vmlal_high_s16(sums[3], back, high);
-    /* In the registers of the sums: the empty asm keeps the compiler from moving them. */
+    /* Adds in the registers of the sums: the empty asm keeps the compiler from moving them. */
     __asm__ volatile("" : "+w"(sums[0]), "+w"(sums[1]), "+w"(sums[2]), "+w"(sums[3]));
 }
 

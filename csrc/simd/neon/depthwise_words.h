@@ -13,7 +13,7 @@
 #endif
 #define MULTIPLY_ADD(x, w, sum) multiply_add(x, w, sum)
 
-/* In the registers of the sums: the empty asm keeps the compiler from moving them. */
+/* Adds in the registers of the sums: the empty asm keeps the compiler from moving them. */
 static inline eight_sums multiply_add(int16x8_t x, int16x8_t w, eight_sums sum) {
     sum.front = vmlal_s16(sum.front, vget_low_s16(x), vget_low_s16(w));
     sum.back = vmlal_high_s16(sum.back, x, w);

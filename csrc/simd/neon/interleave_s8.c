@@ -1,5 +1,5 @@
-/* interleave_s8.c -- bytes of a line as int16, 32 at a time; what is left
- * is covered by the last eight, some of which are written twice. */
+/* interleave_s8.c -- bytes of a line as int16, 32 at a time; the last eight cover the rest, and
+ * some of them are written twice. */
 #include "simd/neon/intrinsics.h"
 
 #include "simd/variants.h"

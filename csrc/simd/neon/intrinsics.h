@@ -1,6 +1,6 @@
 /* intrinsics.h -- the vector instructions of Arm by their usual names, for the files of level neon.
- * They are written for aarch64. On 32-bit Arm the names that only aarch64 has stand for a few
- * instructions with the same result. */
+ * They are written for aarch64. On 32-bit Arm the names that only aarch64 has are defined as
+ * a few instructions with the same result. */
 #ifndef ML_SIMD_NEON_INTRINSICS_H
 #define ML_SIMD_NEON_INTRINSICS_H
 
@@ -122,7 +122,7 @@ ML_NAMED float64x2_t vmulq_f64(float64x2_t a, float64x2_t b) {
 ML_NAMED float64x2_t vcvtq_f64_s64(int64x2_t v) { /* of numbers that int32 holds */
     return (float64x2_t){{(int32_t)v[0], (int32_t)v[1]}};
 }
-/* Half away from 0; what int32 does not hold saturates there. */
+/* Rounds half away from 0; numbers that int32 does not hold saturate. */
 ML_NAMED int64_t ml_away(double x) {
     const double most = x < 2147483647.0 ? x : 2147483647.0;
     const double v = most > -2147483648.0 ? most : -2147483648.0;

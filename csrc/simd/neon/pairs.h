@@ -140,8 +140,8 @@ INLINE int8x16_t next_group(const uint8_t **row, const bool flips) {
     return flipped(x, flips);
 }
 
-/* The same of a row that has fewer left. Of weights only the last ones are not zero, so that they
- * meet bytes before them, if the piece has them. */
+/* The last group of a row, of which fewer bytes are left. All weights but the last ones are zero
+ * there, so that they meet bytes before them, if the piece has them. */
 INLINE int8x16_t last_group(const uint8_t *a, int64_t k, int64_t left, const bool flips) {
     uint32_t group = 0;
     if (k >= GROUP) memcpy(&group, a + left - GROUP, GROUP);

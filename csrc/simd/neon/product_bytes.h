@@ -1,7 +1,7 @@
-/* product_bytes.h -- product_s8 in tiles of product_tiles.h, whose sums become
- * bytes in registers: what outputs need for that is made once for all rows. A
- * single row is left to product_row.h. */
-/* What the outputs of a tile need. */
+/* product_bytes.h -- product_s8 in tiles of product_tiles.h, whose sums become bytes in registers:
+ * the constants of outputs are prepared once for all rows. A single row is left to
+ * product_row.h. */
+/* The constants of a tile's outputs. */
 typedef struct output_block {
     int32x4_t start[TOGETHER];
     int32x4_t columns[TOGETHER];
@@ -14,7 +14,7 @@ typedef struct output_block {
 
 enum { MOST_BLOCKS = 4 * ML_PANEL_S8 / ML_PART_S8 };
 
-/* What tiles write to. */
+/* The place that tiles write to, and the constants by which they scale. */
 typedef struct bytes_place {
     const output_block *blocks;
     const int32_t *factors; /* of each row, or NULL */
@@ -50,7 +50,7 @@ INLINE bool load_vector(const ml_matmul_s8_args *p, const ml_requantize_args *by
     return are_plain(b->by.scales[v].shifts, bytes->low >= bytes->zero);
 }
 
-/* Those of a tile. */
+/* Loads the constants of a tile. */
 INLINE void load_block(const ml_matmul_s8_args *p, const ml_requantize_args *bytes,
                        const int32_t *sums, int64_t column, int64_t left, output_block *b) {
     b->is_plain = true;
@@ -60,7 +60,7 @@ INLINE void load_block(const ml_matmul_s8_args *p, const ml_requantize_args *byt
             load_vector(p, bytes, sums + v * LANES, column + v * LANES, left - v * LANES, v, b);
 }
 
-/* What `n` outputs from `column` on need. Never inlined, so that tiles have its
+/* Loads the constants of `n` outputs from `column` on. Never inlined, so that tiles have its
  * registers. */
 __attribute__((noinline)) static void load_outputs(const ml_matmul_s8_args *args,
                                                    const ml_requantize_args *to, int64_t column,

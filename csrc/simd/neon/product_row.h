@@ -1,7 +1,7 @@
-/* product_row.h -- product_s8 of a single row, at neon and the levels above it. What an output
- * needs is used once, so it is read where it lies, and nothing is made for a whole call. */
+/* product_row.h -- product_s8 of a single row, at neon and the levels above it. The constants of an
+ * output are used once, so they are read where they lie, and none are prepared for a whole call. */
 
-/* What all outputs of the row have in common. */
+/* The arguments and factors that all outputs of the row have in common. */
 typedef struct row_call {
     ml_matmul_s8_args p;
     ml_requantize_args bytes;
@@ -10,7 +10,7 @@ typedef struct row_call {
     int32_t of_columns; /* of the columns, 0: they are the weights' sums, or there are none */
 } row_call;
 
-/* What the sums of some outputs, of which `left` exist, begin with. */
+/* Loads the starts of some outputs' sums, of which `left` exist. */
 INLINE void load_starts(const row_call *c, const int32_t *sums, int64_t output, int64_t left,
                         const int vectors, int32x4_t *start) {
     ML_UNROLL(16)

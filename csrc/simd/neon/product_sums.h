@@ -6,7 +6,7 @@ typedef struct product {
     const ml_scale_s32_args *floats; /* or NULL: sums are stored */
 } product;
 
-/* What the weights' bytes add to a sum, taken as signed ones, and the bias. */
+/* The start of a sum: the bias, and the share of the weights if bytes are taken as signed ones. */
 INLINE int32x4_t start_of(const product *q, int64_t output) {
     const ml_matmul_s8_args *p = &q->sums;
     const int64_t left = p->n - output;

@@ -1,22 +1,26 @@
-/* product_tiles.h -- rows of bytes times packed weights in register tiles: for
- * matmul_s8 and product_s8 of neon and the levels above it.
+/* product_tiles.h -- multiplies rows of bytes with packed weights in register tiles: for matmul_s8
+ * and product_s8 of neon and the levels above it. Rows go outside and outputs inside, because the
+ * weights of a call find room in the cache.
  *
- * Where IS_LESS(args), bytes of rows are taken as signed ones, 128 less, so that
- * sums lack 128 times the sum of their output's weights; what a sum begins with
- * has that. Beside SUMS, those of LANES outputs of SHARE rows; SUMS_OF(start)
- * and TOTAL(sums, row), a row's sums; GROUP, bytes of an output that lie
- * together; MOST_ROWS of a tile, ALONE_VECTORS of a row that is alone, and
- * SOME_ROWS(X), X(2) and so on; and add_piece(args, a, w, step, at, rows,
- * vectors, flips, sums), which adds the products of a piece of each row with
- * weights that lie behind those of `at` outputs, and returns the weights after
- * them; and FLIPS_APART, whether `flips` is known when that is compiled, the
- * file that includes it says for an `own` of its own BEGIN(own, output, v), what
- * the sums of a tile's vector v begin with, FINISH_TILE(own, row, output, rows,
- * vectors, sums), what becomes of them, and ONE_ROW(X), X(1) if there are
- * products of one row.
+ * The level defines
+ *   GROUP                   bytes of an output that lie together
+ *   SHARE, SUMS             rows whose sums share a vector, and the sums of LANES outputs of them
+ *   SUMS_OF(start)          the sums that begin with `start`, the same for each row
+ *   TOTAL(sums, row)        one row's sums
+ *   MOST_ROWS, ALONE_VECTORS, SOME_ROWS(X)
+ *                           the rows of a tile at most, the vectors of a single row, and X(2) ...
+ *   IS_LESS(args)           true if bytes of rows are taken as signed ones, 128 less: the start of
+ *                           each sum then has 128 times the sum of its output's weights
+ *   add_piece(args, a, w, step, at, rows, vectors, flips, sums)
+ *                           adds the products of a piece of each row, with weights that lie after
+ *                           those of `at` outputs, and returns the weights that follow
+ *   FLIPS_APART             true if the compiler has to know `flips`
  *
- * Rows go outside and outputs inside: weights of a call find room in the cache.
- */
+ * and the file that includes this one, for an `own` of its own,
+ *   BEGIN(own, output, v)   the starts of the sums of a tile's vector v
+ *   FINISH_TILE(own, row, output, rows, vectors, sums)
+ *                           writes the outputs of these sums
+ *   ONE_ROW(X)              X(1) if there are products of one row */
 #include <string.h>
 
 #include "simd/simd.h"

@@ -1,9 +1,9 @@
-/* requantize_block.h -- sums of four columns a vector as bytes, in registers: for requantize,
- * product_s8 and depthwise_product_s8 of neon and the levels above it.
+/* requantize_block.h -- turns vectors of four columns' sums into bytes, in registers: for
+ * requantize, product_s8 and depthwise_product_s8 of neon and the levels above it.
  *
  * SQRDMULH is exactly SaturatingRoundingDoublingHighMul, because mantissas are 0 or above. Its
  * result is above INT32_MIN. The rounding shift rounds half up; if 1 is subtracted, negative
- * numbers are rounded half away from zero. Where what is negative is clamped to the zero point
+ * numbers are rounded half away from zero. Where negative numbers are clamped to the zero point
  * anyway, that makes no difference. */
 #ifndef ML_SIMD_NEON_REQUANTIZE_BLOCK_H
 #define ML_SIMD_NEON_REQUANTIZE_BLOCK_H
@@ -18,18 +18,19 @@ enum { QUAD = 4, TOGETHER = 4 /* vectors that become one of bytes */ };
 
 #define INLINE __attribute__((always_inline)) static inline
 
-/* What scales the sums of a vector of columns. */
+/* The constants that scale the sums of a vector of columns. */
 typedef struct scale_block {
     int32x4_t mantissas;
     int32x4_t shifts; /* to the left; those below 0 to the right */
 } scale_block;
 
-/* What all columns share. Bytes without a sign are computed 128 less, and flipped in the end. */
+/* The constants that all columns share. Bytes without a sign are computed 128 less, and flipped in
+ * the end. */
 typedef struct ends {
     int16x8_t zero;
     int8x16_t low, high;
     uint8x16_t flip;
-    bool one_sided; /* what is negative is clamped to the zero point or above */
+    bool one_sided; /* negative numbers are clamped to the zero point or above */
 } ends;
 
 static inline ends ends_of(const ml_requantize_args *p) {
@@ -60,7 +61,7 @@ INLINE int32x4_t scale_plain(int32x4_t v, const scale_block *b, const bool one_s
     return vrshlq_s32(v, b->shifts);
 }
 
-/* Of any shifts. */
+/* Scales by shifts of any direction. */
 INLINE int32x4_t scale_any(int32x4_t v, const scale_block *b) {
     const int32x4_t nothing = vdupq_n_s32(0), right = vminq_s32(b->shifts, nothing);
     v = vqrdmulhq_s32(vshlq_s32(v, vmaxq_s32(b->shifts, nothing)), b->mantissas);
@@ -87,8 +88,8 @@ INLINE void scale_columns(const ml_requantize_args *p, int64_t column, int64_t l
                            : scale_plain(v[i], &b[i], false);
 }
 
-/* Four vectors of numbers as bytes, one after the other; the zero point is added, and what is
- * beyond the ends clamped to them. */
+/* Four vectors of numbers as bytes, one after the other; the zero point is added, and numbers
+ * beyond the ends are clamped to them. */
 INLINE uint8x16_t to_bytes(int32x4_t a, int32x4_t b, int32x4_t c, int32x4_t d, const ends *e) {
     const int16x8_t front = vqaddq_s16(vqmovn_high_s32(vqmovn_s32(a), b), e->zero);
     const int16x8_t back = vqaddq_s16(vqmovn_high_s32(vqmovn_s32(c), d), e->zero);
@@ -114,8 +115,8 @@ INLINE void put(int8_t *y, uint8x16_t bytes, int64_t count) {
     else put_part(y, bytes, count);
 }
 
-/* Sums times reals, rounded half away from zero. What is too large for int32 saturates, far beyond
- * the ends. */
+/* Sums times reals, rounded half away from zero. Results that are too large for int32 saturate, far
+ * beyond the ends. */
 INLINE int32x4_t scale_real(int32x4_t sums, float64x2_t front, float64x2_t back) {
     const float64x2_t a = vcvtq_f64_s64(vmovl_s32(vget_low_s32(sums)));
     const float64x2_t b = vcvtq_f64_s64(vmovl_high_s32(sums));

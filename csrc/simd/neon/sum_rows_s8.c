@@ -1,4 +1,4 @@
-/* sum_rows_s8.c -- as portable/sum_rows_s8.c; along rows by UADDLP and UADALP. */
+/* sum_rows_s8.c -- sums rows as portable/sum_rows_s8.c does; along rows by UADDLP and UADALP. */
 #define ADD_BYTES(sum, x) vpadalq_u16(sum, vpaddlq_u8(x))
 #include "simd/portable/sum_rows.h"
 #include "simd/neon/sum_rows_s8.h"

@@ -25,8 +25,8 @@ INLINE uint8x16_t load_rest(const uint8_t *x, int64_t n, int64_t count) {
     return vld1q_u8(bytes);
 }
 
-/* Four sums, which together are a row's. Bytes of the rest that stand for nothing are flipped
- * too, to 128 if at all. */
+/* Four sums, which together are a row's. Bytes of the rest that do not belong to the row are
+ * flipped too, to 128 if at all. */
 INLINE uint32x4_t sum_row(const uint8_t *x, int64_t n, uint8x16_t flip) {
     uint32x4_t sum = vdupq_n_u32(0);
     int64_t i = 0;

@@ -25,7 +25,7 @@ static inline eight_groups groups_part(const void *p, int count) {
     return groups_at(bytes);
 }
 
-/* In the registers of the sums: the empty asm keeps the compiler from moving them. */
+/* Adds in the registers of the sums: the empty asm keeps the compiler from moving them. */
 static inline eight_sums multiply_add(eight_groups x, eight_groups w, eight_sums sum) {
     sum.front = vdotq_s32(sum.front, x.front, w.front);
     sum.back = vdotq_s32(sum.back, x.back, w.back);

@@ -1,5 +1,5 @@
-/* interleave_s8.c -- four lines side by side, sixteen bytes of each at a time; what is left is
- * covered by the last sixteen or eight, some of which are written twice. */
+/* interleave_s8.c -- four lines side by side, sixteen bytes of each at a time; the last sixteen or
+ * eight cover the rest, and some of them are written twice. */
 #include <stdbool.h>
 #include <string.h>
 

@@ -198,7 +198,7 @@ static inline VECTOR gelu_tanh_of(VECTOR x) {
     return PICK(LESS(x, TAIL), MUL(x, tanh_tail(x)), y);
 }
 
-/* Whether one of n numbers is too large to be reduced. */
+/* True if one of n numbers is too large to be reduced. */
 static bool any_far(const float *x, int64_t n) {
     VECTOR most = SPLAT(0.0f);
     int64_t i = 0;

@@ -1,4 +1,4 @@
-/* pool_f32.h -- windows over floats in vectors of any width: defines what tiles/pool.h needs,
+/* pool_f32.h -- windows over floats in vectors of any width: defines the words of tiles/pool.h,
  * except INITIAL, MERGE(total, x, sign), and TOTAL(v, count), which finishes a total before limits;
  * the file that includes this defines them. Limits do not change NaN. */
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-/* blocks.h -- how a panel of weights in blocks is read, element by element. */
+/* blocks.h -- reads a panel of weights in blocks, element by element. */
 #ifndef ML_SIMD_SCALAR_BLOCKS_H
 #define ML_SIMD_SCALAR_BLOCKS_H
 
@@ -18,7 +18,7 @@ static inline float ml_block_scale(const uint8_t *block, int output) {
     return scale;
 }
 
-/* Of input `j` of the block. */
+/* The weight of input `j` of the block. */
 static inline int32_t ml_block_weight(const ml_blocks_f32_args *p, const uint8_t *block, int64_t j,
                                       int output) {
     const uint8_t *weights = block + ML_BLOCK_PANEL * sizeof(float) + output;

@@ -59,16 +59,17 @@ static void requantize_chunk(const ml_requantize_args *p, int64_t row, int64_t f
         y[i] = (int8_t)ml_clamp_s32((int32_t)((uint32_t)v[i] + (uint32_t)zero), low, high);
 }
 
-/* What scales four columns of small sums; `even` columns and `odd` ones have 64 bits each. */
+/* The constants that scale four columns of small sums; `even` columns and `odd` ones have 64 bits
+ * each. */
 typedef struct small_block {
     __m128i bias;
     __m128i even, odd;           /* twice the mantissas */
-    __m128i even_rest, odd_rest; /* what is added to products: rounds both steps, and sets 2^31 */
+    __m128i even_rest, odd_rest; /* added to products: rounds both steps, and sets 2^31 */
     __m128i even_right, odd_right; /* 2^(32 - shift) */
     __m128i above;                 /* 2^31, shifted */
 } small_block;
 
-/* Whether the columns from `column` on are a block of small sums, all of which are shifted. */
+/* True if the columns from `column` on are a block of small sums, all of which are shifted. */
 static bool are_small(const ml_requantize_args *p, int64_t column) {
     if (!ml_may_be_small(p) || p->n - column < LANES) return false;
     const int32_t most = ml_most_mantissa(p->limit);

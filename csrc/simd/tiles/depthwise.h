@@ -1,27 +1,38 @@
 /* depthwise.h -- depthwise_f32 and depthwise_s8 in register tiles, for vectors of any width.
  *
- * The file that includes it defines its vectors of LANES elements: VECTOR and ELEMENT (the type of
- * a sum: float or int32_t), ZERO(), LOAD(p), LOAD_PART(p, count), STORE(p, v), STORE_PART(p, v,
- * count), REGISTER (an asm constraint), MULTIPLY_ADD(x, w, sum), ADD(a, b), FINISH(args, v), which
- * makes an output of a sum, and MASKS: whether LOAD_PART costs no more than LOAD; if so, it loads
- * all vectors, and the last one has no code of its own. With MASKS it may define WHOLES(width):
- * whether, for windows of that width, whole vectors have code of their own nevertheless. If sums
- * are not stored, it defines instead of STORE and FINISH: OUTPUT, the type that sums become;
- * Y_STEP(args, own), the number of outputs from pixel to pixel; BEGIN(v), which makes of v what
- * sums begin with; and FINISH_TILE(args, at, pixels, part, count, sums). Then it calls
- * run_tiles(args, own). It may define MOST_PIXELS, the most pixels of a tile, as 4: that is a tenth
- * slower, with a third of the code. If values and weights are narrower than sums, it defines VALUE
- * and ELEMENT_BYTES for them, LOAD_START(p) and LOAD_START_PART(p, count) for sums, and it may
- * define LOAD_NEXT(value, x, step), which loads a value and adds the step to x, and KEEP(value, x),
- * the empty asm of next_column, where a value is no single register. If products are cheaper two
- * at a time, it defines MULTIPLY_TWO(x, w, next_x, next_w, sum) for two taps of a pixel, in one
- * line or in two, MULTIPLY_TWO_MORE, which may also add a constant to each sum, and LESS(sum,
- * count), which takes `count` of it away.
- *
  * A tile is some neighbouring pixels times one vector of channels. The outer loop is over pixels,
  * the inner one over channels, so that elements are read side by side. If windows are 3 or 5 taps
  * wide and overlap, each column is loaded once for all the taps that see it. Taps are summed in the
- * same order in every tile. */
+ * same order in every tile.
+ *
+ * The file that includes it defines its vectors of LANES elements
+ *   VECTOR, ELEMENT             the type of sums, and of one sum: float or int32_t
+ *   ZERO()  LOAD(p)  LOAD_PART(p, count)  STORE(p, v)  STORE_PART(p, v, count)
+ *   MULTIPLY_ADD(x, w, sum)  ADD(a, b)
+ *   REGISTER                    the asm constraint of a vector
+ *   FINISH(args, v)             the outputs of sums
+ *   MASKS                       true if LOAD_PART costs no more than LOAD: it then loads all
+ *                               vectors, and the last one has no code of its own
+ *
+ * then calls run_tiles(args, own). It may define
+ *   WHOLES(width)               with MASKS: true if whole vectors have code of their own
+ *                               nevertheless, for windows of that width
+ *   MOST_PIXELS                 the most pixels of a tile; 4 is a tenth slower, with a third of the
+ *                               code
+ *   MULTIPLY_TWO(x, w, next_x, next_w, sum)  MULTIPLY_TWO_MORE  LESS(sum, count)
+ *                               if products are cheaper two at a time: two taps of a pixel, in one
+ *                               line or in two; the same, where a constant may be added to each
+ *                               sum; and sums without `count` of that constant
+ * if sums are not stored, instead of STORE and FINISH
+ *   OUTPUT, Y_STEP(args, own)   the type of outputs, and how many there are from pixel to pixel
+ *   BEGIN(v)                    the start of sums, made of v
+ *   FINISH_TILE(args, at, pixels, part, count, sums)
+ * and if values and weights are narrower than sums
+ *   VALUE, ELEMENT_BYTES        a vector of them, and the bytes of one
+ *   LOAD_START(p)  LOAD_START_PART(p, count)    for sums
+ *   LOAD_NEXT(value, x, step)   loads a value and adds the step to x
+ *   KEEP(value, x)              the empty asm of next_column, where a value is no single
+ *                               register */
 #include "simd/simd.h"
 
 #ifndef MOST_PIXELS
@@ -375,8 +386,8 @@ static tiles_fn *const *choose(const ml_depthwise_args *p) {
     return overlapping[p->width == 5][twice];
 }
 
-/* How every row of a call is divided into tiles: first `larger` tiles of few + 1 pixels, then tiles
- * of `few` pixels. */
+/* The division of a row into tiles: first `larger` tiles of few + 1 pixels, then tiles of `few`
+ * pixels. */
 typedef struct tiling {
     tiles_fn *const *by_pixels;
     int64_t few;

@@ -1,5 +1,5 @@
-/* depthwise_product_s8.h -- depthwise_product_s8 by the level's depthwise_s8 and requantize. As
- * many sums are computed at a time as stay in the cache. */
+/* depthwise_product_s8.h -- depthwise_product_s8 by the level's depthwise_s8 and requantize.
+ * Computes at a time as many sums as stay in the cache. */
 #include "simd/simd.h"
 
 enum { NEAR_CHANNELS = 128 /* whole panels */, NEAR_SUMS = 4096, TILE_PIXELS = 8 };

@@ -1,20 +1,28 @@
 /* matmul_f32.h -- matmul_f32 in register tiles, for vectors of any width.
  *
- * The file that includes it defines its vectors: VECTOR and LANES, the level's ROWS and PANEL,
- * ZERO(), BROADCAST(x), LOAD(p), LOAD_PART(p, count), STORE(p, v), STORE_PART(p, v, count),
- * MULTIPLY_ADD(a, b, sum), ADD(a, b), MAX(limit, v) and MIN(limit, v), which give v when it is NaN;
- * and TILES, the list of tiles. It may define FEW(p), which computes all outputs if half a panel
- * holds them; MASKS, true if LOAD_PART and STORE_PART of whole vectors cost no more than LOAD and
- * STORE; and, if MULTIPLY_ADD_HALF(a, b, sum), the product of half a vector, may take half as long
- * as that of a whole one, NARROWS, the numbers of rows for which there are tiles of a panel and a
- * half. It may also define ADD_LANES(a, a_stride, w, panel_floats, count, rows, vectors, sums),
- * which adds the products of several steps of k at a time, and returns how many steps it has done;
- * and STEPS, the steps of k that the loop unrolls, where its own instructions are many beside those
- * of a tile.
- *
  * A tile is some rows times some panels, both constants where it is inlined, so that its sums stay
  * in registers. In each step of k the weights of the panels are loaded once, and multiplied by one
- * value of each row. Tiles of few rows have more panels, so that more sums are computed at once. */
+ * value of each row. Tiles of few rows have more panels, so that more sums are computed at once.
+ *
+ * The file that includes it defines its vectors
+ *   VECTOR, LANES, ROWS, PANEL  the level's
+ *   ZERO()  BROADCAST(x)  LOAD(p)  LOAD_PART(p, count)  STORE(p, v)  STORE_PART(p, v, count)
+ *   MULTIPLY_ADD(a, b, sum)  ADD(a, b)
+ *   MAX(limit, v)  MIN(limit, v)    v if it is NaN
+ *   TILES                       the list of tiles
+ *
+ * and may define
+ *   FEW(p)                      computes all outputs if half a panel holds them
+ *   MASKS                       true if LOAD_PART and STORE_PART of whole vectors cost no more than
+ *                               LOAD and STORE
+ *   NARROWS                     the numbers of rows for which there are tiles of a panel and a
+ *                               half, if MULTIPLY_ADD_HALF(a, b, sum), the product of half a
+ *                               vector, may take half as long as that of a whole one
+ *   ADD_LANES(a, a_stride, w, panel_floats, count, rows, vectors, sums)
+ *                               adds the products of several steps of k at a time, and returns the
+ *                               number of steps done
+ *   STEPS                       the steps of k that the loop unrolls, if its own instructions are
+ *                               many beside those of a tile */
 #include "simd/simd.h"
 
 enum {
@@ -127,8 +135,8 @@ INLINE void store_tile(const ml_matmul_f32_args *p, const tile_place *at, const 
     }
 }
 
-/* Prefetches what a tile writes while it is summed: stores of so many lines at once would wait for
- * memory. */
+/* Prefetches the places that a tile writes while it is summed: stores of so many lines at once
+ * would wait for memory. */
 INLINE void fetch_outputs(const ml_matmul_f32_args *p, const tile_place *at, const int rows,
                           const int vectors) {
     const float *y = p->y + at->row * p->y_stride + at->panel * PANEL;
@@ -194,7 +202,7 @@ static tile_fn *const tiles[ROWS + 1][MOST_PANELS + 1] = {TILES(ENTRY)};
 NARROWS(DEFINE_NARROW)
 static tile_fn *const narrow_tiles[ROWS + 1] = {NARROWS(NARROW_ENTRY)};
 
-/* Whether panels first .. end - 1 are the last ones: one or two whole ones, and at most half of
+/* True if panels first .. end - 1 are the last ones: one or two whole ones, and at most half of
  * another. */
 static inline bool ends_narrow(const ml_matmul_f32_args *p, int64_t first, int64_t end) {
     const int64_t left = p->n - first * PANEL;
@@ -203,8 +211,8 @@ static inline bool ends_narrow(const ml_matmul_f32_args *p, int64_t first, int64
 }
 #endif
 
-/* The tile for panels from `first` on. *width is the most panels it may have; it is set to how many
- * it has. */
+/* Finds the tile for panels from `first` on. *width is the most panels it may have; it is set to
+ * the number it has. */
 static inline tile_fn *next_tile(const ml_matmul_f32_args *p, int rows, int64_t first, int64_t end,
                                  int *width) {
     while (*width > end - first || !tiles[rows][*width]) *width /= 2;

@@ -1,9 +1,9 @@
 /* matmul_s8_dot.h -- matmul_s8 and product_f32 in tiles of matmul_s8_tile.h.
  *
- * In addition to what that header needs, the file that includes this one defines MULTIPLY(a, b);
+ * The file that includes it defines the words of that header and of scale_column.h; MULTIPLY(a, b);
  * MASK, FIRST(count), LOAD_PART(there, p), STORE_PART(p, there, v), and STORE(p, v) if whole
- * vectors are stored faster; TILES, the list of tiles; what scale_column.h needs; and
- * LOAD_REALS(there, p), which is LOAD_PART for floats. */
+ * vectors are stored faster; TILES, the list of tiles; and LOAD_REALS(there, p), which is LOAD_PART
+ * for floats. */
 #include "simd/tiles/matmul_s8_tile.h"
 
 #include "simd/tiles/scale_column.h"

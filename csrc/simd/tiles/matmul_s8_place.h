@@ -1,4 +1,4 @@
-/* matmul_s8_place.h -- tile_place: where a tile of matmul_s8 begins.
+/* matmul_s8_place.h -- tile_place: the beginning of a tile of matmul_s8.
  *
  * The file that includes it may define MORE_OF_PLACE, further members of tile_place. */
 #include <string.h>

@@ -1,12 +1,12 @@
-/* matmul_s8_rows.h -- the rows of tiles of matmul_s8_tile.h: where they lie, or a copy, flipped.
+/* matmul_s8_rows.h -- finds the rows of tiles of matmul_s8_tile.h: in place, or in a flipped copy.
  *
  * All vectors of outputs are multiplied by the same bytes, tile after tile. To flip them in each
  * tile takes an instruction per group of four bytes, half as many as the products. A copy takes one
  * per vector of bytes. Rows that touch or overlap are copied as one run per piece. A single row is
- * flipped in its tile, because it is as fast as its weights are read.
+ * flipped in its tile, because reading the weights takes as long.
  *
- * Beside what tiles need, the file that includes it defines LOAD_BYTES(p, count), the first bytes
- * of a vector, and STORE_BYTES(p, v). */
+ * In addition to the words of tiles, the file that includes it defines LOAD_BYTES(p, count), the
+ * first bytes of a vector, and STORE_BYTES(p, v). */
 enum {
     VECTOR_BYTES = LANES * GROUP,
     COPY_BYTES = 64 << 10 /* of a tile's rows, all pieces */

@@ -1,9 +1,8 @@
 /* matmul_s8_sums.h -- matmul_s8 and product_f32 in tiles of matmul_s8_wide.h.
  *
- * In addition to the vectors that that header needs, the file that includes this one defines
- * LOAD_SUMS(p), STORE_SUMS(p, v), ADD(a, b), MULTIPLY(factor, b), and IN_TURN(v), which puts joined
- * sums in the order of outputs; what scale_column.h needs, and REALS_OF(v), the floats whose bits
- * are in v. */
+ * The file that includes it defines the vectors of that header and the words of scale_column.h;
+ * LOAD_SUMS(p), STORE_SUMS(p, v), ADD(a, b), MULTIPLY(factor, b); IN_TURN(v), which puts joined
+ * sums in the order of outputs; and REALS_OF(v), the floats whose bits are in v. */
 #include <string.h>
 
 #include "simd/simd.h"

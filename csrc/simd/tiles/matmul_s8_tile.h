@@ -1,14 +1,14 @@
 /* matmul_s8_tile.h -- sums of a tile of matmul_s8 by vpdpbusd: four products per lane, of a vector
  * of weights with four bytes of a row.
  *
- * The file that includes it defines its vectors: VECTOR and LANES; ZERO(), SET(x), LOAD(p);
- * DOT(sum, bytes, weights), ADD(a, b), XOR(a, b); MOST_ROWS, MOST_VECTORS and MOST_SUMS of a tile;
- * and what matmul_s8_rows.h needs, whose begin_rows finds the rows of a tile. If it defines
- * ROW_AHEAD, a tile of a single row prefetches its weights that many bytes ahead, if they are many.
- *
  * A tile is some rows times some vectors of outputs of a panel, both constants where it is inlined,
  * so that its sums stay in registers. Rows are addressed in groups of four, so that few registers
- * hold addresses. The empty asm hides that one group's address follows from another's. */
+ * hold addresses. The empty asm hides that one group's address follows from another's.
+ *
+ * The file that includes it defines VECTOR and LANES; ZERO(), SET(x), LOAD(p); DOT(sum, bytes,
+ * weights), ADD(a, b), XOR(a, b); MOST_ROWS, MOST_VECTORS and MOST_SUMS of a tile; and the words of
+ * matmul_s8_rows.h, whose begin_rows finds the rows of a tile. If it defines ROW_AHEAD, a tile of a
+ * single row prefetches its weights that many bytes ahead, if they are many. */
 #define MORE_OF_PLACE     \
     const uint8_t *a;     \
     int64_t a_stride;     \

@@ -1,19 +1,27 @@
 /* matmul_s8_wide.h -- multiplies rows of bytes by packed weights in tiles, by products of 16-bit
  * pairs, for vectors of any width; for matmul_s8 and product_s8.
  *
- * The file that includes it defines its vectors: VECTOR; OUTPUTS, the outputs of a vector, which
- * has two sums of each; ROWS of a tile, and ROW_COUNTS(X) for 1 to ROWS; ZERO(); WEIGHTS(p),
- * OUTPUTS * 4 bytes widened to int16; FOUR(p), the four values at p for each output; WIDEN(from,
- * flip, to), WIDEN_EIGHT and WIDEN_FOUR, which flip 16, 8 and 4 bytes and widen them to int16;
- * ADD_PAIRS(a, w, sum), and BEGIN_PAIRS(a, w, start), the same for a sum that begins with `start`;
- * JOIN(a, b), the sums of two vectors, each pair added. It also defines INLINE; NEAR, the inputs
- * that are widened at a time; and, with an argument `own` that multiply() passes on, BEGIN(own, at,
- * v), what the sums of a tile's vector v begin with, and FINISH_TILE(own, at, rows, joined, sums),
- * which gets `joined` vectors of JOIN for each row.
- *
  * The rows of a tile are widened first, a stretch of k at a time, and then multiplied for all
- * outputs: two vectors of outputs at a time, or MOST_ALONE for a single row, which is as fast as
- * weights are read. */
+ * outputs: two vectors of outputs at a time, or MOST_ALONE for a single row, whose speed is that of
+ * reading weights.
+ *
+ * The file that includes it defines INLINE and its vectors
+ *   VECTOR, OUTPUTS             OUTPUTS outputs, two sums of each
+ *   ROWS, ROW_COUNTS(X)         the most rows of a tile, and X(1) to X(ROWS)
+ *   NEAR                        the inputs that are widened at a time
+ *   ZERO()
+ *   WEIGHTS(p)                  OUTPUTS * 4 bytes widened to int16
+ *   FOUR(p)                     the four values at p for each output
+ *   WIDEN(from, flip, to)  WIDEN_EIGHT  WIDEN_FOUR
+ *                               flip 16, 8 and 4 bytes and widen them to int16
+ *   ADD_PAIRS(a, w, sum)  BEGIN_PAIRS(a, w, start)
+ *                               add products to sums, and to the start of sums
+ *   JOIN(a, b)                  the sums of two vectors, each pair added
+ *
+ * and, with an argument `own` that multiply() passes on,
+ *   BEGIN(own, at, v)           the starts of the sums of a tile's vector v
+ *   FINISH_TILE(own, at, rows, joined, sums)
+ *                               writes outputs of `joined` vectors of JOIN for each row */
 #include <string.h>
 
 #include "simd/simd.h"

@@ -4,7 +4,7 @@
  * The file that includes it defines its vectors of LANES channels: CHANNELS, of ELEMENT, READ(p,
  * sign), READ_PART(p, count, sign), WRITE(p, v), WRITE_PART(p, v, count), INITIAL(sign),
  * MERGE(total, x, sign), and FINISH(k, v, sign), which finishes a total, with `constants` k made by
- * begin(args). The constant `sign` says whether bytes are s8. If neighbouring windows of 3 x 3
+ * begin(args). The constant `sign` is true if bytes are s8. If neighbouring windows of 3 x 3
  * overlap, they are merged column by column, and share columns; all others are merged line by
  * line. */
 #include "simd/simd.h"

@@ -19,7 +19,7 @@ typedef struct product_part {
     int64_t n;
 } product_part;
 
-/* A product, and what makes outputs of a part's sums. */
+/* A product, and the function that makes outputs of a part's sums. */
 typedef struct whole_product {
     const ml_simd *simd;
     const ml_matmul_s8_args *sums;

@@ -6,7 +6,7 @@
  * min(max(bias + v, low), high). */
 #include <stdbool.h>
 
-/* What all rows need of a vector of outputs. */
+/* The constants of a vector of outputs, for all rows. */
 typedef struct float_column {
     REALS weights, bias, low, high;
 } float_column;

@@ -68,7 +68,7 @@ static inline void transpose_rows(ml_transpose_args m, int64_t element, int64_t 
              m.x_step, side, side);
 }
 
-/* Whether the lines that a block of tiles writes fall into so few sets of a first-level cache (4096
+/* True if the lines that a block of tiles writes fall into so few sets of a first-level cache (4096
  * bytes per way) that they would evict each other between two tiles. */
 static inline bool crowded(const ml_transpose_args *m, int64_t side) {
     int64_t apart = m->y_step & -m->y_step, sets = apart >= 4096 ? 1 : 4096 / apart;

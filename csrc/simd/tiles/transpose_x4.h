@@ -32,9 +32,9 @@ INLINE void square(const ml_transpose_args *m, int64_t row, int64_t column) {
     }
 }
 
-/* As many rows at a time as a line of the cache has elements, so that lines of y are written whole,
- * one after the other. The last squares begin early enough to be whole, and write some elements
- * again. */
+/* Transposes as many rows at a time as a line of the cache has elements, so that lines of y are
+ * written whole, one after the other. The last squares begin early enough to be whole, and write
+ * some elements again. */
 static void by_squares(const ml_transpose_args *m) {
     for (int64_t row = 0; row < m->rows; row += LINE) {
         const int64_t end = row + LINE < m->rows ? row + LINE : m->rows;
