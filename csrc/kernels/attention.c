@@ -119,6 +119,7 @@ static ml_status prepare_attention(const ml_call *c, ml_wish *wish) {
     y.dims[3] = (int32_t)b->width;
     status = ml_set_output(c, 0, &y);
     if (status != ML_OK) return status;
+    /* Heads that share keys are rows of one product. */
     b->rows = b->tokens * (b->heads / b->kv_heads);
     b->scale = p->scale;
     if (b->scale == 0.0f) b->scale = 1.0f / __builtin_sqrtf((float)b->depth);
@@ -127,6 +128,7 @@ static ml_status prepare_attention(const ml_call *c, ml_wish *wish) {
     b->block = find_block(simd, b);
     /* Rows that are a multiple of 512 bytes apart would collide in a few sets of the cache. */
     b->stride = b->keys % 128 ? b->keys : b->keys + 16;
+    /* Many rows are multiplied by packed keys and values. */
     if (b->rows > FEW_ROWS && b->keys > 0 && b->depth > 0) {
         b->packed_k = ml_packed_f32(simd, b->keys, b->depth);
         b->packed_v = ml_packed_f32(simd, b->width, b->keys);
@@ -265,6 +267,7 @@ static void cap_and_mask(const ml_call *c, const rows_of_kv *at) {
     const ml_simd *simd = c->env->simd;
     const float cap = ((const attention_params *)c->params)->logit_cap;
     const float *mask = ml_in_optional(c, MASK);
+    /* cap * tanh(score / cap) */
     for (int64_t i = 0; cap > 0.0f && i < at->count; i++) {
         float *row = at->scores + i * b->stride;
         const ml_map_f32_args tanh = {.x = row, .y = row, .n = b->keys, .function = ML_MAP_TANH};

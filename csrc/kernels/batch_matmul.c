@@ -93,6 +93,7 @@ static ml_status prepare_batch_matmul(const ml_call *c, ml_wish *wish) {
     if (q && q->n_scales > 1 && q->n_scales != b->n)
         return ml_fail(c, ML_SHAPE_ERROR, "y has %d scales and %lld columns", q->n_scales,
                        (long long)b->n);
+    /* Batches, which broadcast. */
     const ml_shape x_outer = outer_of(x), y_outer = outer_of(y);
     ml_status status = ml_broadcast_shape(c, &x_outer, &y_outer, &b->outer);
     if (status != ML_OK) return status;
@@ -103,6 +104,7 @@ static ml_status prepare_batch_matmul(const ml_call *c, ml_wish *wish) {
     b->of_y = ml_elements(y) > 0 ? ml_elements(&y_outer) : 0;
     b->reads_in_place = ml_input(c, 1)->type == ML_F32 && b->m <= FEW_ROWS &&
                         ml_input(c, 1)->storage != ML_STORAGE_CONSTANT;
+    /* The shape of the output, and scratch. */
     ml_shape z = b->outer;
     status = ml_append_dim(c, &z, b->m);
     if (status == ML_OK) status = ml_append_dim(c, &z, b->n);

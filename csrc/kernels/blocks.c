@@ -141,6 +141,7 @@ static ml_status prepare_space_to_batch(const ml_call *c, ml_wish *wish) {
                            "dimension %d, padded to %lld, is not a multiple of its block %lld",
                            d + 1, (long long)padded, (long long)b.block[d]);
     }
+    /* The batch grows by the block's area. */
     ml_shape shape = {.rank = 0};
     int64_t area = b.block[0] * b.block[1];
     status = area > INT32_MAX ? ml_append_dim(c, &shape, area)
@@ -171,6 +172,7 @@ static ml_status prepare_batch_to_space(const ml_call *c, ml_wish *wish) {
                            (long long)(b.blocks[d] * b.block[d]),
                            (long long)(b.before[d] + behind));
     }
+    /* The batch shrinks by the block's area. */
     int64_t area = b.block[0] * b.block[1];
     if (x->shape.dims[0] % area != 0)
         return ml_fail(c, ML_SHAPE_ERROR, "batch %d is not a multiple of %lld, the block's area",

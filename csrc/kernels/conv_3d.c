@@ -180,6 +180,7 @@ static ml_status prepare_transpose(const ml_call *c, ml_wish *wish) {
     if (status == ML_OK) status = check_bias(c, 3);
     if (status == ML_OK) status = ml_set_output(c, 0, &y);
     if (status != ML_OK) return status;
+    /* The product of pixels and filter, some pixels at a time. */
     const int64_t n = ml_elements_of(&ml_input(c, 1)->shape, 0, 4);
     if (n > INT32_MAX || b->channels > INT64_MAX / 16384)
         return ml_fail(c, ML_SHAPE_ERROR, "a filter of %lld values a channel is too large",

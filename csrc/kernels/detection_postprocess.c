@@ -80,6 +80,7 @@ static ml_status prepare_detection(const ml_call *c, ml_wish *wish) {
     detection_blob *b = c->blob;
     ml_status status = check_operands(c);
     if (status != ML_OK) return status;
+    /* Boxes, classes and scores of the detections, and their number. */
     const int64_t n = scores->dims[1], all = (int64_t)p->most * p->most_classes;
     if (all > INT32_MAX)
         return ml_fail(c, ML_SHAPE_ERROR, "%d detections of %d classes each are too many", p->most,
@@ -93,6 +94,7 @@ static ml_status prepare_detection(const ml_call *c, ml_wish *wish) {
     b->boxes = (int32_t)n;
     b->width = ml_input(c, 0)->shape.dims[2];
     b->columns = scores->dims[2];
+    /* Scratch. */
     const int64_t word = (int64_t)sizeof(int32_t);
     const int64_t room = p->by_class ? p->most * (int64_t)sizeof(detection) : 0;
     b->corners = ml_reserve(wish, n * (int64_t)sizeof(box));

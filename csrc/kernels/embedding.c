@@ -141,6 +141,7 @@ static ml_status prepare_sparse(const ml_call *c, ml_wish *wish) {
         return ml_fail(c, ML_SHAPE_ERROR,
                        "the dense shape has rank %d, rows of indices have %d numbers",
                        sizes->rank == 1 ? sizes->dims[0] : 0, places->dims[1]);
+    /* The output has the dense shape, whose last dimension the rows of the table replace. */
     const int32_t *dims = ml_value(c, SHAPE);
     if (!dims) return ml_open(wish, 0);
     ml_shape y = {.rank = 0};

@@ -64,6 +64,7 @@ static ml_status bank(const ml_call *c) {
                            "channel %d takes %d frequencies from %d and weights from %d, there are "
                            "%d and %d",
                            i, width, from, at, bins, weighed);
+        /* The share of this band, and of the next. */
         for (int32_t j = 0; j < width; j++) {
             sum += (uint64_t)(int64_t)weights[at + j] * x[from + j];
             next += (uint64_t)(int64_t)rest[at + j] * x[from + j];

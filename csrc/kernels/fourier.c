@@ -46,6 +46,8 @@ static ml_status prepare_rfft2d(const ml_call *c, ml_wish *wish) {
     const int32_t *lengths = ml_value(c, 1);
     if (!lengths) return ml_open(wish, 0);
     ml_shape y = *x;
+    /* The two last dimensions get these lengths; the last keeps only its first half, because the
+     * transform of reals is symmetric. */
     for (int i = 0; i < 2; i++) {
         if (!is_power_of_two(lengths[i]))
             return ml_fail(c, ML_SHAPE_ERROR, "length %d is %d, must be a power of two", i,
@@ -54,6 +56,7 @@ static ml_status prepare_rfft2d(const ml_call *c, ml_wish *wish) {
         b->made[i] = lengths[i];
         y.dims[y.rank - 2 + i] = i ? lengths[i] / 2 + 1 : lengths[i];
     }
+    /* The number of transforms, and room for two of them per worker. */
     b->slices = ml_elements_of(x, 0, x->rank - 2);
     ml_status status = ml_set_output(c, 0, &y);
     if (status != ML_OK) return status;

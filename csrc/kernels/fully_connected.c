@@ -75,6 +75,7 @@ static ml_status prepare_fully_connected(const ml_call *c, ml_wish *wish) {
     }
     status = ml_set_output(c, 0, &y);
     if (status != ML_OK) return status;
+    /* The product, by weights in blocks, floats or integers. */
     *blocks = (ml_blocks){.rows = rows, .k = w->dims[1], .n = w->dims[0], .groups = 1};
     if (params->block) return ml_prepare_block_weights(c, wish, blocks);
     const ml_integer_rule *rule = integer_rule(c);

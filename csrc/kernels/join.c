@@ -66,6 +66,7 @@ static ml_status prepare_concatenation(const ml_call *c, ml_wish *wish) {
     if (status != ML_OK) return status;
     ml_shape shape = *first;
     int64_t total = 0;
+    /* Inputs may differ along the axis alone. */
     for (int i = 0; i < c->n_inputs; i++) {
         ml_shape other = ml_input(c, i)->shape;
         bool same = other.rank == first->rank;

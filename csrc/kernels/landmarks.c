@@ -43,9 +43,11 @@ static ml_status make_matrix(const ml_call *c) {
     const int32_t *subset = p->subset.data;
     const float *x = ml_in(c, 0), *left = x + 3 * (int64_t)p->left,
                 *right = x + 3 * (int64_t)p->right;
+    /* The angle by which the line from the left to the right point is turned. */
     const double turn =
         p->rotation - atan2((double)right[1] - (double)left[1], (double)right[0] - (double)left[0]);
     const double cosine = cos(turn), sine = sin(turn);
+    /* The box around the points, turned upright. */
     double low[2] = {0, 0}, high[2] = {0, 0};
     for (int64_t i = 0; i < p->subset.bytes / (int64_t)sizeof *subset; i++) {
         const double px = (double)x[3 * (int64_t)subset[i]];
@@ -56,12 +58,14 @@ static ml_status make_matrix(const ml_call *c) {
             if (i == 0 || turned[k] > high[k]) high[k] = turned[k];
         }
     }
+    /* Its middle and sides, scaled and turned back. */
     const double middle[2] = {(low[0] + high[0]) / 2, (low[1] + high[1]) / 2};
     const double across = p->scale_x * (high[0] - low[0]) / p->width;
     const double down = p->scale_y * (high[1] - low[1]) / p->height;
     const double rows[2][2] = {{cosine * across, sine * down}, {-sine * across, cosine * down}};
     const double center[2] = {cosine * middle[0] + sine * middle[1],
                               cosine * middle[1] - sine * middle[0]};
+    /* The matrix from pixels of the crop to those of the image. */
     float *y = ml_out(c, 0);
     for (int i = 0; i < MATRIX; i++) y[i] = i % 5 == 0 ? 1.0f : 0.0f;
     for (int k = 0; k < 2; k++) {

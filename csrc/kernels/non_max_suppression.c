@@ -129,6 +129,7 @@ static ml_status nms(const ml_call *c) {
     if (scores) memset(scores, 0, (size_t)b->most * sizeof *scores);
     const int32_t most = n < b->most ? n : b->most;
     int64_t work = 0;
+    /* The best candidate is selected, weakened or dropped; then the heap has another best one. */
     while (selected < most && n > 0) {
         ml_status status = ml_count_work(c, 16 + selected - heap[0].compared, &work);
         if (status != ML_OK) return status;

@@ -117,6 +117,7 @@ static ml_status prepare_mirror_pad(const ml_call *c, ml_wish *wish) {
     ml_status status = read_paddings(c, value, &shape, before);
     if (status != ML_OK) return status;
     blob->reflect = ((const mirror_params *)c->params)->reflect;
+    /* A dimension is padded by at most as much as it has to reflect. */
     for (int32_t d = 0; d < shape.rank; d++) {
         int64_t most = x->shape.dims[d] - blob->reflect;
         int64_t behind = shape.dims[d] - x->shape.dims[d] - before[d];

@@ -155,12 +155,14 @@ static ml_status pool_lines(const ml_call *c, int64_t first, int64_t end, int32_
     const int64_t count = end - first, strip = strip_of(w, pixel);
     const int64_t pieces = ml_ceil_div(w->x.out, strip);
     if (type != ML_F32) find_limits_s32(c, &a.low, &a.high);
+    /* A strip of pixels, line by line; then the next strip. */
     for (int64_t turn = 0; turn < count * pieces; turn++) {
         const int64_t line = first + turn % count, from = turn / count * strip;
         const int64_t to = ml_min_s64(from + strip, w->x.out);
         const ml_taps down = ml_window_taps(&w->y, line % w->y.out);
         const int64_t y = line / w->y.out * w->y.in + down.start + down.first;
         a.height = down.end - down.first;
+        /* Pixels whose windows have the same columns inside the image. */
         for (int64_t ox = from; ox < to; ox += a.pixels) {
             const ml_window_run run = ml_window_run_at(&w->x, ox);
             const int64_t x = run.taps.start + run.taps.first;

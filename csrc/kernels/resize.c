@@ -32,6 +32,7 @@ static ml_status prepare_resize(const ml_call *c, ml_wish *wish) {
     if (sizes->shape.rank != 1 || sizes->shape.dims[0] != 2)
         return ml_fail(c, ML_SHAPE_ERROR, "size must be (height, width), its shape is %s",
                        ml_shape_text(&sizes->shape, text));
+    /* Height and width, old and new. */
     const void *value = ml_value(c, 1);
     if (!value) return ml_open_all(wish);
     ml_shape y = *x;

@@ -33,6 +33,7 @@ static ml_status reverse_sequence(const ml_call *c) {
     const int64_t size = x->dims[p->sequence], outer = ml_elements_of(x, 0, first);
     const int64_t middle = ml_elements_of(x, first + 1, second);
     const int64_t run = ml_elements_of(x, second + 1, x->rank) * ml_type_bytes(t->type);
+    /* Bytes from index to index of the two dimensions, whichever comes first. */
     const int64_t pitches[2] = {middle * x->dims[second] * run, run};
     const int64_t along = pitches[batch_first], across = pitches[!batch_first];
     int64_t work = 0;
@@ -43,6 +44,7 @@ static ml_status reverse_sequence(const ml_call *c) {
             return ml_fail(c, ML_KERNEL_ERROR, "length %lld is %lld, expected 0 to %lld",
                            (long long)k, (long long)length, (long long)size);
         ml_status status = ML_OK;
+        /* The first `length` indices backwards, then the others. */
         for (int64_t o = 0; o < outer && status == ML_OK; o++) {
             const int64_t at = o * x->dims[first] * pitches[0] + k * across;
             const uint8_t *from = (const uint8_t *)ml_in(c, 0) + at;

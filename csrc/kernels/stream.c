@@ -92,6 +92,7 @@ static ml_status frame(const ml_call *c) {
             int16_t *y = (int16_t *)ml_out(c, 0) + i * b->out;
             memcpy(buffer + held, (const int16_t *)ml_in(c, 0) + i * b->in, (size_t)b->in * 2);
             held += b->in;
+            /* A full frame goes out, and its last samples stay. */
             if (held >= b->out) {
                 memcpy(y, buffer, (size_t)b->out * 2);
                 held -= b->in;

@@ -59,6 +59,7 @@ static ml_status prepare_svdf(const ml_call *c, ml_wish *wish) {
         return ml_fail(c, ML_SHAPE_ERROR, "%d filters of %d do not split into units of rank %d",
                        blob->filters, blob->memory, params->rank);
     ml_shape y = {2, {blob->batches, blob->filters / params->rank}};
+    /* The other operands must fit these. */
     ml_status status = expect(c, "weights_feature", FEATURES, blob->filters, blob->depth);
     if (status == ML_OK)
         status = expect(c, "state", STATE, blob->batches, (int64_t)blob->filters * blob->memory);

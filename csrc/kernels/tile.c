@@ -117,6 +117,7 @@ static ml_status prepare_broadcast_to(const ml_call *c, ml_wish *wish) {
         return ml_fail(c, ML_SHAPE_ERROR, "shape has the shape %s, expected a vector",
                        ml_shape_text(&given->shape, text));
     if (!value && given->shape.dims[0] > 0) return ml_open(wish, 0);
+    /* The wanted shape. */
     ml_status status = ML_OK;
     for (int32_t d = 0; d < given->shape.dims[0] && status == ML_OK; d++) {
         int64_t dim;
@@ -127,6 +128,7 @@ static ml_status prepare_broadcast_to(const ml_call *c, ml_wish *wish) {
         status = ml_append_dim(c, &shape, dim);
     }
     if (status != ML_OK) return status;
+    /* Dimensions from the right; those of 1 are repeated, with a step of 0. */
     int64_t steps[ML_MAX_RANK] = {0}, pitch = ml_unit(x);
     int32_t more = shape.rank - x->shape.rank;
     bool fits = more >= 0;

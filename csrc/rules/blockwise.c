@@ -127,6 +127,7 @@ static ml_status block_body(const ml_call *c, int64_t first, int64_t end, int32_
         const float *x = (const float *)ml_in(c, 0) + row * b->k,
                     *own = bias ? bias + column : NULL;
         float *y = (float *)ml_out(c, 0) + row * b->n + column, sums[ML_BLOCK_PANEL];
+        /* Few rows are multiplied by the weights as they are packed. */
         panel.panel = (const uint8_t *)c->packed + i / parts * bytes_of_panel(a->weights);
         panel.y = b->rows > FEW_OF_BLOCKS ? ml_worker_scratch(c, worker) : sums;
         for (int64_t r = 0; b->rows <= FEW_OF_BLOCKS && r < rows; r++) {
@@ -134,6 +135,7 @@ static ml_status block_body(const ml_call *c, int64_t first, int64_t end, int32_
             simd->dot_blocks_f32(&panel);
             finish_row(sums, own, n, a, y + r * b->n);
         }
+        /* For more, the panel becomes floats first. */
         if (b->rows <= FEW_OF_BLOCKS) continue;
         simd->unpack_blocks_f32(&panel);
         simd->matmul_f32(&(ml_matmul_f32_args){.a = x,

@@ -157,6 +157,7 @@ static ml_status float_body(const ml_call *c, int64_t first, int64_t end, int32_
         ml_block b = {.first = i / across * blocks->block, .rows = ml_worker_scratch(c, worker)};
         b.count = ml_min_s64(blocks->block, blocks->rows - b.first);
         int64_t column = i % across * a->columns;
+        /* A block of rows times some columns of each group. */
         for (b.group = 0; b.group < blocks->groups; b.group++) {
             int64_t output = b.group * n + column;
             if (!a->rows) a->fill(c, &b);

@@ -405,6 +405,7 @@ static ml_status multiply_few(const ml_call *c, const ml_integers *p, const ml_i
     const ml_weighted *w = c->derived;
     const int32_t type = ml_in_tensor(c, 0)->type;
     if (type != ML_F32) ml_fetch_weights(c, p);
+    /* The operands, and the factor of each row. */
     const ml_weights_s8 weights = ml_weights_s8_at(c->packed, p->n, p->pieces, ml_piece_of(p));
     const int32_t *bias = ml_in_optional(c, 2);
     char *copy = ml_scratch(c, copy_at(c, p, rule));
@@ -423,6 +424,7 @@ static ml_status multiply_few(const ml_call *c, const ml_integers *p, const ml_i
     } else {
         for (int64_t i = 0; i < FEW_ROWS; i++) factors[i] = -ml_byte_of_zero(type, w->x_zero);
     }
+    /* The rows as bytes. */
     ml_byte_rows rows;
     rule->fill(c, 0, p->rows, 0, (uint8_t *)copy, &rows);
     ml_matmul_s8_args args = {.n = p->n,
@@ -433,6 +435,7 @@ static ml_status multiply_few(const ml_call *c, const ml_integers *p, const ml_i
                               .y = sums,
                               .y_stride = p->n,
                               .sums = weights.sums};
+    /* Products whose sums become outputs in registers; else sums first, then outputs. */
     if (is_fused(c, rule)) {
         const bool known = type == ML_F32 || w->limit || w->reals;
         const int32_t limit = known ? w->limit : ml_limit_of(bias, p->n, p->k);

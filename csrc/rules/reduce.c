@@ -194,10 +194,12 @@ static ml_status fold_part(const ml_call *c, const folding *f, const char *x, ch
     int32_t index[ML_MAX_RANK] = {0};
     int64_t at = 0, work = 0;
     ml_status status = ML_OK;
+    /* The results begin with a start value. */
     if (reduced) f->begin(f, results, outputs);
     for (int64_t o = 0; !reduced && o < outputs; o++)
         f->begin(f, results + (o * r->row + first) * f->element, columns);
     for (int64_t row = 0; row < r->rows && status == ML_OK;) {
+        /* The number of rows that are folded together. */
         const int64_t most = rows.rows, left = together ? r->dims[0] - index[0] : 1;
         rows.rows = ml_min_s64(most, left);
         rows.x = x + (row * r->row + first) * f->element;
@@ -211,6 +213,7 @@ static ml_status fold_part(const ml_call *c, const folding *f, const char *x, ch
             else f->fold(c, f, &rows);
             status = ml_count_work(c, columns * rows.rows, &work);
         }
+        /* The next row, and the place of its result. */
         row += rows.rows;
         index[0] += (int32_t)(rows.rows - 1);
         at = ml_reduce_next(r, at + (reduced ? rows.rows - 1 : 0), index);

@@ -38,6 +38,7 @@ ml_status ml_pick_strings(const ml_call *c, int input, int output, int64_t count
     ml_string string = {NULL, 0};
     int64_t at = ml_strings_head(count), bytes = at, work = 0, index = 0;
     ml_status status = ml_open_strings(c, input, &strings);
+    /* The bytes that all of them take. */
     for (int64_t k = 0; k < count && status == ML_OK; k++) {
         status = find(c, &strings, pick, k, &index, &string);
         bytes += string.bytes;
@@ -48,6 +49,7 @@ ml_status ml_pick_strings(const ml_call *c, int input, int output, int64_t count
                          (long long)bytes, INT32_MAX);
     if (status == ML_OK) status = ml_set_bytes(c, output, bytes);
     if (status != ML_OK) return status;
+    /* Their number, the starts, and the strings one after the other. */
     uint8_t *to = ml_out(c, output);
     ml_set_string_word(to, 0, count);
     ml_set_string_word(to, 1, at);

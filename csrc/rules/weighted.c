@@ -112,6 +112,7 @@ int64_t ml_derive_weighted(const ml_call *c, void *to, const ml_weighted_rule *r
     take(&r, 1, sizeof *w);
     if (!ml_input(c, 0) || !weights) return r.used; /* prepare refuses */
     w->outputs = rule->axis < weights->shape.rank ? weights->shape.dims[rule->axis] : 0;
+    /* The zero points and scales of weights, input and output; a refusal has set the error. */
     double scale_x = 1.0, scale_y = 1.0;
     if (!check_weights(c, rule, w->outputs) ||
         !zero_point(c, 1,
@@ -129,6 +130,7 @@ int64_t ml_derive_weighted(const ml_call *c, void *to, const ml_weighted_rule *r
         if (to) w->limit = limit_of(c, rule, w->outputs);
         ml_quantized_clamp(minimum, maximum, ml_output_affine(c, 0), &w->low, &w->high);
     }
+    /* One multiplier per output. */
     make_multipliers(c, &r, w, rule, scale_x, scale_y);
     if (to) memcpy(to, w, sizeof *w);
     return r.used;

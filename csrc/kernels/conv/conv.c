@@ -53,6 +53,7 @@ static ml_status prepare_conv(const ml_call *c, ml_wish *wish) {
     if (w->dims[3] <= 0 || x->dims[3] <= 0 || x->dims[3] % w->dims[3] != 0)
         return ml_fail(c, ML_SHAPE_ERROR, "filter depth %d does not match input depth %d",
                        w->dims[3], x->dims[3]);
+    /* Groups, each of which has a part of the input's depth. */
     int32_t groups = x->dims[3] / w->dims[3];
     if (w->dims[0] % groups != 0)
         return ml_fail(c, ML_SHAPE_ERROR,
@@ -62,6 +63,7 @@ static ml_status prepare_conv(const ml_call *c, ml_wish *wish) {
     status = ml_check_weighted(c, c->derived, w->dims[0]);
     if (status == ML_OK) status = ml_set_output(c, 0, &y);
     if (status != ML_OK) return status;
+    /* The product: windows of one pixel are read in place, others are gathered. */
     blob->depth = w->dims[3];
     lay_down(window);
     bool direct = groups == 1 && window->y.size == 1 && window->x.size == 1 &&

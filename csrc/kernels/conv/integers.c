@@ -88,12 +88,14 @@ static void fill_lines(const ml_call *c, int64_t first, int64_t count, int32_t g
     const int64_t line = first / w->x.out % w->y.out, batch = first / w->x.out / w->y.out;
     const int64_t lines = count / w->x.out;
     int64_t step = (int64_t)w->x.in * w->channels;
+    /* Lines of the input, in place. */
     *rows = (ml_byte_rows){
         .a = (const uint8_t *)s.x + (batch * w->y.in + line * w->y.stride) * step,
         .a_stride = (int64_t)w->x.stride * w->channels,
         .width = w->x.out,
         .flip = s.flip,
     };
+    /* Or copies of them with padding, as bytes. */
     if (copies_lines(c, blob)) {
         step = ml_conv_line_elements(w);
         rows->plane = ml_conv_lines_seen(w, lines) * step;
@@ -107,6 +109,7 @@ static void fill_lines(const ml_call *c, int64_t first, int64_t count, int32_t g
         rows->a = copy;
         rows->is_copy = true;
     }
+    /* The part of the depth that the group reads. */
     rows->a += group * blob->depth;
     rows->piece_stride = w->y.dilation * step;
     rows->line_stride = w->y.stride * step;

@@ -294,6 +294,7 @@ static ml_status lines_bytes(const ml_call *c, int64_t first, int64_t end, int32
     for (int64_t line = first, before = -1, count; line < end; line += count) {
         const int64_t batch = w->batches > 1 ? line / w->y.out : 0, at = line - batch * w->y.out;
         const int64_t left = ml_min_s64(end - line, w->y.out - at);
+        /* Some output lines of a batch; in an upright image each pixel is a line. */
         if (batch != before) begin_batch(&k, before = batch);
         if (k.l.height) {
             count = ml_min_s64(left, k.l.height);
@@ -301,6 +302,7 @@ static ml_status lines_bytes(const ml_call *c, int64_t first, int64_t end, int32
             write_pixels(&k, &a, line, count, c->packed);
             continue;
         }
+        /* Else chunk by chunk: groups are interleaved once for all lines that see them. */
         count = ml_min_s64(left, k.l.sets * shifts);
         for (int64_t ox = 0, pixels; ox < w->x.out; ox += pixels) {
             pixels = ml_min_s64(k.l.chunk, w->x.out - ox);

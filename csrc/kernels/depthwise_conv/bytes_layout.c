@@ -36,14 +36,17 @@ depthwise_layout ml_depthwise_lay_out(const ml_call *c) {
     const int64_t n = blob->outputs, extent = (int64_t)(x->size - 1) * x->dilation + 1;
     const int64_t all = ml_max_s64(x->out - 1, 0) * x->stride + extent;
     depthwise_layout l = {.form = ml_depthwise_groups(c), .height = height_of(blob)};
+    /* If most taps lie outside the image, pixels are computed one by one. */
     l.alone = ml_max_s64((int64_t)x->before + x->in, all) > 2 * (int64_t)x->in + FREE_COLUMNS;
     l.chunk = ml_max_s64(l.alone ? x->out : chunk_of(x, extent, l.form.groups * n), 1);
     l.columns = l.alone ? x->in : (l.chunk - 1) * x->stride + extent;
     l.channels = ml_max_s64(ml_min_s64(n, CHANNELS), 1);
     l.pixels = l.alone ? 1 : l.height ? l.height : l.chunk;
+    /* Sums of a hybrid are stored, and have to stay in the cache. */
     const bool is_hybrid = blob->form == DEPTHWISE_HYBRID;
     if (is_hybrid && l.pixels > PIXELS)
         l.pixels = ml_min_s64(CHANNELS * PIXELS / l.channels / 8 * 8, l.pixels);
+    /* Short lines: as many sets of output lines together as find room for their groups. */
     l.sets = 1;
     if (!is_hybrid && !l.alone && !l.height && l.chunk == x->out) {
         const ml_window_axis *y = &blob->window.y;
@@ -53,10 +56,12 @@ depthwise_layout ml_depthwise_lay_out(const ml_call *c) {
             fit = (2 * NEAR_GROUPS / ml_max_s64(l.columns * n, 1) - y->size) / y->stride + 1;
         l.sets = ml_max_s64(ml_min_s64(fit, all_sets), 1);
     }
+    /* Groups that several sets see are held once. */
     l.held = l.sets * l.form.groups;
     if (l.sets > 1 && shares_lines(&l.form, &blob->window.y))
         l.held = (l.sets - 1) * blob->window.y.stride + l.form.groups;
     l.side = x->stride > 1 || l.alone || l.height ? 1 : ml_depthwise_side(n);
+    /* Offsets in scratch. */
     const int64_t element = l.form.element;
     int64_t groups = l.held;
     int64_t narrow = blob->multiplier > 1 ? element * x->in * blob->window.channels : 0;

@@ -114,16 +114,19 @@ static ml_status lines_f32(const ml_call *c, int64_t first, int64_t end, int32_t
                            .start = ml_in_optional(c, 2),
                            .low = p->minimum,
                            .high = p->maximum};
+    /* Few channels: neighbouring pixels fill a panel together. */
     const int64_t together = w->x.stride == 1 ? ml_depthwise_side(n) : 1;
     const float *start =
         repeat_start(c, n, together, (float *)(void *)(scratch + lay_out(blob).start));
     for (int64_t line = first; line < end; line += a.rows) {
+        /* Output lines whose windows have the same lines inside the image. */
         const int64_t oy = line % w->y.out;
         const ml_window_run down = ml_window_run_at(&w->y, oy);
         a.height = down.taps.end - down.taps.first;
         a.rows = blob->multiplier > 1 ? 1 : ml_min_s64(ROWS, ml_min_s64(down.end - oy, end - line));
         find_lines(c, line / w->y.out, &down.taps, a.rows, scratch);
         if (blob->multiplier > 1) repeat_lines(c, a.height, scratch);
+        /* Stretches of pixels whose windows have the same columns inside it. */
         for (int64_t ox = 0; ox < w->x.out; ox += a.pixels) {
             const ml_window_run run = ml_window_run_at(&w->x, ox);
             a.pixels = run.end - ox;

@@ -100,14 +100,17 @@ ml_status ml_depthwise_pixel(const ml_call *c) {
     const int64_t n = blob->outputs, width = blob->window.x.size;
     const bool is_signed = ml_in_tensor(c, 0)->type == ML_S8, as_bytes = takes_bytes(c);
     const bool is_narrow = ml_depthwise_is_narrow(c), as_is = as_bytes || is_narrow;
+    /* The start of each sum takes back the offset that interleaved bytes have. */
     const int32_t more = is_signed && !as_is ? 128 : 0;
     const int32_t less = as_is ? 0 : c->env->simd->depthwise_s8_less;
     const int64_t tap = width * ML_PANEL_DEPTHWISE;
     int32_t *start = ml_scratch(c, l.start);
     const int32_t limit = ml_depthwise_start(c, &f, w->x_zero + more - less, start);
+    /* The lines of the one window. */
     if (is_narrow) point_lines(c, c->scratch);
     else if (as_bytes) point_parts(c, &f);
     else interleave(c, &f, more ^ less, c->scratch, ml_scratch(c, l.lines));
+    /* The sums of all channels, which become bytes. */
     const ml_depthwise_args a = {.lines = c->scratch,
                                  .rows = 1,
                                  .y_row = 0,

@@ -52,6 +52,7 @@ static ml_status prepare_gather(const ml_call *c, ml_wish *wish) {
     const int32_t batches = indices->rank - (p->index_axis < indices->rank);
     const int64_t rank = batches + ml_length(p->offset_dims);
     status = ml_check_dims(c, p->offset_dims, "offset dimension", rank, false);
+    /* Each dimension of the output is one of the block, or one of the indices. */
     ml_shape y = {.rank = 0};
     int32_t from = 0, block_dim = 0;
     int32_t offset_of[ML_MAX_RANK], batch_of[ML_MAX_RANK];
@@ -69,6 +70,7 @@ static ml_status prepare_gather(const ml_call *c, ml_wish *wish) {
     }
     if (status == ML_OK) status = ml_set_output(c, 0, &y);
     if (status != ML_OK) return status;
+    /* The block that is copied for each row of indices, and the place of its output. */
     int64_t pitches[ML_MAX_RANK];
     b->block = (ml_block_copy){.n = x->shape.rank, .element = (int32_t)ml_type_bytes(x->type)};
     ml_pitches_of(&x->shape, b->block.element, b->block.from);

@@ -48,6 +48,7 @@ static ml_status prepare_pad(const ml_call *c, ml_wish *wish) {
     if (ml_elements(&ml_input(c, 1)->shape) != 1)
         return ml_fail(c, ML_SHAPE_ERROR, "the padding value must be one number, it has %lld",
                        (long long)ml_elements(&ml_input(c, 1)->shape));
+    /* The size of each dimension. */
     for (int32_t d = 0; d < x->rank; d++) {
         const int64_t low = ml_item(p->low, d), high = ml_item(p->high, d),
                       gap = ml_item(p->interior, d);
@@ -66,6 +67,7 @@ static ml_status prepare_pad(const ml_call *c, ml_wish *wish) {
     if (empty) memset(y.dims, 0, sizeof y.dims);
     ml_status status = ml_set_output(c, 0, &y);
     if (status != ML_OK || ml_elements(&y) == 0) return status;
+    /* The block of input elements that stay, and their places in the output. */
     b->block = (ml_block_copy){.n = x->rank, .element = (int32_t)element};
     ml_pitches_of(x, element, b->block.from);
     ml_pitches_of(&y, element, b->block.to);

@@ -41,6 +41,7 @@ static ml_status prepare_scatter(const ml_call *c, ml_wish *wish) {
         status = ml_check_dims(c, p->inserted, "inserted dimension", x->rank, false);
     if (status == ML_OK)
         status = ml_check_dims(c, p->index_map, "indexed dimension", x->rank, true);
+    /* Each dimension of the updates is one of a window, or one of the indices. */
     int32_t from = 0, to = 0;
     for (int32_t d = 0; d < updates->rank && status == ML_OK; d++) {
         b->operand_dim[d] = -1;

@@ -43,10 +43,12 @@ static ml_status multiply(const ml_call *c, int64_t begin, int64_t end, int32_t 
     uint8_t *rows = (uint8_t *)ml_scratch(c, b->rows) + begin * k;
     int32_t *factors = (int32_t *)ml_scratch(c, b->factors) + begin;
     int32_t *products = (int32_t *)ml_scratch(c, b->products) + begin * n * (is_wide(c) ? 2 : 1);
+    /* The pixels as bytes. */
     if (is_hybrid(c)) rows = slices.bytes + first * k;
     else
         ml_to_bytes(type, (const char *)ml_in(c, 2) + first * k * ml_type_bytes(type), count * k,
                     plane, rows);
+    /* Products of int16 have 64 bits. */
     if (is_wide(c)) {
         ml_multiply_words(simd, rows, plane, count, &weights,
                           (int32_t *)ml_scratch(c, b->planes) + 2 * begin * n, (void *)products);
@@ -55,6 +57,7 @@ static ml_status multiply(const ml_call *c, int64_t begin, int64_t end, int32_t 
     for (int64_t i = 0; i < count; i++)
         factors[i] = is_hybrid(c) ? slices.factors[(first + i) / pixels_of_batch(b)]
                                   : -ml_byte_of_zero(type, w->x_zero);
+    /* Products of bytes, less the zero points of the pixels; then less that of the weights. */
     ml_multiply_bytes(simd, rows, count, &weights, factors, products);
     for (int64_t i = 0; w->w_zero && i < count; i++) {
         uint32_t *product = (uint32_t *)products + i * n;

@@ -110,6 +110,7 @@ static ml_status prepare_transpose_conv(const ml_call *c, ml_wish *wish) {
     ml_status status = check_shapes(c);
     if (status == ML_OK) status = ml_check_weighted(weighted(c, &as), c->derived, w->dims[0]);
     if (status != ML_OK) return status;
+    /* The output's shape is given, or follows from the windows. */
     const void *value = ml_value(c, 0);
     if (!value && ml_input(c, 0)) return ml_open_all(wish);
     ml_shape y;
@@ -125,6 +126,7 @@ static ml_status prepare_transpose_conv(const ml_call *c, ml_wish *wish) {
     if (n > INT64_MAX / 64 / 1024 || b->depth > INT64_MAX / 16384)
         return ml_fail(c, ML_SHAPE_ERROR, "a filter of %lld values a channel is too large",
                        (long long)n);
+    /* Blocks of pixels, whose products are scattered before the next block. */
     b->block = ml_min_s64(pixels, 1 + (1 << 18) / (n + 1));
     b->products = ml_reserve(wish, b->block * n * element);
     if (ml_input(c, 1)->type == ML_F32) return ML_OK;
