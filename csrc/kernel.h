@@ -53,8 +53,8 @@ typedef struct ml_node_option {
     /* The kind: 'i' a number, bool or enum in `integer`, 'f' a number in `real`, 's' text and
      * 'v' a vector, in `data` and `count`; 0: the node has no such option. */
     char kind;
-    /* Of a vector's elements, by Python's struct: b B h H i I q Q f d; ? is a bool. 0: of a custom
-     * operator, read by option_element. */
+    /* The type of a vector's elements, by Python's struct: b B h H i I q Q f d; ? is a bool. 0: of
+     * a custom operator, read by option_element. */
     char code;
     int64_t integer;
     double real;
@@ -100,7 +100,7 @@ typedef struct ml_core {
 
 /* The state that the nodes of a frame share while they are prepared or run. */
 typedef struct ml_env {
-    /* By tensor: where in `tensors`, or ~where in `constants`; slots[-1]: absent. */
+    /* The place of each tensor: where in `tensors`, or ~where in `constants`; slots[-1]: absent. */
     const int32_t *slots;
     ml_tensor *tensors; /* what prepare and runs may shape */
     void *const *data; /* pointers by tensor, data[-1] is NULL; NULL before the node is reached */
@@ -141,7 +141,7 @@ typedef enum {
     ML_KERNEL_TAKES_SPARSE = 1 << 3, /* input 0 may be a constant in sparse form */
     ML_KERNEL_IS_VIEW = 1 << 4, /* output 0 holds input 0's bytes unchanged, under another shape */
     ML_KERNEL_TFLITE_SHARES = 1 << 5, /* TFLite's own planner shares memory in place for it */
-    /* Of a constant input 0 the outputs are constants: the node vanishes when it is lowered. */
+    /* Outputs are constants if input 0 is one: the node vanishes when it is lowered. */
     ML_KERNEL_FOLDS = 1 << 6,
     ML_KERNEL_NO_REFERENCE = 1 << 7, /* there is no numpy reference */
     /* A node's name says what it computes: the kernel of a custom operator of that name runs in its
@@ -305,7 +305,7 @@ struct ml_kernel {
 #define ML_LETTER_f32 'f'
 /* The parameters of a row: {.name = "gelu", ML_PARAMS_OF(gelu_params), ...}. */
 #define ML_PARAMS_OF(params) ML_PARAMS_AS_IN(params, params)
-/* By another table: {.name = "relu", ML_PARAMS_AS_IN(relu6, clamp_params), ...}. */
+/* Parameters by another table: {.name = "relu", ML_PARAMS_AS_IN(relu6, clamp_params), ...}. */
 #define ML_PARAMS_AS_IN(table, params)                                                            \
     .fields = table##_fields, .n_fields = (int32_t)(sizeof table##_fields / sizeof table##_fields[0]), \
     .params_bytes = (int32_t)sizeof(params)

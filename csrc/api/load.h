@@ -49,7 +49,7 @@ typedef struct ml_node_def {
     int32_t flags; /* ml_node_flag */
     int32_t index; /* the node's number in the file */
     int32_t handler; /* the caller's number for the node, passed to the hooks */
-    /* In ml_graph_def.io: its inputs (-1 = absent), its outputs, the subgraphs it calls. */
+    /* Its part of ml_graph_def.io: inputs (-1 = absent), outputs, the subgraphs it calls. */
     int32_t io_start;
     int32_t n_inputs;
     int32_t n_outputs;
@@ -118,14 +118,14 @@ typedef struct ml_array {
     int64_t bytes;
 } ml_array;
 
-/* What Python needs to know about a kernel. */
+/* The fields of a kernel that Python needs. */
 typedef struct ml_kernel_info {
     const char *name;
     const ml_field *fields;
     int32_t n_fields;
     int32_t params_bytes;
     int32_t flags;
-    /* As in ml_kernel. */
+    /* The same as in ml_kernel. */
     const char *op;
     const char *takes;
     const char *calls;

@@ -141,7 +141,7 @@ typedef struct ml_file {
     void *blocks; /* the memory of the rows */
 } ml_file;
 
-/* Why a file is refused, and where. */
+/* The reason why a file is refused, and its place in the file. */
 typedef struct ml_file_error {
     int64_t reach; /* if the file ends too early: the end that its tables require; else 0 */
     int32_t subgraph; /* -1 = not in a subgraph */
@@ -156,7 +156,7 @@ typedef struct ml_file_error {
  * ML_ARENA_ERROR if memory is short. `data` may lie anywhere, at any alignment. */
 ml_status ml_file_new(const void *data, int64_t bytes, ml_file **file, ml_file_error *error);
 void ml_file_free(ml_file *file);
-/* Whether the file has metadata of that name. */
+/* True if the file has metadata of that name. */
 int32_t ml_file_has_metadata(const ml_file *file, const char *name);
 /* Reads and checks one table of the file; gives one value per slot. Targets of offsets lie within
  * the file, and nothing more is checked: each table is read by a call of its own. */

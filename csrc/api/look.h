@@ -22,8 +22,8 @@ typedef enum {
     ML_NODE_IS_FUSED = 4,
     ML_NODE_IS_EMPTY = 5 /* its outputs have no elements */
 } ml_node_status;
-/* How the node at a position is run (ml_node_status); -1 after the last. *index is its number in
- * the file. */
+/* The way in which the node at a position is run (ml_node_status); -1 after the last. *index is its
+ * number in the file. */
 int32_t ml_plan_node(const ml_plan *plan, int32_t frame, int32_t position, int32_t *index);
 /* For a fused node: the number, in the file, of the node that does its work. -1 for other nodes. */
 int32_t ml_plan_part_of(const ml_plan *plan, int32_t frame, int32_t position);

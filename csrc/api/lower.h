@@ -49,7 +49,7 @@ ml_status ml_lowering_put(ml_lowering *lowering, const ml_kernel *kernel, int32_
                           int32_t n_subgraphs, ml_error *error);
 /* Leaves out the node at which lowering stopped: it has become a constant, or is refused. */
 void ml_lowering_skip(ml_lowering *lowering);
-/* Whether a node's outputs may depend on earlier runs: it has memory of its own, or an operand that
+/* True if a node's outputs may depend on earlier runs: it has memory of its own, or an operand that
  * is a variable or a resource. Nodes in subgraphs that it calls are asked for themselves. */
 int32_t ml_lowering_keeps(const ml_lowering *lowering, int32_t first_tensor,
                           const ml_node_def *node);

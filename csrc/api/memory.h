@@ -37,7 +37,7 @@ typedef struct ml_problem {
     int64_t capacity; /* in: stop at any plan within it; 0 = minimize */
     int64_t max_nodes; /* in: budget of search nodes; 0 = none */
     double max_seconds; /* in: budget of CPU seconds; 0 = none */
-    /* In and out: what the engine knows about the problem (problem.h); NULL = nothing. */
+    /* Read and written: what the engine knows about the problem (problem.h); NULL = nothing. */
     struct ml_hints *hints;
     /* Results. */
     int64_t arena_bytes;
@@ -65,7 +65,7 @@ typedef struct ml_node_io {
     int32_t reserved;
 } ml_node_io;
 
-/* What the planner needs to know about a graph. Borrowed: it must outlive the planner. */
+/* The part of a graph that the planner needs. Borrowed: it must outlive the planner. */
 typedef struct ml_planner_graph {
     const ml_node_io *nodes;
     const int32_t *inputs;
@@ -106,7 +106,7 @@ void ml_planner_resolve_deallocations(ml_planner *planner);
 /* Drops the records of tensors whose last reader comes before `node`. */
 ml_status ml_planner_purge_active(ml_planner *planner, int32_t node, ml_error *error);
 
-/* Whether ml_planner_new can take a graph: its tensors exist, the alignment is a power of two up to
+/* True if ml_planner_new can take a graph: its tensors exist, the alignment is a power of two up to
  * 4096. */
 ml_status ml_planner_check(const ml_planner_graph *graph, int32_t alignment, ml_error *error);
 /* Sets the bytes and the memory (ml_memory_kind) of a tensor; placed variables cannot grow. */

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* In the same order as in the cdef (CMakeLists.txt). The package has only those that kernels
+/* The order is that of the cdef (CMakeLists.txt). The package has only the headers that kernels
  * need. */
 #include "api/types.h"
 #include "api/load.h"

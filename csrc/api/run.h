@@ -27,7 +27,7 @@ typedef struct ml_counters {
     int64_t nodes_prepared;
     /* Dynamic tensors that outgrew their capacity during a run, and were placed one by one. */
     int64_t capacity_misses;
-    int64_t replans; /* residences placed anew between runs */
+    int64_t replans; /* residences placed again between runs */
     int64_t arena_moves; /* times the arena's base changed */
     int64_t resolves; /* times a residence's pointers were rewritten */
     /* Times that only bound buffers changed, so that nothing else was resolved. */
@@ -46,12 +46,12 @@ typedef struct ml_counters {
     int64_t runs_alone;
 } ml_counters;
 
-/* What the states of one interpreter share. `resources`: the number of variables and tables in its
- * graphs; `subgraphs`: of subgraphs. `max_bytes` limits tensors and the scratch of workers
- * together, `max_iterations` each execution of a WHILE; 0 = no limit. A negative `max_bytes` is a
- * limit that ends once a shape is requested that is not the file's. The caller and the states hold
- * it; it is freed with the last of them. ML_GRAPH_ERROR for negative numbers of resources or
- * subgraphs; ML_ARENA_ERROR. */
+/* Makes the part that the states of one interpreter share. `resources`: the number of variables and
+ * tables in its graphs; `subgraphs`: of subgraphs. `max_bytes` limits tensors and the scratch of
+ * workers together, `max_iterations` each execution of a WHILE; 0 = no limit. A negative
+ * `max_bytes` is a limit that ends once a shape is requested that is not the file's. The caller and
+ * the states hold it; it is freed with the last of them. ML_GRAPH_ERROR for negative numbers of
+ * resources or subgraphs; ML_ARENA_ERROR. */
 ml_status ml_interpreter_new(int32_t resources, int32_t subgraphs, int64_t max_bytes,
                              int64_t max_iterations, ml_interpreter **interpreter, ml_error *error);
 void ml_interpreter_free(ml_interpreter *interpreter);
@@ -105,7 +105,7 @@ typedef enum {
     ML_REQUEST_NO_MEMORY = -2
 } ml_request_answer;
 int32_t ml_state_request(ml_state *state, int32_t tensor, const void *dims, int32_t rank);
-/* Whether a shape was requested for the tensor since the last successful prepare; then *shape is
+/* True if a shape was requested for the tensor since the last successful prepare; then *shape is
  * it. */
 int32_t ml_state_requested(ml_state *state, int32_t tensor, ml_shape *shape);
 /* Requests that buffers are bound, or bound no longer, from the next prepare on; takes no turn.
@@ -113,7 +113,7 @@ int32_t ml_state_requested(ml_state *state, int32_t tensor, ml_shape *shape);
  * to unbind; ML_REQUEST_WRONG: another thread's call had a higher number. Then, and without memory,
  * nothing is noted. */
 int32_t ml_state_bind(ml_state *state, const ml_binding *rows, int32_t count);
-/* Whether buffers of that number are requested, in use, or have not been given yet. */
+/* Says of the buffers of that number if they are requested, in use, or have not been given yet. */
 int32_t ml_state_holds(ml_state *state, int64_t number);
 /* The number of the buffer that is requested for the tensor; 0 if none is. */
 int64_t ml_state_requested_buffer(ml_state *state, int32_t tensor);
@@ -140,7 +140,7 @@ void ml_plan_free(ml_plan *plan);
 uintptr_t ml_state_run(ml_state *state);
 /* The same, but ends when the token is set. */
 uintptr_t ml_state_run_until(ml_state *state, const ml_cancel *cancel);
-/* What a node took in a timed run. The times of a frame's nodes, and what the loop does between
+/* The time of a node in a timed run. The times of a frame's nodes, and those of the loop between
  * them, add up to the time of the frame. */
 typedef struct ml_node_time {
     int64_t ns; /* in the node, with the nodes of its subgraphs */
@@ -155,7 +155,7 @@ typedef struct ml_event {
     int32_t node; /* its place among the times */
     int32_t worker; /* whose block it is, 0 for the caller's; -1: it is the node */
 } ml_event;
-/* What a timed run fills in, all of it the caller's. */
+/* The results of a timed run, all of it the caller's. */
 typedef struct ml_timing {
     ml_node_time *times; /* for each node of all frames: frame by frame, by position; added to */
     ml_event *events; /* NULL: none are noted */
@@ -169,8 +169,8 @@ typedef struct ml_timing {
 /* The same as ml_state_run, and fills in `timing`. */
 uintptr_t ml_state_run_timed(ml_state *state, ml_timing *timing);
 void ml_error_free(ml_error *error);
-/* What a view of the arena holds; empty while it is zero. While there are pins, memory neither
- * moves nor is freed: the state itself lives until its caller and all pins have released it. */
+/* Held by a view of the arena; empty while it is zero. While there are pins, memory neither moves
+ * nor is freed: the state itself lives until its caller and all pins have released it. */
 typedef struct ml_pin {
     ml_state *state;
 } ml_pin;
@@ -213,11 +213,11 @@ enum { ML_KEPT_STEP = 64 };
  * All states belong to the interpreter, and have a plan in use. */
 int64_t ml_kept_pack(ml_interpreter *interpreter, ml_state *const *states, int32_t n_states,
                      void *to, int64_t room);
-/* Whether bytes, which begin at the first multiple of 64 from `from` on, are a snapshot: of some
+/* True if bytes, which begin at the first multiple of 64 from `from` on, are a snapshot: of some
  * model, perhaps not of the one it is for. */
 ml_status ml_kept_check(const void *from, int64_t bytes, ml_error *error);
-/* Puts a snapshot, which begins at the first multiple of 64 from `from` on, in force; whatever it
- * has no row of begins anew. On failure nothing has changed. */
+/* Puts a snapshot, which begins at the first multiple of 64 from `from` on, in force; values
+ * without a row in it begin again. On failure nothing has changed. */
 ml_status ml_kept_unpack(ml_interpreter *interpreter, ml_state *const *states, int32_t n_states,
                          const void *from, int64_t bytes, ml_error *error);
 
@@ -258,13 +258,13 @@ typedef struct ml_usage {
     int64_t bound_bytes; /* largest sum live at once: the least arena_bytes could be */
     /* Bytes of arena_capacity that are in memory; all, if the system cannot tell. */
     int64_t resident_bytes;
-    /* Of resource variables and tables, which the states of an interpreter share. */
+    /* Bytes of resource variables and tables, which the states of an interpreter share. */
     int64_t resource_bytes;
     int64_t taken_bytes; /* counted against max_bytes, by all states of the interpreter */
     int64_t arena_bytes; /* of the residence in use, with capacities of dynamic tensors */
     int64_t arena_capacity; /* bytes held, used or not */
-    /* Of blocks outside the arena: values of variable size, and carried values of loops that change
-     * shape. */
+    /* Bytes of blocks outside the arena: values of variable size, and carried values of loops that
+     * change shape. */
     int64_t block_bytes;
     int64_t cached_bytes; /* of the plans in the cache, with their residences */
     int32_t cached_plans; /* with the one in use */

@@ -120,7 +120,7 @@ typedef struct ml_tensor {
     uint8_t dynamic; /* runs may change its shape: it is open, or depends on an open one */
 } ml_tensor;
 
-/* What the integers of a quantized tensor mean: real = scale * (integer - zero_point). */
+/* The meaning of a quantized tensor's integers: real = scale * (integer - zero_point). */
 typedef struct ml_quantization {
     const float *scales; /* one, or one per index of `dimension` */
     const int64_t *zero_points; /* as many as scales, or one */
@@ -138,8 +138,8 @@ typedef struct ml_error {
     int32_t subgraph; /* -1 if no node is to blame */
     int32_t node;
     /* The tensors that the error is about, by number in `subgraph`: those that the text names, else
-     * the first inputs of the node. In the text, the bytes 1 and 2 stand for the first and the
-     * second: whoever shows it puts their numbers and names there. */
+     * the first inputs of the node. In the text, the bytes 1 and 2 are the places of the first and
+     * the second: whoever shows it puts their numbers and names there. */
     int32_t n_tensors;
     int32_t tensors[ML_ERROR_TENSORS];
     ml_shape shapes[ML_ERROR_TENSORS]; /* of these tensors; rank -1 = unknown */

@@ -32,7 +32,7 @@ static inline const ml_tensor *ml_child_output(const ml_call *c, const ml_child 
     return ml_row_of(c->env->engine->engine->graph, child->rows, child->frame,
                      child->io->outputs[i]);
 }
-/* Whether output `i` of the child is its input `i`. */
+/* True if output `i` of the child is its input `i`. */
 static inline bool ml_passes_through(const ml_child *child, int32_t i) {
     return child->io->outputs[i] == child->io->inputs[i];
 }
@@ -53,7 +53,7 @@ static inline bool ml_child_output_is_placed(const ml_call *c, const ml_child *c
     return t->storage == ML_STORAGE_SLOT && t->root == ~i;
 }
 
-/* In a run: sets the value of input `i`; if its shape has changed, nodes that read it are prepared
+/* Sets the value of input `i` in a run; if its shape has changed, nodes that read it are prepared
  * again. */
 void ml_child_set_input(const ml_call *call, const ml_child *child, int32_t i,
                         const ml_shape *shape, void *data, int64_t bytes);

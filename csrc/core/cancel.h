@@ -1,4 +1,4 @@
-/* cancel.h -- what ends a run before its last node: the interpreter's own flag, which is cleared
+/* cancel.h -- ends a run before its last node: the interpreter's own flag, which is cleared
  * when a run begins, and a token passed by the caller, which stays set. */
 #ifndef ML_CORE_CANCEL_H
 #define ML_CORE_CANCEL_H

@@ -88,7 +88,8 @@ static inline const char *ml_shape_text(const ml_shape *shape, char text[96]) {
 static inline int64_t ml_min_s64(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t ml_max_s64(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/* How many parts of d a whole of n has; the last may be smaller. n >= 0, d > 0, and n + d fits. */
+/* The number of parts of d that a whole of n has; the last may be smaller. n >= 0, d > 0, and n + d
+ * fits. */
 static inline int64_t ml_ceil_div(int64_t n, int64_t d) { return (n + d - 1) / d; }
 
 /* The size of parts of n > 0: as few as can be with at most `most` each, and as even. */

@@ -19,7 +19,7 @@ static inline void ml_set_string_word(void *data, int64_t i, int64_t value) {
 /* Size in bytes of a header for `count` strings: everything before the first character. */
 static inline int64_t ml_strings_head(int64_t count) { return 4 * (count + 2); }
 
-/* Whether `bytes` hold `elements` strings, all inside, with or without gaps between them; if not, a
+/* True if `bytes` hold `elements` strings, all inside, with or without gaps between them; if not, a
  * text says why. */
 bool ml_strings_are_whole(const void *data, int64_t bytes, int64_t elements, char text[128]);
 

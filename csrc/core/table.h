@@ -23,7 +23,7 @@ static inline uint8_t *ml_table_strings(const ml_table *t) {
     return (uint8_t *)(ml_table_numbers(t) + t->count);
 }
 
-/* Whether `bytes` (aligned to 8) hold a table whose slots and strings are all inside. */
+/* True if `bytes` (aligned to 8) hold a table whose slots and strings are all inside. */
 bool ml_table_is_whole(const void *data, int64_t bytes);
 
 #endif

@@ -29,7 +29,7 @@ enum {
 
 static int32_t width_of(uint8_t packed) { return 1 << (packed & 3); }
 
-/* Whether the range [at, at + bytes) is within the data; bytes >= 0. */
+/* True if the range [at, at + bytes) is within the data; bytes >= 0. */
 static bool inside(const ml_flex_map *m, int64_t at, int64_t bytes) {
     return at >= 0 && bytes <= m->bytes - at;
 }

@@ -24,7 +24,7 @@ static const struct {
 };
 enum { TYPES = sizeof elements / sizeof elements[0] };
 
-/* Whether a type is used for shapes, axes, paddings and indices. */
+/* True if a type is used for shapes, axes, paddings and indices. */
 static bool steers(int32_t type) {
     return type == ML_TensorType_INT32 || type == ML_TensorType_INT64 ||
            type == ML_TensorType_UINT32 || type == ML_TensorType_UINT64;

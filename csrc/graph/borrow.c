@@ -59,7 +59,7 @@ static void look(const borrowing *b) {
     for (int32_t i = 0; i < io->n_outputs; i++) b->last[io->outputs[i]] = LASTING;
 }
 
-/* Of a node that reads or assigns; its handle is there. */
+/* The variable of a node that reads or assigns; its handle is there. */
 static int32_t variable_of(const borrowing *b, const ml_node *node) {
     return b->variables[node->io->inputs[0]];
 }

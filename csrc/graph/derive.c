@@ -8,7 +8,7 @@
 #include "graph/engine.h"
 #include "os/os.h"
 
-/* Of all nodes. Files may state shapes of weights that they do not hold. */
+/* The limit for all nodes together. Files may state shapes of weights that they do not hold. */
 enum { MOST_DERIVED_BYTES = 1 << 28 };
 
 static ml_status derive_node(ml_graph *g, int32_t subgraph, int32_t n, const ml_env *env,

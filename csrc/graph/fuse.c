@@ -67,7 +67,7 @@ static float limit_of(const ml_node *node, const char *name) {
     return limit;
 }
 
-/* Whether both tensors, of the same type, are floats or have the same quantization. */
+/* True if both tensors, of the same type, are floats or have the same quantization. */
 static bool alike(const fusing *f, int32_t a, int32_t b) {
     const ml_tensor_def *x = &f->sub->tensors[a], *y = &f->sub->tensors[b];
     if (x->type == ML_F32) return true;
@@ -204,12 +204,12 @@ static bool is_unclamped(const ml_node *node, const char *name) {
     return is_named(node, name) && limit_of(node, "minimum") == -HUGE_VALF;
 }
 
-/* Of the nodes named "relu" only RELU has no maximum. */
+/* RELU alone of the nodes named "relu" has no maximum. */
 static bool is_relu(const ml_node *node) {
     return is_named(node, "relu") && limit_of(node, "maximum") == HUGE_VALF;
 }
 
-/* Whether the tensor is a constant with one value, or one per channel of x. */
+/* True if the tensor is a constant with one value, or one per channel of x. */
 static bool is_slope(const fusing *f, int32_t tensor, int32_t x) {
     const ml_tensor_def *slope = &f->sub->tensors[tensor], *of = &f->sub->tensors[x];
     const int64_t count = ml_elements(&slope->shape);

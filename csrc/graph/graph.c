@@ -175,7 +175,7 @@ static ml_status index_tensors(ml_graph *g, ml_error *error) {
     return ML_OK;
 }
 
-/* Whether `parent` may call `subgraph`: not in a cycle, and not deeper than stacks allow. */
+/* True if `parent` may call `subgraph`: not in a cycle, and not deeper than stacks allow. */
 static ml_status check_depth(const ml_graph *g, int32_t subgraph, int32_t parent, ml_error *error) {
     int32_t depth = 0;
     for (int32_t f = parent; f >= 0; f = g->frames[f].parent, depth++)

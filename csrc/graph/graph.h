@@ -41,12 +41,12 @@ typedef struct ml_subgraph {
     ml_planner_graph io;
     const int32_t *slots;      /* by tensor; slots[-1] is the absent tensor: see ml_env */
     const ml_tensor *constants; /* constants[0] is the absent tensor */
-    /* By slot: its readers are readers[reader_start[slot] .. reader_start[slot + 1]). */
+    /* A slot's readers are readers[reader_start[slot] .. reader_start[slot + 1]). */
     const int32_t *reader_start;
     const int32_t *readers; /* positions of nodes, ascending, without repeats */
     const int32_t *numbers; /* by slot: the tensor's number */
     const ml_tensor *fresh; /* by slot: its row before any shape is known */
-    /* By pack_start: the last answer of the store, NULL at first. This is the only part of a graph
+    /* The last answer of the store, by pack_start; NULL at first. This is the only part of a graph
      * that changes. Plans of several threads read and write it, so each entry is a single pointer
      * to a block that never changes and lives as long as the stores that the graph holds. */
     _Atomic(const ml_packed_weights *) *last_packed;

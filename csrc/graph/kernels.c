@@ -139,7 +139,7 @@ static int32_t type_named(const char *name, size_t length) {
     return -1;
 }
 
-/* Whether `type` is one of the alternatives in [from, end): names of types or groups, separated by
+/* True if `type` is one of the alternatives in [from, end): names of types or groups, separated by
  * "|". */
 static bool takes(const char *from, const char *end, int32_t type) {
     for (const char *stop; from < end; from = stop + 1) {
@@ -189,7 +189,7 @@ static bool next_token(const char **at, word of_t, token *t) {
     return true;
 }
 
-/* Whether the operand types match one side of a signature; moves *at to its end. */
+/* True if the operand types match one side of a signature; moves *at to its end. */
 static bool match_side(const char **at, word of_t, const int32_t *types, int32_t count) {
     int32_t i = 0;
     token t;

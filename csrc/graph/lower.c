@@ -367,7 +367,7 @@ ml_status ml_lowering_run(ml_lowering *shown, ml_error *error) {
     return status;
 }
 
-/* What is kept from run to run ----------------------------------------------------------------- */
+/* Kept from run to run ------------------------------------------------------------------------ */
 
 int32_t ml_lowering_keeps(const ml_lowering *shown, int32_t first_tensor, const ml_node_def *node) {
     const int32_t *operands = shown->description.io + node->io_start;

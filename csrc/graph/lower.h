@@ -1,4 +1,4 @@
-/* lower.h -- what the parts of lowering share: the lowering itself, and what it remembers of each
+/* lower.h -- structs that the parts of lowering share: the lowering itself, and its memory of each
  * operator code of the file. */
 #ifndef ML_GRAPH_LOWER_H
 #define ML_GRAPH_LOWER_H
@@ -46,7 +46,7 @@ typedef struct lowering {
     ml_error *refused;
     ml_resource_name *resources;
     kept *kept;
-    ml_tensor_def *tensors; /* of the subgraph where it stands */
+    ml_tensor_def *tensors; /* of the subgraph that is lowered */
     ml_tensor *operands; /* as check sees tensors: rows of the node's own are filled */
     int32_t *slots; /* of `operands`, from -1 on */
     int64_t io_room;
@@ -55,9 +55,9 @@ typedef struct lowering {
     int64_t resource_room;
     int64_t first_tensor; /* of the subgraph, all tensors counted through */
     int64_t n_nodes; /* lowered so far */
-    ml_flex_map flex; /* the options of the custom node where it stands; data is NULL: not opened */
+    ml_flex_map flex; /* the options of the custom node that is lowered; data is NULL: not opened */
     int32_t seeds; /* drawn so far */
-    int32_t number; /* of the node where it stands, all nodes counted through */
+    int32_t number; /* of the node that is lowered, all nodes counted through */
     bool reference;
     bool composite; /* the node's options are its attributes as a composite */
     _Alignas(16) uint8_t node_params[ML_MOST_PARAMS];
@@ -71,15 +71,16 @@ enum { ML_MATCH_NO_MEMORY = -2 };
 /* The row of the kernel's table that takes the node's operands; -1 if none does, or
  * ML_MATCH_NO_MEMORY. */
 int32_t ml_match_node(const lowering *l, ml_code *code, const ml_node_row *row);
-/* Quantization, options and check of the node where lowering stands: fills node_params and says
- * which subgraphs it calls (valid until the next node). ML_UNSUPPORTED when the node is refused. */
+/* Reads quantization and options of the node that is lowered, and checks it: fills node_params and
+ * says which subgraphs it calls (valid until the next node). ML_UNSUPPORTED when the node is
+ * refused. */
 ml_status ml_read_options(lowering *l, ml_code *code, const ml_node_row *row, ml_error *error,
                           const int32_t **subgraphs, int32_t *n_subgraphs);
 /* The kernel that the name of a composite node says; NULL if there is none. */
 const ml_kernel *ml_composite_kernel(const lowering *l, const ml_node_row *row);
-/* Whether the kernel has a field for each of the options that were read last. */
+/* True if the kernel has a field for each of the options that were read last. */
 bool ml_knows_all_options(const lowering *l, const ml_kernel *kernel);
-/* Whether operands of these types (-1 = absent) are as a signature spells them, as in kernel.h. */
+/* True if operands of these types (-1 = absent) are as a signature spells them, as in kernel.h. */
 bool ml_types_match(const char *signature, const int32_t *types, int32_t n_inputs,
                     int32_t n_outputs);
 

@@ -22,17 +22,18 @@
 
 struct ml_conflicts;
 
-/* What is known about a problem before it is planned. Only the default strategy uses it. */
+/* The facts that are known about a problem before it is planned. Only the default strategy uses
+ * them. */
 typedef struct ml_hints {
-    /* In, the first `hinted` records: the order of a good plan of a similar problem. Out, all
+    /* Read, the first `hinted` records: the order of a good plan of a similar problem. Written, all
      * records: the order of this plan. */
     int32_t *order;
     int32_t hinted;
     bool longer; /* all of the budget may go into the search */
     const struct ml_conflicts *conflicts; /* or NULL */
     int64_t bound; /* the lower bound; -1 = not known yet */
-    /* In: the budget of the search, in placed records looked at; -1 = the usual one. Out: what is
-     * left of it. */
+    /* Read: the budget of the search, in placed records looked at; -1 = the usual one. Written: the
+     * rest of it. */
     int64_t work;
 } ml_hints;
 

@@ -31,7 +31,7 @@ ml_strategy_status ml_strategy_tflm(ml_problem *problem);
  * Takes a free object of exactly the same size, else a new one. O(k n). Source: TFLite GPU
  * equality_assignment.h. */
 ml_strategy_status ml_strategy_equality(ml_problem *problem);
-/* In the order of first nodes, takes the free object of the closest size and grows it if needed.
+/* Takes the free object of the closest size, in the order of first nodes, and grows it if needed.
  * O(k n). Source: Lee et al., "On-Device Neural Net Inference with Mobile GPUs" (2019). */
 ml_strategy_status ml_strategy_greedy_in_order(ml_problem *problem);
 /* Largest record first, takes the smallest object that is free for its whole life. O(n^2). Source:

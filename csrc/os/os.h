@@ -1,4 +1,4 @@
-/* os.h -- what the core needs from the operating system: memory, files, time, threads, and features
+/* os.h -- the operating system, as the core needs it: memory, files, time, threads, and features
  * of the processor that only the system knows. Nothing else in csrc/ includes a system's headers.
  *
  * posix.c and linux.c serve Linux; posix.c and macos.c macOS and other POSIX systems; windows.c
@@ -43,7 +43,8 @@ void ml_os_unmap(void *pages, int64_t bytes);
 bool ml_os_drop(void *pages, int64_t bytes);
 /* Suggests pages of 2 MiB or so where the system has them. */
 void ml_os_prefer_large_pages(void *pages, int64_t bytes);
-/* How many of these bytes (whole pages) are in memory; all of them if the system cannot tell. */
+/* The number of these bytes (whole pages) that are in memory; all of them if the system cannot
+ * tell. */
 int64_t ml_os_resident(const void *pages, int64_t bytes);
 
 /* Time --------------------------------------------------------------------------------------- */
@@ -108,7 +109,7 @@ typedef enum ml_os_feature {
     ML_OS_NEON, /* 32-bit Arm: with fused multiply-adds */
 } ml_os_feature;
 
-/* Whether this process may use the feature. May be asked again. */
+/* True if this process may use the feature. May be asked again. */
 bool ml_os_has(ml_os_feature feature);
 
 #endif

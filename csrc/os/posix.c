@@ -1,4 +1,4 @@
-/* posix.c -- what Linux, macOS and other POSIX systems have in common. */
+/* posix.c -- functions that Linux, macOS and other POSIX systems have in common. */
 #define _GNU_SOURCE /* MAP_ANONYMOUS, madvise */
 #define _DARWIN_C_SOURCE
 #include <assert.h>

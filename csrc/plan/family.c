@@ -148,7 +148,7 @@ int64_t ml_family_bound(const ml_planner *p) {
 
 /* Another size --------------------------------------------------------------------------------- */
 
-/* Whether the same operands as before are as large as the outputs that may overwrite them; stores
+/* True if the same operands as before are as large as the outputs that may overwrite them; stores
  * which ones are. */
 static bool overwrites_stand(ml_planner *p) {
     bool stand = true;

@@ -13,13 +13,13 @@
 #include "os/os.h"
 #include "plan/planner.h"
 
-/* Of one frame, for plans with the same strategy and options. */
+/* The order and the planner of one frame, for plans with the same strategy and options. */
 typedef struct ml_kept_planner {
     ml_placing_order order;
     ml_planner *planner; /* NULL until the second plan */
 } ml_kept_planner;
 
-/* Of all frames, for plans with the same strategy and options. */
+/* The same of all frames, for plans with the same strategy and options. */
 typedef struct ml_relations {
     struct ml_relations *next;
     int32_t strategy;
@@ -39,15 +39,15 @@ ml_family *ml_family_hold(ml_family *family);
  * without memory. */
 ml_relations *ml_family_open(ml_family *family, int32_t strategy, int32_t options);
 void ml_family_close(ml_family *family);
-/* What is kept for plans of a frame that do or do not share in place. If it has no order yet, it
- * takes that of the others, which is better than none. */
+/* The entry for plans of a frame that do or do not share in place. If it has no order yet, it takes
+ * that of the others, which is better than none. */
 ml_kept_planner *ml_family_kept(const ml_family *family, ml_relations *relations, int32_t frame,
                                 bool shares);
-/* Whether the planner is one of those kept for the frame. */
+/* True if the planner is one of those kept for the frame. */
 bool ml_family_keeps(const ml_family *family, const ml_relations *relations, int32_t frame,
                      const ml_planner *planner);
 
-/* Finds the schedule of a planner whose `usage` was filled in anew. `stands`: only bytes have
+/* Finds the schedule of a planner whose `usage` was filled in again. `stands`: only bytes have
  * changed in it. Then the schedule found before is used again, if the same operands are as large as
  * the outputs that may overwrite them. */
 void ml_family_schedule(ml_planner *planner, bool stands);

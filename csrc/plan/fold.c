@@ -30,7 +30,7 @@ static void *take_from_pool(ml_folded **pools, int64_t bytes) {
     return place;
 }
 
-/* Whether the node's outputs can be computed now: everything it reads is known, and they are small.
+/* True if the node's outputs can be computed now: everything it reads is known, and they are small.
  * Not folded are nodes with effects, which have to happen in each run; kernels that set shapes in
  * eval, which need a residence; kernels with memory of their own, which is in a state; and nodes
  * whose weights have to be packed, because that is not arithmetic on shapes. */
@@ -71,7 +71,7 @@ ml_status ml_fold(ml_engine *engine, const ml_call *c, const ml_wish *wish, int3
     if (!engine->folded || !can_fold(c, wish, node)) return ML_OK;
     /* A plan has no pointers, but eval looks them up by tensor. So it gets a small frame on the
      * stack, with pointers and rows of the operands only, in which operand i is tensor i. Entry 0
-     * stands for absent tensors. */
+     * is for absent tensors. */
     void *data[MOST_OPERANDS + 1] = {NULL};
     ml_tensor tensors[MOST_OPERANDS];
     int32_t places[MOST_OPERANDS], slots[MOST_OPERANDS + 1], count = c->n_inputs + c->n_outputs;

@@ -12,7 +12,7 @@ typedef struct ml_folded {
     uint8_t bytes[];
 } ml_folded;
 
-/* Whether the node, which is prepared, has nothing to compute: its outputs have no elements, and it
+/* True if the node, which is prepared, has nothing to compute: its outputs have no elements, and it
  * neither changes anything else nor refuses values. Eval is not called then: shapes without
  * elements may have 2^60 pixels or rows, over which a kernel would loop for years. */
 bool ml_writes_nothing(const ml_node *node, const ml_call *call);

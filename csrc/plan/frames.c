@@ -193,7 +193,7 @@ static ml_status take_places(const placing *x, ml_planner *planner) {
 }
 
 /* The variables of all frames lie in one block of the state, frame after frame. They do not belong
- * to a region, so they stay where they are when frames are placed anew. */
+ * to a region, so they stay where they are when frames are placed again. */
 static ml_status take_variables(const placing *x, const ml_planner *planner, int64_t *persistent) {
     x->all->rows->frames[x->frame].persistent_start = *persistent;
     int64_t bytes = ml_planner_high_water(planner, ML_MEMORY_PERSISTENT);

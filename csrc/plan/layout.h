@@ -30,7 +30,7 @@ typedef struct ml_late_records {
     int64_t planned; /* bytes of the region that were planned */
 } ml_late_records;
 
-/* Whether the place at `offset` still belongs to the tensor: another may have grown into it. */
+/* True if the place at `offset` still belongs to the tensor: another may have grown into it. */
 static inline bool ml_late_has(const ml_late_records *late, int32_t tensor, int64_t offset) {
     if (offset < late->planned) return true;
     for (int32_t i = 0; i < late->count; i++)

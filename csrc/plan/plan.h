@@ -30,7 +30,7 @@ static inline int32_t *ml_plan_bound(const ml_plan *p) {
     return (int32_t *)(uintptr_t)(p->key + p->words);
 }
 
-/* What a plan is made from. */
+/* The request that a plan is made from. */
 typedef struct ml_plan_request {
     const ml_graph *graph;
     int32_t strategy; /* its index in the table */

@@ -57,7 +57,7 @@ struct ml_planner {
     bool longer; /* these sizes have come back: the search may use the whole budget */
     int64_t spent; /* how much of the budget is used */
     int64_t bound; /* lower bound of the arena; -1 = not known yet */
-    /* What is placed. */
+    /* Placed tensors and scratch. */
     int64_t *offset; /* -1 = not placed */
     int64_t *placed; /* bytes at the time of placing, 0 = not placed */
     int64_t high_water[ML_MEMORIES]; /* by memory: the end of what is placed there */

@@ -18,9 +18,9 @@ static bool grows(const ml_graph *g, const ml_rows *rows, int32_t frame) {
     return false;
 }
 
-/* How much of a node's scratch its children need: the largest of their regions, because they run
- * one after the other. An eighth more if the frame has dynamic tensors, so that one that outgrows
- * its place still fits. */
+/* The bytes of a node's scratch that its children need: the largest of their regions, because they
+ * run one after the other. An eighth more if the frame has dynamic tensors, so that one that
+ * outgrows its place still fits. */
 int64_t ml_records_room(const ml_demand *x, int32_t frame, int32_t n) {
     const ml_graph *g = x->graph;
     const ml_rows *rows = x->rows;
@@ -67,7 +67,7 @@ static void fix(ml_tensor_usage *u, int32_t tensor, int64_t offset) {
     u->fixed[tensor] = offset;
 }
 
-/* Whether a dynamic tensor may be computed in place. In a plan its size is unknown and cannot be
+/* True if a dynamic tensor may be computed in place. In a plan its size is unknown and cannot be
  * compared. In a residence, runs move it if sizes differ (run/dynamic.c). */
 static uint8_t pin_of(const ml_demand *x, const ml_tensor *t) {
     return t->dynamic && !x->needs && !x->as_placed ? ML_PINNED : ML_NOT_PINNED;
@@ -82,9 +82,9 @@ static int64_t bytes_of(const ml_demand *x, int32_t slot, const ml_tensor *t) {
     return x->as_placed ? ml_max_s64(bytes, x->rows->reserved[slot].bytes) : bytes;
 }
 
-/* Placing anew does not prepare settled nodes again. So it pins outputs whose size now differs from
- * their input's, whatever was needed before: they are not computed in place. True if no pin has
- * changed. */
+/* Placing again does not prepare settled nodes again. So it pins outputs whose size now differs
+ * from their input's, whatever was needed before: they are not computed in place. True if no pin
+ * has changed. */
 static bool pin_unequal(const ml_subgraph *sub, const ml_tensor *tensors, uint8_t *pinned) {
     bool stand = true;
     for (int32_t n = 0; n < sub->io.n_nodes; n++) {

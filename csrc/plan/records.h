@@ -9,7 +9,7 @@
  * scratch is planned in the arena. */
 enum { ML_WORK_BYTES = 64 * 1024 };
 
-/* How much a dynamic tensor needed: the maximum of its last 32 to 64 runs, in two windows. (A
+/* The bytes that a dynamic tensor needed: the maximum of its last 32 to 64 runs, in two windows. (A
  * maximum that decays slowly would be outgrown again and again if lengths are random. Two windows
  * are not, and still forget a peak.) */
 enum { ML_WINDOW = 32 };
@@ -52,7 +52,7 @@ static inline void ml_need_note(ml_need *n, int64_t bytes, int64_t now) {
 typedef struct ml_demand {
     const ml_graph *graph;
     const ml_rows *rows;
-    /* By slot, then by node: what runs needed of dynamic tensors and of scratch, if that is more
+    /* The needs of dynamic tensors and of scratch in runs, by slot, then by node, if they are more
      * than the rows say; NULL: for a plan, whose open tensors take no bytes. */
     const ml_need *needs;
     int64_t now; /* the number of runs so far */
@@ -64,7 +64,7 @@ typedef struct ml_demand {
 /* Fills in what everything in a frame needs; false if something has changed on which the schedule
  * may depend. */
 bool ml_records_describe(const ml_demand *demand, int32_t frame, ml_planner *planner);
-/* How much of a node's scratch its children need. */
+/* The bytes of a node's scratch that its children need. */
 int64_t ml_records_room(const ml_demand *demand, int32_t frame, int32_t node);
 /* The memory plan in the file is valid for the shapes in the file, and if tensors may share memory
  * at all. It does not cover subgraphs that nodes call. */
@@ -72,7 +72,7 @@ static inline bool ml_follows_file(const ml_demand *demand, int32_t frame) {
     return frame == 0 && demand->offline && ml_frame_subgraph(demand->graph, 0)->planned_offline &&
            !(demand->options & ML_KEEP_ALL);
 }
-/* Whether a node's scratch is planned in the arena, because it is large or frames of subgraphs lie
+/* True if a node's scratch is planned in the arena, because it is large or frames of subgraphs lie
  * in it. */
 static inline bool ml_scratch_in_arena(const ml_node *node, int64_t scratch_bytes) {
     return node->n_children > 0 || scratch_bytes > ML_WORK_BYTES ||

@@ -1,4 +1,4 @@
-/* rows.h -- what preparing writes: shapes, blobs, folded values, places.
+/* rows.h -- the results of preparing: shapes, blobs, folded values, places.
  *
  * A plan's rows never change once it is made. A residence of a plan with dynamic tensors starts
  * with a copy of them, which its runs write. */

@@ -4,7 +4,7 @@
  * input gets its place: both have one root, which lives as long as either. */
 #include "plan/schedule.h"
 
-/* Whether the caller has fixed the offset of every graph input. */
+/* True if the caller has fixed the offset of every graph input. */
 static bool inputs_are_fixed(const ml_schedule *s, const ml_tensor_usage *u) {
     bool all = true;
     for (int32_t i = 0; i < s->graph->n_inputs; i++)

@@ -8,10 +8,11 @@
 #include "core/shape.h"
 #include "memory/problem.h"
 
-/* Whether a tensor shares places with views only, or does not lie in the place of an input. */
+/* ML_PINNED: a tensor shares places with views only; ML_PINNED_AS_OUTPUT: it does not lie in the
+ * place of an input. */
 enum { ML_NOT_PINNED = 0, ML_PINNED = 1, ML_PINNED_AS_OUTPUT = 2 };
 
-/* What each tensor and each node's scratch needs. */
+/* The needs of each tensor and each node's scratch. */
 typedef struct ml_tensor_usage {
     int64_t *bytes; /* not rounded */
     int64_t *fixed; /* the offset that the caller has given; -1 = none */

@@ -92,7 +92,7 @@ static ml_status check_shares(const ml_planner *p, int32_t from, int32_t to, ml_
     return ML_OK;
 }
 
-/* Those whose root has moved and that are not placed again now lose their place. */
+/* Drops the places of tensors whose root has moved and that are not placed again now. */
 static void drop_left_behind(ml_planner *p) {
     for (int32_t t = 0; t < p->schedule.count; t++)
         if (p->schedule.root[t] != t && p->placed[t] > 0 &&
@@ -107,7 +107,7 @@ static ml_status check_range(const ml_planner *p, int32_t first, int32_t last, m
     if (!p->found)
         return ml_error_set(error, ML_NOT_READY,
                             "execute_allocations before plan_allocations: lifetimes are not known");
-    /* In a graph without nodes, inputs are allocated at node 0. */
+    /* Inputs of a graph without nodes are allocated at node 0. */
     if (nodes > 0 ? first <= last && first < nodes : first <= 0) return ML_OK;
     return ml_error_set(error, ML_BINDING_ERROR,
                         "nodes %d to %d, must be a range that begins before node %d: there are %d "

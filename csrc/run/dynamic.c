@@ -245,7 +245,7 @@ ml_status ml_run_unsettled(const ml_call *call) {
     return status == ML_OK && wish.open ? check_shaped(call) : status;
 }
 
-/* In a plan without dynamic tensors all outputs have their places already. */
+/* A plan without dynamic tensors has places for all outputs already. */
 ml_status ml_settle_outputs(const ml_call *call) {
     reached at = where(call);
     return at.residence->learnt ? place_outputs(&at, call) : ML_OK;

@@ -1,4 +1,4 @@
-/* dynamic.h -- how shapes and places change during a run. */
+/* dynamic.h -- changes shapes and places during a run. */
 #ifndef ML_RUN_DYNAMIC_H
 #define ML_RUN_DYNAMIC_H
 

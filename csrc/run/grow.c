@@ -2,7 +2,7 @@
  * goes, plan/layout.c decides.
  *
  * Everything that was planned stays where it is, and the old place stays unused. If such records
- * make the region much larger than its lower bound, the next run first places everything anew. */
+ * make the region much larger than its lower bound, the next run first places everything again. */
 #include "run/grow.h"
 
 /* Moves a child frame that has outgrown its caller's scratch, with everything in it, into memory of

@@ -4,8 +4,8 @@
 
 #include "state/state.h"
 
-/* It overlaps nothing there that is live at the same time. `id` is a tensor, or n_tensors plus a
- * node's position for its scratch; *offset is its place, before and after. */
+/* Finds a place that overlaps nothing there that is live at the same time. `id` is a tensor, or
+ * n_tensors plus a node's position for its scratch; *offset is its place, before and after. */
 ml_status ml_grow(ml_state *state, ml_residence *residence, int32_t frame, int32_t id,
                   int64_t bytes, int64_t *offset);
 

@@ -35,7 +35,7 @@ static int64_t move_inputs(const ml_state *s, const ml_residence *r, uint8_t *sa
     return at;
 }
 
-/* If a run has left the arena well above its bound, or was refused memory, places everything anew
+/* If a run has left the arena well above its bound, or was refused memory, places everything again
  * with what was learnt, and keeps inputs and variables. If that fails, the old places stay, and the
  * run goes on. Done at the start of a run, not at the end of the run that grew, whose outputs have
  * yet to be read. */

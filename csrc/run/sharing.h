@@ -11,9 +11,9 @@
 
 #include "state/residence.h"
 
-/* Whether the next run of the plan keeps all blocks on the caller's thread. */
+/* True if the next run of the plan keeps all blocks on the caller's thread. */
 bool ml_sharing_alone(const ml_sharing *s);
-/* Whether the next run is to be timed. */
+/* True if the next run is to be timed. */
 bool ml_sharing_is_measured(const ml_sharing *s);
 /* Stores that the run took `ns`; 0 = not measured. */
 void ml_sharing_note(ml_sharing *s, int64_t ns);

@@ -64,7 +64,7 @@ static const ml_reserved *life_of(const ml_plan *plan, const ml_binding *b) {
     return &plan->rows.reserved[g->frames[0].slot_base + ml_frame_subgraph(g, 0)->slots[b->tensor]];
 }
 
-/* Whether the node that computes `b` is the last reader of `a` and may overwrite it. Then one
+/* True if the node that computes `b` is the last reader of `a` and may overwrite it. Then one
  * buffer may be bound to both. */
 static bool updates(const ml_plan *plan, const ml_binding *a, const ml_binding *b) {
     const ml_subgraph *sub = ml_frame_subgraph(plan->graph, 0);

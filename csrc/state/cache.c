@@ -88,7 +88,7 @@ void ml_cache_drop_all_but(ml_state *s, const ml_residence *kept) {
 }
 
 /* The residence in use is not improved, because its tensors would move away from their values; that
- * happens when its shapes come back. Nor is a dynamic one: it is placed anew after runs, and its
+ * happens when its shapes come back. Nor is a dynamic one: it is placed again after runs, and its
  * bound differs from the plan's. After any failure nothing has changed. */
 ml_residence *ml_cache_improve(ml_state *s, ml_residence *r) {
     if (r->improved || r == s->now || r->learnt) return r;

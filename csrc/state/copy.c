@@ -15,7 +15,7 @@ static bool has_tensor(const ml_state *s, int32_t tensor) {
     return tensor >= 0 && tensor < ml_frame_subgraph(s->graph, 0)->io.n_tensors;
 }
 
-/* Whether a tensor has room for the bytes in its row: a run that failed may have set its shape
+/* True if a tensor has room for the bytes in its row: a run that failed may have set its shape
  * without giving it room. The capacity tells, because it is raised only after a place was found. */
 static bool has_room(const ml_state *s, int32_t tensor, const ml_tensor *t) {
     const ml_residence *r = s->now;
@@ -41,7 +41,7 @@ static void *find_bytes(const ml_state *s, int32_t tensor, int64_t *bytes) {
                : ml_now_data(s->now, 0)[tensor];
 }
 
-/* Whether runs may change its shape or place. Other tensors stay where they are until the layout
+/* True if runs may change its shape or place. Other tensors stay where they are until the layout
  * number changes. */
 static bool runs_move(const ml_tensor *t) { return t->dynamic || t->storage == ML_STORAGE_HEAP; }
 

@@ -25,7 +25,7 @@ static bool is_variable(const ml_subgraph *sub, int32_t tensor) {
     return (sub->tensors[tensor].flags & ML_TENSOR_VARIABLE) != 0;
 }
 
-/* Whether the tensor of the main subgraph has a value before any node has run. */
+/* True if the tensor of the main subgraph has a value before any node has run. */
 static bool is_given(const ml_subgraph *sub, int32_t tensor) {
     for (int32_t i = 0; i < sub->io.n_inputs; i++)
         if (sub->io.inputs[i] == tensor) return true;
@@ -52,7 +52,7 @@ static ml_status make_empty(ml_account *account, ml_block *b, const ml_shape *sh
     return status;
 }
 
-/* Whether a slot of the main subgraph needs a new block for the residence. */
+/* True if a slot of the main subgraph needs a new block for the residence. */
 static bool wants_block(const ml_state *s, const ml_residence *r, int32_t slot) {
     const ml_subgraph *sub = ml_frame_subgraph(s->graph, 0);
     const ml_tensor *t = &r->rows->tensors[slot];

@@ -1,5 +1,5 @@
-/* interpreter.c -- what the states of one interpreter share: the turn, resources, and which
- * subgraphs CALL_ONCE has run.
+/* interpreter.c -- the part that the states of one interpreter share: the turn, resources, and the
+ * subgraphs that CALL_ONCE has run.
  *
  * The turn is the one lock of an interpreter. It is not a mutex: while a call has it, other calls
  * are refused instead of waiting. So a function that is called by a run cannot wait for that same

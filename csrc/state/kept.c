@@ -147,7 +147,7 @@ static bool strings_fit(const ml_state *s, const ml_kept_row *row) {
            ml_same_shape(&row->shape, &s->now->rows->tensors[row->number].shape);
 }
 
-/* What can be said of a row without its model. */
+/* True if a row is whole, as far as that can be said without its model. */
 static bool row_is_whole(const ml_kept_row *row, const void *data) {
     if (row->state < -1 || !shape_is_whole(&row->shape)) return false;
     switch (row->what) {
@@ -171,7 +171,7 @@ static ml_status refuse_kept_row(const unpacking *u, const ml_kept_row *row, boo
         whole ? "has no place here" : "is not whole");
 }
 
-/* Whether this model has a place for a whole row. */
+/* True if this model has a place for a whole row. */
 static ml_status check_kept_place(const unpacking *u, const ml_kept_row *row) {
     const ml_state *s = row->state >= 0 && row->state < u->n_states ? u->states[row->state] : NULL;
     bool fits = false;
@@ -185,7 +185,7 @@ static ml_status check_kept_place(const unpacking *u, const ml_kept_row *row) {
     return fits ? ML_OK : refuse_kept_row(u, row, true);
 }
 
-/* Whether rows ascend, so that each has a place of its own. The first row of a state has its
+/* True if rows ascend, so that each has a place of its own. The first row of a state has its
  * variables. */
 static bool follows(const ml_kept_row *before, const ml_kept_row *row) {
     if (!before || before->state != row->state)
@@ -270,7 +270,7 @@ static void begin_state(ml_state *s, bool has_rows) {
     if (!has_rows) ml_begin_variables(s, s->now);
 }
 
-/* What has no row begins anew. */
+/* Puts values in force; those without a row begin again. */
 static void put_rows(unpacking *u) {
     ml_interpreter *p = u->interpreter;
     const void *data = NULL;

@@ -7,7 +7,7 @@
  *
  *   - places in its rows were made for what runs needed; those in the plan are not used;
  *   - as many bytes as the row has reserved lie at a tensor's offset, whatever its shape is now;
- *   - placing it anew changes places, but not shapes, blobs, `open` and `stale`.
+ *   - placing it again changes places, but not shapes, blobs, `open` and `stale`.
  *
  * How much a tensor needed is stored in the state, not here, so that a new size starts with what
  * other sizes took. */
@@ -99,7 +99,7 @@ static ml_status make_needs(ml_state *s, ml_error *error) {
     return ML_OK;
 }
 
-/* What runs had placed now has a planned place, and frames that had moved out
+/* Places everything as planned: tensors that runs had placed, and frames that had moved out, which
  * are back in their callers' scratch. */
 static ml_status place(ml_state *s, ml_residence *r, ml_error *error) {
     const ml_graph *g = r->plan->graph;

@@ -21,17 +21,17 @@ typedef struct ml_frame_now {
     bool spilled;
 } ml_frame_now;
 
-/* What runs learn about a plan with dynamic tensors. One block, except for the records in
- * `late`. */
+/* The knowledge that runs gain about a plan with dynamic tensors. One block, except for the records
+ * in `late`. */
 typedef struct ml_learnt {
     ml_rows rows;
     int32_t *steps; /* by node of all frames: its step, -1 = none */
     ml_late_records *late; /* by frame */
-    bool refused; /* the last run lacked memory: the next one tries to place everything anew */
+    bool refused; /* the last run lacked memory: the next one tries to place everything again */
     bool grew; /* records were added to `late` since the last placement */
 } ml_learnt;
 
-/* Whether runs of a plan keep to the caller's thread (run/sharing.c). */
+/* Decides whether runs of a plan keep to the caller's thread (run/sharing.c). */
 typedef struct ml_sharing {
     uint32_t fastest[2]; /* ns, in the last tries: with the other threads, alone */
     uint16_t turn; /* runs since the last tries began */
@@ -70,12 +70,12 @@ void ml_needs_forget(ml_state *state);
 /* Places a residence, which is not in use, without what earlier runs needed, and forgets that.
  * False without dynamic tensors, or without memory. */
 bool ml_residence_forget(ml_state *state, ml_residence *residence);
-/* Places a residence with dynamic tensors anew, with the capacities that runs have learnt, and
+/* Places a residence with dynamic tensors again, with the capacities that runs have learnt, and
  * takes the memory for it. Without memory it returns false, and nothing has changed. Pointers have
  * to be resolved afterwards. */
 bool ml_residence_renew(ml_state *state, ml_residence *residence);
 
-/* Whether a node has a step. Folded nodes have none. Nodes with nothing to compute have one only if
+/* True if a node has a step. Folded nodes have none. Nodes with nothing to compute have one only if
  * runs may change the place or the shape of their inputs, so that they have to follow. */
 static inline bool ml_has_step(const ml_node_plan *row, bool dynamic) {
     bool computes = row->status == ML_NODE_RUNS || row->status == ML_NODE_WAITS;

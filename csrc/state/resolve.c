@@ -149,7 +149,7 @@ bool ml_stands(const ml_state *s, const ml_residence *r) {
     return stands;
 }
 
-/* Whether the same nodes have steps, of the same kind, in both residences. Their plans have no
+/* True if the same nodes have steps, of the same kind, in both residences. Their plans have no
  * dynamic tensors. */
 static bool have_same_steps(const ml_residence *r, const ml_residence *like) {
     if (!like || like == r || !like->resolved || r->learnt || like->learnt) return false;

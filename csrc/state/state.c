@@ -171,7 +171,7 @@ static ml_status find_or_make(ml_state *s, const ml_plan_request *request, ml_re
 }
 
 /* If the residence is the same and no shapes were requested, only pointers to buffers change;
- * values and variables stay. Otherwise tensors are allocated anew in LiteRT's sense, and variables
+ * values and variables stay. Otherwise tensors are allocated again in LiteRT's sense, and variables
  * start from zero, even if the shapes are the same as before. */
 static void put_in_force(ml_state *s, ml_residence *r, bool rebinds, bool resized,
                          ml_block *fresh) {
@@ -197,7 +197,7 @@ static void put_in_force(ml_state *s, ml_residence *r, bool rebinds, bool resize
     ml_begin_variables(s, r);
 }
 
-/* Whether tensors are bound to other memory; it may belong to another object of the caller's. */
+/* True if tensors are bound to other memory; it may belong to another object of the caller's. */
 static bool differ(const ml_binding *a, int32_t count_a, const ml_binding *b, int32_t count_b) {
     bool same = count_a == count_b;
     for (int32_t i = 0; i < count_a && same; i++)
@@ -205,8 +205,8 @@ static bool differ(const ml_binding *a, int32_t count_a, const ml_binding *b, in
     return !same;
 }
 
-/* What runs needed is only a hint of what the next ones need: if a new residence is refused the
- * memory for that, it is placed without. */
+/* Takes memory for a residence. The needs of earlier runs are only a hint: if a new residence is
+ * refused the memory for them, it is placed without. */
 static ml_status acquire(ml_state *s, ml_residence *r, bool made, ml_error *error) {
     ml_status status = ml_acquire(s, r, error);
     if (status != ML_ARENA_ERROR || !made || !ml_residence_forget(s, r)) return status;

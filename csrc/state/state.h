@@ -148,7 +148,7 @@ void ml_requests_refused(ml_state *state);
 void ml_requests_free(ml_state *state);
 /* Notes that any pointer or shape of the residence in use may have changed. */
 void ml_changed(ml_state *state);
-/* Whether runs are served. */
+/* True if runs are served. */
 static inline bool ml_is_ready(const ml_state *s) {
     return atomic_load_explicit(&s->changes[ML_LAYOUT], memory_order_relaxed) != 0;
 }
@@ -171,14 +171,14 @@ void ml_begin_variables(ml_state *state, const ml_residence *residence);
 
 /* resolve.c: lets calls of kernels use this residence. */
 void ml_enter_residence(ml_state *state, ml_residence *residence);
-/* Whether all its pointers are valid, except for those to memory outside the arena. */
+/* True if all its pointers are valid, except for those to memory outside the arena. */
 bool ml_stands(const ml_state *state, const ml_residence *residence);
 /* Sets the pointers of all tensors and steps of the residence. `like` is another residence of the
  * state, or NULL; its steps are copied if they suit. */
 void ml_resolve(ml_state *state, ml_residence *residence, const ml_residence *like);
 /* Sets the pointers to bound buffers and to values of variable size. */
 void ml_resolve_outside_arena(ml_state *state, ml_residence *residence);
-/* In the frame and the frames below it, moves pointers from [from, from + bytes) to the same
+/* Moves pointers of the frame and the frames below it from [from, from + bytes) to the same
  * distance from `to`. */
 void ml_relocate(ml_state *state, ml_residence *residence, int32_t frame, const uint8_t *from,
                  int64_t bytes, uint8_t *to);

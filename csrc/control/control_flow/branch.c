@@ -49,7 +49,7 @@ static ml_status check_operands(const ml_call *c) {
     return status;
 }
 
-/* Whether the shapes of branch `k`'s outputs are known, and equal to those of the first branch. */
+/* True if the shapes of branch `k`'s outputs are known, and equal to those of the first branch. */
 static bool agrees(const ml_call *c, int32_t k) {
     const ml_child first = ml_child_of(c, 0), branch = ml_child_of(c, k);
     for (int32_t i = 0; i < c->n_outputs; i++) {

@@ -45,7 +45,7 @@ static ml_status check_condition(const ml_call *c, const ml_child *condition) {
                    (long long)ml_elements(&t->shape));
 }
 
-/* Whether the body's outputs have the shapes of its inputs, so that carries can be in slots. */
+/* True if the body's outputs have the shapes of its inputs, so that carries can be in slots. */
 static bool keeps_shapes(const ml_call *c, const ml_child *body) {
     for (int32_t i = 0; i < c->n_inputs; i++) {
         const ml_tensor *out = ml_child_output(c, body, i), *in = ml_input(c, i);
@@ -84,7 +84,7 @@ static void copy(void *to, const void *from, int64_t bytes) {
     if (bytes > 0 && to != from) memcpy(to, from, (size_t)bytes);
 }
 
-/* Whether there is another iteration, after `made` of them. */
+/* True if there is another iteration, after `made` of them. */
 static ml_status ask_condition(const ml_call *c, const ml_child *condition, int64_t made,
                                bool *go_on) {
     int64_t most = c->env->engine->engine->state->interpreter->max_iterations;

@@ -41,7 +41,7 @@ typedef struct attempt {
     bool by_size; /* that order was tried */
 } attempt;
 
-/* Whether sizes have changed so much that the order handed in is no longer useful. */
+/* True if sizes have changed so much that the order handed in is no longer useful. */
 static bool astray(const attempt *a) { return a->height > a->bound + a->bound / 8; }
 
 static bool wanting(const attempt *a) {

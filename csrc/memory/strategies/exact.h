@@ -50,13 +50,13 @@ typedef struct ml_exact {
 
 /* Cuts e->problem into pieces; false without memory. The caller frees e->blocks. */
 bool ml_exact_open(ml_exact *e);
-/* Whether there is a plan within `capacity`, that is, one for every piece. */
+/* True if there is a plan within `capacity`, that is, one for every piece. */
 ml_search_status ml_exact_decide(ml_exact *e, int64_t capacity);
 /* Copies the offsets found, by record, and returns the height. The problem's records stay
  * unplaced. */
 int64_t ml_exact_take(const ml_exact *e, int64_t *best);
 
-/* Whether a search of at most `max_nodes` (> 0) finds a plan within `capacity`: offsets by record.
+/* True if a search of at most `max_nodes` (> 0) finds a plan within `capacity`: offsets by record.
  * Stores how many search nodes it visited. Does not support fixed records; without memory it finds
  * nothing. */
 bool ml_exact_dive(const ml_problem *problem, int64_t capacity, int64_t max_nodes, int64_t *offsets,

@@ -23,7 +23,7 @@ typedef struct front {
     int32_t position;
 } front;
 
-/* What is left to place in sections [from, to], solved piece by piece; and in the piece that is
+/* The records left to place in sections [from, to], solved piece by piece; and in the piece that is
  * being solved, the block that was placed last. Each level places one block more than the level
  * before it. Levels lie in memory of the search, because a thread's stack may be small. */
 typedef struct level {
@@ -43,13 +43,13 @@ typedef struct level {
 typedef struct search {
     int64_t capacity;
     int32_t count, sections;
-    /* By rank. */
+    /* Arrays by rank. */
     int64_t *size, *lowest, *offset;
     int64_t *crowd; /* the most bytes left in one of its sections when its piece was cut out */
     bool by_crowd; /* the preorder begins with it */
     int32_t *low, *high, *minor;
     bool *placed;
-    /* By section. */
+    /* Arrays by section. */
     int64_t *top; /* the end of what is placed */
     int64_t *left; /* bytes not placed yet */
     int32_t *cut; /* unplaced blocks in this section and the next */
@@ -76,12 +76,12 @@ static bool out_of_budget(search *s) {
     return true;
 }
 
-/* Whether block a comes before block b, both in one piece. */
+/* True if block a comes before block b, both in one piece. */
 static bool comes_before(const search *s, int32_t a, int32_t b) {
     return s->crowd[a] != s->crowd[b] ? s->crowd[a] > s->crowd[b] : s->minor[a] < s->minor[b];
 }
 
-/* Whether some block can still start low enough in the section that all its remaining bytes fit
+/* True if some block can still start low enough in the section that all its remaining bytes fit
  * above. */
 static bool section_can_be_filled(search *s, int32_t section, front f) {
     int64_t limit = s->capacity - s->left[section];
@@ -163,7 +163,7 @@ static int32_t cut_out(search *s, const int32_t *list, int32_t count, int32_t fr
     return n;
 }
 
-/* Whether nothing unplaced is live together with `rank`. */
+/* True if nothing unplaced is live together with `rank`. */
 static bool hatless(const search *s, int32_t rank) {
     for (int32_t i = s->low[rank]; i <= s->high[rank]; i++)
         if (s->left[i] != s->size[rank]) return false;
@@ -187,7 +187,7 @@ static int32_t next_candidate(const search *s, const int32_t *list, int32_t coun
     return best;
 }
 
-/* Whether every section of the level can still be filled. */
+/* True if every section of the level can still be filled. */
 static bool level_can_be_filled(search *s, const level *l) {
     for (int32_t i = l->from; i <= l->to; i++)
         if (s->left[i] > 0 && !section_can_be_filled(s, i, l->front)) return false;

@@ -6,7 +6,7 @@
 #include "memory/strategies/shared_objects.h"
 #include "memory/strategies.h"
 
-/* Of the objects that are not taken, the smallest that holds `size`; else, if they may grow, the
+/* Finds the smallest object that is not taken and holds `size`; else, if they may grow, the
  * largest. -1 = none. */
 static int32_t best_object(const ml_objects *objects, int64_t size, bool may_grow) {
     int32_t enough = -1, largest = -1;
