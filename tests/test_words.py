@@ -26,6 +26,8 @@ FIRST_WORDS = re.compile(r"(?:What|Whether|Why|Which|How|Of|By|In|It|That of|Tha
 """Beginnings of docstrings and comments that do not say what they are about; a verb or a noun of the code does."""
 VAGUE = re.compile(r"\b(?:anew|stands?|told|behind)\b")
 """Words that have a plainer one in docstrings and comments: again, is or says, after."""
+FIRST_WORDS_OF_C = re.compile(rf"{FIRST_WORDS.pattern}|As\b|[\w.]+ -- (?:what|whether|why|how|by|as|that of|those)\b")
+"""The same for comments of C, which name their file first."""
 PLAIN = ["minilite", "tools", "tests"]
 """Rooms and files of Python that keep to FIRST_WORDS and VAGUE; the others follow one by one."""
 TESTS = re.compile(r"test_(?:what|whatever|which|it|its|they|those|there|of)_|test_\w+_(?:anew|behind|told)(?:_|$)")
@@ -49,6 +51,13 @@ def sentences(source: str) -> list[str]:
     return found
 
 
+def comments_of_c(source: str) -> list[str]:
+    """The comments, each as one line; what looks like one in a string is none."""
+    pattern = r"""\"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])+'|/\*(.*?)\*/"""
+    found = [match[1] for match in re.finditer(pattern, source, re.DOTALL)]
+    return [joined(text).strip() for text in found if text is not None]
+
+
 def joined(text: str) -> str:
     """The text with comment marks and ends of lines as single spaces, so that phrases over two lines are seen."""
     return re.sub(r"\s*\n[\s*#]*", " ", text)
@@ -70,6 +79,15 @@ def test_docstrings_and_comments_of_plain_rooms() -> None:
             for text in sentences(path.read_text()):
                 matches = filter(None, (FIRST_WORDS.match(text), VAGUE.search(re.sub("`[^`]*`", "", text))))
                 found += [f"{name_of(path)}: '{match[0]}' in '{text[:60]}'" for match in matches]
+    assert found == []
+
+
+def test_comments_of_c() -> None:
+    found = []
+    for path in texts("csrc/*.c", "csrc/*.h", "csrc/*.def"):
+        for text in comments_of_c(path.read_text()):
+            matches = filter(None, (FIRST_WORDS_OF_C.match(text), VAGUE.search(re.sub("`[^`]*`", "", text))))
+            found += [f"{name_of(path)}: '{match[0]}' in '{text[:60]}'" for match in matches]
     assert found == []
 
 
@@ -120,6 +138,10 @@ def test_refused_words_are_found() -> None:
         FIRST_WORDS.match(text) for text in ("What it is.", "Whether it is.", "Those of a run.", "One that runs.")
     )
     assert not FIRST_WORDS.match("One string per line.")
+    code = 'char *of = "/* What */", quote = \'"\'; /* Of\n * two */ int x; /* nodes */'
+    assert comments_of_c(code) == ["Of two", "nodes"]
+    assert all(FIRST_WORDS_OF_C.match(text) for text in ("As in TFLite.", "One of two.", "os.h -- what it needs."))
+    assert not any(FIRST_WORDS_OF_C.match(text) for text in ("Assigns it.", "os.h -- the system.", "of a row"))
     assert VAGUE.search("planned anew")
     assert TESTS.match("test_what_was_taken")
     assert TESTS.match("test_weights_packed_anew")
