@@ -8,6 +8,23 @@
 
 #include "api/minilite.h"
 
+static inline int64_t ml_min_s64(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t ml_max_s64(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* The number of parts of d that a whole of n has; the last may be smaller. n >= 0, d > 0, and n + d
+ * fits. */
+static inline int64_t ml_ceil_div(int64_t n, int64_t d) { return (n + d - 1) / d; }
+
+/* The size of parts of n > 0: as few as can be with at most `most` each, and as even. */
+static inline int64_t ml_even_part(int64_t n, int64_t most) {
+    return ml_ceil_div(n, ml_ceil_div(n, most));
+}
+
+/* Up to a multiple of `alignment`, a power of two; bytes <= INT64_MAX - alignment. */
+static inline int64_t ml_round_up(int64_t bytes, int64_t alignment) {
+    return (bytes + alignment - 1) & -alignment;
+}
+
 /* Elements of a shape, or -1 if there are more than INT64_MAX / 64. An empty dimension counts as 1
  * there, as in numpy: so no product of dimensions overflows, of empty shapes either. */
 static inline int64_t ml_elements(const ml_shape *shape) {
@@ -65,7 +82,7 @@ static inline int64_t ml_type_bytes(int32_t type) { return ml_type_bits(type) / 
 /* Bytes of `elements` (>= 0) of a type; packed types round up. */
 static inline int64_t ml_bytes_of(int64_t elements, int32_t type) {
     int64_t bits = ml_type_bits(type);
-    return bits >= 8 ? elements * (bits / 8) : (elements * bits + 7) / 8;
+    return bits >= 8 ? elements * (bits / 8) : ml_ceil_div(elements * bits, 8);
 }
 /* "f32": a type's name in signatures of kernels; "?" if there is no such type. */
 static inline const char *ml_type_name(int32_t type) {
@@ -83,23 +100,6 @@ static inline const char *ml_shape_text(const ml_shape *shape, char text[96]) {
         used += snprintf(text + used, (size_t)(96 - used), i ? ", %d" : "%d", shape->dims[i]);
     snprintf(text + used, (size_t)(96 - used), ")");
     return text;
-}
-
-static inline int64_t ml_min_s64(int64_t a, int64_t b) { return a < b ? a : b; }
-static inline int64_t ml_max_s64(int64_t a, int64_t b) { return a > b ? a : b; }
-
-/* The number of parts of d that a whole of n has; the last may be smaller. n >= 0, d > 0, and n + d
- * fits. */
-static inline int64_t ml_ceil_div(int64_t n, int64_t d) { return (n + d - 1) / d; }
-
-/* The size of parts of n > 0: as few as can be with at most `most` each, and as even. */
-static inline int64_t ml_even_part(int64_t n, int64_t most) {
-    return ml_ceil_div(n, ml_ceil_div(n, most));
-}
-
-/* Up to a multiple of `alignment`, a power of two; bytes <= INT64_MAX - alignment. */
-static inline int64_t ml_round_up(int64_t bytes, int64_t alignment) {
-    return (bytes + alignment - 1) & -alignment;
 }
 
 #endif

@@ -205,7 +205,7 @@ static ml_status copy_lines(const ml_call *c, int64_t first, int64_t end, int32_
     for (int64_t line = first; line < end; line++) {
         int64_t n = line / b->size[0], row = line % b->size[0];
         for (int64_t i = 0; i < b->block[1] && i < b->size[1]; i++) {
-            int64_t count = (b->size[1] - i - 1) / b->block[1] + 1;
+            int64_t count = ml_ceil_div(b->size[1] - i, b->block[1]);
             int64_t pixel = (line * b->size[1] + i) * b->run, block = block_at(b, n, row, i);
             ml_turns inner = {count, to_pixels ? apart : b->run, to_pixels ? b->run : apart};
             ml_copy_runs(to + (to_pixels ? pixel : block), from + (to_pixels ? block : pixel),

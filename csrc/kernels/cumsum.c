@@ -116,7 +116,7 @@ static ml_status cumsum(const ml_call *c, ml_body body, ml_body by_line) {
     if (status != ML_OK || ml_elements(shape) == 0) return status;
     lines l = {.size = shape->dims[axis], .inner = ml_elements_of(shape, axis + 1, shape->rank)};
     l.columns = ml_min_s64(l.inner, COLUMNS);
-    l.pieces = (l.inner - 1) / l.columns + 1;
+    l.pieces = ml_ceil_div(l.inner, l.columns);
     return ml_in_blocks(c, ml_elements_of(shape, 0, axis) * l.pieces, l.size * l.columns,
                         l.inner == 1 ? by_line : body, &l);
 }

@@ -31,7 +31,7 @@ static int64_t derive_roots(const ml_call *c, void *to) {
     const int64_t length = known ? longer(lengths) : 0;
     if (to) ((roots_table *)to)->length = length;
     if (to && known) ml_fft_roots(length, ((roots_table *)to)->roots);
-    return (int64_t)sizeof(roots_table) + (length + 1) / 2 * (int64_t)sizeof(ml_complex);
+    return (int64_t)sizeof(roots_table) + ml_ceil_div(length, 2) * (int64_t)sizeof(ml_complex);
 }
 
 static ml_status prepare_rfft2d(const ml_call *c, ml_wish *wish) {
@@ -69,13 +69,13 @@ static ml_status prepare_rfft2d(const ml_call *c, ml_wish *wish) {
     const int64_t longest = longer(lengths);
     const roots_table *table = c->derived; /* NULL if numpy runs */
     if (!table || table->length != longest)
-        b->roots = ml_reserve(wish, (longest + 1) / 2 * (int64_t)sizeof(ml_complex));
+        b->roots = ml_reserve(wish, ml_ceil_div(longest, 2) * (int64_t)sizeof(ml_complex));
     return ML_OK;
 }
 
 /* n reals in pairs, padded with zeros. */
 static void fill_line(const float *x, int64_t given, int64_t n, ml_complex *y) {
-    for (int64_t k = 0; k < (n + 1) / 2; k++)
+    for (int64_t k = 0; k < ml_ceil_div(n, 2); k++)
         y[k] = (ml_complex){2 * k < given ? (double)x[2 * k] : 0.0,
                             2 * k + 1 < given ? (double)x[2 * k + 1] : 0.0};
 }

@@ -80,7 +80,7 @@ static ml_status fill_some(const ml_call *c, int64_t first, int64_t end, int32_t
 
 static ml_status fill(const ml_call *c, void (*make)(const uint32_t bits[4], float to[4])) {
     drawn *d = ml_memory(c);
-    const int64_t fours = (ml_elements(&ml_out_tensor(c, 0)->shape) + 3) / 4;
+    const int64_t fours = ml_ceil_div(ml_elements(&ml_out_tensor(c, 0)->shape), 4);
     filling f = {make, d->blocks};
     d->blocks += (uint64_t)fours;
     return ml_in_blocks(c, fours, 16, fill_some, &f);
@@ -153,7 +153,7 @@ static ml_status multinomial(const ml_call *c) {
     int64_t work = 0;
     ml_status status = ML_OK;
     uint32_t bits[4] = {0};
-    d->blocks += (uint64_t)b->rows * ((uint64_t)(b->samples + 3) / 4 * 4) * 2 * 256;
+    d->blocks += (uint64_t)b->rows * (uint64_t)ml_round_up(b->samples, 4) * 2 * 256;
     for (int64_t row = 0; row < b->rows && status == ML_OK; row++) {
         const double all =
             add_odds((const float *)ml_in(c, 0) + row * b->classes, b->classes, sums);

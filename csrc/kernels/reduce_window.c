@@ -140,7 +140,7 @@ static span inside(const window_dim *w, int64_t t, span all) {
 enum { PIECE = 1024 }; /* outputs in a span */
 
 static int64_t pieces_of(const window_blob *b) {
-    return (b->dims[b->rank - 1].out - 1) / PIECE + 1;
+    return ml_ceil_div(b->dims[b->rank - 1].out, PIECE);
 }
 
 /* The number of spans that make a block of work. */

@@ -133,7 +133,7 @@ static ml_status choose(const ml_call *c, ml_body body) {
     const select_blob *s = c->blob;
     const int64_t elements = ml_elements(&ml_out_tensor(c, 0)->shape);
     pieces p = {.row = s->rank ? s->dims[s->rank - 1] : 1};
-    p.count = (p.row - 1) / ML_BLOCK_ELEMENTS + 1;
+    p.count = ml_ceil_div(p.row, ML_BLOCK_ELEMENTS);
     p.piece = p.count > 1 ? ML_BLOCK_ELEMENTS : p.row;
     for (int i = 0; s->rank && i < 3; i++) p.steps[i] = s->strides[i][s->rank - 1];
     return ml_in_blocks(c, elements / p.row * p.count, p.piece, body, &p);

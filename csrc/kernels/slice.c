@@ -50,7 +50,7 @@ static int64_t clamp_index(int64_t index, int64_t size, int64_t stride) {
 /* The number of indices from start up to end (exclusive). */
 static int64_t steps_between(int64_t start, int64_t end, int64_t stride) {
     int64_t distance = stride > 0 ? end - start : start - end, pace = stride > 0 ? stride : -stride;
-    return distance <= 0 ? 0 : (distance - 1) / pace + 1;
+    return distance <= 0 ? 0 : ml_ceil_div(distance, pace);
 }
 
 /* Only a shrunk dimension or an `offset` range can reach outside. */

@@ -26,7 +26,7 @@ void ml_pack_s8(const ml_simd *simd, ml_pack_s8_args args, void *place) {
 }
 
 int8_t ml_weight_s8(const ml_simd *simd, const ml_weights_s8 *w, int64_t output, int64_t input) {
-    const int64_t piece = input / w->k, i = input % w->k, groups = (w->k + 3) / 4;
+    const int64_t piece = input / w->k, i = input % w->k, groups = ml_ceil_div(w->k, 4);
     const int64_t panel = output / ML_PANEL_S8 * ML_PANEL_S8, width = ml_width_s8(w->n, panel);
     const bool ends = w->k >= 4 && i / 4 == w->k / 4; /* the last four of a piece */
     const int64_t byte = ends ? i - w->k + 4 : i % 4;
@@ -170,8 +170,8 @@ static ml_status quantize_pieces(const ml_call *c, int64_t first, int64_t end, i
 
 static ml_status quantize_long_slice(const ml_call *c, const slices_args *a) {
     pieces p = {.x = a->x, .to = a->to->bytes, .k = a->k};
-    p.piece = ml_max_s64(PIECE, ml_round_up((a->k - 1) / PIECES + 1, 64));
-    const int64_t count = (a->k - 1) / p.piece + 1;
+    p.piece = ml_max_s64(PIECE, ml_round_up(ml_ceil_div(a->k, PIECES), 64));
+    const int64_t count = ml_ceil_div(a->k, p.piece);
     ml_status status = ml_parallel(c, count, 1, find_ranges, &p);
     float least = p.least[0], most = p.most[0];
     for (int64_t i = 1; i < count; i++) {

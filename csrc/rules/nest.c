@@ -158,9 +158,9 @@ static int64_t cut_boxes(boxes *b, int64_t bytes) {
         const int64_t wanted = bytes / ML_BLOCK_BYTES + 1; /* an even number, for two threads */
         const int64_t parts = wanted > 1 ? wanted + (wanted & 1) : 1;
         int64_t piece = ml_ceil_div(size, parts);
-        piece = ml_min_s64(size, ml_ceil_div(piece, unit) * unit);
+        piece = ml_min_s64(size, ml_round_up(piece, unit));
         b->pieces[d] = piece;
-        b->blocks[d] = (size - 1) / piece + 1;
+        b->blocks[d] = ml_ceil_div(size, piece);
         count *= b->blocks[d];
         bytes = bytes / size * piece;
     }

@@ -79,7 +79,7 @@ ml_reduce_parts ml_parts_of(const ml_reduce *r) {
         return (ml_reduce_parts){1, all, ml_max_s64(r->row, 1)};
     const int64_t half = ml_min_s64(r->row / 2, MOST_OF_PART / r->rows);
     const int64_t columns = ml_max_s64(COLUMNS, half / COLUMNS * COLUMNS);
-    return (ml_reduce_parts){(r->row - 1) / columns + 1, r->rows * columns, columns};
+    return (ml_reduce_parts){ml_ceil_div(r->row, columns), r->rows * columns, columns};
 }
 
 ml_reduce ml_reduce_some(const ml_reduce *r, int64_t count) {

@@ -96,7 +96,7 @@ void ml_window_gather_bytes(const ml_window *window, int32_t type, const void *x
 
 static inline ml_taps ml_window_taps(const ml_window_axis *axis, int64_t out) {
     int64_t start = out * axis->stride - axis->before, dilation = axis->dilation;
-    ml_taps taps = {start < 0 ? (dilation - 1 - start) / dilation : 0, 0, start};
+    ml_taps taps = {start < 0 ? ml_ceil_div(-start, dilation) : 0, 0, start};
     if (start < axis->in) taps.end = ml_ceil_div(axis->in - start, dilation);
     if (taps.end > axis->size) taps.end = axis->size;
     if (taps.first > taps.end) taps.first = taps.end;

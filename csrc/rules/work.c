@@ -70,7 +70,7 @@ ml_status ml_move_runs(const ml_call *c, void *to, const void *from, int64_t run
         ml_copy_runs(to, from, run, outer, inner);
         return ML_OK;
     }
-    const int64_t pieces = (run - 1) / ML_BLOCK_BYTES + 1;
+    const int64_t pieces = ml_ceil_div(run, ML_BLOCK_BYTES);
     const int64_t grain = run < ML_BLOCK_BYTES ? ML_BLOCK_BYTES / run : 1;
     runs r = {to, from, run, pieces > 1 ? ML_BLOCK_BYTES : run, pieces, outer, inner};
     return ml_parallel(c, count * pieces, grain, move_some, &r);

@@ -26,11 +26,12 @@ static inline int64_t ml_items_of_block(int64_t elements) {
  * two threads get the same number. If the grain is a multiple of 64 (a cache line) or of 2, so is
  * the result. */
 static inline int64_t ml_even_grain(int64_t items, int64_t grain) {
+    /* Upward without a sum, because items may be as many as an int64 counts; below, too. */
     int64_t blocks = items > grain ? (items - 1) / grain + 1 : 1;
     if (blocks == 1 || blocks > ML_ENOUGH_BLOCKS) return grain;
     blocks += blocks & 1;
     const int64_t unit = grain % 64 == 0 ? 64 : grain % 2 == 0 ? 2 : 1;
-    return ml_min_s64(grain, ((items - 1) / blocks / unit + 1) * unit);
+    return ml_min_s64(grain, ml_round_up(ml_ceil_div(items, blocks), unit));
 }
 
 /* Runs `body` over items of `elements` elements each; if they make no more than one block, directly
@@ -44,7 +45,7 @@ static inline ml_status ml_in_blocks(const ml_call *c, int64_t items, int64_t el
 
 /* The number of items that the busier of two threads gets. */
 static inline int64_t ml_items_of_busier(int64_t items, int64_t grain) {
-    return ml_min_s64(items, (items + 2 * grain - 1) / (2 * grain) * grain);
+    return ml_min_s64(items, ml_ceil_div(items, 2 * grain) * grain);
 }
 
 /* The number of items that make a block, if each of `items` costs as much as `cost` multiplications

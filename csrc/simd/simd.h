@@ -7,6 +7,7 @@
 
 #include "api/minilite.h"
 #include "api/simd.h"
+#include "core/shape.h"
 #include "math/loops.h"
 
 /* A function of each primitive's type: ml_matmul_f32_fn, ... */
@@ -97,8 +98,7 @@ static inline ml_depthwise_args ml_depthwise_channels(const ml_depthwise_args *a
 /* Floats of weights (n, k) packed for `simd`; the caller has checked that the product is small
  * enough. */
 static inline int64_t ml_packed_f32(const ml_simd *simd, int64_t n, int64_t k) {
-    int64_t panel = simd->matmul_f32_panel;
-    return (n + panel - 1) / panel * panel * k;
+    return ml_round_up(n, simd->matmul_f32_panel) * k;
 }
 
 /* Outputs in a panel of packed bytes; the last panel has a multiple of ML_PART_S8. */
@@ -108,14 +108,13 @@ enum { ML_ROWS_S8 = 14 };
 
 /* The number of outputs in the panel that begins with output `first` of n. */
 static inline int64_t ml_width_s8(int64_t n, int64_t first) {
-    int64_t left = (n - first + ML_PART_S8 - 1) / ML_PART_S8 * ML_PART_S8;
-    return left < ML_PANEL_S8 ? left : ML_PANEL_S8;
+    return ml_min_s64(ml_round_up(n - first, ML_PART_S8), ML_PANEL_S8);
 }
 
 /* Bytes of packed weights (n, pieces * k); if n is whole panels, also of the first n of more
  * outputs. */
 static inline int64_t ml_packed_s8(int64_t n, int64_t pieces, int64_t k) {
-    return (n + ML_PART_S8 - 1) / ML_PART_S8 * ML_PART_S8 * pieces * ((k + 3) / 4 * 4);
+    return ml_round_up(n, ML_PART_S8) * pieces * ml_round_up(k, 4);
 }
 
 /* Limits of requantize that allow faster code. Channels with a constant output have biases of 2^30,

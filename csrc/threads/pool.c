@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/shape.h"
 #include "os/os.h"
 #include "threads/float_mode.h"
 #include "threads/share.h"
@@ -181,14 +182,11 @@ static void clear_failure(pool_worker *worker) {
     worker->failure = worker->error = ML_NO_ERROR;
 }
 
-static int64_t rounded(int64_t bytes) {
-    return (bytes + ML_CACHE_LINE - 1) / ML_CACHE_LINE * ML_CACHE_LINE;
-}
-
 /* `count` aligned pieces of memory of `bytes` each; NULL without memory. */
 static void *aligned(int64_t bytes, int32_t count) {
     int64_t total;
-    if (bytes > INT64_MAX - ML_CACHE_LINE || __builtin_mul_overflow(rounded(bytes), count, &total))
+    if (bytes > INT64_MAX - ML_CACHE_LINE ||
+        __builtin_mul_overflow(ml_round_up(bytes, ML_CACHE_LINE), count, &total))
         return NULL;
     return ml_os_allocate(total);
 }
@@ -216,7 +214,7 @@ static ml_status furnish(ml_pool *pool, int32_t threads, int64_t bytes, ml_error
     pool->workers = workers;
     pool->ranges = ranges;
     pool->scratch = scratch;
-    pool->scratch_bytes = bytes > 0 ? rounded(bytes) : 0;
+    pool->scratch_bytes = bytes > 0 ? ml_round_up(bytes, ML_CACHE_LINE) : 0;
     pool->threads = threads;
     make_idle(pool);
     return ML_OK;
@@ -260,7 +258,7 @@ ml_status ml_pool_reserve(ml_pool *pool, int64_t bytes, ml_error *error) {
         return ml_error_memory(error, "the scratch of a worker", bytes, pool->scratch_bytes);
     ml_os_free(pool->scratch);
     pool->scratch = scratch;
-    pool->scratch_bytes = rounded(bytes);
+    pool->scratch_bytes = ml_round_up(bytes, ML_CACHE_LINE);
     return ML_OK;
 }
 

@@ -210,7 +210,7 @@ static ml_status pieces_body(const ml_call *c, int64_t first, int64_t end, int32
 ml_status ml_conv_multiply_lines(const ml_call *c) {
     const conv_blob *blob = c->blob;
     const ml_window *w = &blob->window;
-    int64_t pieces = (w->x.out - 1) / blob->blocks.block + 1;
+    int64_t pieces = ml_ceil_div(w->x.out, blob->blocks.block);
     if (pieces > 1) return ml_parallel(c, w->batches * w->y.out * pieces, 1, pieces_body, &pieces);
     return ml_parallel(c, (int64_t)w->batches * w->y.out, blob->lines, lines_body, NULL);
 }

@@ -78,7 +78,7 @@ INLINE void flip_bytes(const uint8_t *from, int64_t count, const __m512i flip, u
 
 /* Copies a row's groups, in the order of the weights. */
 static void copy_row(const ml_matmul_s8_args *p, const uint8_t *a, const stretch *s, uint8_t *to) {
-    const int64_t of_piece = (p->k + GROUP - 1) / GROUP;
+    const int64_t of_piece = ml_ceil_div(p->k, GROUP);
     const __m512i flip = _mm512_set1_epi8((char)p->flip);
     int64_t piece = s->first / of_piece, group = s->first % of_piece;
     for (int64_t left = s->groups, count; left > 0; left -= count, piece++, group = 0) {
@@ -188,8 +188,8 @@ void ml_matmul_s8_amx(const ml_matmul_s8_args *p) {
         ml_matmul_s8_avx512(p);
         return;
     }
-    const int64_t groups = p->pieces * ((p->k + GROUP - 1) / GROUP);
-    const int64_t parts = (p->rows + SIDE - 1) / SIDE, rows = (p->rows + parts - 1) / parts;
+    const int64_t groups = p->pieces * ml_ceil_div(p->k, GROUP);
+    const int64_t parts = ml_ceil_div(p->rows, SIDE), rows = ml_even_part(p->rows, SIDE);
     _Alignas(LINE) stretch s;
     configure(rows, groups % SIDE);
     for (int64_t i = 0; i < parts; i++) {

@@ -16,7 +16,7 @@ enum { LEAST_ROWS = 8, LEAST_OUTPUTS = 33, LEAST_GROUPS = 16 };
 
 static inline bool takes_tiles(const ml_matmul_s8_args *p) {
     return p->k >= 4 && p->rows >= LEAST_ROWS && p->n >= LEAST_OUTPUTS &&
-           p->pieces * ((p->k + 3) / 4) >= LEAST_GROUPS;
+           p->pieces * ml_ceil_div(p->k, 4) >= LEAST_GROUPS;
 }
 
 #endif

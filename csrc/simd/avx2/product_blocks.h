@@ -36,7 +36,7 @@ __attribute__((noinline)) static void load_outputs(const ml_matmul_s8_args *p,
     const int32_t *const bias = p->bias, *const columns = p->factors ? p->columns : NULL;
     const __m256i in_turn = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     const __m256i base = _mm256_set1_epi32(reals ? 0 : INT32_MIN);
-    const int64_t end = column + (n + ML_PART_S8 - 1) / ML_PART_S8 * ML_PART_S8;
+    const int64_t end = column + ml_round_up(n, ML_PART_S8);
     for (; column < end; column += LANES, b++) {
         if (reals) load_reals(reals, column, rule.n, rule.order, &b->by.reals);
         else load_block(&rule, column, &b->by.bytes);

@@ -153,5 +153,5 @@ static void multiply_row(const ml_matmul_s8_args *p, const void *own, int64_t gr
 }
 
 static inline int64_t row_groups(const ml_matmul_s8_args *p) {
-    return p->pieces * ((p->k + ROW_GROUP - 1) / ROW_GROUP);
+    return p->pieces * ml_ceil_div(p->k, ROW_GROUP);
 }

@@ -116,7 +116,7 @@ INLINE int8x16_t side_by_side(uint64_t first, uint64_t second) {
 INLINE const int8_t *add_bytes(const uint8_t *const *rows_of, int64_t k, const int8_t *w,
                                int64_t step, int64_t at, const int rows, const int vectors,
                                const bool is_unsigned, pairs *sums) {
-    const int shared = (rows + SHARE - 1) / SHARE;
+    const int shared = (int)ml_ceil_div(rows, SHARE);
     const int64_t rest = k % GROUP;
     const uint8_t *a[MOST_ROWS];
     int8x16_t x[MOST_ROWS / SHARE];
@@ -150,7 +150,7 @@ INLINE const int8_t *add_piece(const ml_matmul_s8_args *p, const uint8_t *const 
 /* Sums of packed weights of up to ML_PANEL_S8 outputs, the first of a panel, for
  * callers that do not give them. */
 static void sum_weights(const ml_matmul_s8_args *p, int64_t output, int32_t *sums) {
-    const int64_t groups = (p->k + 3) / 4, width = ml_width_s8(p->n, output);
+    const int64_t groups = ml_ceil_div(p->k, 4), width = ml_width_s8(p->n, output);
     const int64_t piece_bytes = groups * 4 * width;
     for (int64_t i = 0; i < width && output + i < p->n; i++) {
         int32_t sum = 0;

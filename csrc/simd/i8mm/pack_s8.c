@@ -20,7 +20,7 @@ static void join(int8_t *groups, int64_t count) {
 }
 
 void ml_pack_s8_i8mm(const ml_pack_s8_args *p) {
-    const int64_t groups = (p->k + GROUP - 1) / GROUP;
+    const int64_t groups = ml_ceil_div(p->k, GROUP);
     int8_t *packed = p->packed;
     ml_pack_s8_neon(p);
     if (p->apart) return;

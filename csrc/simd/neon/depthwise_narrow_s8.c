@@ -122,7 +122,7 @@ INLINE void pixel_tile(const ml_depthwise_args *p, const ml_requantize_args *to,
     const int8_t *w = (const int8_t *)p->packed + channel / SIXTEEN * o.panel;
     int32x4_t sums[MOST_SIXTEENS * TOGETHER];
     begin_channels(p, channel, left, sixteens, sums);
-    const int64_t twos = p->height / 2 * p->width + p->height % 2 * ((p->width + 1) / 2);
+    const int64_t twos = p->height / 2 * p->width + p->height % 2 * ml_ceil_div(p->width, 2);
     ML_UNROLL(4)
     for (int i = 0; i < sixteens * TOGETHER; i += 2) {
         const eight_sums begin = less((eight_sums){sums[i], sums[i + 1]}, twos);

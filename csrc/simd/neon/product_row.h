@@ -62,7 +62,7 @@ INLINE void row_tile(const row_call *c, const int8_t *w, const int64_t step, int
 }
 
 INLINE void row_panels(const row_call *c, const bool flips) {
-    const int64_t n = c->p.n, bytes = c->p.pieces * ((c->p.k + 3) & -4);
+    const int64_t n = c->p.n, bytes = c->p.pieces * ml_round_up(c->p.k, 4);
     int32_t made[ML_PANEL_S8];
     for (int64_t panel = 0; panel < n; panel += ML_PANEL_S8) {
         const int64_t width = ml_width_s8(n, panel), left = n - panel;

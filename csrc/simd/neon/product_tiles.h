@@ -61,7 +61,7 @@ INLINE void place_rows(const ml_matmul_s8_args *p, rows_left *at, const int rows
 INLINE void tile(const ml_matmul_s8_args *p, const void *own, const row_places *places,
                  const int8_t *w, int64_t step, int64_t panel, int64_t at, const int rows,
                  const int vectors, const bool flips) {
-    const int shared = (rows + SHARE - 1) / SHARE;
+    const int shared = (int)ml_ceil_div(rows, SHARE);
     const int64_t output = panel + at;
     const int64_t piece_stride = p->piece_stride;
     const uint8_t *a[MOST_ROWS];
@@ -92,7 +92,7 @@ INLINE void meet_panels(const ml_matmul_s8_args *args, const void *own, rows_lef
                         int64_t tiles, const int rows, const bool flips) {
     const ml_matmul_s8_args p = *args; /* copies, which stores do not change */
     rows_left at = *left;
-    const int64_t bytes = p.pieces * ((p.k + 3) & -4); /* of an output */
+    const int64_t bytes = p.pieces * ml_round_up(p.k, 4); /* of an output */
     for (; tiles > 0; tiles--) {
         row_places places;
         place_rows(&p, &at, rows, &places);
@@ -142,9 +142,9 @@ static meet_fn *const meet_flipped[MOST_ROWS + 1] = {ONE_ROW(MEET_FLIPPED) SOME_
  * together and the last lacks another, the last tile begins a row earlier. */
 static void multiply(const ml_matmul_s8_args *p, const void *own, int64_t lines,
                      int64_t line_stride) {
-    const int64_t all = lines * p->rows, shared = (all + SHARE - 1) / SHARE;
+    const int64_t all = lines * p->rows, shared = ml_ceil_div(all, SHARE);
     const bool lacks_one = shared * SHARE != all;
-    int64_t tiles = (shared + MOST_ROWS / SHARE - 1) / (MOST_ROWS / SHARE);
+    int64_t tiles = ml_ceil_div(shared, MOST_ROWS / SHARE);
     if (tiles == 0) return;
     if (lacks_one && tiles == 1) tiles = shared;
     meet_fn *const *meet = p->flip == 128 ? meet_signed : meet_flipped;

@@ -61,7 +61,7 @@ static int64_t add_halves(const ml_sum_rows_s8_args *p, uint8x16_t flip) {
 static void add_along(const ml_sum_rows_s8_args *args) {
     const ml_sum_rows_s8_args p = *args; /* a copy, which stores do not change */
     const uint8x16_t flip = vdupq_n_u8(p.is_signed ? 128 : 0);
-    const uint32_t less = p.is_signed ? 128 * (uint32_t)((p.n + WIDE - 1) / WIDE * WIDE) : 0;
+    const uint32_t less = p.is_signed ? 128 * (uint32_t)ml_round_up(p.n, WIDE) : 0;
     int64_t r = p.n == HALF ? add_halves(&p, flip) : 0;
     const uint8_t *x = (const uint8_t *)p.x + r * p.stride;
     for (; r + SIDE <= p.rows; r += SIDE, x += SIDE * p.stride) {

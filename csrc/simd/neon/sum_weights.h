@@ -3,7 +3,7 @@
 
 /* Sums of packed weights of up to ML_PANEL_S8 outputs, the first of a panel. */
 static void sum_weights(const ml_matmul_s8_args *p, int64_t output, int32_t *sums) {
-    const int64_t groups = p->pieces * ((p->k + GROUP - 1) / GROUP);
+    const int64_t groups = p->pieces * ml_ceil_div(p->k, GROUP);
     const int64_t width = ml_width_s8(p->n, output), count = p->n - output;
     const int8_t *w = p->packed + output * groups * GROUP;
     for (int64_t i = 0; i < width && i < count; i += LANES) {

@@ -93,7 +93,7 @@ static void put_panel(const ml_pack_s8_args *p, int64_t panel, int64_t piece, in
 }
 
 void ML_VARIANT(pack_s8)(const ml_pack_s8_args *p) {
-    const int64_t groups = (p->k + GROUP - 1) / GROUP;
+    const int64_t groups = ml_ceil_div(p->k, GROUP);
     int8_t *packed = p->packed;
     for (int64_t i = 0; i < p->n; i++) p->sums[i] = 0;
     for (int64_t panel = 0; panel < p->n; panel += ML_PANEL_S8) {

@@ -14,7 +14,7 @@ static uint32_t dot(const uint8_t *a, int32_t flip, int64_t k, const int8_t *w, 
 }
 
 void ml_matmul_s8_scalar(const ml_matmul_s8_args *p) {
-    const int64_t piece_bytes = (p->k + 3) / 4 * 4;
+    const int64_t piece_bytes = ml_round_up(p->k, 4);
     for (int64_t i = 0; i < p->n; i++) {
         const int64_t panel = i / ML_PANEL_S8 * ML_PANEL_S8, width = ml_width_s8(p->n, panel);
         const int8_t *w = p->packed + panel * p->pieces * piece_bytes + (i - panel) * 4;

@@ -398,7 +398,7 @@ typedef struct tiling {
 static tiling tiling_of(const ml_depthwise_args *p) {
     tiling t = {choose(p), p->pixels, 0};
     if (p->pixels <= PIXELS) return t;
-    const int64_t count = (p->pixels + PIXELS - 1) / PIXELS;
+    const int64_t count = ml_ceil_div(p->pixels, PIXELS);
     t.few = p->pixels / count, t.larger = p->pixels % count;
     return t;
 }

@@ -228,12 +228,12 @@ static inline tile_fn *next_tile(const ml_matmul_f32_args *p, int rows, int64_t 
 /* Multiplies all rows by panels first .. end - 1. The rows are divided evenly among as few tiles as
  * possible. */
 static void meet(const ml_matmul_f32_args *p, int64_t first, int64_t end, int64_t panel_floats) {
-    int64_t parts = (p->rows + ROWS - 1) / ROWS, next = 0;
+    int64_t parts = ml_ceil_div(p->rows, ROWS), next = 0;
     int most = MOST_PANELS;
     while (most > end - first) most /= 2;
     for (int64_t part = 0; part < parts; part++) {
         int64_t row = next;
-        next = row + (p->rows - row + parts - part - 1) / (parts - part);
+        next = row + ml_ceil_div(p->rows - row, parts - part);
         int width = most;
         for (int64_t panel = first; panel < end; panel += width) {
             const tile_place at = {row, panel, panel_floats};
@@ -263,9 +263,9 @@ _Static_assert(VECTORS == 2 && MOST_ROWS <= 12, "two vectors of a row are one of
 
 /* The rows are divided evenly among as few tiles as possible. */
 static void in_tiles(const ml_matmul_f32_args *p, tile_fn *const *by_rows, int most) {
-    const int64_t parts = (p->rows + most - 1) / most;
+    const int64_t parts = ml_ceil_div(p->rows, most);
     for (int64_t part = 0, row = 0, next; part < parts; part++, row = next) {
-        next = row + (p->rows - row + parts - part - 1) / (parts - part);
+        next = row + ml_ceil_div(p->rows - row, parts - part);
         const tile_place at = {row, 0, p->pieces * p->k * PANEL};
         by_rows[next - row](p, &at);
     }
@@ -294,7 +294,7 @@ INLINE void multiply(const ml_matmul_f32_args *p) {
         only_half(p);
         return;
     }
-    int64_t panels = (p->n + PANEL - 1) / PANEL;
+    int64_t panels = ml_ceil_div(p->n, PANEL);
 #ifndef FEW
     const bool is_wide = p->n % PANEL > 0 && p->n % PANEL <= PANEL / 2;
     if (is_wide) panels -= 2;

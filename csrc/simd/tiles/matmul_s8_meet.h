@@ -43,12 +43,12 @@ static void meet(const ml_matmul_s8_args *p, int64_t row, int64_t rows, int64_t 
 
 /* Divides the rows evenly among as few tiles as possible. */
 INLINE void multiply(const ml_matmul_s8_args *p) {
-    const int64_t bytes = p->pieces * ((p->k + GROUP - 1) / GROUP * GROUP); /* of an output */
+    const int64_t bytes = p->pieces * ml_round_up(p->k, GROUP); /* of an output */
     const int64_t most = ROWS_OF(p);
     for (int64_t row = 0, rows; row < p->rows; row += rows) {
         rows = p->rows - row;
-        const int64_t parts = (rows + most - 1) / most;
-        if (parts > 1) rows = (rows + parts - 1) / parts;
+        const int64_t parts = ml_ceil_div(rows, most);
+        if (parts > 1) rows = ml_ceil_div(rows, parts);
         meet(p, row, rows, bytes);
     }
 }

@@ -27,7 +27,7 @@ INLINE void flip_bytes(const uint8_t *from, int64_t count, const VECTOR flip, ui
 /* The bytes that a piece of some rows takes in a copy, whole vectors. */
 INLINE int64_t copy_bytes(const ml_matmul_s8_args *p, int64_t rows) {
     const int64_t stride = p->a_stride < p->k ? p->a_stride : p->k;
-    return ((rows - 1) * stride + p->k + VECTOR_BYTES - 1) & -VECTOR_BYTES;
+    return ml_round_up((rows - 1) * stride + p->k, VECTOR_BYTES);
 }
 
 INLINE bool holds_rows(const ml_matmul_s8_args *p, int64_t rows) {

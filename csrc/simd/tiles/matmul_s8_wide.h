@@ -98,7 +98,7 @@ INLINE int16_t *widen_piece(const uint8_t *from, int64_t count, int32_t flip, in
 /* Widens the groups of a row that lie in the stretch, if it does not have all of them. */
 static void widen_part(const ml_matmul_s8_args *p, const uint8_t *a, const stretch *s,
                        int16_t *to) {
-    const int64_t of_piece = (p->k + GROUP - 1) / GROUP;
+    const int64_t of_piece = ml_ceil_div(p->k, GROUP);
     int64_t piece = s->first / of_piece, group = s->first % of_piece;
     for (int64_t left = s->groups, count; left > 0; left -= count, piece++, group = 0) {
         const uint8_t *from = a + piece * p->piece_stride + group * GROUP;
@@ -126,7 +126,7 @@ static void widen_part(const ml_matmul_s8_args *p, const uint8_t *a, const stret
             int16_t *next = to;                                                                 \
             for (int64_t r = rows; r > 0; r--, from += a_stride, next += NEAR)                  \
                 kind(from, k, flip, next);                                                      \
-            to += (k + GROUP - 1) & -GROUP;                                                     \
+            to += ml_round_up(k, GROUP);                                                        \
         }                                                                                       \
     }
 WIDEN_ROWS(widen_few)
@@ -239,14 +239,14 @@ static meet_fn *const meet_rows[] = {NULL, ROW_COUNTS(ENTRY)};
  * possible. */
 INLINE void multiply_groups(const ml_matmul_s8_args *p, const void *own, int64_t lines,
                             int64_t line_stride, int64_t panel_bytes) {
-    const int64_t groups = p->pieces * ((p->k + GROUP - 1) / GROUP), all = lines * p->rows;
+    const int64_t groups = p->pieces * ml_ceil_div(p->k, GROUP), all = lines * p->rows;
     stretch s;
     row_cursor next = {p->a, p->a, 0};
-    int64_t parts = (all + ROWS - 1) / ROWS;
+    int64_t parts = ml_ceil_div(all, ROWS);
     s.panel_bytes = panel_bytes;
     for (int64_t row = 0, rows; row < all; row += rows, parts--) {
         const row_cursor begin = next;
-        rows = parts > 1 ? (all - row + parts - 1) / parts : all - row;
+        rows = parts > 1 ? ml_ceil_div(all - row, parts) : all - row;
         s.first = 0;
         do {
             s.last = groups - s.first <= NEAR / GROUP;
@@ -264,7 +264,7 @@ static void multiply(const ml_matmul_s8_args *p, const void *own, int64_t lines,
                      int64_t line_stride) {
     static const int8_t zeros[ML_PANEL_S8 * GROUP];
     ml_matmul_s8_args some = *p;
-    int64_t panel_bytes = ML_PANEL_S8 * p->pieces * ((p->k + GROUP - 1) & -GROUP);
+    int64_t panel_bytes = ML_PANEL_S8 * p->pieces * ml_round_up(p->k, GROUP);
     if (p->k == 0) {
         some.a = (const uint8_t *)zeros;
         some.packed = zeros;
