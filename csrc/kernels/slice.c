@@ -175,7 +175,8 @@ static void build(const ml_call *c, slice_blob *blob, const slice_axis *axes, bo
         pitch *= axes[i].size;
     }
     for (int32_t i = 0; i < x->shape.rank; i++)
-        ml_nest_add(&blob->nest, axes[i].count, axes[i].stride * pitches[i]);
+        ml_nest_add(&blob->nest, axes[i].count,
+                    axes[i].count > 1 ? axes[i].stride * pitches[i] : 0); /* else it may overflow */
     ml_nest_end(&blob->nest);
     blob->nest.start = start;
     blob->whole = blob->nest.n == 0 && begin_known && blob->nest.run <= ML_BLOCK_BYTES;
@@ -199,8 +200,7 @@ static ml_status prepare_strided_slice(const ml_call *c, ml_wish *wish) {
     if (status != ML_OK) return status;
     if (open) return ml_open(wish, 0);
     status = ml_set_output(c, 0, &shape);
-    if (status == ML_OK && ml_elements(&shape) > 0 && ml_elements(&x->shape) > 0)
-        build(c, c->blob, axes, values.begin != NULL);
+    if (status == ML_OK) build(c, c->blob, axes, values.begin != NULL);
     return status;
 }
 
@@ -304,7 +304,7 @@ static ml_status prepare_slice(const ml_call *c, ml_wish *wish) {
     if (status == ML_OK && open) return ml_open(wish, 0);
     if (status == ML_OK && begin) status = box_start(c, &box, begin, ML_SHAPE_ERROR, &start);
     if (status == ML_OK) status = ml_set_output(c, 0, &box);
-    if (status != ML_OK || ml_elements(&box) == 0) return status;
+    if (status != ML_OK) return status;
     box_blob *blob = c->blob;
     blob->late = !begin;
     ml_pitches(x, pitches);
@@ -330,9 +330,10 @@ static ml_status slice(const ml_call *c) {
     const ml_tensor *y = ml_out_tensor(c, 0);
     int64_t start = 0;
     ml_status status = ML_OK;
-    if (y->type == ML_STRING) return ml_pick_elements(c, pick_in_box);
     if (blob->late) status = box_start(c, &y->shape, ml_in(c, 1), ML_KERNEL_ERROR, &start);
-    if (status != ML_OK || y->bytes == 0) return status;
+    if (status != ML_OK) return status;
+    if (y->type == ML_STRING) return ml_pick_elements(c, pick_in_box);
+    if (y->bytes == 0) return ML_OK; /* called to check begin */
     if (ml_type_bytes(y->type) == 0)
         return ml_gather_nibbles(c, &blob->nest, start, ml_in(c, 0), ml_out(c, 0));
     return ml_nest_gather(c, &blob->nest, (const uint8_t *)ml_in(c, 0) + start, ml_out(c, 0));
@@ -352,7 +353,7 @@ static ml_status prepare_reverse(const ml_call *c, ml_wish *wish) {
     if (!ml_value(c, 1) && given->dims[0] > 0) return ml_open(wish, 0);
     ml_status status = ml_read_axes(c, 1, "axes", x->shape.rank, axes);
     if (status == ML_OK) status = ml_set_output(c, 0, &x->shape);
-    if (status != ML_OK || ml_elements(&x->shape) == 0) return status;
+    if (status != ML_OK) return status;
     ml_nest_begin(c->blob, ml_unit(x));
     ml_pitches(x, pitches);
     for (int32_t i = 0; i < given->dims[0]; i++) {

@@ -286,6 +286,25 @@ def test_slice_begins_outside_in_the_run() -> None:
     )  # LiteRT reads what lies after it
 
 
+@pytest.mark.parametrize("kind", ["f32", "s4", "string"])
+def test_slice_of_no_elements_checks_a_computed_begin(kind: str) -> None:
+    nothing = Given(values(np.random.default_rng(8), kind, (5, 0)), kind=kind)
+    OneNode("SLICE", [nothing, np.array([7, 0], np.int32), const([2, 0])], kind=kind).refused(
+        KernelError, "2 indices from 7 on lie outside dimension 0 of size 5", by_litert=kind == "f32"
+    )  # LiteRT's Python cannot give it other types
+
+
+@pytest.mark.parametrize("kind", ["f32", "string"])
+def test_a_row_of_no_rows_is_refused(kind: str) -> None:
+    """The output has elements, the input has none, and begin is computed."""
+    rows = Given(values(np.random.default_rng(8), kind, (0, 3)), kind=kind)
+    entries = [np.array([0, 0], np.int32), const([0, 0]), const([1, 1])]
+    options = {"shrink_axis_mask": 1, "begin_mask": 2, "end_mask": 2}
+    OneNode("STRIDED_SLICE", [rows, *entries], options, kind=kind).refused(
+        KernelError, "index 0 is outside dimension 0 of size 0", by_litert=False
+    )  # LiteRT reads what is not there
+
+
 @pytest.mark.parametrize("axes", [[0], [1, 2], [-1], [0, 1, 2, 3, 4], [3, 1], []])
 def test_reverse(axes: Any) -> None:
     for entries in (const(axes), np.array(axes, np.int32)):
