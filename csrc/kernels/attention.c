@@ -90,7 +90,7 @@ static void find_mask_steps(const ml_shape *mask, attention_blob *b) {
 /* The rows per block: blocks of equal size, and of whole tiles if there are many rows. */
 static int64_t find_block(const ml_simd *simd, const attention_blob *b) {
     int64_t tiles = NEAR_SCORES / (b->keys * simd->matmul_f32_rows + 1);
-    if (b->rows <= FEW_ROWS) return b->rows > 0 ? b->rows : 1;
+    if (b->rows <= FEW_ROWS) return b->rows;
     if (tiles < 1) tiles = 1;
     const int64_t most = ml_min_s64(tiles, MOST_TILES) * simd->matmul_f32_rows;
     return ml_even_part(b->rows, most);
@@ -300,7 +300,7 @@ static void cap_and_mask(const ml_call *c, const rows_of_kv *at) {
 
 static void mix_values(const ml_call *c, const rows_of_kv *at) {
     const attention_blob *b = c->blob;
-    for (int64_t i = 0; b->keys > 0 && i < at->count; i++) {
+    for (int64_t i = 0; b->keys > 0 && i < at->count; i++) { /* rows without keys are 0 */
         float *scores = at->scores + i * b->stride;
         c->env->simd->softmax_f32(&(ml_softmax_f32_args){scores, scores, b->keys, 1.0f, 0});
     }
@@ -352,7 +352,7 @@ static ml_status run_attention(const ml_call *c) {
     const int64_t each = b->keys * (b->depth + b->width);
     ml_status status = ML_OK;
     if (b->packed_k) status = ml_parallel(c, kv, ml_work_grain(kv, each), pack_heads, NULL);
-    if (status != ML_OK || blocks == 0) return status;
+    if (status != ML_OK) return status;
     const int64_t cost = b->block * each;
     return ml_parallel(c, blocks, ml_work_grain(blocks, cost), attend, NULL);
 }

@@ -100,6 +100,7 @@ static ml_status prepare_batch_matmul(const ml_call *c, ml_wish *wish) {
     find_steps(&b->outer, &x_outer, b->x_step);
     find_steps(&b->outer, &y_outer, b->y_step);
     b->batches = ml_elements(&b->outer);
+    /* Matrices without elements are not walked: there may be more of them than memory. */
     b->of_x = ml_elements(x) > 0 ? ml_elements(&x_outer) : 0;
     b->of_y = ml_elements(y) > 0 ? ml_elements(&y_outer) : 0;
     b->reads_in_place = ml_input(c, 1)->type == ML_F32 && b->m <= FEW_ROWS &&
@@ -431,6 +432,7 @@ static ml_status run(const ml_call *c, ml_body body) {
 static ml_status run_floats(const ml_call *c) {
     const product_blob *b = c->blob;
     if (b->k > 0) return run(c, floats);
+    /* Sums of no products. */
     memset(ml_out(c, 0), 0, (size_t)(b->batches * b->m * b->n) * sizeof(float));
     return ML_OK;
 }

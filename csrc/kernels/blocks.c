@@ -47,7 +47,7 @@ static ml_status prepare_depth_to_space(const ml_call *c, ml_wish *wish) {
     if (status == ML_OK) status = ml_append_dim(c, &shape, width * b);
     if (status == ML_OK) status = ml_append_dim(c, &shape, channels);
     if (status == ML_OK) status = ml_set_output(c, 0, &shape);
-    if (status != ML_OK || ml_elements(&shape) == 0) return status;
+    if (status != ML_OK) return status;
     const int64_t counts[] = {x->dims[0], height, b, width, b, channels};
     const int64_t steps[] = {
         height * width * depth, width * depth, b * channels, depth, channels, 1};
@@ -68,7 +68,7 @@ static ml_status prepare_space_to_depth(const ml_call *c, ml_wish *wish) {
     ml_shape shape = {.rank = 3, .dims = {x->dims[0], x->dims[1] / b, x->dims[2] / b}};
     status = ml_append_dim(c, &shape, depth * b * b);
     if (status == ML_OK) status = ml_set_output(c, 0, &shape);
-    if (status != ML_OK || ml_elements(&shape) == 0) return status;
+    if (status != ML_OK) return status;
     const int64_t counts[] = {x->dims[0], height / b, width / b, b, b, depth};
     const int64_t steps[] = {
         height * width * depth, b * width * depth, b * depth, width * depth, depth, 1};

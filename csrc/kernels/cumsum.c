@@ -113,7 +113,7 @@ static ml_status cumsum(const ml_call *c, ml_body body, ml_body by_line) {
     int32_t axis;
     ml_read_index(ml_in_tensor(c, 1), ml_in(c, 1), 0, &wanted);
     ml_status status = ml_axis(c, wanted, shape->rank, &axis);
-    if (status != ML_OK || ml_elements(shape) == 0) return status;
+    if (status != ML_OK) return status;
     lines l = {.size = shape->dims[axis], .inner = ml_elements_of(shape, axis + 1, shape->rank)};
     l.columns = ml_min_s64(l.inner, COLUMNS);
     l.pieces = ml_ceil_div(l.inner, l.columns);

@@ -24,7 +24,8 @@ static ml_status prepare_dilate(const ml_call *c, ml_wish *wish) {
         status = ml_append_dim(c, &y, size > 0 ? (size - 1) * by[d] + 1 : 0);
     }
     if (status == ML_OK) status = ml_set_output(c, 0, &y);
-    if (status != ML_OK || ml_elements(&y) == 0) return status;
+    if (status != ML_OK || ml_elements(&y) == 0)
+        return status; /* a step between no elements may overflow */
     ml_nest *nest = c->blob;
     int64_t pitches[ML_MAX_RANK], pitch = ml_type_bytes(x->type);
     ml_nest_begin(nest, pitch);

@@ -25,7 +25,7 @@ static ml_status finish(const ml_call *c, const ml_shape *shape, int32_t axis, b
     join_blob *blob = c->blob;
     int64_t element = ml_type_bytes(ml_output(c, 0)->type);
     ml_status status = ml_set_output(c, 0, shape);
-    if (status != ML_OK || ml_elements(shape) == 0) return status;
+    if (status != ML_OK) return status;
     blob->outer = ml_elements_of(shape, 0, axis);
     blob->inner = ml_elements_of(shape, axis + 1, shape->rank) * (element ? element : 1);
     blob->step = blob->inner * shape->dims[axis];

@@ -36,7 +36,7 @@ static void build(ml_nest *nest, const ml_shape *from, const ml_shape *to, const
         pitches[d] = pitch;
         pitch *= to->dims[d];
     }
-    ml_nest_begin(nest, ml_elements(from) > 0 ? element : 0);
+    ml_nest_begin(nest, ml_elements(from) > 0 ? element : 0); /* 0: all is padding */
     for (int32_t d = 0; d < to->rank && nest->run > 0; d++)
         ml_nest_add(nest, from->dims[d], pitches[d]);
     ml_nest_end(nest);
@@ -60,8 +60,7 @@ static ml_status prepare_pad(const ml_call *c, ml_wish *wish) {
     int64_t before[ML_MAX_RANK] = {0};
     ml_status status = read_paddings(c, value, &shape, before);
     if (status == ML_OK) status = ml_set_output(c, 0, &shape);
-    if (status == ML_OK && ml_elements(&shape) > 0)
-        build(c->blob, &x->shape, &shape, before, ml_type_bytes(x->type));
+    if (status == ML_OK) build(c->blob, &x->shape, &shape, before, ml_type_bytes(x->type));
     return status;
 }
 

@@ -77,7 +77,7 @@ static inline void find_limits_s32(const ml_call *c, int32_t *low, int32_t *high
 /* The number of output lines that make a block of work. */
 static inline int64_t lines_of_work(const ml_window *w) {
     const double line = (double)w->x.out * w->channels * w->y.size * w->x.size;
-    return 1 + (int64_t)((16 << 10) / (line > 1.0 ? line : 1.0));
+    return 1 + (int64_t)((16 << 10) / line);
 }
 
 /* Defines eval: MERGE(total, value) over a window, then FINISH(total, count), clamped by a `limit`.
@@ -131,7 +131,7 @@ enum { STRIP_BYTES = 24 << 10, LEAST_STRIP = 8, LINES_OF_STRIPS = 8 };
 static inline int64_t strip_of(const ml_window *w, int64_t pixel) {
     const int64_t seen = (int64_t)w->y.size * w->x.stride;
     const int64_t strip = seen < STRIP_BYTES ? STRIP_BYTES / (seen * pixel + 1) : 0;
-    return w->y.size > w->y.stride ? ml_max_s64(strip, LEAST_STRIP) : ml_max_s64(w->x.out, 1);
+    return w->y.size > w->y.stride ? ml_max_s64(strip, LEAST_STRIP) : w->x.out;
 }
 static inline int64_t lines_of_strips(const ml_window *w) {
     const int64_t lines = lines_of_work(w);

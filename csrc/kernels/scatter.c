@@ -175,7 +175,7 @@ static ml_status prepare_update(const ml_call *c, ml_wish *wish) {
         return ml_fail(c, ML_SHAPE_ERROR, "start indices have the shape %s, expected (%d,)",
                        ml_shape_text(starts, one), x->shape.rank);
     ml_status status = ml_set_output(c, 0, &x->shape);
-    if (status != ML_OK || ml_elements(update) == 0) return status;
+    if (status != ML_OK) return status;
     update_blob *b = c->blob;
     int64_t pitch = ml_type_bytes(x->type) > 0 ? ml_type_bytes(x->type) : 1;
     ml_nest_begin(&b->nest, pitch);
@@ -205,7 +205,7 @@ static ml_status dynamic_update_slice(const ml_call *c) {
     ml_status status = ML_OK;
     if (ml_out(c, 0) != ml_in(c, 0))
         status = ml_copy_bytes(c, ml_out(c, 0), ml_in(c, 0), ml_out_tensor(c, 0)->bytes);
-    if (status != ML_OK || ml_in_tensor(c, 1)->bytes == 0) return status;
+    if (status != ML_OK || ml_in_tensor(c, 1)->bytes == 0) return status; /* of an empty update */
     return ml_nest_scatter(c, &((const update_blob *)c->blob)->nest, ml_in(c, 1),
                            (uint8_t *)ml_out(c, 0) + update_start(c));
 }
@@ -214,7 +214,7 @@ static ml_status dynamic_update_slice_s4(const ml_call *c) {
     uint8_t *y = ml_out(c, 0);
     ml_status status = ML_OK;
     if (y != ml_in(c, 0)) status = ml_copy_bytes(c, y, ml_in(c, 0), ml_out_tensor(c, 0)->bytes);
-    if (status != ML_OK || ml_elements(&ml_in_tensor(c, 1)->shape) == 0) return status;
+    if (status != ML_OK || ml_in_tensor(c, 1)->bytes == 0) return status;
     return ml_scatter_nibbles(c, &((const update_blob *)c->blob)->nest, update_start(c),
                               ml_in(c, 1), y);
 }

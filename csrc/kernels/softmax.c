@@ -63,7 +63,7 @@ enum { COST = 4 };
 
 static inline void softmax_f32_row(const float *x, float *y, int64_t n, const ml_call *c) {
     const float beta = ((const softmax_params *)c->params)->beta;
-    if (n > 0) c->env->simd->softmax_f32(&(ml_softmax_f32_args){x, y, n, beta, 0});
+    c->env->simd->softmax_f32(&(ml_softmax_f32_args){x, y, n, beta, 0});
 }
 BY_ROW(softmax_f32, float, float, c)
 
@@ -76,7 +76,7 @@ static ml_status softmax_f16_rows(const ml_call *c, int64_t first, int64_t end, 
     uint16_t *y = (uint16_t *)ml_out(c, 0) + first * n;
     float *wide = ml_worker_scratch(c, worker);
     const ml_softmax_f32_args row = {wide, wide, n, ((const softmax_params *)c->params)->beta, 0};
-    for (int64_t i = first; i < end && n > 0; i++, x += n, y += n) {
+    for (int64_t i = first; i < end; i++, x += n, y += n) {
         simd->widen_f16(x, n, wide);
         simd->softmax_f32(&row);
         simd->narrow_f16(wide, n, y);
@@ -223,7 +223,7 @@ BY_ROW(softmax_s16, int16_t, int16_t, c->derived)
 /* LOG_SOFTMAX ---------------------------------------------------------------------------------- */
 
 static inline void log_softmax_f32_row(const float *x, float *y, int64_t n, const ml_call *c) {
-    if (n > 0) c->env->simd->softmax_f32(&(ml_softmax_f32_args){x, y, n, 1.0f, 1});
+    c->env->simd->softmax_f32(&(ml_softmax_f32_args){x, y, n, 1.0f, 1});
 }
 BY_ROW(log_softmax_f32, float, float, c)
 

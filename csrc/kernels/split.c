@@ -130,9 +130,7 @@ static ml_status cut(const ml_call *c, int input) {
     }
     if (whole) return ML_OK;
     for (int i = 0; i < c->n_outputs && status == ML_OK; i++) {
-        int64_t bytes = ml_out_tensor(c, i)->bytes;
-        if (bytes == 0) continue;
-        int64_t run = bytes / blob->outer;
+        const int64_t run = ml_out_tensor(c, i)->bytes / blob->outer;
         status = ml_move_runs(c, ml_out(c, i), x, run, (ml_turns){1, 0, 0},
                               (ml_turns){blob->outer, run, blob->step});
         x += run;

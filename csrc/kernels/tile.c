@@ -140,7 +140,7 @@ static ml_status prepare_broadcast_to(const ml_call *c, ml_wish *wish) {
         return ml_fail(c, ML_SHAPE_ERROR, "shape %s does not broadcast to %s",
                        ml_shape_text(&x->shape, text), ml_shape_text(&shape, other));
     status = ml_set_output(c, 0, &shape);
-    if (status != ML_OK || ml_elements(&shape) == 0) return status;
+    if (status != ML_OK) return status;
     ml_nest_begin(c->blob, ml_unit(x));
     for (int32_t d = 0; d < shape.rank; d++) ml_nest_add(c->blob, shape.dims[d], steps[d]);
     ml_nest_end(c->blob);

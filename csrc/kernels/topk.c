@@ -59,7 +59,7 @@ static inline void put_index(const ml_call *c, int64_t at, int64_t found) {
         type *y = ml_out(c, 0);                                                          \
         int64_t *heap = c->scratch, done = 0, work = 0;                                  \
         ml_status status = ML_OK;                                                        \
-        for (int64_t r = 0; b->k > 0 && r < b->rows; r++, x += b->size, done += b->k) {  \
+        for (int64_t r = 0; r < b->rows; r++, x += b->size, done += b->k) {              \
             for (int64_t i = 0; i < b->k; i++) heap[i] = i;                              \
             for (int64_t i = b->k / 2; i-- > 0;) sift_##suffix(x, heap, b->k, i);        \
             for (int64_t i = b->k; i < b->size && status == ML_OK; i++) {                \

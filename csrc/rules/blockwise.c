@@ -157,7 +157,6 @@ static ml_status block_body(const ml_call *c, int64_t first, int64_t end, int32_
 ml_status ml_multiply_block_weights(const ml_call *c, const ml_blocks *b, const ml_block_weights *w,
                                     float minimum, float maximum) {
     block_args args = {b, w, minimum, maximum};
-    if (b->rows == 0) return ML_OK;
     const int64_t parts = ml_ceil_div(b->rows, b->block),
                   items = ml_ceil_div(b->n, ML_BLOCK_PANEL) * parts;
     const int64_t cost = b->block * b->k * ML_BLOCK_PANEL;

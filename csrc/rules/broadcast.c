@@ -51,7 +51,7 @@ ml_status ml_broadcast_prepare(const ml_call *c, ml_broadcast *blob) {
     if (status != ML_OK) return status;
 
     *blob = (ml_broadcast){.row_kind = ML_ROW_FULL, .row = 1, .rows = 1};
-    if (ml_elements(&out) == 0) {
+    if (ml_elements(&out) == 0) { /* nodes that refuse values run in any case */
         blob->rows = 0;
         return ML_OK;
     }

@@ -56,7 +56,7 @@ static inline int64_t ml_planes(int32_t type) { return type == ML_S16 ? 2 : 1; }
 /* Writes `count` elements of s8, u8 or s16 as bytes; low bytes of s16 go `plane` bytes after the
  * high ones. */
 void ml_to_bytes(int32_t type, const void *x, int64_t count, int64_t plane, uint8_t *to);
-/* The same for `count` zero points, whose byte is `zero`. */
+/* The same for `count` zero points, whose byte is `zero`; none if there is no padding there. */
 static inline void ml_outside_bytes(int32_t type, int32_t zero, int64_t count, int64_t plane,
                                     uint8_t *to) {
     if (count <= 0) return;

@@ -82,7 +82,8 @@ typedef struct gate_args {
 } gate_args;
 
 /* The rows of a gate that are multiplied without looking whether the run goes on: all of them,
- * unless that takes some milliseconds. */
+ * unless that takes some milliseconds; at least 1, because nodes with variables run for no rows,
+ * too. */
 static int64_t rows_at_once(const ml_gates *g, int64_t count) {
     enum { LONG = 16 * ML_MOST_PRODUCTS, WHOLE_TILES = 24 };
     const double fit = (double)LONG / ((double)g->k * (double)g->outputs + 1.0);

@@ -6,10 +6,6 @@ enum { BLOCK_BYTES = 64 << 10, MANY_ROWS = 7 };
 /* The cost of an output apart from its products. */
 enum { OUTPUT_COST = 8 };
 
-static int64_t blocks_of(int64_t count, int64_t block) {
-    return block > 0 ? ml_ceil_div(count, block) : 0;
-}
-
 /* Weights -------------------------------------------------------------------------------------- */
 
 static int64_t too_large(const ml_call *c) {
@@ -152,7 +148,7 @@ static ml_status float_body(const ml_call *c, int64_t first, int64_t end, int32_
     const ml_simd *simd = c->env->simd;
     const float *bias = ml_in_optional(c, 2), *packed = c->packed;
     int64_t k = blocks->k, n = blocks->n, stride = n * blocks->groups;
-    int64_t across = blocks_of(n, a->columns);
+    int64_t across = ml_ceil_div(n, a->columns);
     for (int64_t i = first; i < end; i++) {
         ml_block b = {.first = i / across * blocks->block, .rows = ml_worker_scratch(c, worker)};
         b.count = ml_min_s64(blocks->block, blocks->rows - b.first);
@@ -185,10 +181,10 @@ static ml_status float_body(const ml_call *c, int64_t first, int64_t end, int32_
 /* The number of columns of a block. Few rows, if all of them lie in memory, are divided by columns;
  * but never so that the last columns would be summed in another order. */
 static int64_t columns_of(const ml_blocks *b, bool filled) {
-    const int64_t blocks = blocks_of(b->rows, b->block), least = b->block < MANY_ROWS ? 128 : 32;
-    if (filled || b->groups > 1 || blocks > 8 || b->n < 2 * least) return b->n > 0 ? b->n : 1;
+    const int64_t blocks = ml_ceil_div(b->rows, b->block), least = b->block < MANY_ROWS ? 128 : 32;
+    if (filled || b->groups > 1 || blocks > 8 || b->n < 2 * least) return b->n;
     int64_t columns =
-        least * ml_work_grain(blocks_of(b->n, least), blocks * b->block * b->k * least);
+        least * ml_work_grain(ml_ceil_div(b->n, least), blocks * b->block * b->k * least);
     while (columns < b->n && b->n % columns > 0 && b->n % columns <= ML_FEW_OUTPUTS)
         columns += least;
     return columns;
@@ -197,7 +193,7 @@ static int64_t columns_of(const ml_blocks *b, bool filled) {
 ml_status ml_multiply_floats(const ml_call *c, const ml_blocks *b, const float *rows,
                              ml_block_fn *fill, float minimum, float maximum) {
     float_args args = {b, rows, fill, columns_of(b, !rows), minimum, maximum};
-    int64_t blocks = blocks_of(b->rows, b->block) * blocks_of(b->n, args.columns);
+    int64_t blocks = ml_ceil_div(b->rows, b->block) * ml_ceil_div(b->n, args.columns);
     const int64_t outputs = ml_outputs_paid(c->env->simd, ml_min_s64(args.columns, b->n));
     int64_t cost = b->block * (b->k + OUTPUT_COST) * b->groups * outputs;
     return ml_parallel(c, blocks, ml_work_grain(blocks, cost), float_body, &args);

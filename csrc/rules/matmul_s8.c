@@ -33,7 +33,8 @@ static part_size part_of(const ml_integers *p, bool fused) {
     int64_t columns = p->n, rows = p->block;
     if (fused && p->rows <= FEW_ROWS) return (part_size){rows, columns, fused};
     if (columns > MOST_COLUMNS || columns * p->k > NEAR_BYTES) {
-        columns = NEAR_BYTES / (p->k > 0 ? p->k : 1) / ML_PANEL_S8 * ML_PANEL_S8;
+        columns =
+            NEAR_BYTES / (p->k > 0 ? p->k : 1 /* rows of nothing */) / ML_PANEL_S8 * ML_PANEL_S8;
         columns = columns < ML_PANEL_S8 ? ML_PANEL_S8 : ml_min_s64(columns, MOST_COLUMNS);
         columns = ml_min_s64(columns, p->n);
     }
@@ -125,7 +126,7 @@ ml_status ml_prepare_integers(const ml_call *c, ml_wish *wish, ml_integers *p,
     const int64_t planes = ml_planes(ml_input(c, 0)->type);
     if (p->k > INT32_MAX / (2 * LEAST_ROWS))
         return ml_fail(c, ML_SHAPE_ERROR, "rows of %lld values are too long", (long long)p->k);
-    const int64_t k = p->k > 0 ? p->k : 1;
+    const int64_t k = p->k > 0 ? p->k : 1; /* rows may be empty where outputs are not */
     if (c->env->simd->matmul_s8_pairs) wish->layout = 2 * wish->layout + (p->rows == 1);
     if (!p->block) {
         int64_t rows = ml_work_grain(p->rows, ml_row_cost(k, p->n) * p->groups);
@@ -450,7 +451,6 @@ static ml_status multiply_few(const ml_call *c, const ml_integers *p, const ml_i
 ml_status ml_multiply_integers(const ml_call *c, const ml_integers *p,
                                const ml_integer_rule *rule) {
     const int32_t type = ml_in_tensor(c, 0)->type;
-    if (p->rows == 0 || p->n == 0) return ML_OK;
     if (is_few(c, p)) return multiply_few(c, p, rule);
     integer_args a = {.product = p,
                       .rule = rule,

@@ -35,8 +35,8 @@ void ml_pitches_of(const ml_shape *shape, int64_t element, int64_t pitches[ML_MA
 /* Starts a nest without dimensions, with runs of `element` bytes (0 if there is nothing to
  * copy). */
 void ml_nest_begin(ml_nest *nest, int64_t element);
-/* Adds a dimension of `count` (> 0) indices, `step` bytes apart, inside those added before; at most
- * ML_MAX_RANK. */
+/* Adds a dimension of `count` indices, `step` bytes apart, inside those added before; at most
+ * ML_MAX_RANK. A nest with a count of 0 is not carried out. */
 void ml_nest_add(ml_nest *nest, int64_t count, int64_t step);
 /* Ends building: contiguous dimensions become part of the run. */
 void ml_nest_end(ml_nest *nest);

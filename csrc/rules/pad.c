@@ -3,8 +3,8 @@
 #include "rules/nest.h"
 #include "rules/work.h"
 
-/* Writes `bytes` of equal elements. The last move may begin at any element, because all are
- * equal. */
+/* Writes `bytes` of equal elements, none if the gap is empty or lies before the block. The last
+ * move may begin at any element, because all are equal. */
 static void fill(uint8_t *to, int64_t bytes, const uint8_t equal[64]) {
     if (bytes <= 0) return;
     if (bytes < 64) {

@@ -39,6 +39,7 @@ static ml_sequence sequence_of(const ml_shape *x, bool time_major, bool backward
                      .batches = x->dims[x->rank == 2 || !time_major ? 0 : 1],
                      .time_major = time_major,
                      .backward = backward};
+    /* Nodes with variables run for an empty batch, too. */
     s.chunk = s.batches > 32 ? 1 : 64 / (s.batches > 0 ? s.batches : 1);
     if (s.chunk > s.steps) s.chunk = s.steps;
     return s;

@@ -67,7 +67,8 @@ ml_status ml_prepare_reduce(const ml_call *c, ml_wish *wish, ml_reduce *r, int32
 }
 
 /* If rows are cut, the columns of a part are a multiple of COLUMNS, and as many as possible,
- * because long rows are read sequentially. MOST_OF_PART limits the elements of a part. */
+ * because long rows are read sequentially. MOST_OF_PART limits the elements of a part. An empty
+ * input has no rows, but one part, which begins the results. */
 enum { COLUMNS = 128, MOST_OF_PART = 1 << 19 };
 
 ml_reduce_parts ml_parts_of(const ml_reduce *r) {

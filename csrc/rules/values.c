@@ -86,7 +86,7 @@ ml_status ml_read_indices(const ml_call *c, int input, int64_t first, int64_t co
     uint64_t most = type == ML_S64   ? widen_int64_t((const int64_t *)x + first, count, out)
                     : type == ML_S32 ? widen_int32_t((const int32_t *)x + first, count, out)
                                      : widen_int16_t((const int16_t *)x + first, count, out);
-    if (count == 0 || most < (uint64_t)size) return ML_OK;
+    if (count == 0 || most < (uint64_t)size) return ML_OK; /* nothing may be taken of nothing */
     int64_t i = 0;
     while (out[i] >= 0 && out[i] < size) i++;
     return ml_fail(c, ML_KERNEL_ERROR, "index %lld is %lld, expected 0 to %lld",

@@ -17,6 +17,7 @@ static ml_status copy_some(const ml_call *c, int64_t first, int64_t end, int32_t
 ml_status ml_copy_bytes(const ml_call *c, void *to, const void *from, int64_t bytes) {
     copy_job m = {to, from, 1};
     if (bytes > ML_BLOCK_BYTES) return ml_parallel(c, bytes, ML_BLOCK_BYTES, copy_some, &m);
+    /* An empty variable has no memory. */
     if (bytes > 0) memcpy(to, from, (size_t)bytes);
     return ML_OK;
 }
@@ -33,6 +34,7 @@ ml_status ml_fill_bytes(const ml_call *c, void *to, int64_t bytes, const void *o
                         int64_t element) {
     copy_job m = {to, one, element};
     if (bytes > ML_BLOCK_BYTES) return ml_parallel(c, bytes, ML_BLOCK_BYTES, fill_some, &m);
+    /* Nodes that refuse values run without elements, too. */
     return bytes > 0 ? fill_some(c, 0, bytes, 0, &m) : ML_OK;
 }
 
@@ -65,7 +67,6 @@ static ml_status move_some(const ml_call *c, int64_t first, int64_t end, int32_t
 ml_status ml_move_runs(const ml_call *c, void *to, const void *from, int64_t run, ml_turns outer,
                        ml_turns inner) {
     const int64_t count = outer.count * inner.count;
-    if (run <= 0 || count <= 0) return ML_OK;
     if (run * count <= ML_BLOCK_BYTES) {
         ml_copy_runs(to, from, run, outer, inner);
         return ML_OK;
@@ -88,7 +89,6 @@ static ml_status repeat_some(const ml_call *c, int64_t first, int64_t end, int32
 }
 
 ml_status ml_repeat_run(const ml_call *c, void *to, int64_t run, int64_t count) {
-    if (run <= 0 || count <= 0) return ML_OK;
     const int64_t times = run < ML_BLOCK_BYTES ? ml_min_s64(count, ML_BLOCK_BYTES / run) : 0;
     copy_job m = {to, to, run * (times + 1)};
     ml_repeat(to, run, times);

@@ -17,7 +17,8 @@ enum {
     ML_FINE_GRAIN = 32 /* items per block: with more, an uneven rest does not matter */
 };
 
-/* The number of items of `elements` elements each that make a block; at least one. */
+/* The number of items of `elements` elements each that make a block; at least one. Items that only
+ * begin the results of an empty input have no elements. */
 static inline int64_t ml_items_of_block(int64_t elements) {
     return elements < ML_BLOCK_ELEMENTS ? ML_BLOCK_ELEMENTS / (elements > 0 ? elements : 1) : 1;
 }
@@ -35,7 +36,7 @@ static inline int64_t ml_even_grain(int64_t items, int64_t grain) {
 }
 
 /* Runs `body` over items of `elements` elements each; if they make no more than one block, directly
- * on the caller's thread. */
+ * on the caller's thread. Nodes that refuse values may have no items. */
 static inline ml_status ml_in_blocks(const ml_call *c, int64_t items, int64_t elements,
                                      ml_body body, void *args) {
     const int64_t grain = ml_items_of_block(elements);
@@ -50,7 +51,7 @@ static inline int64_t ml_items_of_busier(int64_t items, int64_t grain) {
 
 /* The number of items that make a block, if each of `items` costs as much as `cost` multiplications
  * of floats: blocks of equal size, as many as a few threads can share evenly. All items, if they
- * are not worth two blocks. */
+ * are not worth two blocks; at least 1, also for prepare of an empty output. */
 static inline int64_t ml_work_grain(int64_t items, int64_t cost) {
     const double all = (double)items * (double)cost;
     const double least = ML_LEAST_PRODUCTS, most = ML_MOST_PRODUCTS;

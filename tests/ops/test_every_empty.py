@@ -1,19 +1,23 @@
-"""Outputs that have no elements, but a shape of 2^40 pixels or rows of them: nodes end at once."""
+"""Operands without elements: every operator, outputs of 2^40 pixels or rows of nothing, values that are refused."""
 
 from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 from support import apart
-from support.node import Given, OneNode, const
+from support.cases import node_of
+from support.compare import compare, run_minilite
+from support.node import Array, Given, OneNode, const
 from support.peer import interpreter as litert
+from test_every_type import ROWS, cases, combinations
 
 import minilite
+from minilite.errors import MiniliteError
 from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType
 from minilite.format.quantization import Quantization
@@ -93,6 +97,42 @@ def test_nodes_that_make_nothing_end_at_once() -> None:
 
     found = {names[number]: answer for number, answer in apart.answers(work, range(len(names)))}
     assert found == dict.fromkeys(names, "0")
+
+
+def emptied(arrays: Sequence[Array]) -> Iterator[list[Array]]:
+    """The arrays with one dimension of one of them empty, then with all dimensions of one size empty."""
+    shapes = [array.shape for array in arrays]
+    found = [
+        [s if i != k else (*s[:d], 0, *s[d + 1 :]) for i, s in enumerate(shapes)]
+        for k, shape in enumerate(shapes)
+        for d in range(len(shape))
+    ]
+    sizes = sorted({size for shape in shapes for size in shape})
+    found += [[tuple(0 if n == size else n for n in shape) for shape in shapes] for size in sizes]
+    for wanted in found:
+        yield [a[tuple(slice(n) for n in shape)] for a, shape in zip(arrays, wanted, strict=True)]
+
+
+def answer(model: bytes, arrays: Sequence[Array], reference: bool) -> list[Array] | None:
+    """The outputs, or None if minilite refuses the shapes or the values."""
+    try:
+        return run_minilite(model, arrays, reference=reference)
+    except MiniliteError:
+        return None
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_inputs_without_elements(row: Any) -> None:
+    """C kernel and numpy reference give the same, or both refuse, for the first, a middle and the last types."""
+    types = list(combinations(row.types))
+    for inputs, outputs in dict.fromkeys((types[0], types[len(types) // 2], types[-1])):
+        node, how = node_of(row.name, cases()[row.name], inputs, outputs)
+        for arrays in emptied(node.arrays):
+            c, numpy = (answer(node.model, arrays, reference) for reference in (False, True))
+            what = f"{inputs} of the shapes {[array.shape for array in arrays]}"
+            assert (c is None) == (numpy is None), what
+            if c is not None and numpy is not None:
+                compare(numpy, c, how.get("tolerance") or 1e-5, what)
 
 
 WRONG: dict[str, tuple[tuple[int, ...], Any, dict[str, Any]]] = {

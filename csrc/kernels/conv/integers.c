@@ -163,7 +163,8 @@ static const ml_integer_rule *integer_rule(const ml_call *c) {
 
 /* The node ------------------------------------------------------------------------------------- */
 
-/* Makes blocks of whole lines, whose copies stay in the cache. */
+/* Makes blocks of whole lines, whose copies stay in the cache. Prepare sees outputs without lines,
+ * too, where nothing may be divided by 0. */
 static void choose_lines(const ml_call *c, conv_blob *blob) {
     const ml_window *w = &blob->window;
     ml_blocks *b = &blob->blocks;

@@ -73,6 +73,7 @@ bool ml_conv_prepare_lines(const ml_call *c, conv_blob *blob, ml_wish *wish) {
         lines = ml_max_s64(ml_min_s64(lines, most), few);
         wish->worker_bytes = ml_conv_lines_seen(w, lines) * floats * (int64_t)sizeof(float);
     }
+    /* Prepare sees empty outputs, too, where no line fits. */
     blob->lines = (int16_t)ml_min_s64(lines > 0 ? lines : 1, INT16_MAX);
     return true;
 }

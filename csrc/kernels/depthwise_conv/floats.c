@@ -81,7 +81,7 @@ static void some_pixels(const ml_call *c, const ml_depthwise_args *one, const fl
         a.start = start;
         c->env->simd->depthwise_f32(&a);
     }
-    if (one->pixels == panels * together && panels > 0) return;
+    if (one->pixels == panels * together) return;
     a = *one;
     a.pixels -= panels * together;
     a.first += panels * together * one->pixel_step;

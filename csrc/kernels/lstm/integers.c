@@ -112,7 +112,7 @@ static void add_peephole(const ml_call *c, const lstm_run *run, const integer_ro
 static void normalize(const int16_t *coefficients, const int32_t *bias, multiplier m, int32_t guard,
                       int16_t *v, int64_t n) {
     int64_t sum = 0, squares = 0;
-    if (n == 0) return;
+    if (n == 0) return; /* nodes with variables run in any case */
     for (int64_t i = 0; i < n; i++) {
         sum += v[i];
         squares += (int32_t)v[i] * v[i];

@@ -135,6 +135,6 @@ ml_status ml_mean_direct(const ml_call *c) {
     const ml_reduce *r = c->blob;
     if (is_list(r)) return ml_in_blocks(c, r->rows, r->row, mean_rows, NULL);
     const int64_t across = ml_ceil_div(r->row, COLUMNS);
-    return ml_in_blocks(c, r->outputs / ml_max_s64(r->row, 1) * across,
-                        ml_min_s64(r->row, COLUMNS) * r->count, mean_columns, NULL);
+    return ml_in_blocks(c, r->outputs / r->row * across, ml_min_s64(r->row, COLUMNS) * r->count,
+                        mean_columns, NULL);
 }

@@ -69,7 +69,7 @@ static ml_status mean_f32(const ml_call *c) {
                                      .kind = ML_ZIP_SCALAR_B,
                                      .low = -most,
                                      .high = most};
-    if (status == ML_OK && r->outputs > 0) c->env->simd->zip_f32(&divided);
+    if (status == ML_OK) c->env->simd->zip_f32(&divided);
     return status;
 }
 
@@ -233,7 +233,7 @@ static int32_t finished(int64_t product, int64_t count, int32_t mantissa, int32_
         if (r->count > 0) ml_quantize_multiplier(factor_of(c, r->count), &mantissa, &shift);    \
         for (int64_t i = 0; i < r->outputs; i++) products[i] = NO_FACTOR;                       \
         for (int64_t row = 0; row < r->rows; row++, at = ml_reduce_next(r, at, index))          \
-            for (int64_t i = 0; i < r->row && r->count > 0 && status == ML_OK; i++) {           \
+            for (int64_t i = 0; i < r->row && status == ML_OK; i++) {                           \
                 int64_t *product = &products[r->row_reduced ? at : at + i];                     \
                 const int64_t factor = *x++ - in.zero_point;                                    \
                 *product = *product == NO_FACTOR                                                \

@@ -66,7 +66,8 @@ static ml_status prepare_pad(const ml_call *c, ml_wish *wish) {
     }
     if (empty) memset(y.dims, 0, sizeof y.dims);
     ml_status status = ml_set_output(c, 0, &y);
-    if (status != ML_OK || ml_elements(&y) == 0) return status;
+    if (status != ML_OK || ml_elements(&y) == 0)
+        return status; /* a step between no elements may overflow */
     /* The block of input elements that stay, and their places in the output. */
     b->block = (ml_block_copy){.n = x->rank, .element = (int32_t)element};
     ml_pitches_of(x, element, b->block.from);
@@ -87,7 +88,7 @@ static ml_status pad(const ml_call *c) {
     ml_status status = ml_fill_bytes(c, y, bytes, ml_in(c, 1), b->block.element);
     if (status != ML_OK) return status;
     for (int32_t d = 0; d < b->block.n; d++)
-        if (b->block.counts[d] == 0) return ML_OK;
+        if (b->block.counts[d] == 0) return ML_OK; /* all is padding */
     int64_t work = 0;
     return ml_copy_block(c, &b->block, 0, (const uint8_t *)ml_in(c, 0) + b->from, y + b->to, &work);
 }

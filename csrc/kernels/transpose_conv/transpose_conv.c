@@ -196,7 +196,8 @@ ml_status ml_transpose_conv_scatter(const ml_call *c, ml_body scatter, scatterin
     of.line = top / b->in[0] * b->out[0] + ml_min_s64(ml_max_s64(from, 0), b->out[0]);
     const int64_t end = bottom / b->in[0] * b->out[0] + ml_max_s64(ml_min_s64(to, b->out[0]), 0);
     const int64_t lines = end - of.line;
-    return lines > 0 ? ml_in_blocks(c, lines, adds / lines + 1, scatter, &of) : ML_OK;
+    if (lines <= 0) return ML_OK; /* all is cut off */
+    return ml_in_blocks(c, lines, adds / lines + 1, scatter, &of);
 }
 
 /* Multiplies pixels of a block by the weights of all taps. */
@@ -231,6 +232,7 @@ static ml_status transpose_conv_f32(const ml_call *c) {
     scattering of = {.products = ml_scratch(c, b->products), .y = ml_out(c, 0)};
     ml_status status =
         ml_fill_bytes(c, of.y, all * outputs * (int64_t)sizeof nothing, &nothing, sizeof nothing);
+    /* Without inputs all products are 0. */
     for (; of.first < pixels && b->depth > 0 && status == ML_OK; of.first += of.count) {
         of.count = ml_min_s64(b->block, pixels - of.first);
         status = ml_parallel(c, of.count, ml_work_grain(of.count, cost), multiply_f32, &of);
