@@ -20,7 +20,8 @@ INLINE __m128i load(const uint8_t *from, __m128i flip, const bool is_there, __m1
                     : pad;
 }
 
-/* At least a vector of both lines, of which a constant says whether they are there. */
+/* Interleaves at least a vector of both lines; `first` and `second` are true for those that
+ * exist. */
 INLINE void interleave(const ml_interleave_s8_args *p, const bool first, const bool second) {
     const __m128i flip = _mm_set1_epi8((char)p->flip), pad = _mm_set1_epi8((char)p->pad);
     const uint8_t *a = p->lines[0], *b = p->lines[1];

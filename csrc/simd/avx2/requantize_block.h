@@ -253,7 +253,8 @@ static inline void put(int8_t *y, __m128i bytes, int64_t count) {
     if (count & 1) *y = (int8_t)low;
 }
 
-/* The same of each of `rows` quarters of a vector, as a row. Rarely used: never inlined. */
+/* Writes `count` bytes of each of `rows` quarters of a vector, each to a row of its own. Rarely
+ * used: never inlined. */
 __attribute__((noinline)) static void put_parts(int8_t *y, int64_t stride, __m256i bytes, int rows,
                                                 int64_t count) {
     int8_t all[TOGETHER][LANES];

@@ -42,8 +42,8 @@ static inline void split_rest(const uint8_t *from, int64_t count, __m256i flip, 
     split_bytes(_mm256_xor_si256(flip, _mm256_loadu_si256((const __m256i *)(void *)rest)), row, at);
 }
 
-/* All groups of the row. The last group of a piece that is no multiple of them is its last four
- * bytes, zeros in the weights standing for those that were met before. */
+/* Splits all groups of the row. The last group of a piece that is no multiple of them is its last
+ * four bytes; the weights of bytes that the group before has already are zeros. */
 static inline void split(const ml_matmul_s8_args *p, split_row *row) {
     const __m256i flip = _mm256_set1_epi8((char)p->flip);
     const uint8_t *from = p->a;

@@ -179,8 +179,8 @@ DEFINE_REALS(2)
 DEFINE_REALS(3)
 DEFINE_REALS(4)
 
-/* The same by functions that are not inlined, because each of the many kinds of tiles would repeat
- * the code. */
+/* Scales and stores by functions that are not inlined, because each of the many kinds of tiles
+ * would repeat the code. */
 INLINE void store_reals(const panel_place *panel, const tile_place *at, const int rows,
                         const int vectors, const __m512i *sums) {
     __m512i stored[MOST_SUMS];
@@ -347,7 +347,7 @@ static void multiply_columns(const ml_simd *simd, panel_place *panel, const ml_m
     }
 }
 
-/* The same for rows that are flipped in copies. */
+/* Multiplies rows that are flipped in copies. */
 __attribute__((noinline)) static void multiply_copies(const ml_simd *simd, panel_place *panel,
                                                       const ml_matmul_s8_args *p, int64_t lines,
                                                       int64_t line_stride) {

@@ -44,7 +44,7 @@ INLINE void add_square(int8x16_t x, int8x16_t w, const bool is_unsigned, int32x4
     __asm__ volatile("" : "+w"(*sum));
 }
 
-/* Eight bytes of two rows, which they go on after; or the first row's twice. */
+/* Reads eight bytes of two rows, and moves the rows on; or those of the first row twice. */
 INLINE int8x16_t next_eight(const uint8_t **one, const uint8_t **other, const bool is_alone) {
     const uint8_t *a = *one, *b = *other;
     int8x16_t x, y;

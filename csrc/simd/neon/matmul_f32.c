@@ -46,8 +46,9 @@ enum { MOST_LANED = 12 /* rows of half a panel */ };
 #define ADD_LANES(a, a_stride, w, panel_floats, count, rows, vectors, sums) \
     add_lanes(a, a_stride, w, panel_floats, count, rows, vectors, sums)
 
-/* One step of k, of `some` neighbouring vectors of a panel. By asm, for compilers copy the
- * lane that two products share to a register of its own, which sums then lack. */
+/* One step of k, of `some` neighbouring vectors of a panel. Written as instructions, because
+ * compilers copy the lane that two products share to a register of its own, which sums then
+ * lack. */
 #define ADD_STEP(panel, some, lane)                                                            \
     {                                                                                          \
         const float *at = (panel) + (lane) * PANEL;                                            \

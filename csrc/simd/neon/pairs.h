@@ -63,7 +63,7 @@ INLINE void add_group(const int8x16_t *x, const int8_t *w, const int rows, const
 }
 
 #ifdef __aarch64__
-/* Two sums += the products of two groups. Written as instructions, for the compiler moves sums
+/* Two sums += the products of two groups. Written as instructions, because the compiler moves sums
  * about; each waits for none of the three before it. */
 INLINE void add_products(const int8x16_t *x_a, const int8x16_t *w_a, const int8x16_t *x_b,
                          const int8x16_t *w_b, pairs *a, pairs *b) {
@@ -97,7 +97,7 @@ INLINE void add_pair(const int8x16_t *x, int8x16_t first, int8x16_t second, pair
 }
 #endif
 
-/* The same for two groups, whose weights lie `step` apart, where no weight is -128. */
+/* sums += the products of two groups, whose weights lie `step` apart, where no weight is -128. */
 INLINE void add_two_groups(int8x16_t x[MOST_ROWS][2], const int8_t *w, int64_t step, const int rows,
                            const int vectors, pairs *sums) {
 #ifndef __aarch64__
@@ -125,7 +125,7 @@ INLINE int8x16_t flipped(uint8x16_t x, const bool flips) {
     return vreinterpretq_s8_u8(flips ? veorq_u8(x, vdupq_n_u8(128)) : x);
 }
 
-/* Four bytes of a row, in every lane, which it goes on after. */
+/* Reads four bytes of a row into every lane, and moves the row on. */
 INLINE int8x16_t next_group(const uint8_t **row, const bool flips) {
     const uint8_t *a = *row;
     uint8x16_t x;

@@ -32,7 +32,7 @@ INLINE float64x2_t load_reals(const double *p, int64_t count) {
     return vld1q_f64(lanes);
 }
 
-/* The vector of columns from `column` on, of which `left` exist; whether its
+/* Loads the constants of a vector of columns from `column` on, of which `left` exist; true if its
  * shifts are plain. */
 INLINE bool load_vector(const ml_matmul_s8_args *p, const ml_requantize_args *bytes,
                         const int32_t *sums, int64_t column, int64_t left, int v, output_block *b) {
@@ -137,8 +137,8 @@ INLINE void write_tile(const bytes_place *to, int64_t row, int64_t output, const
 #define BEGIN(own, output, v) begin_of(own, output, v)
 #define FINISH_TILE(own, row, output, rows, vectors, sums)                     \
   write_tile(own, row, output, rows, vectors, sums)
-/* A product of one row is multiplied by product_row.h. Rows of more are shared
- * by tiles evenly: of three, there are two and one. */
+/* product_row.h multiplies a single row. More rows are divided evenly among tiles: three into two
+ * and one. */
 #if MOST_ROWS <= 2
 #define ONE_ROW(X) X(1)
 #else

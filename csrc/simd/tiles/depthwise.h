@@ -102,7 +102,7 @@ INLINE void add_taps(const ml_depthwise_args *p, const char *x, const char *w, i
     }
 }
 
-/* A column, after which x goes on. Without the empty asm, the compiler would load it once per tap,
+/* Loads a column, and moves x on. Without the empty asm, the compiler would load it once per tap,
  * and keep more addresses than there are registers. */
 INLINE VALUE next_column(const char **x, int64_t step, const bool part, int count) {
     VALUE value;

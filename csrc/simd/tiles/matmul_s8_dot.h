@@ -8,7 +8,8 @@
 
 #include "simd/tiles/scale_column.h"
 
-/* A product, and how its sums become floats, in which case y has room for them. */
+/* A product; and the constants by which its sums become floats, if they do: y then has room for
+ * them. */
 typedef struct product {
     ml_matmul_s8_args sums; /* first: tiles are given it */
     const ml_scale_s32_args *floats; /* or NULL: sums are stored */

@@ -32,7 +32,8 @@ INLINE void store_sums(int32_t *p, VECTOR v, int64_t count) {
     memcpy(p, part, (size_t)count * sizeof *p);
 }
 
-/* A product, and how its sums become floats, in which case y has room for them. */
+/* A product; and the constants by which its sums become floats, if they do: y then has room for
+ * them. */
 typedef struct product {
     ml_matmul_s8_args sums;
     const ml_scale_s32_args *floats; /* or NULL: sums are stored */
