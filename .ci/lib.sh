@@ -52,13 +52,14 @@ install_apart() {
 }
 
 # test_apart PYTHON [arguments of pytest]: tests of the copy on the package that this Python has installed; pytest's header says
-# which core that is. Other modules in the copy's root come after the installed package in the path, not before it.
+# which core that is. Other modules in the copy's root come after the installed package in the path, not before it. All but the slow
+# tests, unless -m says otherwise.
 test_apart() {
     (
         cd "$work"
         export PYTHONSAFEPATH=1 PYTHONDONTWRITEBYTECODE=1
         echo "$copy" >"$("$1" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/copy.pth"
-        "$1" -m pytest -p no:cacheprovider -c "$copy/pyproject.toml" --rootdir "$copy" -o pythonpath=tests "${@:2}"
+        "$1" -m pytest -p no:cacheprovider -m "not slow" -c "$copy/pyproject.toml" --rootdir "$copy" -o pythonpath=tests "${@:2}"
     )
 }
 

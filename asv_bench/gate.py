@@ -23,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -150,10 +151,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--root", type=Path, default=builds.ROOT, help="the checkout whose commits are compared")
     args = parser.parse_args(arguments)
     commits = [builds.commit_of(name, args.root) for name in (args.base, args.new)]
-    found = []
-    for commit in commits:
+
+    def measured(commit: str) -> Figures:
         with tempfile.TemporaryDirectory() as folder:
-            found.append(measure(commit, Path(folder), args.bench, args.root))
+            return measure(commit, Path(folder), args.bench, args.root)
+
+    with ThreadPoolExecutor(len(commits)) as pool:  # what is counted does not depend on what runs beside it
+        found = list(pool.map(measured, commits))
     accepted = [*args.accept, *accepted_by(commits[0], commits[1], args.root)]
     return 1 if judge(found[0], found[1], accepted, as_markdown if args.markdown else as_text) else 0
 

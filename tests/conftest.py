@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import signal
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from pathlib import Path
 
 import pytest
@@ -11,10 +13,22 @@ from hypothesis import settings
 
 from minilite import _core
 
+ROOT = Path(__file__).parent
 QUICK = ("unit",)
 """The folders of `pytest -m quick`: below two minutes of processor time, and most of what an edit breaks."""
-LONG = {"test_endurance", "test_breakage_threads", "test_moving_memory"}
-"""Their files that take longer."""
+THOROUGH = (
+    *(f"batch/test_{name}" for name in ("beam", "check", "dask", "dask_command", "ray")), "bench", "browser",
+    *(f"cli/test_{name}" for name in ("document", "every_command", "hostile_names", "shell")), "clients",
+    "comparison/test_bench", "conformance/test_drawn", "memory/test_exact", "memory/test_strategies",
+    *(f"ops/test_every_{name}" for name in ("block", "bool", "empty", "memory", "refusal", "size", "source", "tie")),
+    "simd", "test_circles", "test_layout", "test_recursions", "test_words", "trust", "typing",
+    *(f"unit/test_{name}" for name in ("breakage_threads", "endurance", "interrupts")),
+    *(f"unit/test_{name}" for name in ("moving_memory", "page_size", "stand_in")),
+)  # fmt: skip
+"""The folders and files of `pytest -m thorough`: they check at length, by chance, in processes of their own or by other
+programs, or check the sources. The default set has each operator, room and command without them."""
+SHORT = ("simd/test_levels", "simd/test_walk")
+"""Files of those folders that belong to the default set."""
 
 # The same examples each time; and times depend on the machine, so that no test fails for being slow.
 settings.register_profile("minilite", deadline=None, derandomize=True)
@@ -34,27 +48,56 @@ def pytest_report_header() -> str:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Runs of whole folders of tests use all cores by themselves; `-n 0` keeps them in one process."""
+    """Runs of all tests use the cores that this process may use; `-n 0` keeps them in one process."""
     if hasattr(config, "workerinput"):  # one of those processes, which must not start others
         return
     whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS
     if whole and config.pluginmanager.hasplugin("xdist") and config.option.numprocesses is None:
-        config.option.numprocesses = "auto"
+        config.option.numprocesses = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else "auto"
+
+
+def mark_of(path: Path) -> str:
+    """The mark of a file of tests, or an empty text. That of a test that takes minutes is `slow`, whatever its file."""
+    name = path.relative_to(ROOT).with_suffix("").as_posix()
+
+    def is_in(names: Sequence[str]) -> bool:
+        return any(name == each or name.startswith(f"{each}/") for each in names)
+
+    if is_in(THOROUGH) and not is_in(SHORT):
+        return "thorough"
+    return "quick" if is_in(QUICK) else ""
+
+
+def by_default(config: pytest.Config) -> bool:
+    """True if the marks are those of pyproject.toml."""
+    return config.option.markexpr in config.getini("addopts")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Skips collecting slow tests: collecting takes as long as running some of the quick ones."""
-    if config.option.markexpr != "quick" or collection_path.parent != Path(__file__).parent:
+    """Skips importing files of which nothing will run: that takes as long as some of the tests."""
+    chosen = {"quick": ("quick",), "thorough": ("thorough",)}.get(config.option.markexpr)
+    if chosen is None and by_default(config):
+        chosen = ("quick", "")
+    if chosen is None or not collection_path.is_file():
         return None
-    return (collection_path.is_dir() and collection_path.name not in QUICK) or None
+    return mark_of(collection_path) not in chosen or None
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks the quick ones."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Gives each test the mark of its file; by default a file that is named runs whole."""
+    named = {config.invocation_params.dir / arg.split("::")[0] for arg in config.args if by_default(config)}
     for item in items:
-        if item.path.parent.name in QUICK and item.path.stem not in LONG and not item.get_closest_marker("slow"):
-            item.add_marker("quick")
+        mark = mark_of(item.path)
+        if mark and not item.get_closest_marker("slow") and not (mark == "thorough" and item.path in named):
+            item.add_marker(mark)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Keeps the garbage collector from walking over all that was collected, whenever a test calls it."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)
