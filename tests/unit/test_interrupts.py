@@ -24,6 +24,7 @@ from support.interrupts import Interrupt, interrupted
 import minilite
 from minilite._core import ffi, lib
 from minilite._native import owned
+from minilite._native.status import fresh_error
 from minilite.engine import async_run
 from minilite.engine.engine import engine_of
 from minilite.engine.session import CHANGES
@@ -345,10 +346,10 @@ def test_objects_of_c_are_owned_before_they_are_made() -> None:
 
 
 def test_a_cell_frees_what_it_holds_once() -> None:
-    for kind, put in (("store", lib.ml_store_put), ("cancel", lib.ml_cancel_put)):
+    for kind, make in (("store", lib.ml_store_new), ("cancel", lib.ml_cancel_new)):
         end = getattr(lib, f"ml_{kind}_end")
         cell = owned.empty(f"ml_{kind} **", end)
-        assert put(cell)
+        assert make(cell, fresh_error()) == lib.ML_OK
         assert cell[0] != ffi.NULL
         end(cell)
         assert cell[0] == ffi.NULL
