@@ -96,7 +96,7 @@ def test_a_fresh_clone_is_published_and_stays_clean(tmp_path: Path, monkeypatch:
     config = json.loads((site.HERE / "asv.conf.json").read_text()) | {"matrix": {}}
     path = root / "asv_bench" / "asv.conf.json"
     path.write_text(json.dumps(config))
-    (root / ".gitignore").write_text("/asv_bench/results/benchmarks.json\n")
+    (root / ".gitignore").write_text("__pycache__/\n/asv_bench/results/benchmarks.json\n")
     git = ("git", "-c", "user.name=site", "-c", "user.email=site@localhost", "-c", "commit.gpgsign=false")
     run("git", "init", "--quiet", "--initial-branch=main", cwd=root)
     run(*git, "commit", "--quiet", "--allow-empty", "-m", "measured", cwd=root)
