@@ -51,6 +51,9 @@ install_apart() {
     rm -rf "$copy/build"
 }
 
+# rooms_of_tests: the folders of tests that have the mark `quick`.
+rooms_of_tests() { sed -n '/^QUICK = (/,/)/p' "$copy/tests/conftest.py" | grep -oE '"[a-z_]+"' | sed 's/"\(.*\)"/tests\/\1/'; }
+
 # test_apart PYTHON [arguments of pytest]: tests of the copy on the package that this Python has installed; pytest's header says
 # which core that is. Other modules in the copy's root come after the installed package in the path, not before it. All but the slow
 # tests, unless -m says otherwise.

@@ -14,16 +14,19 @@ from hypothesis import settings
 from minilite import _core
 
 ROOT = Path(__file__).parent
-QUICK = ("unit",)
-"""The folders of `pytest -m quick`: below two minutes of processor time, and most of what an edit breaks."""
+QUICK = (
+    "_native", "control", "documents", "engine", "format", "graph", "inputs", "interpreter", "litert", "math", "package",
+    "plan", "profiling", "rules", "run", "state",
+)  # fmt: skip
+"""The folders of `pytest -m quick`: a minute of processor time, and most of what an edit breaks."""
 THOROUGH = (
-    *(f"batch/test_{name}" for name in ("beam", "check", "dask", "dask_command", "ray")), "bench", "browser",
-    *(f"cli/test_{name}" for name in ("document", "every_command", "hostile_names", "shell")), "clients",
-    "comparison/test_bench", "conformance/test_drawn", "memory/test_exact", "memory/test_strategies",
+    "_native/test_interrupts", *(f"batch/test_{name}" for name in ("beam", "check", "dask", "dask_command", "ray")),
+    "bench", "browser", *(f"cli/test_{name}" for name in ("document", "every_command", "hostile_names", "shell")),
+    "clients", "comparison/test_bench", "conformance/test_drawn", "interpreter/test_calls_in_threads",
+    "interpreter/test_endurance", "litert/test_stand_in", "memory/test_exact", "memory/test_page_size",
+    "memory/test_strategies", "run/test_moving_memory",
     *(f"ops/test_every_{name}" for name in ("block", "bool", "empty", "memory", "refusal", "size", "source", "tie")),
     "simd", "test_circles", "test_layout", "test_recursions", "test_words", "trust", "typing",
-    *(f"unit/test_{name}" for name in ("breakage_threads", "endurance", "interrupts")),
-    *(f"unit/test_{name}" for name in ("moving_memory", "page_size", "stand_in")),
 )  # fmt: skip
 """The folders and files of `pytest -m thorough`: they check at length, by chance, in processes of their own or by other
 programs, or check the sources. The default set has each operator, room and command without them."""

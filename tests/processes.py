@@ -35,11 +35,12 @@ def _with_reports_here() -> dict[str, str]:
 
 
 def in_subprocess(code: str, *, seconds: float = 60, **environment: str) -> Outcome:
-    """Runs Python code that may import from tests/ and tests/unit/, with these environment variables added.
+    """Runs Python code that finds the modules of tests that this process finds, with these environment variables added.
 
     Raises: subprocess.TimeoutExpired.
     """
-    path = os.pathsep.join([str(TESTS), str(TESTS / "unit"), *filter(None, [os.environ.get("PYTHONPATH")])])
+    folders = [each for each in sys.path if pathlib.Path(each).resolve().is_relative_to(TESTS)]
+    path = os.pathsep.join([*folders, *filter(None, [os.environ.get("PYTHONPATH")])])
     done = subprocess.run(
         [sys.executable, "-X", "faulthandler", "-c", code],
         stdout=subprocess.PIPE,

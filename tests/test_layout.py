@@ -129,6 +129,23 @@ def test_every_kernel_has_its_row() -> None:
     assert set(kernel_names()) - set(rows_by_kernel()) == {"custom"}
 
 
+# Tests ----------------------------------------------------------------------------------------------------------------
+
+
+def test_folders_of_tests_are_rooms() -> None:
+    """Others are about all rooms, about the checkout or its documents, or are what tests share."""
+    about_all = {"browser", "clients", "conformance", "package", "support", "trust", "typing"}
+    rooms = {path.name for root in (PACKAGE, CORE) for path in root.iterdir() if path.is_dir()} | {"interpreter"}
+    folders = {path.relative_to(TESTS).parts[0] for path in files("tests/*/*.py")}
+    assert folders - rooms == about_all | {"bench", "documents"}
+
+
+def test_files_of_tests_have_names_of_their_own() -> None:
+    """Pytest imports each by its name alone."""
+    names = [path.stem for path in files("tests/test_*.py")]
+    assert sorted(names) == sorted(set(names))
+
+
 # Imports --------------------------------------------------------------------------------------------------------------
 
 

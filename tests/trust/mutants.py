@@ -46,24 +46,30 @@ SHORT_OF_MEMORY = (
 )
 """Tests of tests/trust/test_each_request.py, in which each request for memory fails once: they come after all."""
 TESTS = {
-    "format": "unit/reader unit/reader_refuses trust/public_crashers unit/file_rows unit/schema unit/strings unit/sparse "
-    "unit/limits unit/rows unit/bad_input unit/metadata unit/flexbuffer trust/reader_fuzz unit/breakage",
-    "graph": "unit/folding unit/origin unit/bad_input unit/graph_check unit/store unit/branches unit/dynamic_loops "
-    "unit/fusion unit/custom unit/dynamic_in_place unit/rows unit/errors unit/breakage ops/every_refusal unit/plans "
-    "unit/user_kernels ops/control_flow ops/variable ops/normalization",
-    "plan": "memory/same_plans unit/sizes unit/polls unit/requests unit/folding memory/sharing memory/offline "
-    "memory/planner unit/dynamic unit/plans unit/dynamic_in_place unit/bind_tensor unit/state unit/fusion "
-    "unit/capacities unit/nest unit/errors ops/fully_connected unit/user_kernels unit/families",
-    "state": "unit/state unit/state_calls unit/rebinding unit/packed unit/limits unit/strings unit/bind_tensor "
-    "unit/bind_memory unit/dynamic unit/sizes unit/plans unit/no_allocation unit/states unit/lifetime unit/capacities "
-    "unit/moving_memory unit/string_carries memory/offline",
-    "run": "unit/runs_alone unit/branches unit/polls unit/dynamic_loops unit/profile unit/dynamic unit/cancel "
-    "unit/dynamic_in_place unit/bind_tensor unit/custom unit/string_carries unit/nest unit/errors unit/capacities "
-    "unit/moving_memory unit/user_kernels",
-    "memory": "memory/same_plans memory/sharing memory/planner memory/offline unit/state unit/limits "
-    "memory/known_problems memory/order memory/exact memory/strategies unit/moving_memory unit/capacities",
-    "control": "unit/dynamic_loops ops/hashtable ops/variable unit/branches unit/string_carries ops/control_flow "
-    "unit/dynamic unit/nest unit/custom unit/errors unit/breakage unit/user_kernels",
+    "format": "format/reader format/reader_refusals trust/public_crashers format/file_rows format/schema "
+    "format/strings graph/sparse state/memory_limits format/model interpreter/wrong_arguments "
+    "format/metadata format/flexbuffer trust/reader_fuzz graph/hostile_graphs",
+    "graph": "plan/folding format/origin interpreter/wrong_arguments graph/graph_check graph/store "
+    "control/branches control/dynamic_loops graph/fusion engine/custom run/dynamic_in_place format/model "
+    "interpreter/errors graph/hostile_graphs ops/every_refusal plan/plans engine/user_kernels "
+    "ops/control_flow ops/variable ops/normalization",
+    "plan": "memory/same_plans engine/sizes run/polls state/requests plan/folding memory/sharing memory/offline "
+    "memory/planner run/dynamic plan/plans run/dynamic_in_place state/bind_tensor state/between_runs "
+    "graph/fusion run/capacities rules/nest interpreter/errors ops/fully_connected engine/user_kernels "
+    "plan/families",
+    "state": "state/between_runs state/refused_calls state/rebinding format/packed state/memory_limits "
+    "format/strings state/bind_tensor state/bind_memory run/dynamic engine/sizes plan/plans "
+    "_native/no_allocation engine/states _native/lifetime run/capacities run/moving_memory "
+    "control/string_carries memory/offline",
+    "run": "run/thread_trials control/branches run/polls control/dynamic_loops profiling/profile run/dynamic "
+    "run/cancel run/dynamic_in_place state/bind_tensor engine/custom control/string_carries rules/nest "
+    "interpreter/errors run/capacities run/moving_memory engine/user_kernels",
+    "memory": "memory/same_plans memory/sharing memory/planner memory/offline state/between_runs "
+    "state/memory_limits memory/known_problems memory/order memory/exact memory/strategies "
+    "run/moving_memory run/capacities",
+    "control": "control/dynamic_loops ops/hashtable ops/variable control/branches control/string_carries "
+    "ops/control_flow run/dynamic rules/nest engine/custom interpreter/errors graph/hostile_graphs "
+    "engine/user_kernels",
 }
 """The rooms, and the tests that matter to them, tests/FOLDER/test_NAME.py: quick ones first, between FIRST and LAST,
 which matter to all. All of a room take 20 to 60 s of processor time."""

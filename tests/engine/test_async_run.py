@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from built import custom_chain, floats, ready
+from interpreter.test_threads import long_node
 from processes import in_subprocess
-from test_threads import long_node
 
 from minilite.errors import InputError
 from minilite.format.builder import ModelBuilder
@@ -106,7 +106,7 @@ def test_timeout_ends_the_kernel() -> None:
 
 LEFT = """
 import asyncio, threading
-from test_run_async import endless, floats
+from test_async_run import endless, floats
 
 interpreter = endless()
 if {daemon}:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from built import ready
-from test_limits import squaring_loop
+from state.test_memory_limits import squaring_loop
 from test_profile import chain, dense
 
 from minilite._native.timing import Timing

@@ -58,7 +58,7 @@ long count_runs(run_fn run, void *state, void *error, int times) {
 
 PROGRAM = """
 import ctypes, os, sys
-sys.path[:0] = [{here!r}, {here!r} + "/unit"]
+sys.path[:0] = [{here!r}, {here!r} + "/_native"]
 import numpy as np
 from minilite._core import ffi, lib
 from test_no_allocation import everything_in_c, relu_chain

@@ -37,7 +37,7 @@ def main() -> None:
 
 @pytest.fixture(scope="module")
 def polls(tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
-    result: dict[str, int] = json.loads(output_under_it(tmp_path_factory.mktemp("clock"), "test_polls", "unit"))
+    result: dict[str, int] = json.loads(output_under_it(tmp_path_factory.mktemp("clock"), "test_polls", "run"))
     return result
 
 

@@ -1,4 +1,4 @@
-"""The reader takes what LiteRT takes; test_reader_refuses.py has the rest."""
+"""The reader takes what LiteRT takes; test_reader_refusals.py has the rest."""
 
 from __future__ import annotations
 

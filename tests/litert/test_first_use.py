@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 from built import accumulator, floats, one_signature, relu_chain, run, signed
+from conformance.test_mended_results import counters
 from support import peer
 from support.first_models import classifier, memory, product, where
 from support.peer import interpreter as oracle
-from test_breakage_answers import counters
 
 import minilite
 from minilite import interpreter as ours

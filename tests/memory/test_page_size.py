@@ -70,7 +70,8 @@ def test_arena_on_larger_pages_without_a_reservation(larger_pages: str, page: in
 @pytest.mark.parametrize("larger_pages", [16384], indirect=True)
 def test_tests_of_moving_memory_on_larger_pages(larger_pages: str, tmp_path: pathlib.Path) -> None:
     """Runs in a folder without a package minilite, which Python 3.10 would take for the installed one."""
-    tests = [pathlib.Path(TESTS, "unit", f"test_{name}.py") for name in ("moving_memory", "limits", "state")]
+    names = ("run/test_moving_memory.py", "state/test_memory_limits.py", "state/test_between_runs.py")
+    tests = [TESTS / name for name in names]
     plugins = ["-p", "no:cacheprovider", "-p", "no:xdist", "-o", "pythonpath=tests"]
     command = [sys.executable, "-m", "pytest", "-q", *plugins, *map(str, tests)]
     environment = {**os.environ, "LD_PRELOAD": larger_pages, "PYTEST_ADDOPTS": "", "PYTHONSAFEPATH": "1"}

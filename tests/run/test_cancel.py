@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from built import custom_chain, floats, one_signature, ready, relu_chain, run
+from interpreter.test_threads import Blocked, endless_loop, long_node
 from processes import patience
-from test_threads import Blocked, endless_loop, long_node
 
 import minilite
 from minilite.engine.engine import engine_of

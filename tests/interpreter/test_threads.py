@@ -293,7 +293,7 @@ def run_until_interrupted(interpreter: minilite.Interpreter, again: Callable[[],
 
 def interrupt(what: str, again: str) -> float:
     """Seconds from Ctrl-C to the answer of a run in a process of its own, which can run again afterwards."""
-    code = f"import sys; sys.path[:0] = {[str(TESTS), str(TESTS / 'unit')]}; import test_threads as t; "
+    code = f"import sys; sys.path[:0] = {[str(TESTS), str(TESTS / 'interpreter')]}; import test_threads as t; "
     code += f"t.run_until_interrupted(*t.{what}())"
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

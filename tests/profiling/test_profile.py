@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from built import floats, integer, ready
-from test_limits import squaring_loop
+from state.test_memory_limits import squaring_loop
 
 from minilite import InputError, Interpreter, KernelError, StateError
 from minilite._native.kernels import multiplies, multiply_adds

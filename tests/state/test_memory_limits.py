@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 from built import COUNTER, below, floats, integer, loop_graphs, next_count, ready, relu_chain, request, resized, run
+from control.test_dynamic_loops import add_sum, swell, swelling_loop
+from run.test_moving_memory import loop_before_a_dynamic_node
 from support import sparse
 from support.system import needs_reserved, needs_system
-from test_dynamic_loops import add_sum, swell, swelling_loop
-from test_moving_memory import loop_before_a_dynamic_node
 
 import minilite
 from minilite import ArenaError, InputError, KernelError, UnsupportedOpError

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from built import Array, floats, graph_with, one_signature, ready, relu_chain, resized, run
-from test_breakage_answers import counters
+from conformance.test_mended_results import counters
 
 import minilite
 from minilite import InputError, Interpreter, StateError
