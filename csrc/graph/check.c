@@ -85,7 +85,6 @@ static ml_status check_range(const ml_graph_def *def, int64_t start, int64_t cou
 
 static ml_status check_node_tables(const ml_graph_def *def, const ml_subgraph_def *sub,
                                    const ml_node_def *n, int32_t s, ml_error *error) {
-    ml_status status = ML_OK;
     int64_t io = n->io_start;
     if (n->n_inputs > ML_MOST_OPERANDS || n->n_outputs > ML_MOST_OPERANDS) {
         ml_error_set(error, ML_GRAPH_ERROR,
@@ -93,7 +92,7 @@ static ml_status check_node_tables(const ml_graph_def *def, const ml_subgraph_de
                      n->n_inputs, n->n_outputs, ML_MOST_OPERANDS);
         return refuse(error, s, n->index);
     }
-    status =
+    ml_status status =
         check_range(def, io, n->n_inputs, sub->n_tensors, true, "its inputs", s, n->index, error);
     if (status == ML_OK)
         status = check_range(def, io + n->n_inputs, n->n_outputs, sub->n_tensors, false,
