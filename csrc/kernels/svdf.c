@@ -281,7 +281,7 @@ static const ml_typed svdf[] = {
 /* Each row of x is multiplied by the filters of features, its state by those of time. */
 static int64_t count_svdf(const ml_operand_shapes *of) {
     return ml_times(ml_extent(of, X, 0, 0),
-                    ml_extent_of_all(of, FEATURES) + ml_extent_of_all(of, TIMES));
+                    ml_plus(ml_extent_of_all(of, FEATURES), ml_extent_of_all(of, TIMES)));
 }
 
 ML_KERNELS(svdf) = {

@@ -12,6 +12,11 @@ static inline int64_t ml_times(int64_t a, int64_t b) {
     return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
 }
 
+static inline int64_t ml_plus(int64_t a, int64_t b) {
+    int64_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
 /* The product of an operand's dimensions from `first` to `last`, both inclusive; those that it does
  * not have count as 1, those of an operand that the node does not have as 0. */
 static inline int64_t ml_extent(const ml_operand_shapes *of, int32_t operand, int32_t first,
@@ -41,7 +46,7 @@ static inline int64_t ml_recurrent_products(const ml_operand_shapes *of, uint64_
     int64_t matrices = 0;
     for (int32_t i = 1; i < of->n_inputs && i < 64; i++)
         if (of->inputs[i].rank == 2 && !(states >> i & 1))
-            __builtin_add_overflow(matrices, ml_extent_of_all(of, i), &matrices);
+            matrices = ml_plus(matrices, ml_extent_of_all(of, i));
     const int32_t rank = of->n_inputs > 0 ? of->inputs[0].rank : 0;
     return ml_times(ml_extent(of, 0, 0, rank - 2), matrices);
 }

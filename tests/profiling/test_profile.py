@@ -213,6 +213,8 @@ def test_a_trace_that_is_full_counts_what_it_leaves_out(tmp_path: Path, monkeypa
             10 * 4 * (21 + 9),
         ),
         ("CONV_2D", [(2**31 - 1,) * 4] * 2, [(2**31 - 1,) * 4], 2**63 - 1),  # does not fit
+        ("SVDF", [(1, 1), *2 * [(2**31 - 1,) * 4]], [(1, 1)], 2**63 - 1),
+        ("UNIDIRECTIONAL_SEQUENCE_RNN", [(1, 1, 1), *3 * [(2**31 - 1,) * 2]], [(1, 1, 1)], 2**63 - 1),
         ("CONV_2D", [], [], 0),  # a file may say so
         ("CONV_2D", [(1,) * 9] * 2, [(1,) * 9], None),  # more dimensions than the core has
         ("RELU", [(4,)], [(4,)], None),
@@ -229,6 +231,8 @@ def test_multiply_adds_of_attention() -> None:
     op = "odml.scaled_dot_product_attention"
     assert multiply_adds(op, [q, k, v, ()], [y], custom=True) == 5 * 4 * 9 * (8 + 6)
     assert multiply_adds(op, [q, k, v, ()], [y], custom=False) is None
+    wide = (1, 1, 1, 2**31 - 1)
+    assert multiply_adds(op, [wide, (1, 2**31 - 1, 1, 1), wide, ()], [wide], custom=True) == 2 * (2**31 - 1) ** 2
 
 
 def test_the_text_names_every_node_and_the_peak() -> None:
