@@ -101,11 +101,6 @@ def machines(results: Path = RESULTS) -> list[Rows]:
     return [rows for _, rows in ranked if rows]
 
 
-def read(results: Path = RESULTS) -> Rows:
-    """Those of the first machine."""
-    return next(iter(machines(results)), [])
-
-
 def name_of(commit: str) -> str:
     """The version that a commit is, else its short hash."""
     return next((version for version, named in builds.versions().items() if commit.startswith(named)), commit[:7])
