@@ -51,6 +51,12 @@ install_apart() {
     rm -rf "$copy/build"
 }
 
+# files_for_any_python: the folders of `rooms_of_tests`, and the files besides that another Python or machine runs with them.
+files_for_any_python() {
+    rooms_of_tests
+    printf '%s\n' tests/memory/test_page_size.py tests/conformance/test_{mended_results,training}.py
+}
+
 # rooms_of_tests: the folders of tests that have the mark `quick`.
 rooms_of_tests() { sed -n '/^QUICK = (/,/)/p' "$copy/tests/conftest.py" | grep -oE '"[a-z_]+"' | sed 's/"\(.*\)"/tests\/\1/'; }
 
