@@ -231,14 +231,16 @@ def draw(rows: Rows, others: Sequence[Rows] = ()) -> str:
     """The picture: a panel per operation, versions from left to right. `others` are rows of other machines."""
     commits = shown_commits(rows)
     shown = [line for line in LINES if any((kind, line) in values for _, values in rows for kind in KINDS[:2])]
+    levels = {line: level(rows, commits, line) for line in shown}
     panels: list[list[str]] = []
     for line in shown:
         curves = [curve(one, commits, COST, line, (PALE, 1.5)) for one in others]
         curves += [curve(rows, commits, INSTRUCTIONS, line, (GREY, 1.2)), curve(rows, commits, COST, line, (BLUE, 2.5))]
         there = [one for one in curves if one.values]
-        panels.append(_panel(commits, there, level(rows, commits, line), line.title, _corner(len(panels))))
+        panels.append(_panel(commits, there, levels[line], line.title, _corner(len(panels))))
     heading = [f'<text x="{GAP}" y="22" font-size="15">What each operation takes, relative to the first version</text>']
-    key = [(BLUE, "none", "cost"), (GREY, "none", "instructions, counted"), (RED, "5 4", "cost in LiteRT")]
+    key = [(BLUE, "none", "cost"), (GREY, "none", "instructions, counted")]
+    key += [(RED, "5 4", "cost in LiteRT")] if any(levels.values()) else []
     key += [(PALE, "none", "cost on other machines")] if others else []
     return _sheet(panels, [*heading, *_key(key)])
 

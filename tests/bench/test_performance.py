@@ -83,6 +83,8 @@ def test_the_picture_shows_versions_relative_to_the_first(monkeypatch: pytest.Mo
     drawn = history_chart.draw(ROWS)
     assert drawn.count("<polyline") == 3  # both costs, and the instructions of one
     assert drawn.count('stroke-dasharray="5 4"') == 2  # LiteRT's level, and the key
+    assert "cost in LiteRT" in drawn
+    assert "cost in LiteRT" not in history_chart.draw(ROWS[:2])
     assert "300 times less" in drawn
     assert SECOND.title in drawn
     assert history_chart.LINES[2].title not in drawn
