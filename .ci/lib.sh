@@ -35,6 +35,13 @@ take_copy() {
     [[ ! -d $root/../shared ]] || ln -s "$(cd "$root/../shared" && pwd)" "$work/shared"
 }
 
+# warn_of_subjects: names those of the last twenty commits whose subject is longer than 72 characters, joins two sentences, or begins
+# with a name and a colon. It never fails, because a commit that others have cannot be changed.
+warn_of_subjects() {
+    git -C "$copy" log -20 --no-merges --format='%h %s' |
+        sed -nE 's/^(.*;.*|[^ ]+ [^ ]+:.*|[^ ]+ .{73,})$/warning: the subject of a commit is one change in at most 72 characters: \1/p'
+}
+
 # notes_of NAME: a temporary folder that lasts, for what a script has done already on just these files.
 notes_of() {
     local folder
