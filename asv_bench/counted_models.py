@@ -1,12 +1,12 @@
 """Counts the instructions of one run of real models, minilite's and LiteRT's, and prints a table.
 
-usage: python -m asv_bench.counted_models [--write] MODEL ...
+usage: python -m asv_bench.counted_models MODEL ...
 
 MODEL is the path of a .tflite file, or NAME=PATH with the name to print. Counted by valgrind's callgrind, whose
 processor has AVX2 and no AVX-512, whatever the machine has: so both sides run as on a PC with AVX2 alone, minilite at
 level avx2, LiteRT with XNNPACK's kernels for it. One thread, random inputs, steady runs. The last column is LiteRT's
-count over minilite's: below 1 (bold) LiteRT takes fewer. `--write` puts the table into
-docs/performance.md, between its marks.
+count over minilite's: below 1 (bold) LiteRT takes fewer. `python -m asv_bench.performance counted-models` counts NAMED
+and writes the table of docs/performance.md.
 """
 
 from __future__ import annotations
@@ -16,15 +16,24 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
 from asv_bench import builds
 from asv_bench.benchmarks import costs
-from asv_bench.performance import put
-from asv_bench.real_models import filled
+from asv_bench.real_models import filled, named
 
-DOCUMENT = builds.ROOT / "docs" / "performance.md"
+NAMED = {
+    "person detection, int8 (MLPerf Tiny)": "mlperftiny_vww_96_int8",
+    "keyword spotting, int8 (MLPerf Tiny)": "mlperftiny_kws_ref_model",
+    "image classification, int8 (MLPerf Tiny)": "mlperftiny_pretrainedResnet_quant",
+    "MobileNet v1 0.25, uint8": "coral_mobilenet_v1_0.25_128_quant",
+    "face detection SSD, int8 (Emza)": "emza_ssd_slim_120x160x1_v1_int8",
+    "wake word, int8 (microWakeWord)": "microwakeword_v2_hey_jarvis",
+    "anomaly detection, int8 (MLPerf Tiny)": "mlperftiny_ad01_int8",
+}
+"""Files in ../shared/models, by the name that is printed."""
 MODULES = {"minilite": "minilite", "LiteRT": "ai_edge_litert.interpreter"}
 REPEAT = 2
 """Runs that are counted, after as many that warm up."""
@@ -65,24 +74,32 @@ def row(model: str) -> str:
     return f"| {name or Path(path).stem} | {each['minilite'] / 1e6:.2f} | {each['LiteRT'] / 1e6:.2f} | {faster} |"
 
 
-def main() -> int:
-    """Prints the table, and writes it into docs/performance.md where asked."""
+def table(models: Sequence[str]) -> str:
+    """The table, in Markdown; each line is printed when it was counted."""
+    lines = ["| model | minilite, millions | LiteRT, millions | LiteRT / minilite |", "|---|---:|---:|---:|"]
+    print(*lines, sep="\n", flush=True)
+    for model in models:
+        lines.append(row(model))
+        print(lines[-1], flush=True)
+    return "\n".join(lines)
+
+
+def make() -> str | None:
+    """The table of docs/performance.md; None without its models."""
+    models = named(NAMED)
+    return None if models is None else table(models)
+
+
+def main() -> None:
+    """Prints the table."""
     assert __doc__ is not None
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="+", metavar="MODEL")
-    parser.add_argument("--write", action="store_true", help="put the table into docs/performance.md")
     args = parser.parse_args()
     if shutil.which("valgrind") is None:
         sys.exit("valgrind is not installed")
-    lines = ["| model | minilite, millions | LiteRT, millions | LiteRT / minilite |", "|---|---:|---:|---:|"]
-    print(*lines, sep="\n", flush=True)
-    for model in args.models:
-        lines.append(row(model))
-        print(lines[-1], flush=True)
-    if args.write:
-        DOCUMENT.write_text(put(DOCUMENT.read_text(), "counted-models", "\n".join(lines)))
-    return 0
+    table(args.models)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -106,21 +106,42 @@ def measure(wanted: Sequence[str], full: bool = False) -> int:
     return 0 if status == 2 else status
 
 
-def missing(root: Path = builds.ROOT) -> str:
-    """What the version of pyproject.toml lacks, in a line; "" if it lacks nothing."""
+def version(root: Path = builds.ROOT) -> str:
+    """The version in pyproject.toml."""
     found = re.search(r'^version = "(.*)"$', (root / "pyproject.toml").read_text(), re.MULTILINE)
     assert found is not None
-    version = found[1]
-    numbered = builds.git("log", "-1", "--format=%H", f'-Sversion = "{version}"', "--", "pyproject.toml", root=root)
-    if numbered in ("", builds.git("rev-parse", "HEAD", root=root)):
+    return found[1]
+
+
+def numbering(name: str, root: Path = builds.ROOT) -> str:
+    """The commit that gave a version its number; "" as long as none has."""
+    return builds.git("log", "-1", "--format=%H", f'-Sversion = "{name}"', "--", "pyproject.toml", root=root)
+
+
+def missing(root: Path = builds.ROOT) -> str:
+    """The version's line or results that are not there, in a line; "" if both are."""
+    name = version(root)
+    if numbering(name, root) in ("", builds.git("rev-parse", "HEAD", root=root)):
         return ""
-    commit = builds.versions(root).get(version)
-    command = f"python -m asv_bench.history {version}"
+    commit = builds.versions(root).get(name)
     if commit is None:
-        return f"version {version} has no line in asv_bench/versions.txt: add it, then run {command}"
-    if not any((root / "asv_bench" / "results").glob(f"*/{commit[:7]}*-*.json")):
-        return f"version {version} has no results of its commit {commit}: run {command}"
+        return f"version {name} has no line in asv_bench/versions.txt: run python -m asv_bench.release"
+    if not measured(commit, "*", root):
+        return f"version {name} has no results of its commit {commit}: run python -m asv_bench.release"
     return ""
+
+
+def present(root: Path = builds.ROOT) -> list[str]:
+    """The commit of this version, and HEAD if what runs was changed since; the first one is missing as long as no
+    commit gave the version its number."""
+    head, numbered = builds.git("rev-parse", "HEAD", root=root), numbering(version(root), root)
+    changed = not numbered or builds.git("diff", "--name-only", numbered, head, "--", "csrc", "minilite", root=root)
+    return [commit for commit in (numbered, head if changed else "") if commit]
+
+
+def measured(commit: str, machine_name: str, root: Path = builds.ROOT) -> bool:
+    """Whether a commit has results of a machine, or of any by "*"."""
+    return any((root / "asv_bench" / "results").glob(f"{machine_name}/{commit[:7]}*-*.json"))
 
 
 def main() -> int:

@@ -1,30 +1,39 @@
-"""Measures the figures in docs/measurements.md and writes them there, each section with its stamp.
+"""Makes the tables of the documents and writes them there, each with where and by which version it was measured.
 
-usage: python -m asv_bench.performance [peers] [counted] [levels] [single] [ladder] [bad-case] [history]
+usage: python -m asv_bench.performance [NAME ...]
 
-Without names all sections are made anew. `history` measures HEAD as asv_bench/history.py does, if that has not been
-done, and draws it with what was measured before. A section's stamp is the commit it was measured at;
-`python -m asv_bench.performance --check` fails when a later commit touched what it measures.
+NAME is the mark of a table (SECTIONS); without names all are made. `history` measures this version as
+asv_bench/history.py does, if that has not been done, and draws it with those before. `calls` and `costs` say in words
+what `peers` measured. Tables of real models need ../shared/models, and are left as they are without it.
 """
 
 from __future__ import annotations
 
 import argparse
-import datetime
-import importlib.metadata
-import platform
 import re
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from asv_bench import bad_case, builds, history, history_chart, levels, single_operators
+from asv_bench import (
+    bad_case,
+    builds,
+    counted_models,
+    documents,
+    history,
+    history_chart,
+    levels,
+    real_models,
+    single_operators,
+    standing,
+)
 from asv_bench.benchmarks import costs, operations, peers
 from asv_bench.ladder import __main__ as ladder
 
-DOCUMENT = builds.ROOT / "docs" / "measurements.md"
+README = builds.ROOT / "README.md"
+MEASUREMENTS = builds.ROOT / "docs" / "measurements.md"
+PERFORMANCE = builds.ROOT / "docs" / "performance.md"
 PICTURES = builds.ROOT / "docs" / "pictures"
 
 
@@ -78,110 +87,150 @@ def make_bad_case() -> str:
 
 
 def make_history() -> str:
-    """The history's picture and table, HEAD among them. Raises: SystemExit when nothing could be measured."""
-    status = history.measure([builds.commit_of("HEAD")])
+    """The history's picture and table, this version among them. Raises: SystemExit when it could not be measured."""
+    status = history.measure(history.present())
     machines = history_chart.machines()
     if status or not machines:
-        sys.exit("HEAD could not be measured: asv says why")
-    rows, *others = machines
+        sys.exit("this version could not be measured: asv says why")
+    return drawn(*machines)
+
+
+def drawn(rows: history_chart.Rows, *others: history_chart.Rows) -> str:
+    """The history's pictures and table, of what was measured."""
     PICTURES.mkdir(exist_ok=True)
     (PICTURES / "history.svg").write_text(history_chart.draw(rows, others))
     (PICTURES / "history_memory.svg").write_text(history_chart.draw_memory(rows))
-    picture = "![what each operation takes, by version](pictures/history.svg)"
+    picture = "![the cost of each operation, by version](pictures/history.svg)"
     memory = "![bytes by version](pictures/history_memory.svg)"
     return f"{len(rows)} commits.\n\n{picture}\n\n{memory}\n\n{history_chart.table(rows)}"
 
 
-class Section(NamedTuple):
-    """A section: how it is made, and the paths whose change makes it old."""
-
-    make: Callable[[], str]
-    paths: tuple[str, ...]
-
-
-CODE = ("csrc", "minilite", ":!minilite/cli", ":!minilite/report")
-"""What runs, loads and plans: all but what prints."""
-SHARED = tuple(f"asv_bench/benchmarks/{name}.py" for name in ("common", "operations", "dynamic_family"))
-COUNTING = tuple(f"asv_bench/benchmarks/{name}.py" for name in ("costs", "apart"))
-TIMING = "asv_bench/benchmarks/timing.py"
-BAD_CASE = ("asv_bench/benchmarks/dynamic_layers.py", "asv_bench/bad_case.py", "asv_bench/callgrind.py")
-RATES = ("asv_bench/levels.py", "minilite/_native/rates.py")
-SECTIONS = {
-    "peers": Section(make_peers, (*CODE, *SHARED, TIMING, "asv_bench/benchmarks/peers.py")),
-    "counted": Section(make_counted, (*CODE, *SHARED, *COUNTING)),
-    "levels": Section(levels.table, ("csrc/simd", "csrc/api/simd.h", *RATES)),
-    "single": Section(single_operators.table, (*CODE, "asv_bench/single_operators.py", TIMING)),
-    "ladder": Section(make_ladder, ("asv_bench/ladder", "asv_bench/benchmarks/dynamic_family.py")),
-    "bad-case": Section(make_bad_case, (*CODE, SHARED[2], *BAD_CASE)),
-    "history": Section(make_history, (*CODE, *SHARED, *COUNTING, TIMING, "asv_bench/benchmarks/milestones.py")),
-}
+def ratios() -> dict[str, float]:
+    """minilite's cost over LiteRT's by operation, of the table that was written last."""
+    head, *rows = documents.rows(MEASUREMENTS.read_text(), "peers")
+    column = head.index("litert")
+    return {row[0]: float(row[column]) for row in rows if row[column]}
 
 
-def processor() -> str:
-    """The processor's name."""
-    info = Path("/proc/cpuinfo")
-    found = re.search(r"^model name\s*: (.*)$", info.read_text(), re.MULTILINE) if info.exists() else None
-    return found[1] if found else platform.processor() or platform.machine()
-
-
-def stamp(name: str) -> str:
-    """The line under a section's heading: where, with what and when it was measured; the commit for `--check`."""
-    commit = builds.git("rev-parse", "HEAD")
-    changed = builds.git("status", "--porcelain", "--untracked-files=no", "--", *SECTIONS[name].paths)
-    versions = ", ".join(
-        f"{label} {importlib.metadata.version(package)}"
-        for label, package in (("minilite", "minilite-runtime"), ("LiteRT", "ai-edge-litert"), ("numpy", "numpy"))
+def of_peers() -> str:
+    """Where the table of peers was measured: processor, level and version; "" if it does not say so."""
+    found = re.search(
+        r"<!-- begin peers -->\n\*(.*?), Python.*?minilite\s([\d.]+)", MEASUREMENTS.read_text(), re.DOTALL
     )
-    day = datetime.datetime.now(datetime.timezone.utc).date()
-    note = " with changes" if changed else ""
-    words = f"{processor()}, Python {platform.python_version()}, {versions}, {day}, commit {commit[:10]}{note}"
-    return f"<!-- stamp {name} {commit} -->\n*Measured on {words}.*"
+    return f"{found[1]}, minilite {found[2]}" if found else ""
 
 
-def put(text: str, name: str, body: str) -> str:
-    """The document with a section's contents replaced. Raises: ValueError for a document without its marks."""
-    marks = re.compile(rf"(<!-- begin {name} -->\n).*?(<!-- end {name} -->)", re.DOTALL)
-    if not marks.search(text):
-        message = f"the document has no section {name}"
-        raise ValueError(message)
-    return marks.sub(lambda found: f"{found[1]}{body}\n{found[2]}", text)
+def faster(ratio: float) -> str:
+    """A ratio of costs in words: "2.3 times faster"; from 0.98 to 1.02, "as fast"."""
+    if abs(ratio - 1) < 0.025:
+        return "as fast"
+    return f"{1 / ratio:.2g} times faster" if ratio < 1 else f"{ratio:.2g} times slower"
 
 
-def stale(text: str, root: Path = builds.ROOT) -> dict[str, list[str]]:
-    """Commits that touched what a section measures, after it was measured, by section; "unknown" for a commit git
-    lacks."""
-    found = {}
-    for name, section in SECTIONS.items():
-        stamped = re.search(rf"<!-- stamp {name} (\w+) -->", text)
-        if not stamped:
-            found[name] = ["not measured"]
-            continue
-        try:
-            later = builds.git("rev-list", "--no-merges", f"{stamped[1]}..HEAD", "--", *section.paths, root=root)
-        except subprocess.CalledProcessError:
-            later = "unknown"
-        if later:
-            found[name] = later.split()
-    return found
+def make_calls() -> str:
+    """The README's sentences on what calls cost, of the table of peers."""
+    found = ratios()
+    words = {name: faster(found[name]) for name in ("invoke, chain 1", "resize seen, conv", "resize new, conv")}
+    text = (
+        f"Compared with LiteRT, a run of one node is {words['invoke, chain 1']}. Going back to an input size of a small "
+        f"network is {words['resize seen, conv']}, and going to a new one {words['resize new, conv']} ({of_peers()}: "
+        "`python -m asv_bench.performance peers calls`)."
+    )
+    return documents.wrapped(text)
+
+
+def make_costs() -> str:
+    """What costs what in docs/performance.md, of the table of peers: the cost over LiteRT's, and why."""
+    found = ratios()
+
+    def cell(*names: str) -> str:
+        values = sorted(found[name] for name in names)
+        return f"{values[0]:.2f}" if values[0] == values[-1] else f"{values[0]:.2f} to {values[-1]:.2f}"
+
+    lines = [f"*{of_peers()}: `python -m asv_bench.performance peers costs`.*", ""]
+    lines += ["| operation | cost, LiteRT = 1 | why |", "|---|---:|---|"]
+    lines += [
+        f"| {what} | {cell(*names)} | {why} |"
+        for what, names, why in (
+            ("`invoke()` of one node", ["invoke, chain 1"], "the cost of a call dominates"),
+            ("`invoke()` of a hundred small nodes", ["invoke, chain 100"], "so does the cost of each node"),
+            (
+                "`invoke()` of convolutions, nearly all arithmetic",
+                ["invoke, layers float32", "invoke, layers int8"],
+                "the level of instructions decides (below)",
+            ),
+            (
+                "an input size that was used lately",
+                ["resize seen, conv", "resize seen, chain 100"],
+                "its plan is kept, and put into use by exchanging pointers",
+            ),
+            (
+                "an input size for the first time",
+                ["resize new, conv", "resize new, chain 100"],
+                "shapes are computed, and memory is laid out; weights stay packed",
+            ),
+            (
+                "`Interpreter(path)` and `allocate_tensors()`",
+                ["load, conv", "load, chain 100"],
+                "weights are packed when a size first needs them",
+            ),
+            (
+                "a run whose shapes depend on data, 50 nodes",
+                ["dynamic chain, 16 sizes", "dynamic branches, 16 sizes", "dynamic loop, 16 sizes"],
+                "only what changed is planned again",
+            ),
+            ("`set_tensor`, `get_tensor` of 16 floats", ["set_tensor", "get_tensor"], "they check more"),
+        )
+    ]
+    return "\n".join(lines)
+
+
+class Section(NamedTuple):
+    """A table: its document, and how it is made; `make` gives None where it needs models that are not there."""
+
+    document: Path
+    make: Callable[[], str | None]
+
+
+SECTIONS = {
+    "peers": Section(MEASUREMENTS, make_peers),
+    "calls": Section(README, make_calls),
+    "costs": Section(PERFORMANCE, make_costs),
+    "counted": Section(MEASUREMENTS, make_counted),
+    "history": Section(MEASUREMENTS, make_history),
+    "speed": Section(README, real_models.make),
+    "standing": Section(PERFORMANCE, standing.make),
+    "counted-models": Section(PERFORMANCE, counted_models.make),
+    "levels": Section(MEASUREMENTS, levels.table),
+    "single": Section(MEASUREMENTS, single_operators.table),
+    "ladder": Section(MEASUREMENTS, make_ladder),
+    "bad-case": Section(MEASUREMENTS, make_bad_case),
+}
+WITHOUT_STAMP = frozenset({"calls", "costs", "standing"})
+"""Tables that say themselves what each part was measured on."""
+
+
+def write(name: str) -> bool:
+    """Makes a table and puts it into its document; False if it needs models that are not there."""
+    section = SECTIONS[name]
+    line = documents.stamp(f"python -m asv_bench.performance {name}")  # of the commit before the table is made
+    body = section.make()
+    if body is None:
+        return False
+    body = body if name in WITHOUT_STAMP else f"{line}\n\n{body}"
+    section.document.write_text(documents.put(section.document.read_text(), name, body))
+    return True
 
 
 def main() -> int:
-    """Makes sections, or checks their stamps; 1 if one is old."""
+    """Makes the tables that the command line asks for."""
     parser = argparse.ArgumentParser(prog="python -m asv_bench.performance", description=__doc__.splitlines()[0])
-    parser.add_argument("sections", nargs="*", metavar="section", help=", ".join(SECTIONS))
-    parser.add_argument("--check", action="store_true", help="only say which sections are old")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(SECTIONS))
     args = parser.parse_args()
-    if unknown := set(args.sections) - set(SECTIONS):
-        parser.error(f"no section {', '.join(sorted(unknown))}; there are {', '.join(SECTIONS)}")
-    if args.check:
-        old = stale(DOCUMENT.read_text())
-        for name, commits in old.items():
-            print(f"{name}: {len(commits)} later commits, the newest {commits[0][:10]}")
-        return 1 if old else 0
-    for name in args.sections or SECTIONS:
-        body = f"{stamp(name)}\n\n{SECTIONS[name].make()}"
-        DOCUMENT.write_text(put(DOCUMENT.read_text(), name, body))
-        print(f"{name}: done", flush=True)
+    if unknown := set(args.names) - set(SECTIONS):
+        parser.error(f"no table {', '.join(sorted(unknown))}; there are {', '.join(SECTIONS)}")
+    for name in args.names or SECTIONS:
+        print(f"{name}: {'done' if write(name) else 'left as it is, without ../shared/models'}", flush=True)
     return 0
 
 

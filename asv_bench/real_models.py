@@ -1,33 +1,42 @@
 """Times real models on minilite and on LiteRT, both in one process and in turns, and prints a table in milliseconds.
 
-usage: python -m asv_bench.real_models [--rounds 40] [--write] MODEL ...
+usage: python -m asv_bench.real_models [--rounds 40] MODEL ...
 
 MODEL is the path of a .tflite file, or NAME=PATH with the name to print. Each line is one model: a steady `invoke()`
 at the input shapes in the file, on random inputs, one thread on either side, LiteRT with its default delegate
 XNNPACK. Both times are medians over the rounds. The last column is LiteRT's time over minilite's, the median of the
-ratio in each round: above 1 minilite is faster, below 1 (bold) LiteRT is. `--write` puts the table into the README,
-between its marks. Times are processor time of the calling thread.
+ratio in each round: above 1 minilite is faster, below 1 (bold) LiteRT is. Times are processor time of the calling
+thread. `python -m asv_bench.performance speed` measures MODELS and writes the README's table.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
-import os
-import platform
 import statistics
-import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from asv_bench import builds
+from asv_bench import builds, documents
 from asv_bench.benchmarks import timing
-from asv_bench.performance import processor, put
-from minilite import __version__ as minilite_version
 
-README = builds.ROOT / "README.md"
+FOLDER = builds.ROOT.parent / "shared" / "models"
+MODELS = {
+    "MobileNet v1 0.25, float32": "tfsupport_mobilenet_v1_0.25_224_1_default_1",
+    "MobileNet v1 0.25, quantized": "coral_mobilenet_v1_0.25_128_quant",
+    "MobileNet v2, quantized": "tflm_mobilenet_v2_quantized_1x3x224x224",
+    "SSD MobileNet v1, COCO objects": "tfsupport_coco_ssd_mobilenet_v1_1.0_quant_2018_06_29",
+    "DeepLab v3, segmentation": "coral_deeplabv3_mnv2_dm05_pascal_quant",
+    "MoveNet Lightning, pose": "coral_movenet_single_pose_lightning_ptq",
+    "MediaPipe face landmarks": "mediapipe_face_landmark",
+    "YAMNet, sounds": "tfsupport_yamnet_audio_classifier_with_metadata",
+    "keyword spotting (MLPerf Tiny)": "mlperftiny_kws_ref_model",
+    "anomaly detection (MLPerf Tiny)": "mlperftiny_ad01_int8",
+}
+"""The README's models: files in FOLDER, by the name that is printed."""
+HEADING = "| model | type | input | minilite, ms | LiteRT, ms | LiteRT / minilite |\n|---|---|---|---:|---:|---:|"
 SLICE = 30_000_000
 """Nanoseconds that a side's turn takes at least."""
 INTEGERS = {"int8", "uint8", "int16"}
@@ -84,34 +93,38 @@ def digits(milliseconds: float) -> str:
     return f"{milliseconds:.3g}" if milliseconds < 100 else f"{milliseconds:.0f}"
 
 
-def heading() -> str:
-    """Where the table was measured, and its first two lines."""
-    from minilite._native.kernels import level_names
+def table(models: Sequence[str], rounds: int = 40) -> str:
+    """The table, in Markdown; each line is printed when it was measured."""
+    lines = [HEADING]
+    print(HEADING, flush=True)
+    for model in models:
+        lines.append(row(model, rounds))
+        print(lines[-1], flush=True)
+    return "\n".join(lines)
 
-    versions = f"minilite {minilite_version}, LiteRT {importlib.metadata.version('ai-edge-litert')}"
-    level = os.environ.get("MINILITE_ISA") or next(n for n in reversed(level_names()) if n != "amx")
-    where = f"*{processor()}, level {level}, one thread, {versions}, Python {platform.python_version()}.*"
-    columns = "| model | type | input | minilite, ms | LiteRT, ms | LiteRT / minilite |\n|---|---|---|---:|---:|---:|"
-    return f"{where}\n\n{columns}"
+
+def named(models: Mapping[str, str]) -> list[str] | None:
+    """NAME=PATH of models by name; None if one is not there."""
+    paths = {name: FOLDER / f"{file}.tflite" for name, file in models.items()}
+    return [f"{name}={path}" for name, path in paths.items()] if all(map(Path.exists, paths.values())) else None
 
 
-def main() -> int:
-    """Prints the table, and writes it into the README where asked."""
+def make() -> str | None:
+    """The README's table; None without its models."""
+    models = named(MODELS)
+    return None if models is None else table(models)
+
+
+def main() -> None:
+    """Prints the table."""
     assert __doc__ is not None
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="+", metavar="MODEL")
     parser.add_argument("--rounds", type=int, default=40, help="turns of each side")
-    parser.add_argument("--write", action="store_true", help="put the table into README.md")
     args = parser.parse_args()
-    lines = [heading()]
-    print(lines[0], flush=True)
-    for model in args.models:
-        lines.append(row(model, args.rounds))
-        print(lines[-1], flush=True)
-    if args.write:
-        README.write_text(put(README.read_text(), "speed", "\n".join(lines)))
-    return 0
+    print(documents.stamp(f"python -m asv_bench.real_models --rounds {args.rounds} MODEL..."), end="\n\n")
+    table(args.models, args.rounds)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -1,10 +1,11 @@
 """Where minilite stands beside LiteRT at each level of instructions, by class of models: fills docs/performance.md.
 
-usage: python -m asv_bench.standing [--seconds 0.5] [--write] MODEL ...
+usage: python -m asv_bench.standing [--seconds 0.5] [--write] [MODEL ...]
 
 Times a steady run of each model, one thread on either side, in turns in one process, at the best level of this machine.
 Levels below it are timed by `python -m asv_bench.older_processor LEVEL python -m asv_bench.standing ...`. `--write`
-puts what was measured into the table, a column for each level; the columns of other levels, and their stamps, stay.
+puts what was measured into the table, a column for each level; the columns of other levels, and their stamps, stay as
+long as they are not too old. Without MODEL all of ../shared/models are timed whose run takes a while (LEAST_RUN).
 """
 
 from __future__ import annotations
@@ -20,10 +21,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from asv_bench import builds
+from asv_bench import builds, documents, history
 from asv_bench.benchmarks import timing
-from asv_bench.performance import processor, put
-from asv_bench.real_models import filled
+from asv_bench.real_models import FOLDER, filled
 
 DOCUMENT = builds.ROOT / "docs" / "performance.md"
 NAME = "standing"
@@ -31,6 +31,9 @@ CLASSES = ("int8", "uint8", "hybrid", "float16 weights", "float32", "other")
 ALL = "all"
 LEAST_ROUNDS, SLICE = 5, 3_000_000
 """Turns of each side at least, and the nanoseconds that one takes at least."""
+LEAST_RUN = 20_000
+"""Nanoseconds of a run of minilite from which on a model of the folder is in the table; in less, the cost of a call
+counts most, which the table of peers has."""
 PACKAGES = (("minilite", "minilite-runtime"), ("LiteRT", "ai-edge-litert"))
 
 
@@ -65,23 +68,24 @@ class Ratio(NamedTuple):
     ratio: float
 
 
-def level() -> str:
-    """The level that minilite uses here."""
-    from minilite._native.kernels import level_names
-
-    return next(name for name in reversed(level_names()) if name != "amx")
-
-
-def timed(path: str, seconds: float) -> Ratio:
-    """The ratio of the medians."""
+def timed(path: str, seconds: float, least: float = 0) -> Ratio | None:
+    """The ratio of the medians; None for a model that LiteRT cannot run, or of which a run takes less time than the
+    least, in nanoseconds."""
     from ai_edge_litert.interpreter import Interpreter as LiteRT
 
     from minilite import Interpreter
 
+    try:
+        theirs = filled(LiteRT(model_path=path, num_threads=1))
+        theirs.invoke()
+    except (RuntimeError, ValueError) as error:
+        print(f"LiteRT cannot run {Path(path).stem}: {str(error).splitlines()[0]:.100}", flush=True)
+        return None
     ours = filled(Interpreter(path, num_threads=1))
-    theirs = filled(LiteRT(model_path=path, num_threads=1))
     calls = (ours.invoke, theirs.invoke)
     costs = [max(1.0, timing.sample(call, 2)) for call in calls]
+    if costs[0] < least:
+        return None
     repeats = [max(1, round(SLICE / cost)) for cost in costs]
     rounds = max(LEAST_ROUNDS, int(seconds * 1e9 / sum(max(SLICE, cost) for cost in costs)))
     turns = [[timing.sample(call, n) for call, n in zip(calls, repeats, strict=True)] for _ in range(rounds)]
@@ -102,10 +106,10 @@ def column(ratios: Sequence[Ratio]) -> dict[str, str]:
 
 
 def stamp() -> str:
-    """What a column was measured on, with what and when."""
+    """Where a column was measured, with what, when and by which command."""
     versions = (f"{label} {importlib.metadata.version(name)}" for label, name in PACKAGES)
     day = datetime.datetime.now(datetime.timezone.utc).date()
-    return f"{processor()}, {', '.join(versions)}, {day}"
+    return f"{documents.processor()}, {', '.join(versions)}, {day}: `python -m asv_bench.standing`"
 
 
 def read(text: str) -> tuple[dict[str, dict[str, str]], dict[str, str]]:
@@ -130,31 +134,50 @@ def write(columns: Mapping[str, Mapping[str, str]], stamps: Mapping[str, str]) -
     return "\n".join([*lines, "", *(f"- {name}: {stamps[name]}" for name in columns)])
 
 
-def shown(name: str, ratios: Iterable[Ratio]) -> list[Ratio]:
+def shown(name: str, ratios: Iterable[Ratio | None]) -> list[Ratio]:
     """The ratios of a column, each printed as it comes."""
     found = []
-    for ratio in ratios:
+    for ratio in filter(None, ratios):
         found.append(ratio)
         print(f"{ratio.ratio:8.2f}  {name}  {ratio.kind:16} {Path(ratio.path).stem}", flush=True)
     return found
+
+
+def merged(text: str, name: str, measured: dict[str, str], mark: str, present: str) -> str:
+    """The table of a document with a column put in, and without the columns that are too old to be shown."""
+    columns, stamps = read(text)
+    old = [level for level, line in stamps.items() if documents.is_too_old(line, present)]
+    columns, stamps = columns | {name: measured}, stamps | {name: mark}
+    return write({level: cells for level, cells in columns.items() if level == name or level not in old}, stamps)
+
+
+def table(models: Sequence[str], seconds: float, least: float = 0) -> str:
+    """Times models; the table with their column."""
+    name = documents.level()
+    found = column(shown(name, (timed(path, seconds, least) for path in models)))
+    return merged(DOCUMENT.read_text(), name, found, stamp(), history.version())
+
+
+def make(seconds: float = 0.5) -> str | None:
+    """The table with the column of this machine's level; None without the models."""
+    models = sorted(map(str, FOLDER.glob("*.tflite")))
+    return table(models, seconds, LEAST_RUN) if models else None
 
 
 def main() -> int:
     """Measures, prints the table, and writes it where asked."""
     assert __doc__ is not None
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models", nargs="+", metavar="MODEL")
+    parser.add_argument("models", nargs="*", metavar="MODEL")
     parser.add_argument("--seconds", type=float, default=0.5, help="that a model's turns take, about")
-    parser.add_argument("--write", action="store_true", help="put what was measured into docs/performance.md")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/performance.md")
     args = parser.parse_args()
-    name = level()
-    found = column(shown(name, (timed(path, args.seconds) for path in args.models)))
-    columns, stamps = read(DOCUMENT.read_text())
-    columns[name], stamps[name] = found, stamp()
-    body = write(columns, stamps)
+    body = table(args.models, args.seconds) if args.models else make(args.seconds)
+    if body is None:
+        sys.exit(f"{FOLDER} has no models: name some")
     print(body)
     if args.write:
-        DOCUMENT.write_text(put(DOCUMENT.read_text(), NAME, body))
+        DOCUMENT.write_text(documents.put(DOCUMENT.read_text(), NAME, body))
     return 0
 
 

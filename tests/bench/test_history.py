@@ -26,8 +26,8 @@ def test_a_version_without_results_is_found(tmp_path: Path) -> None:
     git("init", "--quiet")
     assert commit("pyproject.toml", '[project]\nversion = "1.2.3"\n') == ""
     numbered = git("rev-parse", "--short=7", "HEAD")
-    command = "python -m asv_bench.history 1.2.3"
-    lacks = f"version 1.2.3 has no line in asv_bench/versions.txt: add it, then run {command}"
+    command = "python -m asv_bench.release"
+    lacks = f"version 1.2.3 has no line in asv_bench/versions.txt: run {command}"
     assert commit("asv_bench/versions.txt", "") == lacks
     line = f"1.2.3 {numbered} # its commit\n"
     assert (

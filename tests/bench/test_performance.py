@@ -1,66 +1,59 @@
-"""docs/measurements.md: its sections are stamped, and no commit since has touched what they measure."""
+"""The tables of the documents: how each is made, and what the pictures show."""
 
 from __future__ import annotations
 
 import itertools
 import json
 import re
-import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from asv_bench import builds, history_chart, performance, real_models, standing
+from asv_bench import builds, documents, history, history_chart, performance, real_models, standing
 from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType
 from minilite.format.reader import load_model
 
 
-def text() -> str:
-    return performance.DOCUMENT.read_text()
+def test_every_table_has_its_marks() -> None:
+    for name, section in performance.SECTIONS.items():
+        text = section.document.read_text()
+        assert documents.put(text, name, "new") != text
 
 
-def test_every_section_has_its_marks() -> None:
-    for name in performance.SECTIONS:
-        assert performance.put(text(), name, "new") != text()
+def test_a_table_without_its_models_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    document = tmp_path / "a.md"
+    document.write_text("<!-- begin speed -->\nold\n<!-- end speed -->\n")
+    monkeypatch.setattr(real_models, "FOLDER", tmp_path)
+    section = performance.Section(document, real_models.make)
+    monkeypatch.setattr(performance, "SECTIONS", {"speed": section})
+    assert not performance.write("speed")
+    assert "old" in document.read_text()
+    monkeypatch.setattr(performance, "SECTIONS", {"speed": section._replace(make=lambda: "new")})
+    assert performance.write("speed")
+    body = documents.TABLE.findall(document.read_text())[0][1]
+    assert body.endswith("`python -m asv_bench.performance speed`.*\n\nnew\n")
+    assert list(documents.stale_tables(document.read_text(), history.version())) == []
 
 
-def test_only_a_section_is_replaced() -> None:
-    before = "a\n<!-- begin ladder -->\nold\n<!-- end ladder -->\nb\n"
-    assert performance.put(before, "ladder", r"new \1") == before.replace("old", r"new \1")
-    with pytest.raises(ValueError, match="no section"):
-        performance.put("", "ladder", "new")
+def test_words_for_ratios_of_costs() -> None:
+    assert [performance.faster(ratio) for ratio in (0.43, 0.99, 1.02, 1.21)] == [
+        "2.3 times faster", "as fast", "as fast", "1.2 times slower",
+    ]  # fmt: skip
 
 
-def test_a_later_commit_makes_a_section_old(tmp_path: Path) -> None:
-    def git(*arguments: str) -> str:
-        identity = ("-c", "user.name=test", "-c", "user.email=test@localhost", "-c", "commit.gpgsign=false")
-        command = ["git", "-C", str(tmp_path), *identity, *arguments]
-        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
-
-    git("init", "--quiet")
-    git("commit", "--allow-empty", "--message", "first")
-    stamps = "".join(f"<!-- stamp {name} {git('rev-parse', 'HEAD')} -->" for name in performance.SECTIONS)
-    assert performance.stale(stamps, tmp_path) == {}
-    (tmp_path / "csrc").mkdir()
-    (tmp_path / "csrc" / "a.c").write_text("")
-    git("add", "--all")
-    git("commit", "--message", "second")
-    assert performance.stale(stamps, tmp_path).keys() == {"peers", "counted", "single", "bad-case", "history"}
-    stamps = stamps.replace(stamps.split()[3], git("rev-parse", "HEAD"))
-    for path in ("minilite/cli/main.py", "docs/measurements.md", "asv_bench/results/a.json"):
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text("")
-    git("add", "--all")
-    git("commit", "--message", "third")
-    assert performance.stale(stamps, tmp_path) == {}
-    assert performance.stale("", tmp_path).keys() == performance.SECTIONS.keys()
-
-
-@pytest.mark.slow
-def test_figures_are_not_older_than_what_they_measure() -> None:
-    assert performance.stale(text()) == {}
+def test_words_on_calls_and_the_table_of_costs_come_from_peers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    rows = "\n".join(f"| {case} | 1.00 | {0.5 + 0.01 * k:.2f} |" for k, case in enumerate(performance.operations.API))
+    table = f"| operation | minilite | litert |\n|---|---:|---:|\n{rows}"
+    monkeypatch.setattr(performance, "MEASUREMENTS", tmp_path / "a.md")
+    where = "*AMD EPYC, level avx2, Python 3.11.7, minilite 0.15.0, LiteRT 2.3.0: `command`.*"
+    performance.MEASUREMENTS.write_text(f"<!-- begin peers -->\n{where}\n\n{table}\n<!-- end peers -->\n")
+    assert "a run of one node is 2 times faster" in performance.make_calls()
+    for made in (performance.make_calls(), performance.make_costs()):
+        assert "AMD EPYC, level avx2, minilite 0.15.0" in made
+    assert "| `invoke()` of one node | 0.50 |" in performance.make_costs()
+    assert "| `set_tensor`, `get_tensor` of 16 floats | 0.55 to 0.56 |" in performance.make_costs()
 
 
 COST, INSTRUCTIONS, LITERT = history_chart.KINDS
@@ -166,7 +159,7 @@ def test_the_history_is_of_one_machine(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_the_readme_has_its_table_of_models() -> None:
-    table = real_models.README.read_text().partition("<!-- begin speed -->")[2].partition("<!-- end speed -->")[0]
+    table = performance.README.read_text().partition("<!-- begin speed -->")[2].partition("<!-- end speed -->")[0]
     rows = [line for line in table.splitlines() if line.startswith("| ")]
     assert len(rows) > 5
     assert any("int8" in row for row in rows)
@@ -183,8 +176,10 @@ def test_columns_of_other_levels_stay() -> None:
     columns, stamps = standing.read(document)
     assert (columns, stamps) == ({"neon": neon}, {"neon": "a board, minilite 0.8.0: tried"})
     other = standing.column(ratios[2:])
-    again = standing.write(columns | {"avx2": other}, stamps | {"avx2": "a PC"})
-    assert standing.read(performance.put(document, "standing", again))[0] == {"neon": neon, "avx2": other}
+    body = standing.merged(document, "avx2", other, "a PC, minilite 0.10.0", "0.10.0")
+    assert standing.read(documents.put(document, "standing", body))[0] == {"neon": neon, "avx2": other}
+    body = standing.merged(document, "avx2", other, "a PC, minilite 0.11.0", "0.11.0")
+    assert standing.read(documents.put(document, "standing", body))[0] == {"avx2": other}
 
 
 def test_class_of_a_model() -> None:
