@@ -37,7 +37,7 @@ CALLERS = ("ml_run_frame", "ml_run_unsettled", "ml_run_dynamic", "run_packing")
 """The functions that call the `eval` of kernels; what else they call does not lie in the kernels' folders."""
 RUNS = 40
 GRAPHS = {"bare": "Writer", "layers": "LayersWriter"}
-"""What writes the steps of each graph, in dynamic_layers.py."""
+"""The class of dynamic_layers.py that writes the steps of each graph."""
 VERSIONS = ("0.1.0", builds.WORKING_TREE)
 
 
@@ -120,7 +120,7 @@ def shares(profile: Profile) -> dict[str, float]:
 
 
 def is_kernel(function: Function) -> bool:
-    """Whether the function is a kernel's; some begin with an inlined function of kernel.h."""
+    """True for a kernel's function; some begin with an inlined function of kernel.h."""
     return room_of(function) == "kernels/" or function[0].endswith("csrc/kernel.h")
 
 

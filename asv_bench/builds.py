@@ -15,7 +15,7 @@ WORKING_TREE = "WORKING_TREE"
 
 
 def git(*arguments: str, root: Path = ROOT) -> str:
-    """What git prints. Raises: subprocess.CalledProcessError."""
+    """Runs git; returns the text that it prints. Raises: subprocess.CalledProcessError."""
     command = ["git", "-C", str(root), *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 

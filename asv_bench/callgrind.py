@@ -19,13 +19,13 @@ class Profile(NamedTuple):
     """Instructions of one run."""
 
     own: dict[Function, int]
-    """By function, without what it calls."""
+    """Instructions by function, without those of the functions it calls."""
     calls: dict[Function, dict[Function, int]]
-    """By caller and callee: what the callee took for it, with all that it called."""
+    """Instructions by caller and callee: those of the callee for this caller, with all that it called."""
 
     @property
     def total(self) -> int:
-        """Of all functions."""
+        """Instructions of all functions."""
         return sum(self.own.values())
 
 

@@ -40,8 +40,8 @@ REPEAT = 2
 
 
 def instructions(path: str) -> dict[str, float]:
-    """Of a steady run of a model, by side. Raises: NotImplementedError, with the reason, where they cannot be
-    counted; subprocess.CalledProcessError."""
+    """Instructions of a steady run of a model, by side. Raises: NotImplementedError, with the reason, where they
+    cannot be counted; subprocess.CalledProcessError."""
 
     def run(library: str, tool: list[str]) -> None:
         environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
@@ -53,7 +53,7 @@ def instructions(path: str) -> dict[str, float]:
 
 
 def count(library: str, path: str) -> None:
-    """In a process of its own, under callgrind."""
+    """Counts runs of both sides, in a process of its own under callgrind."""
     made = costs.loaded(library)
     for side, module in MODULES.items():
         one = filled(import_module(module).Interpreter(path, num_threads=1))

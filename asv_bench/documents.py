@@ -34,7 +34,7 @@ VERSION = re.compile(r"\b0\.\d+\.\d+\b")
 STAMP = re.compile(r"\bminilite\s(\d+\.\d+\.\d+)\b")
 FIGURE = re.compile(
     r"(?<![\w.])(\d[\d,]*(?:\.\d+)?)(?= (?:times\b(?! out of)|%|GB/s|GMAC/s|MiB more|us\b|ms\b|ns\b|M instructions))"
-    r"|(?<![\w.(x])([01]\.\d\d)(?!\w|\.\d)"
+    r"|(?<![\w.(x])(?<!cffi )(?<!numpy )([01]\.\d\d)(?!\w|\.\d)"
 )
 """A figure in a sentence: a ratio, a share, a rate or a time."""
 
@@ -92,7 +92,7 @@ def _age(version: str, present: str) -> int:
 
 
 def is_too_old(line: str, present: str) -> bool:
-    """Whether a line says a version that is too old for a study, or none."""
+    """True for a line that says a version that is too old for a study, or none."""
     found = STAMP.findall(line)
     return not found or any(_age(version, present) > STUDY_AGE for version in found)
 
@@ -139,8 +139,8 @@ def stale_sentences(text: str, tables: dict[str, str], present: str) -> Iterator
 
 
 def stale(root: Path = builds.ROOT) -> list[str]:
-    """What the documents have that is too old, a line each; nothing at the commit that numbers a version, which may
-    have the tables of the one before."""
+    """Lists tables and sentences of the documents that are too old, a line each; nothing at the commit that numbers a
+    version, which may have the tables of the one before."""
     present = history.version(root)
     if history.numbering(present, root) in ("", builds.git("rev-parse", "HEAD", root=root)):
         return []

@@ -3,14 +3,16 @@
 usage: python -m asv_bench.find_step FROM TO FIGURE
 
 FROM and TO are versions or commits of main's own line, FIGURE is a regular expression of one figure of the gate, such
-as "counted.Instructions.*invoke, chain 100". Each commit that is tried is built and measured by the gate, a minute
-each; the search goes into the half in which the figure grew more. `asv find` does the same for times, over all
-parameters of a benchmark at once.
+as "counted.Instructions.*invoke, chain 100'". Each commit that is tried is built and measured by the gate, a minute
+each, and its figures are kept in asv_bench/.asv/counted/; the search goes into the half in which the figure grew more.
+`asv find` does the same for times, over all parameters of a benchmark at once.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -18,6 +20,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from asv_bench import builds, gate, history
+
+KEPT = builds.ROOT / "asv_bench" / ".asv" / "counted"
+COUNTED = r"^counted\.(Instructions|Allocations)\."
 
 
 def search(commits: Sequence[str], value: Callable[[str], float | None]) -> tuple[str, str]:
@@ -47,14 +52,25 @@ def search(commits: Sequence[str], value: Callable[[str], float | None]) -> tupl
     return commits[0], commits[-1]
 
 
+def figures(commit: str) -> gate.Figures:
+    """The counted costs of a commit, kept once they are measured; empty if it cannot be built or measured."""
+    kept = KEPT / f"{commit}.json"
+    if not kept.exists():
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                rows = gate.measure(commit, Path(folder), COUNTED)
+            except subprocess.CalledProcessError:
+                rows = {}
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_text(json.dumps(rows))
+    found: gate.Figures = json.loads(kept.read_text())
+    return found
+
+
 def measured(commit: str, figure: str) -> float | None:
-    """The figure of a commit, printed; None if it cannot be built or does not have it. Raises: SystemExit if the
-    expression is that of several figures."""
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            rows = gate.measure(commit, Path(folder), figure)
-        except subprocess.CalledProcessError:
-            rows = {}
+    """The figure of a commit, printed; None if it has none. Raises: SystemExit if the expression is that of several
+    figures."""
+    rows = {name: row for name, row in figures(commit).items() if re.search(figure, name)}
     if len(rows) > 1:
         sys.exit(f"{figure}: {len(rows)} figures, the first two: {', '.join(list(rows)[:2])}")
     value = next((row.get("value") for row in rows.values()), None)

@@ -98,7 +98,7 @@ def without_value(before: Figures, after: Figures) -> list[str]:
 
 
 def verdict(change: Change, accepted: Sequence[str]) -> str:
-    """What the gate says of a change: WORSE, accepted or better."""
+    """The gate's word for a change: WORSE, accepted or better."""
     if not change.worse:
         return "better"
     return "accepted" if any(re.search(expression, change.figure) for expression in accepted) else "WORSE"
@@ -111,7 +111,7 @@ def as_text(changes: Sequence[Change], accepted: Sequence[str], reasons: Sequenc
 
 
 def as_markdown(changes: Sequence[Change], accepted: Sequence[str], reasons: Sequence[str], summary: str) -> str:
-    """What a pull request shows: a table of what changed, worse figures first, the greatest growth at the top."""
+    """Text for a pull request: a table of figures that changed, worse figures first, the greatest growth at the top."""
 
     def order(change: Change) -> tuple[int, float]:
         ratio = math.inf if change.after is None or not change.before else change.after / change.before

@@ -140,7 +140,7 @@ def present(root: Path = builds.ROOT) -> list[str]:
 
 
 def measured(commit: str, machine_name: str, root: Path = builds.ROOT) -> bool:
-    """Whether a commit has results of a machine, or of any by "*"."""
+    """True if a commit has results of a machine, or of any by "*"."""
     return any((root / "asv_bench" / "results").glob(f"{machine_name}/{commit[:7]}*-*.json"))
 
 

@@ -27,7 +27,7 @@ BLUE, PALE, GREY, RED = "#1f5fa8", "#a9c4e4", "#777", "#c4572e"
 
 
 class Kind(NamedTuple):
-    """What is measured, and the benchmark."""
+    """A kind of figure, and its benchmark."""
 
     title: str
     benchmark: str
@@ -65,7 +65,7 @@ WHOLE = (Line("", ""),)
 MEASURED = (*((kind, LINES) for kind in KINDS), (ARENA, BYTES), (PLAN, BYTES), (WHEEL, WHOLE))
 """All that is read."""
 Values = dict[tuple[Kind, Line], float]
-"""What was measured of one commit."""
+"""Figures of one commit."""
 Rows = list[tuple[str, Values]]
 
 
@@ -217,7 +217,7 @@ def _corner(number: int) -> tuple[float, float]:
 
 
 def _key(entries: Sequence[tuple[str, str, str]]) -> list[str]:
-    """What the lines mean: (colour, dashes, words)."""
+    """The key of the lines: (colour, dashes, words)."""
     parts, x = [], float(GAP)
     for colour, dashes, words in entries:
         line = f'<line x1="{x:.1f}" x2="{x + 24:.1f}" y1="38" y2="38" stroke="{colour}" stroke-width="2"'

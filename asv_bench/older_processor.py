@@ -24,7 +24,7 @@ SOURCE = Path(__file__).with_suffix(".c")
 
 
 def is_possible() -> bool:
-    """Whether this processor and this system can refuse CPUID. Asks the system to execute CPUID, as it does anyway."""
+    """True if this processor and this system can refuse CPUID. Asks the system to execute CPUID, as it does anyway."""
     if not sys.platform.startswith("linux") or platform.machine() != "x86_64":
         return False
     arch_prctl, set_cpuid, executed = 158, 0x1012, 1

@@ -1,4 +1,4 @@
-"""Figures of Pisarchyk & Lee drawn anew: the intermediate tensors of MobileNet v2, coloured by the buffer they lie in.
+"""Draws figures of Pisarchyk & Lee again: the intermediate tensors of MobileNet v2, coloured by the buffer they lie in.
 
 usage: python -m asv_bench.paper_figures FOLDER
 

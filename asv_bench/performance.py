@@ -140,7 +140,7 @@ def make_calls() -> str:
 
 
 def make_costs() -> str:
-    """What costs what in docs/performance.md, of the table of peers: the cost over LiteRT's, and why."""
+    """The table of costs in docs/performance.md, from the table of peers: the cost over LiteRT's, and why."""
     found = ratios()
 
     def cell(*names: str) -> str:

@@ -7,7 +7,7 @@ Prints, for each, microseconds of a run on either side, and LiteRT's over ours, 
 above 1 minilite is ahead. `least` is what the ratio ought to be, and rows both of whose ratios are below it have a
 mark; `--low` prints those alone. Then what moves: multiply-adds a second, or bytes, each operand's once, and their
 share of this core's peak, which is that of a copy of as many bytes, or of the level's product of matrices. Beyond 100 %
-operands are read more than written, or lie nearer than a copy's. A NAME stands for all rows that begin so. Nodes with
+operands are read more than written, or lie nearer than a copy's. A NAME means all rows that begin so. Nodes with
 weights are those of the tests (tests/support/weighted.py).
 """
 
@@ -37,7 +37,7 @@ LEAST = {
     "attention .* 1x": 1.2,
     r"(MAX_POOL_2D|AVERAGE_POOL_2D|RESIZE)|(MUL|SOFTMAX) s8|DEPTHWISE_CONV_2D.* (s8|u8)$": 2.0,
 }
-"""How many times LiteRT's speed names that begin so are to have; all others once."""
+"""The least ratio that rows whose names begin so are to have; all others 1."""
 
 
 class Row(NamedTuple):
@@ -66,7 +66,7 @@ class Row(NamedTuple):
 
     @property
     def is_low(self) -> bool:
-        """By the fastest rounds and by the medians: two figures of a noisy machine."""
+        """Ratios of the fastest rounds and of the medians: two figures of a noisy machine."""
         return round(max(self.ratio, self.median), 2) < self.least
 
     @property
@@ -127,7 +127,7 @@ def attention(tokens: int, keys: int, kv_heads: int) -> Any:
 
 
 def products(adj: bool) -> Any:
-    """Of two batches of matrices, the second one's turned or not."""
+    """The product of two batches of matrices, the second one's turned or not."""
     from support.large_nodes import family
 
     shapes = ((12, 128, 64), (12, 64, 128))
@@ -135,7 +135,7 @@ def products(adj: bool) -> Any:
 
 
 class Core:
-    """What this core does at best at a level, measured when first asked for."""
+    """The best rates of this core at a level, measured at first use."""
 
     def __init__(self) -> None:
         self.measured: dict[Any, float] = {}

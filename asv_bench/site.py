@@ -43,7 +43,7 @@ class SiteError(RuntimeError):
 
 
 def _asv(*arguments: str, home: str | None = None) -> subprocess.CompletedProcess[str]:
-    """Runs asv; with another home git and Python keep what they are told by the user's."""
+    """Runs asv; with another home git and Python keep the settings of the user's."""
     command = [sys.executable, "-m", "asv", *arguments]
     kept = {
         "GIT_CONFIG_GLOBAL": str(Path.home() / ".gitconfig"),
@@ -70,7 +70,7 @@ def discover(config: Path, results: Path) -> None:
 
 
 def publish(out: Path, config: Path, results: Path) -> None:
-    """Lets asv write its pages; the list of benchmarks, which is not kept with their results, is made anew. Raises:
+    """Lets asv write its pages; the list of benchmarks, which is not kept with their results, is made again. Raises:
     SiteError."""
     discover(config, results)
     done = _asv("publish", "--html-dir", str(out), "--config", str(config))
@@ -104,7 +104,7 @@ def overview(page: str, out: Path, results: Path) -> str:
 
 
 def package_of(address: str) -> tuple[str, str]:
-    """(package with its version, file in it) behind an address. Raises: SiteError for one that is not known."""
+    """(package with its version, file in it) of an address. Raises: SiteError for one that is not known."""
     for pattern, package, file in PACKAGES:
         if found := re.search(pattern, address):
             parts = found.groupdict()

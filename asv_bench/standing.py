@@ -1,4 +1,4 @@
-"""Where minilite stands beside LiteRT at each level of instructions, by class of models: fills docs/performance.md.
+"""Times models beside LiteRT at each level of instructions, by class of models: fills docs/performance.md.
 
 usage: python -m asv_bench.standing [--seconds 0.5] [--write] [MODEL ...]
 
@@ -38,7 +38,7 @@ PACKAGES = (("minilite", "minilite-runtime"), ("LiteRT", "ai-edge-litert"))
 
 
 def class_of(model: Any) -> str:
-    """What a model computes in: the type of most tensors that are computed; of floats, that of most of its weights."""
+    """The class of a model: the type of most tensors that are computed; of floats, that of most of its weights."""
     from minilite.format.dtypes import TensorType
 
     computed: collections.Counter[Any] = collections.Counter()

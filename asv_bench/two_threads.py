@@ -35,10 +35,10 @@ SHAPES = [(14, 256, 256), (28, 256, 256), (56, 64, 256), (7, 960, 320)]
 ROUNDS, SLICE = 41, 4_000_000
 """Turns of each, and the nanoseconds that a turn takes at least."""
 LEAST_ROUNDS, SHORT_SLICE, PAUSE = 5, 2_000_000, 0.002
-"""Of models: turns at least, the nanoseconds of a turn, and the seconds that a companion sleeps before it looks
+"""For models: turns at least, the nanoseconds of a turn, and the seconds that a companion sleeps before it looks
 again."""
 REST, WORK, END = range(3)
-"""What a companion is told to do."""
+"""Commands to a companion."""
 
 
 def convolution(side: int, inputs: int, outputs: int) -> bytes:
@@ -100,12 +100,12 @@ def least_busy(seconds: float = 0.3) -> list[int]:
 
 
 class Companion:
-    """A process that runs a model with one thread on its core, when it is told to."""
+    """A process that runs a model with one thread on its core, on command."""
 
     def __init__(self, path: str, core: int) -> None:
         spawn = multiprocessing.get_context("spawn")
         self.told: SynchronizedArray[float] = spawn.Array("d", 4, lock=False)  # type: ignore[assignment]
-        """What it has to do, whether it rests, its runs so far, and the nanoseconds that they took."""
+        """Its command, whether it rests, its runs so far, and the nanoseconds that they took."""
         self.process = spawn.Process(target=accompany, args=(path, core, self.told), daemon=True)
         self.process.start()
         self._await_rest()
@@ -135,7 +135,7 @@ class Companion:
 
 
 def accompany(path: str, core: int, told: SynchronizedArray[float]) -> None:
-    """What the companion's process does."""
+    """The work of the companion's process."""
     os.sched_setaffinity(0, {core})
     invoke = loaded(path, 1).invoke
     while told[0] != END:

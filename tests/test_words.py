@@ -28,7 +28,7 @@ VAGUE = re.compile(r"\b(?:anew|stands?|told|behind)\b")
 """Words that have a plainer one in docstrings and comments: again, is or says, after."""
 FIRST_WORDS_OF_C = re.compile(rf"{FIRST_WORDS.pattern}|As\b|[\w.]+ -- (?:what|whether|why|how|by|as|that of|those)\b")
 """The same for comments of C, which name their file first."""
-PLAIN = ["minilite", "tools", "tests"]
+PLAIN = ["minilite", "tools", "tests", "asv_bench"]
 """Rooms and files of Python that keep to FIRST_WORDS and VAGUE; the others follow one by one."""
 TESTS = re.compile(r"test_(?:what|whatever|which|it|its|they|those|there|of)_|test_\w+_(?:anew|behind|told)(?:_|$)")
 """Names of tests that do not say what is tested; a noun or a verb of the code at the beginning does."""

@@ -254,6 +254,15 @@ def table(ours: dict[str, dict[str, int]], theirs: dict[str, dict[str, int]]) ->
     return "\n".join(lines) + "\n"
 
 
+def stamp() -> str:
+    """The line under the table's mark: the processor, the version, and the command."""
+    root = pathlib.Path(__file__).resolve().parents[2]
+    version = re.search(r'^version = "(.*)"$', (root / "pyproject.toml").read_text(), re.MULTILINE)
+    assert version is not None
+    kind = "armv7l" if PROCESSOR == "cortex-a7" else "aarch64"
+    return f"*Emulated {PROCESSOR}, minilite {version[1]}: `.ci/emulated {kind} counts`.*"
+
+
 def main() -> int:
     """The command. Returns its exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
@@ -274,7 +283,7 @@ def main() -> int:
     ours, theirs = (
         counted(runtime, printed_of_all(given.machine, runtime, lines)) for runtime in ("minilite", "litert")
     )
-    made = table(ours, theirs)
+    made = f"{stamp()}\n\n{table(ours, theirs)}"
     print(made)
     if given.write:
         text = given.write.read_text()

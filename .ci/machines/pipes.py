@@ -227,7 +227,11 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         loops = chosen(compiled(pathlib.Path(folder)), given.all)
     head = " | ".join(f"{processor}: multiply-adds per cycle, pipes busy" for processor in PROCESSORS)
-    made = f"| loop | instructions | multiply-adds | vector instructions per multiply-add | {head} |\n"
+    root = HERE.parents[1]
+    version = re.search(r'^version = "(.*)"$', (root / "pyproject.toml").read_text(), re.MULTILINE)
+    assert version is not None
+    made = f"*llvm-mca, minilite {version[1]}: `.ci/machines/pipes.py`.*\n\n"
+    made += f"| loop | instructions | multiply-adds | vector instructions per multiply-add | {head} |\n"
     made += "|---|" + "---:|" * (3 + len(PROCESSORS)) + "\n"
     for name, loop in loops:
         made += row(name, loop, [modelled(mca, loop, processor) for processor in PROCESSORS])

@@ -82,7 +82,7 @@ class State:
 
 
 def runs_per_second(runs: Sequence[Any]) -> float:
-    """What the threads do together that each call one of the functions until their turn ends."""
+    """Work of threads together, each of which calls one of the functions until their turn ends."""
     found, gate = [0.0] * len(runs), threading.Barrier(len(runs))
 
     def call(number: int) -> None:
@@ -110,7 +110,7 @@ def answer(run: Any, link: Connection) -> None:
 
 
 class Processes:
-    """Workers, forked or started anew, that have run once and wait."""
+    """Workers, forked or started, that have run once and wait."""
 
     def __init__(self, run: Any, count: int, method: str = "fork") -> None:
         if method not in multiprocessing.get_all_start_methods():
@@ -195,7 +195,7 @@ def shared_bytes(process: int) -> int:
 
 
 def bytes_of(path: str, method: str, count: str) -> int:
-    """What this process and so many workers take together, each of which has called a Predictor of the file."""
+    """Memory that this process and so many workers take together, each of which has called a Predictor of the file."""
     from minilite import Predictor
 
     call = Call(Predictor(path, batch=1))
@@ -210,7 +210,7 @@ def bytes_of(path: str, method: str, count: str) -> int:
 @common.suite
 class FurtherWorker:
     """The bytes that one more process adds to all together: forked from one that has called the Predictor of a model
-    with 32 MiB of weights, or started anew."""
+    with 32 MiB of weights, or started."""
 
     params = ["fork", "spawn"]
     param_names = ["method"]

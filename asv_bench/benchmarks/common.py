@@ -41,7 +41,7 @@ def distribution() -> importlib.metadata.Distribution | None:
 
 
 def older(version: str) -> bool:
-    """Whether the minilite at hand is older than a version, as it says itself. One that is not installed is."""
+    """True if the minilite at hand is older than a version, by its own number, or is not installed."""
     found = distribution()
     return found is None or _numbers(found.version) < _numbers(version)
 
@@ -228,7 +228,7 @@ def layers(kind: str, side: int = 28) -> bytes:
 
 
 def model(name: str) -> bytes:
-    """A model by the name that stands in the benchmarks' parameters: "chain N", "weights N", "conv", "layers TYPE",
+    """A model by its name in the benchmarks' parameters: "chain N", "weights N", "conv", "layers TYPE",
     "large layers TYPE"."""
     if name == "conv":
         return conv_net()

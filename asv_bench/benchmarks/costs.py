@@ -1,9 +1,9 @@
 """Counts what an operation does, in a process of its own: calls of the allocator, or instructions under valgrind.
 
-Both need a C compiler, for a small library: one that stands before malloc and its like, or one that tells callgrind
-when to count. What is counted is the whole call from Python, the bytecode interpreter's part included; it depends on
-the Python and the compiler at hand, so figures compare within one machine, between commits. valgrind has no AVX-512:
-primitives run at the highest level below it.
+Both need a C compiler, for a small library: one that takes the place of malloc and its like, or one that tells
+callgrind when to count. What is counted is the whole call from Python, the bytecode interpreter's part included; it
+depends on the Python and the compiler at hand, so figures compare within one machine, between commits. valgrind has no
+AVX-512: primitives run at the highest level below it.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def loaded(library: str) -> Any:
 
 
 def count(library: str, *names: str) -> dict[str, float]:
-    """In a process of its own: counts by operation. Those that a version cannot do are left out."""
+    """Counts by operation, in a process of its own. Operations that a version cannot do are left out."""
     made = loaded(library)
     found: dict[str, float] = {}
     prepares: dict[str, Callable[[operations.Make], operations.Operation]] = {"nothing": lambda _: int}

@@ -13,7 +13,7 @@ MODELS = ["conv", "chain 1", "chain 10", "chain 100", "weights 1000"]
 
 @common.suite
 class Counters:
-    """How often things happen that should happen rarely."""
+    """Counts of things that should happen rarely."""
 
     params = [MODELS]
     param_names = ["model"]
@@ -71,7 +71,7 @@ class Counters:
 
 
 def c_calls(call: Any, *arguments: Any) -> int:
-    """How many of the core's functions a Python call runs."""
+    """The number of the core's functions that a Python call runs."""
     names: list[str] = []
 
     def profile(_frame: Any, event: str, argument: Any) -> None:
@@ -105,7 +105,7 @@ class PerOperation:
 
 
 def or_reason(count: Any) -> dict[str, float] | str:
-    """What a function returns, or the reason why it cannot count."""
+    """The counts that a function returns, or the reason why it cannot count."""
     try:
         found: dict[str, float] = count()
     except NotImplementedError as error:

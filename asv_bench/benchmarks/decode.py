@@ -122,7 +122,7 @@ class Step:
         self.interpreter.allocate_tensors()
 
     def __call__(self, x: Any) -> Any:
-        """What the layers make of a token; the next one takes the next place."""
+        """The layers' output for a token; the next token takes the next place."""
         self.x[...] = x
         self.mask[..., self.position[0]] = 0
         self.interpreter.invoke()

@@ -38,7 +38,7 @@ class Family:
 
 @common.suite
 class Counts:
-    """Counts of what one run at new sizes makes anew, and the arena after sixteen such runs."""
+    """Counts of work that one run at new sizes repeats, and the arena after sixteen such runs."""
 
     params = [list(dynamic_family.FORMS), [200], PERCENT]
     param_names = Family.param_names

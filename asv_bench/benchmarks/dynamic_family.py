@@ -221,7 +221,7 @@ class Runner:
         self.inputs = {row["name"]: row for row in self.interpreter.get_input_details()}
         self.output = int(self.interpreter.get_output_details()[0]["index"])
         self.sets = [self._values(turn) for turn in range(16)]
-        """What `feed` copies in, by turn."""
+        """The arrays that `feed` copies in, by turn."""
 
     def _values(self, turn: int) -> list[tuple[int, Any]]:
         rows = operands(self.graph, turn)

@@ -12,8 +12,8 @@ MODELS = ["conv", "chain 1", "chain 10", "chain 100"]
 
 @common.suite
 class Arena:
-    """A plan's arena. `resized` is measured after going up four sizes and back, which should leave nothing behind in
-    the plan."""
+    """A plan's arena. `resized` is measured after going up four sizes and back, which should leave nothing in the
+    plan."""
 
     params = [MODELS]
     param_names = ["model"]
@@ -75,7 +75,7 @@ class Peak:
 
 @common.suite
 class Package:
-    """What an installation takes."""
+    """Bytes that an installation takes."""
 
     unit = "bytes"
     deterministic = True

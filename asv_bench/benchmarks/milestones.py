@@ -76,7 +76,7 @@ def measure(process: str = "one_process") -> dict[str, float]:
 
 @common.suite
 class Cost(counted.PerOperation):
-    """What a user feels, in units of the reference."""
+    """Cost that a user feels, in units of the reference."""
 
     params = [list(operations.HISTORY)]
     deterministic = False
@@ -109,7 +109,7 @@ class Peer(counted.PerOperation):
 
 
 class Instructions(counted.Instructions):
-    """Of the whole call, Python's included, at a level that valgrind knows."""
+    """Instructions of the whole call, Python's included, at a level that valgrind knows."""
 
     params = [list(operations.HISTORY)]
     deterministic = False  # the gate has counted.py

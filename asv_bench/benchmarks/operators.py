@@ -250,7 +250,7 @@ LEVELS = ["scalar", *(["sse2", "avx2", "avx_vnni", "avx512", "amx"] if X86 else 
 
 
 def _products(op: str, weights: tuple[int, ...], x: tuple[int, ...]) -> dict[str, Single]:
-    """Of floats and of bytes, by constant weights."""
+    """Products of floats and of bytes by constant weights."""
     rng = np.random.default_rng(0)
     options = {"padding": "SAME", "stride_h": 1, "stride_w": 1, "depth_multiplier": 1}
     used = {key: value for key, value in options.items() if op == "DEPTHWISE_CONV_2D"}

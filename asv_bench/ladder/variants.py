@@ -83,7 +83,7 @@ def build(folder: Path, step: int, store: str = "vector") -> Path:
 
 
 def run(program: Path, problem: str, runs: int, tool: Sequence[str] = ()) -> dict[str, Any]:
-    """What one call of a variant prints: what was looked at in all runs after the first one."""
+    """Numbers that one call of a variant prints: records and tensors looked at in all runs after the first one."""
     command = [*tool, str(program), str(runs)]
     done = subprocess.run(command, input=problem, capture_output=True, text=True, check=True)
     found: dict[str, Any] = json.loads(done.stdout)
@@ -91,7 +91,7 @@ def run(program: Path, problem: str, runs: int, tool: Sequence[str] = ()) -> dic
 
 
 def _instructions(program: Path, problem: str, runs: int) -> dict[str, int]:
-    """By phase, of the first run and `runs` more."""
+    """Instructions by phase, of the first run and `runs` more."""
     out = program.with_suffix(".callgrind")
     run(program, problem, runs, ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}"])
     profile = callgrind.parse(out.read_text())
