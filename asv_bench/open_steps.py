@@ -3,7 +3,8 @@
 usage: python -m asv_bench.open_steps
 
 A step is open if a figure grew at some commit by more than its threshold (asv.conf.json) and has not come back since.
-docs/measurements.md explains each: it names the figure as it is printed here, in backquotes.
+docs/measurements.md explains each: an entry of its list names the figure in backquotes, and the commits, as they are
+printed here. So a figure that grows once more is not explained.
 """
 
 from __future__ import annotations
@@ -51,25 +52,44 @@ def steps(published: dict[str, Any], hashes: dict[str, str]) -> list[Step]:
 
 
 def unexplained(found: Sequence[Step], text: str) -> list[str]:
-    """Figures that a document does not name."""
-    return sorted({step.figure for step in found if f"`{step.figure}`" not in text})
+    """Figures, each with a commit at which it grew, that no entry of a document's lists names together."""
+    entries = re.split(r"\n(?=- )|\n\n", text)
+    missing = {
+        f"`{step.figure}` at {commit[:7]}"
+        for step in found
+        for commit, _, _ in step.commits
+        if not any(f"`{step.figure}`" in entry and commit[:7] in entry for entry in entries)
+    }
+    return sorted(missing)
+
+
+def open_now(config: Path = site.HERE / "asv.conf.json") -> list[Step]:
+    """The open steps of all results. Raises: SiteError."""
+    with tempfile.TemporaryDirectory() as name:
+        out = Path(name)
+        site.publish(out, config, config.parent / json.loads(config.read_text())["results_dir"])
+        index = json.loads((out / "index.json").read_text())
+        return steps(json.loads((out / "regressions.json").read_text()), index["revision_to_hash"])
+
+
+def lacking() -> list[str]:
+    """A line for each open step that the document does not explain, or for the reason why there are no steps."""
+    try:
+        found = open_now()
+    except site.SiteError as error:
+        return [str(error)]
+    return [f"{DOCUMENT.name} does not explain {figure}" for figure in unexplained(found, DOCUMENT.read_text())]
 
 
 def main() -> int:
     """Prints them; 1 if one is not explained."""
-    config = site.HERE / "asv.conf.json"
-    with tempfile.TemporaryDirectory() as name:
-        out = Path(name)
-        try:
-            site.publish(out, config, config.parent / json.loads(config.read_text())["results_dir"])
-        except site.SiteError as error:
-            sys.exit(str(error))
-        index = json.loads((out / "index.json").read_text())
-        found = steps(json.loads((out / "regressions.json").read_text()), index["revision_to_hash"])
+    try:
+        found = open_now()
+    except site.SiteError as error:
+        sys.exit(str(error))
     print(*found, sep="\n")
     missing = unexplained(found, DOCUMENT.read_text())
-    for figure in missing:
-        print(f"{DOCUMENT.name} does not explain `{figure}`")
+    print(*(f"{DOCUMENT.name} does not explain {figure}" for figure in missing), sep="\n")
     return 1 if missing else 0
 
 

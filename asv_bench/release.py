@@ -5,8 +5,9 @@ usage: python -m asv_bench.release [--again] [--check]
 Needs a commit that gives the version its number, and minilite installed from it. Steps that were done for this version
 are noted in asv_bench/.asv/release.json, which git ignores; `--again` forgets them. Then commit what has changed:
 versions.txt, results, tables and pictures. At most 40 minutes on two cores. `--check` only lists what the record
-lacks: results of this version, and tables and sentences of the documents that are too old (documents.py); 1 if there is
-something. The commit that gives a version its number may lack all of it, its child may not.
+lacks: results of this version, tables and sentences of the documents that are too old (documents.py), and explanations
+of figures that grew and did not come back (open_steps.py); 1 if there is something. The commit that gives a version its
+number may lack results and tables, its child may not.
 """
 
 from __future__ import annotations
@@ -110,7 +111,7 @@ def run(steps: Sequence[Step], version: str, notes: Path = NOTES) -> list[str]:
 
 def check(root: Path = builds.ROOT) -> list[str]:
     """All that the record lacks, a line each."""
-    return [line for line in (history.missing(root), *documents.stale(root)) if line]
+    return [line for line in (history.missing(root), *documents.stale(root), *open_steps.lacking()) if line]
 
 
 def main() -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from asv_bench import builds, documents, history, performance, release
+from asv_bench import builds, documents, history, open_steps, performance, release
 
 
 def test_a_second_call_goes_on_after_the_last_step_that_was_done(tmp_path: Path) -> None:
@@ -92,8 +92,12 @@ def test_the_check_lists_results_and_documents(
     monkeypatch.setattr("sys.argv", ["release", "--check"])
     monkeypatch.setattr(history, "missing", lambda root: "version 1 has no results")
     monkeypatch.setattr(documents, "stale", lambda root: ["README.md: old"])
+    monkeypatch.setattr(open_steps, "lacking", lambda: ["a.md does not explain `b` at c"])
     assert release.main() == 1
-    assert capsys.readouterr().out.splitlines() == ["version 1 has no results", "README.md: old"]
+    assert capsys.readouterr().out.splitlines() == [
+        "version 1 has no results", "README.md: old", "a.md does not explain `b` at c",
+    ]  # fmt: skip
+    monkeypatch.setattr(open_steps, "lacking", list)
     monkeypatch.setattr(history, "missing", lambda root: "")
     monkeypatch.setattr(documents, "stale", lambda root: [])
     assert release.main() == 0
