@@ -67,7 +67,7 @@ Planner: TypeAlias = Literal[
     "shared_greedy_by_breadth",
     "min_cost_flow",
 ]
-"""The planning strategies, for type checkers: what programs give is checked by the names that C has. docs/memory.md
+"""The planning strategies, for type checkers: what programs give is checked by the names that C has. docs/planning.md
 says what each does."""
 InPlace: TypeAlias = Literal["wide", "tflite", "none"]
 """The operators that may overwrite inputs that are not needed later: all that can, those of TFLite's planner, none."""

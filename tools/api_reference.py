@@ -1,7 +1,7 @@
 """Prints docs/api.md, or another page of the public names of minilite, from their docstrings.
 
 python -m tools.api_reference > /tmp/api.md && cp /tmp/api.md docs/api.md
-python -m tools.api_reference api_planning.md > /tmp/api.md && cp /tmp/api.md docs/api_planning.md
+python -m tools.api_reference api_plans.md > /tmp/api.md && cp /tmp/api.md docs/api_plans.md
 """
 
 from __future__ import annotations
@@ -42,26 +42,42 @@ from minilite.litert.compiled_model import (
 PAGE = "api.md"
 """The page of the headings that HEADS leaves out: names that most programs use."""
 HEADS = {
-    PAGE: """# API: interpreters, models, results
+    PAGE: """# API: interpreters, errors, inputs
 
-From the docstrings. Where a tensor is meant, its number, its name or its details do. Shapes are tuples of elements,
-sizes are in bytes, numbers of nodes are half-open ranges. Names for fewer programs have pages of their own:
-[api_planning.md](api_planning.md) (planning without a model, drawings), [api_builder.md](api_builder.md) (building
-models), [api_compiled_model.md](api_compiled_model.md) (LiteRT's newer API).""",
-    "api_planning.md": """# API: planning without a model
+The names that most programs use, from their docstrings. Where a tensor is meant, its number, its name or its details
+do. Shapes are tuples of elements, sizes are in bytes, numbers of nodes are half-open ranges.
 
-Plans for records of your own, their checks and drawings. [api.md](api.md) has the names that most programs use.""",
+The other names have pages of their own: [api_plans.md](api_plans.md) (memory plans and drawings, with and without a
+model), [api_model.md](api_model.md) (tensors, nodes and metadata of a model), [api_compare.md](api_compare.md) (results
+of comparisons), [api_builder.md](api_builder.md) (building models), [api_compiled_model.md](api_compiled_model.md)
+(LiteRT's CompiledModel, and stand-ins).""",
+    "api_plans.md": """# API: memory plans and drawings
+
+Plans of models, and of records of your own; their checks and drawings. [api.md](api.md) has the names that most
+programs use.""",
+    "api_model.md": """# API: what is in a model
+
+Subgraphs, nodes, tensors and metadata, as the file has them. [api.md](api.md) has the names that most programs use.""",
+    "api_compare.md": """# API: results of comparisons
+
+The values that `minilite.compare` and `minilite.replay` return. [api.md](api.md) has the names that most programs
+use.""",
     "api_builder.md": """# API: building models
 
 Builders of `.tflite` files. [api.md](api.md) has the names that most programs use.""",
-    "api_compiled_model.md": """# API: LiteRT's CompiledModel
+    "api_compiled_model.md": """# API: LiteRT's CompiledModel, stand-ins
 
-LiteRT's newer API, for the CPU. [api.md](api.md) has the names that most programs use.""",
+LiteRT's newer API, for the CPU, and the names that stand in for LiteRT's. [api.md](api.md) has the names that most
+programs use.""",
 }
 """The pages of the reference, with their beginnings."""
 ELSEWHERE = {
-    "Planning without a model": "api_planning.md",
+    "Plans of models": "api_plans.md",
+    "Planning without a model": "api_plans.md",
+    "Models": "api_model.md",
+    "Results of comparisons": "api_compare.md",
     "Building models": "api_builder.md",
+    "Standing in for LiteRT": "api_compiled_model.md",
     "LiteRT's CompiledModel": "api_compiled_model.md",
 }
 """The headings that are not on PAGE."""
@@ -76,19 +92,19 @@ PAGES: tuple[tuple[str, str, tuple[Any, ...]], ...] = (
     ("Inputs from files", "minilite.inputs", (load_input, Feed, Reading)),
     ("Many items", "minilite", (minilite.Predictor, minilite.rebatched)),
     ("", "minilite.engine.states", (ModelState,)),
-    ("Plans and memory", "minilite.Interpreter", (ModelPlan, Usage)),
+    ("Memory of an interpreter", "minilite.Interpreter", (Usage,)),
     ("", "minilite.engine.sizes", (Fit, PlannedSize)),
     ("Comparing", "minilite", (minilite.compare, minilite.replay)),
-    ("", "minilite.comparison.result", (Comparison, Row)),
+    ("Models and kernels of your own", "minilite", (minilite.load_model, minilite.kernel, minilite.get_include)),
+    ("Results of comparisons", "minilite.comparison.result", (Comparison, Row)),
     ("", "minilite.comparison.measure", (Difference, Bin)),
-    ("Models", "minilite", (minilite.load_model,)),
-    ("", "minilite.format.model", (model.Model, model.Subgraph, model.Node, model.Tensor, model.Quantization)),
+    ("Models", "minilite.format.model", (model.Model, model.Subgraph, model.Node, model.Tensor, model.Quantization)),
     ("", "minilite.format.dtypes", (TensorType,)),
     ("", "minilite.format.metadata", (Metadata,)),
     ("", "minilite.format.about", (TensorMetadata, AssociatedFile)),
     ("Standing in for LiteRT", "minilite.interpreter", (InterpreterWithCustomOps, Delegate, load_delegate)),
     ("", "minilite", (minilite.install_as,)),
-    ("Kernels of your own", "minilite", (minilite.kernel, minilite.get_include)),
+    ("Plans of models", "minilite.Interpreter", (ModelPlan,)),
     ("Planning without a model", "minilite.memory", tuple(getattr(memory, name) for name in memory.__all__)),
     ("Building models", "minilite.format.builder", (ModelBuilder, SubgraphBuilder)),
     (
@@ -100,18 +116,20 @@ PAGES: tuple[tuple[str, str, tuple[Any, ...]], ...] = (
 )
 """Heading (none: it goes on), where the names are imported from, and what is described."""
 EXAMPLES = {
-    "Running models": "[tutorial.md](tutorial.md), [gallery.md](gallery.md)",
+    "Running models": "[tutorial.md](tutorial.md), [runs.md](runs.md), [gallery.md](gallery.md)",
+    "Errors": "[threads.md](threads.md#what-is-refused), [architecture.md](architecture.md#where-an-error-comes-from)",
+    "Inputs from files": "[tutorial.md](tutorial.md#a-picture-from-a-file), [gallery.md](gallery.md)",
+    "Many items": "[batches.md](batches.md), [engines.md](engines.md) (with `minilite.beam.MiniliteModelHandler`)",
+    "Memory of an interpreter": "[memory.md](memory.md)",
+    "Comparing": "[compare.md](compare.md)",
+    "Models and kernels of your own": "[notebook.md](notebook.md), [custom_kernel.md](custom_kernel.md)",
+    "Results of comparisons": "[compare.md](compare.md)",
+    "Models": "[notebook.md](notebook.md), [architecture.md](architecture.md#reader-bytes-become-a-model)",
+    "Plans of models": "[memory.md](memory.md#why-is-an-arena-large), [notebook.md](notebook.md)",
+    "Planning without a model": "[planning.md](planning.md)",
+    "Building models": "[gallery.md](gallery.md), [tutorial.md](tutorial.md#quantized-models)",
     "Standing in for LiteRT": "[migration.md](migration.md)",
     "LiteRT's CompiledModel": "[migration.md](migration.md#compiledmodel)",
-    "Kernels of your own": "[kernels.md](kernels.md#a-kernel-of-your-own), [gallery.md](gallery.md#a-custom-operator-in-c)",
-    "Plans and memory": "[memory.md](memory.md#why-is-an-arena-large), [notebook.md](notebook.md)",
-    "Planning without a model": "[memory.md](memory.md)",
-    "Models": "[architecture.md](architecture.md#reader-bytes-become-a-model), [notebook.md](notebook.md)",
-    "Many items": "[batches.md](batches.md), [engines.md](engines.md) (with `minilite.beam.MiniliteModelHandler`)",
-    "Comparing": "[compare.md](compare.md)",
-    "Inputs from files": "[tutorial.md](tutorial.md#a-picture-from-a-file), [gallery.md](gallery.md)",
-    "Building models": "[gallery.md](gallery.md), [tutorial.md](tutorial.md#quantized-models)",
-    "Errors": "[threads.md](threads.md), [architecture.md](architecture.md#where-an-error-comes-from)",
 }
 """Links to programs that use the names under a heading."""
 MADE_BY_CALLERS = {

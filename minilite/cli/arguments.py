@@ -111,7 +111,7 @@ def add_planner(parser: argparse.ArgumentParser) -> None:
 
 def add_json(parser: argparse.ArgumentParser) -> None:
     """--json."""
-    parser.add_argument("--json", action="store_true", help="print JSON, with the keys that docs/command.md lists")
+    parser.add_argument("--json", action="store_true", help="print JSON, with the keys that docs/command_json.md lists")
 
 
 def add_threads(parser: argparse.ArgumentParser) -> None:

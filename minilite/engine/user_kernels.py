@@ -83,7 +83,7 @@ def kernel(address: int, params: Params | None = None, *, keep: Any = None) -> U
     `params` has the row's fields: numbers, and bytes or arrays for fields of kind `array`; or it is a function of the
     node, which can read them from its `custom_options`. `keep` is kept alive as long as the kernel is used; pass the
     library here if it would otherwise be unloaded. The code is trusted: its mistakes can end the process. See
-    docs/kernels.md. Raises: InputError for a row that was compiled against another version of kernel.h, or is
+    docs/custom_kernel.md. Raises: InputError for a row that was compiled against another version of kernel.h, or is
     incomplete.
     """
     try:

@@ -1,4 +1,4 @@
-"""docs/command.md: its console blocks print what it shows, its keys are those of the JSON."""
+"""docs/command.md: its console blocks print what it shows; docs/command_json.md: its keys are those of the JSON."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType
 
 DOCUMENT = pathlib.Path(__file__).resolve().parents[2] / "docs" / "command.md"
+KEYS = DOCUMENT.with_name("command_json.md")
 BLOCK = re.compile(r"^```(python|console|sh|)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 OPEN = (
     "counters", "operators", "metadata", "about", "associated_files", "options", "inputs", "outputs", "steps", "ratios",
@@ -76,8 +77,11 @@ def test_commands_print_what_is_shown(tmp_path: pathlib.Path, monkeypatch: pytes
 
 def documented() -> dict[str, set[str]]:
     """The keys in the table by command."""
-    rows = re.findall(r"^\| `([a-z][^`|]*)` \| (.*) \|$", DOCUMENT.read_text(), re.MULTILINE)
-    return {command: set(re.findall(r"`([^`]+)`", re.sub(r"\([^)]*\)", "", cell))) for command, cell in rows}
+    keys = {}
+    for commands, cell in re.findall(r"^\| (`[a-z][^|]*`) \| (.*) \|$", KEYS.read_text(), re.MULTILINE):
+        found = set(re.findall(r"`([^`]+)`", re.sub(r"\([^)]*\)", "", cell)))
+        keys.update(dict.fromkeys(re.findall(r"`([^`]+)`", commands), found))
+    return keys
 
 
 def paths(value: Any, here: str = "") -> Iterator[str]:

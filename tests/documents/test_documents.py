@@ -179,7 +179,7 @@ def test_tables_of_the_paper_are_what_their_script_prints() -> None:
     """`python -m asv_bench.benchmarks.paper` prints them again."""
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         paper.main()
-    assert f"```\n{printed.getvalue()}```\n" in (ROOT / "docs" / "memory.md").read_text()
+    assert f"```\n{printed.getvalue()}```\n" in (ROOT / "docs" / "planning.md").read_text()
 
 
 def test_operators_are_listed_as_their_rows_say() -> None:
