@@ -284,6 +284,12 @@ def test_peers_do_the_same_work(runtime: str) -> None:
     assert 0 < peers.ratio("invoke, chain 1", runtime) < 1000
 
 
+def test_a_call_of_minilite_that_was_renamed_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(minilite.Interpreter, "run")
+    with pytest.raises(AttributeError, match="run"):
+        peers.ratio("run, chain 1", "minilite")
+
+
 # History --------------------------------------------------------------------------------------------------------------
 
 
