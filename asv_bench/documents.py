@@ -40,10 +40,16 @@ FIGURE = re.compile(
 
 
 def processor() -> str:
-    """The processor's name."""
+    """The processor's name, with its family and model where the name has no number."""
     info = Path("/proc/cpuinfo")
-    found = re.search(r"^model name\s*: (.*)$", info.read_text(), re.MULTILINE) if info.exists() else None
-    return found[1] if found else platform.processor() or platform.machine()
+    text = info.read_text() if info.exists() else ""
+    name, *numbers = (
+        re.search(rf"^{key}\s*: (.*)$", text, re.MULTILINE) for key in ("model name", "cpu family", "model")
+    )
+    if name is None:
+        return platform.processor() or platform.machine()
+    named = all(numbers) and not re.search(r"\d", name[1])
+    return f"{name[1]}, family {' model '.join(found[1] for found in numbers if found)}" if named else name[1]
 
 
 def level() -> str:

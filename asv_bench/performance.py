@@ -28,12 +28,13 @@ from asv_bench import (
     single_operators,
     standing,
 )
-from asv_bench.benchmarks import costs, operations, peers
+from asv_bench.benchmarks import batches, costs, operations, peers
 from asv_bench.ladder import __main__ as ladder
 
 README = builds.ROOT / "README.md"
 MEASUREMENTS = builds.ROOT / "docs" / "measurements.md"
 PERFORMANCE = builds.ROOT / "docs" / "performance.md"
+SIZING = builds.ROOT / "docs" / "sizing.md"
 PICTURES = builds.ROOT / "docs" / "pictures"
 
 
@@ -103,6 +104,13 @@ def drawn(rows: history_chart.Rows, *others: history_chart.Rows) -> str:
     picture = "![the cost of each operation, by version](pictures/history.svg)"
     memory = "![bytes by version](pictures/history_memory.svg)"
     return f"{len(rows)} commits.\n\n{picture}\n\n{memory}\n\n{history_chart.table(rows)}"
+
+
+def make_workers() -> str:
+    """Memory that a further process adds, by how it was started."""
+    suite = batches.FurtherWorker()
+    cells = (f"{suite.track_bytes(method) / 2**20:.1f}" for method in suite.params)
+    return f"| forked, MiB more | new process, MiB more |\n|---:|---:|\n| {' | '.join(cells)} |"
 
 
 def ratios() -> dict[str, float]:
@@ -203,6 +211,7 @@ SECTIONS = {
     "counted-models": Section(PERFORMANCE, counted_models.make),
     "levels": Section(MEASUREMENTS, levels.table),
     "single": Section(MEASUREMENTS, single_operators.table),
+    "workers": Section(SIZING, make_workers),
     "ladder": Section(MEASUREMENTS, make_ladder),
     "bad-case": Section(MEASUREMENTS, make_bad_case),
 }
