@@ -20,13 +20,17 @@ _FEWEST = 12
 """The least number of letters of a name that is worth showing."""
 _TITLE = 7.0
 """The width of a letter of the title."""
+_APART = 14
+"""The least distance of two numbers of bytes, in pixels."""
+_WIDE = 80
+"""The letters of a title from which on a picture has room for all that is said of it."""
 _CROWDED = 300
 """The largest number of tensors for which names of low boxes are written above them, in free space."""
 _UNITS = ((10 << 20, 1 << 20, "MiB"), (10 << 10, 1 << 10, "KiB"), (0, 1, "bytes"))
 """The arena's bytes from which on a unit is used, the bytes of one, and its name."""
 _TURN = 137.508
 """Degrees between the hues of neighbours: the golden angle, so that adjacent rectangles look different."""
-_STYLE = (
+STYLE = (
     ".plan{font:11px sans-serif}.plan .card{fill:#fff}.plan .text{fill:#222}.plan .axis{stroke:#333;fill:none}"
     ".plan .bound{stroke:#c00;stroke-dasharray:4 3}.plan .box{stroke:#333;stroke-width:.5}"
     ".plan .name{fill:#111;pointer-events:none}"
@@ -76,14 +80,16 @@ def to_svg(plan: MemoryPlan, width: int = 900, height: int = 420) -> str:
     across = (width - _LEFT - _RIGHT) / max(end - begin, 1)
     floor = height - _BOTTOM
     scale = _Scale(begin, end, across, (floor - _TOP) / max(plan.arena_bytes, 1), floor)
-    arena = f": arena {_size(plan.arena_bytes)}, reuse factor {plan.reuse_factor:.2f}"
-    room = int((width - _LEFT - _RIGHT) / _TITLE) - len(arena)
-    title = shortened(plan.title or plan.strategy, max(room, _FEWEST)) + arena
-    legend = f"lower bound, {_size(plan.lower_bound)}: no plan is smaller. Numbers in boxes: tensors whose names have no room"
+    letters = int((width - _LEFT - _RIGHT) / _TITLE)
+    arena = f": arena {_size(plan.arena_bytes)}"
+    arena += f", reuse factor {plan.reuse_factor:.2f}" if letters >= _WIDE else ""
+    title = shortened(plan.title or plan.strategy, max(letters - len(arena), _FEWEST)) + arena
+    legend = f"lower bound, {_size(plan.lower_bound)}: no plan is smaller"
+    legend += ". Numbers in boxes: tensors whose names have no room" if letters >= _WIDE else ""
     size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="plan" {size} role="img">',
-        f"<style>{_STYLE}</style>",
+        f"<style>{STYLE}</style>",
         f'<rect class="card" width="{width}" height="{height}"/>',
         f'<text class="text" x="{_LEFT}" y="18" font-size="13">{markup(title)}</text>',
         f'<path class="bound" d="M{_LEFT} 32h28"/>',
@@ -164,7 +170,9 @@ def _axes(plan: MemoryPlan, scale: _Scale) -> Iterator[str]:
     right, floor = scale.x(scale.end), scale.floor
     unit, name = _unit(plan.arena_bytes)
     beside = f'<text class="text" x="{_LEFT - 6}" text-anchor="end"'
-    step = 1 << max(0, (max(plan.arena_bytes, 1) - 1).bit_length() - 3)  # 4 to 8 of them
+    step = 1 << max(0, (max(plan.arena_bytes, 1) - 1).bit_length() - 3)  # 4 to 8 of them, fewer in a low picture
+    while step * scale.up < _APART and step < plan.arena_bytes:
+        step *= 2
     for place in range(0, plan.arena_bytes + 1, step):
         yield f'{beside} y="{scale.y(place) + 4:.2f}">{round(place / unit, 1):g}</text>'
     paces = (pace for power in range(12) for pace in (10**power, 2 * 10**power, 5 * 10**power))
