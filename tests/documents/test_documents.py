@@ -22,6 +22,7 @@ from asv_bench.paper_figures import FIGURES, figure
 from minilite.cli import COMMANDS, main, parsers
 from minilite.report.operators import lines
 from tools.api_reference import HEADS, PAGES, page
+from tools.two_sizes import picture
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
@@ -152,6 +153,11 @@ def test_picture_of_a_plan_is_what_the_command_draws(tmp_path: pathlib.Path, mon
     with contextlib.redirect_stdout(io.StringIO()):
         assert main(command) == 0
     assert (ROOT / "docs" / "pictures" / "plan.svg").read_text() == drawn.read_text()
+
+
+def test_picture_of_two_sizes_is_what_its_program_draws() -> None:
+    """`python -m tools.two_sizes > docs/pictures/two_sizes.svg` draws it again."""
+    assert (ROOT / "docs" / "pictures" / "two_sizes.svg").read_text() == picture()
 
 
 def test_figures_of_mobilenet_are_what_their_script_draws() -> None:
