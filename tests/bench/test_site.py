@@ -100,7 +100,10 @@ def test_a_fresh_clone_is_published_and_stays_clean(tmp_path: Path, monkeypatch:
     git = ("git", "-c", "user.name=site", "-c", "user.email=site@localhost", "-c", "commit.gpgsign=false")
     run("git", "init", "--quiet", "--initial-branch=main", cwd=root)
     run(*git, "commit", "--quiet", "--allow-empty", "-m", "measured", cwd=root)
-    commit, (kept, *_) = run("git", "rev-parse", "HEAD", cwd=root), sorted((site.HERE / "results/amd-epyc-4-cpus").glob("*-*.json"))
+    commit, (kept, *_) = (
+        run("git", "rev-parse", "HEAD", cwd=root),
+        sorted((site.HERE / "results/amd-epyc-4-cpus").glob("*-*.json")),
+    )
     results = root / "asv_bench" / "results" / "amd-epyc-4-cpus"
     results.mkdir(parents=True)
     shutil.copyfile(site.HERE / "results" / "amd-epyc-4-cpus" / "machine.json", results / "machine.json")
