@@ -22,7 +22,7 @@ from pathlib import Path
 from asv_bench import builds, gate, history
 
 KEPT = builds.ROOT / "asv_bench" / ".asv" / "counted"
-COUNTED = r"^counted\.(Instructions|Allocations)\."
+COUNTED = r"^(counted\.(Instructions|Allocations)|footprint\.Arena)\."
 
 
 def search(commits: Sequence[str], value: Callable[[str], float | None]) -> tuple[str, str]:
@@ -53,7 +53,7 @@ def search(commits: Sequence[str], value: Callable[[str], float | None]) -> tupl
 
 
 def figures(commit: str) -> gate.Figures:
-    """The counted costs of a commit, kept once they are measured; empty if it cannot be built or measured."""
+    """The counted costs and the bytes of a commit, kept once they are measured; empty if it cannot be built or measured."""
     kept = KEPT / f"{commit}.json"
     if not kept.exists():
         with tempfile.TemporaryDirectory() as folder:

@@ -37,9 +37,12 @@ class Step(NamedTuple):
 
 
 def label(name: str) -> str:
-    """A benchmark's name in words: "invoke, chain 100: instructions"."""
-    found = re.fullmatch(r"\w+\.(\w+)\.\w+\('(.*)'\)", name)
-    return f"{found[2]}: {found[1].lower()}" if found else name
+    """A benchmark's name in words: "invoke, chain 100: instructions", "conv: arena plan"."""
+    found = re.fullmatch(r"\w+\.(\w+)\.track_(\w+)\('(.*)'\)", name)
+    if not found:
+        return name
+    suite, kind = found[1].lower(), found[2].replace("_", " ")
+    return f"{found[3]}: {suite if suite == kind else f'{suite} {kind}'}"
 
 
 def steps(published: dict[str, Any], hashes: dict[str, str]) -> list[Step]:

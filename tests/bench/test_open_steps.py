@@ -28,6 +28,15 @@ def test_steps_name_the_figure_and_the_commits() -> None:
     ]
 
 
+def test_labels_tell_figures_of_a_suite_apart() -> None:
+    names = (
+        "footprint.Arena.track_arena('conv')",
+        "footprint.Arena.track_plan('conv')",
+        "milestones.Peer.track_cost('x')",
+    )
+    assert [open_steps.label(name) for name in names] == ["conv: arena", "conv: arena plan", "x: peer cost"]
+
+
 def test_a_document_explains_a_figure_together_with_the_commit() -> None:
     found = open_steps.steps(PUBLISHED, HASHES)
     wheel = "`footprint.Package.track_wheel` at aaaaaaa"
