@@ -23,7 +23,8 @@ ROUNDING = 1e-5
 """The largest difference between floats of a batch and of single runs, as a share of the largest value: sums may be
 added in another order."""
 _APART = 1e-2
-"""The same as a share of the difference between two items, so that mixed items do not count as rounding."""
+"""The largest difference as a share of the difference between two items, so that mixed-up items are not taken for
+rounding."""
 _DRAWS = 50
 
 

@@ -99,7 +99,7 @@ def _array(value: Any, tensor: Tensor, where: str, *, batched: bool, real: bool)
 
 
 def passed_through(column: Any) -> Array:
-    """Returns a column that the model does not take as an array; an array of objects if its rows differ in shape."""
+    """Converts a column that is no input to an array; to an array of objects if its rows differ in shape."""
     if isinstance(column, np.ndarray):
         return column
     try:
@@ -135,8 +135,8 @@ def stacked(values: Sequence[Array | None], empty: Array) -> Array:
 
 
 def spread(column: Array, numbers: Sequence[int], count: int, blank: int = 0) -> Array:
-    """Extends a column to `count` rows, with its own rows at these numbers. The others are None in a column of objects,
-    else masked, over NaN (floats), empty text or `blank`."""
+    """Returns a column of `count` rows, which has the given rows at `numbers`. The others are None in a column of
+    objects; in other columns they are masked, and hold NaN, empty text or `blank`."""
     if len(numbers) == count:
         return column
     kind = column.dtype.kind

@@ -46,7 +46,7 @@ class Entry(NamedTuple):
         return cls(graph, {n: tensors[i] for n, i in inputs.items()}, {n: tensors[i] for n, i in outputs.items()})
 
     def no_rows(self, name: str) -> Array:
-        """Returns a column of an output without rows."""
+        """Returns a column of this output that has no rows."""
         tensor = self.outputs[name]
         shape = tensor.shape[1:] if not self.unbatched() and tensor.shape[:1] == (1,) else tensor.shape
         return np.empty((0, *shape), public_type(tensor.type))

@@ -41,7 +41,7 @@ class Item(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """The columns that a model takes of each row."""
+    """The inputs that a model takes from each row."""
 
     feeds: Mapping[str, Feed]
     """The feed of each input, by name."""
@@ -63,7 +63,7 @@ class Taken(NamedTuple):
         raise InputError(message)
 
 
-SKIPPING = "with --on-error skip such a row is written with its error, and the others as they are"
+SKIPPING = "--on-error skip writes such a row with its error and goes on"
 
 
 def sources_of(paths: Sequence[str], taken: Taken, *, skips: bool = False) -> list[Source]:

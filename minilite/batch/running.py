@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 _PATIENCE = 10
-"""Seconds until a scheduler has answered and has a worker."""
+"""Seconds to wait until a scheduler answers and has a worker."""
 _LOOK_UP = 1.0
 """Seconds after which waiting for processes is interrupted, so that Ctrl-C is seen."""
 _GO_ON = "the parts that are written stay, and the same command goes on with the others"
@@ -50,7 +50,7 @@ def _found(pool: concurrent.futures.Executor, futures: Sequence[concurrent.futur
         for future in _as_they_end(futures):
             yield future.result()
     except concurrent.futures.BrokenExecutor:
-        message = f"a worker process was killed, because memory was short or by somebody: {_GO_ON}"
+        message = f"a worker process was killed, by a person or because memory was short: {_GO_ON}"
         raise KernelError(message) from None
     except BaseException:
         for process in multiprocessing.active_children():

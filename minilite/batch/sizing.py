@@ -22,7 +22,7 @@ _LONG = 0.01
 """Seconds from which on a run is too long for a batch to help: the cost of a call no longer matters."""
 _TURNS = 5
 _GAIN = 0.95
-"""The largest share of the time of single runs with which a batch is chosen."""
+"""A batch is chosen only if it takes at most this share of the time of single runs."""
 
 
 def cache_bytes() -> int:
@@ -83,8 +83,8 @@ def _fits(runner: Runner, shapes: Mapping[str, Shape], n: int, limit: int) -> bo
 
 
 def _seconds(batches: Sequence[tuple[Runner, int]], shapes: Mapping[str, Shape]) -> list[float]:
-    """Returns the least time that a run of each took. They run in turn, so that other work of the machine slows all of
-    them."""
+    """Returns the least seconds that a run took, by batch. The batches run in turn, so that other programs slow all of
+    them alike."""
     import numpy as np
 
     rng = np.random.default_rng(0)
@@ -95,7 +95,7 @@ def _seconds(batches: Sequence[tuple[Runner, int]], shapes: Mapping[str, Shape])
     found = [float("inf")] * len(batches)
     for _ in range(_TURNS):
         for at, (runner, _) in enumerate(batches):
-            runner.run(arrays[at])  # not counted: it may plan
+            runner.run(arrays[at])  # not timed, because it may plan
             begun = time.perf_counter()
             runner.run(arrays[at])
             found[at] = min(found[at], time.perf_counter() - begun)

@@ -107,7 +107,7 @@ def bench(
     if case.sizes:
         try:
             samples |= _resizing(ready, case)
-        except (RuntimeError, ValueError) as error:  # the errors of both runtimes are among these
+        except (RuntimeError, ValueError) as error:  # errors of LiteRT, and of minilite
             notes.append(f"resizing was not measured: {' '.join(str(error).split())}")
     peaks = tuple(_peak(runtime, case.shapes) for runtime in show(runtimes, "process"))
     return Bench(tuple(one.name for one in runtimes), samples, peaks, case.sizes, tuple(notes))
@@ -148,7 +148,8 @@ def _seconds(call: Callable[[], Any]) -> float:
 
 
 def _in_turn(calls: Sequence[Callable[[], Any]], rounds: Any) -> tuple[Array, ...]:
-    """Returns the seconds of each call, an array per call; each round calls all of them, and each is first in turn."""
+    """Returns the seconds of each call, an array per call; each round calls all of them, and begins with the next
+    one."""
     found: list[list[float]] = [[] for _ in calls]
     for number in rounds:
         order = range(len(calls)) if number % 2 == 0 else reversed(range(len(calls)))

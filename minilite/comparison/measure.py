@@ -138,5 +138,5 @@ def _bounds(step: int) -> tuple[int, int]:
 
 
 def steps_text(steps: Sequence[Bin]) -> str:
-    """``-1: 3, 0: 990, 1: 7``."""
+    """Returns the histogram as text: ``-1: 3, 0: 990, 1: 7``."""
     return ", ".join(f"{b.least if b.least == b.most else f'{b.least}..{b.most}'}: {b.elements}" for b in steps)

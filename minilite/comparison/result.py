@@ -41,7 +41,7 @@ class Row(NamedTuple):
 
     @property
     def where(self) -> str:
-        """``subgraph 0, node 5 (CONV_2D 'conv_5')``."""
+        """Names the node: ``subgraph 0, node 5 (CONV_2D 'conv_5')``."""
         where = coordinates(self.subgraph, self.node, self.op, self.name) if self.node >= 0 else f"input '{self.name}'"
         return f"run {self.run}, {where}" if self.run else where
 
@@ -62,7 +62,7 @@ class Comparison(NamedTuple):
     rows: tuple[Row, ...]
     """The rows of the tensors, inputs first."""
     unmatched: tuple[int, int]
-    """The numbers of computed tensors on each side that the other lacks."""
+    """Counts of the computed tensors that only the first model has, and that only the second has."""
     delegated: tuple[Row, ...] = ()
     """The outputs compared with LiteRT's with its default delegates, if the second is LiteRT."""
     notes: tuple[str, ...] = ()

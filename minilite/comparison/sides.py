@@ -69,7 +69,7 @@ class MiniliteSide:
         elif kernels is not None:
             wanted.level = kernels
         self._engine = Engine(engine.model, wanted)
-        self._plan: Plan | None = None  # that of the run
+        self._plan: Plan | None = None  # the plan of the last run
         self.graph: Subgraph = engine.model.subgraphs[0]
 
     @property
@@ -80,7 +80,7 @@ class MiniliteSide:
 
     @property
     def label(self) -> str:
-        """``minilite avx2``."""
+        """Names the runtime and its level: ``minilite avx2``."""
         return f"minilite {self.level}" if self.level else "minilite's numpy references"
 
     @property
@@ -140,11 +140,11 @@ class LiteRTSide:
         self._folder: Any = tempfile.TemporaryDirectory(prefix="minilite")
         self._outcome = _Outcome("LiteRT", "", crashed=False)
         self.note: str = ""
-        """A failure on the way, and how it was dealt with."""
+        """A crash of LiteRT, and what was compared in spite of it; empty if there was none."""
 
     @property
     def label(self) -> str:
-        """``ai-edge-litert 2.1.0, without default delegates, all tensors kept``."""
+        """Names the package and its options: ``ai-edge-litert 2.1.0, without default delegates, all tensors kept``."""
         kernels = "reference kernels, " if self._kernels == "BUILTIN_REF" else ""
         if self._kernels == "AUTO":
             return f"{self._outcome.version}, with its default delegates (XNNPACK), outputs alone"

@@ -277,8 +277,8 @@ def fit(
 ) -> Fit:
     """Searches for the largest size whose arena fits, starting from the inputs' `shapes`.
 
-    Raises: InputError; UnsupportedOpError; if every size that was tried is refused ShapeError, or ArenaError where
-    memory was the reason for all.
+    Raises: InputError; UnsupportedOpError; ShapeError if every size tried is refused, ArenaError if memory was the
+    reason each time.
     """
     if axis is not None and axis not in AXES:
         message = f"there is no axis {axis!r}: there are {', '.join(AXES)}"
@@ -315,7 +315,8 @@ def other_sizes(
     axis: Axis | None = None,
 ) -> list[dict[int, Shape]]:
     """Returns shapes of at most `count` sizes that the model takes besides the current one, larger ones first. Without
-    an axis all are tried until one has two sizes, beginning with the axis that the file leaves open, or batch.
+    an axis it tries all axes until one has two sizes, beginning with the one that the file leaves open, or with the
+    batch.
 
     Raises: UnsupportedOpError; InputError if no input has the axis.
     """

@@ -71,7 +71,7 @@ def _unpickled(graphs: Any, names: Any, form: Any, data: Any) -> ModelState:
         layout = _layout(graphs, names)
         values = memoryview(data).tobytes()
     except (TypeError, ValueError):
-        message = "the snapshot is damaged: it does not say of which subgraphs, variables and resources it is"
+        message = "the snapshot is damaged: it does not list its subgraphs, variables and resources"
         raise InputError(message) from None
     return ModelState(layout, kept.from_bytes(values))
 
@@ -115,7 +115,7 @@ def from_bytes(data: bytes) -> ModelState:
     try:
         graphs, names, form = json.loads(line)
     except (ValueError, TypeError, RecursionError):
-        message = "the snapshot is damaged: its first line does not say what it is of"
+        message = "the snapshot is damaged: its first line is not its layout"
         raise InputError(message) from None
     return _unpickled(graphs, names, form, values)
 
@@ -165,7 +165,7 @@ def restore(one: Engine, state: ModelState) -> None:
     """Restores a snapshot. A refused one changes nothing. Raises: InputError for a snapshot of another model;
     StateError while the interpreter is busy; ArenaError."""
     if not isinstance(state, ModelState):
-        message = f"the state is of type {type(state).__name__}, must be what get_state() gave"
+        message = f"the state is of type {type(state).__name__}, must be a ModelState, as get_state() returns"
         raise InputTypeError(message)
     sessions = _sessions(one)
     if sessions is not None and sessions.layout == state._layout:
@@ -183,7 +183,9 @@ def _keeper_of(one: Engine, layout: Layout) -> kept.Keeper:
     one.session()
     names = _names(one)
     if (layout.graphs or layout.names) and layout.names != names:
-        message = f"the snapshot is of another model: this one has the resources {names}, it has {layout.names}"
+        message = (
+            f"the snapshot is of another model: this one has the resources {names}, the snapshot has {layout.names}"
+        )
         raise InputError(message)
     for session in wanted:
         if not session.ready:
@@ -199,9 +201,9 @@ def _check(number: int, here: _Variables, there: _Variables) -> None:
     for mine, other in zip(here, there, strict=False):
         if mine != other:
             texts = [f"'{shortened(name)}' ({kind} of shape {shape})" for name, kind, shape in (mine, other)]
-            message = (
-                f"the snapshot is of another model: subgraph {number} has the variable {texts[0]}, it has {texts[1]}"
-            )
+            message = f"the snapshot is of another model: subgraph {number} has the variable {texts[0]}, the snapshot has {texts[1]}"
             raise InputError(message, tensors=[mine[0], other[0]], shapes=[mine[2], other[2]])
-    message = f"the snapshot is of another model: subgraph {number} has {len(here)} variables, it has {len(there)}"
+    message = (
+        f"the snapshot is of another model: subgraph {number} has {len(here)} variables, the snapshot has {len(there)}"
+    )
     raise InputError(message)

@@ -35,7 +35,7 @@ class Reading(NamedTuple):
 
 
 class Feed(NamedTuple):
-    """A tensor, and how its values are made from files."""
+    """A tensor to fill, and the way in which files become its values."""
 
     tensor: Tensor
     shape: Shape
@@ -53,7 +53,8 @@ class Feed(NamedTuple):
 
     @classmethod
     def of(cls, tensor: Tensor, about: TensorMetadata | None = None) -> Feed:
-        """A feed for a tensor with the shape in the file; dimensions that its signature leaves open are open."""
+        """Returns a feed for a tensor: with its shape in the file, and -1 for dimensions that its signature leaves
+        open."""
         signature = tensor.shape_signature
         return cls(
             tensor, tensor.shape if signature is None or len(signature) != len(tensor.shape) else signature, about=about

@@ -33,12 +33,11 @@ CALLS = (
     "slice",
 )
 """`set_state` restores what the interpreter keeps from run to run, `slice` runs between tensors (`until`, `since`).
-`resource` and `called_once` come from recordings by minilite 0.10, which restored the state before the recording by
-them."""
+Recordings by minilite 0.10 also have `resource` and `called_once`, with which it restored the state."""
 
 
 class Call(NamedTuple):
-    """A call. It has the names of arrays, the file has the arrays."""
+    """A call with the names of its arrays, which are in the file."""
 
     call: str
     subgraph: int = 0
@@ -52,8 +51,8 @@ class Call(NamedTuple):
     kind: int = -1
     """The type of a resource."""
     inputs: Mapping[int, str] = {}
-    """For an invoke, the inputs whose values differ from those the calls before it set, because they were written
-    through views or bound arrays. For a slice, its inputs."""
+    """For an invoke, the inputs that were written through views or bound arrays, so that no call before it has their
+    values. For a slice, all of its inputs."""
     outputs: Mapping[int, str] = {}
     """The results of an invoke or a slice; for a slice that failed, "" for each tensor it had to compute."""
     error: str = ""

@@ -107,7 +107,7 @@ class Writer:
         self._rows: dict[str, Any] = {}
         self._calls: list[Call] = []
         self.whole: bool = True
-        """False once an array could not be written."""
+        """False after an array could not be written."""
 
     def begin(self) -> None:
         """Creates the file. Raises: OSError."""
@@ -224,7 +224,7 @@ def _opened(path: Path) -> zipfile.ZipFile:
     try:
         return zipfile.ZipFile(path)
     except Exception as error:
-        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):  # zipfile, of wrong offsets
+        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):  # zipfile, for wrong offsets
             raise
         with path.open("rb") as file:
             start = file.read(4)

@@ -210,7 +210,7 @@ def test_one_bad_row_names_the_way_to_skip_it(capsys: pytest.CaptureFixture[str]
         status, printed = command(capsys, model, good, bad, "--out", f"{bad}.csv")
         assert (status, printed.count("\n"), pathlib.Path(f"{bad}.csv").exists()) == (1, 1, False)
         assert bad in printed
-        assert "with --on-error skip such a row is written with its error, and the others as they are\n" in printed
+        assert "--on-error skip writes such a row with its error and goes on\n" in printed
         assert command(capsys, model, good, bad, "--out", f"{bad}.csv", "--on-error", "skip")[0] == 0
         found = columns(f"{bad}.csv")
         assert [bool(error) for error in found["error"]] == [False, False, True]

@@ -253,7 +253,7 @@ def test_recordings_of_minilite_0_10_replay(tmp_path: Path) -> None:
         (lambda data: b"", "the snapshot is damaged: its first line"),
         (lambda data: data.replace(b'"1 ', b'"9 '), "the snapshot has the form '9 "),
         (lambda data: data.replace(b"[[0, [", b"[[7, ["), "7"),
-        (lambda data: data.replace(b"[[0, [", b"[[-1, ["), "the snapshot is damaged: it does not say of which"),
+        (lambda data: data.replace(b"[[0, [", b"[[-1, ["), "the snapshot is damaged: it does not list its"),
         (lambda data: data.replace(b'sum"', b'total"'), "the snapshot is of another model"),
     ],
 )

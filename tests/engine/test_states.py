@@ -114,13 +114,16 @@ def test_snapshot_of_another_model_is_refused() -> None:
     step(interpreter, np.ones((1, 2), np.float32))
     before = interpreter.get_state()
     for other, message in (
-        (averaging(5), r"subgraph 0 has the variable 'frames' \(FLOAT32 of shape \(1, 12\)\), it has 'frames'"),
-        (relu_chain(), "subgraph 0 has 1 variables, it has 0"),
+        (
+            averaging(5),
+            r"subgraph 0 has the variable 'frames' \(FLOAT32 of shape \(1, 12\)\), the snapshot has 'frames'",
+        ),
+        (relu_chain(), "subgraph 0 has 1 variables, the snapshot has 0"),
         (accumulator(), "of another model"),
     ):
         with pytest.raises(InputError, match=message):
             interpreter.set_state(ready(other).get_state())
-    with pytest.raises(InputError, match="the state is of type int, must be what get_state"):
+    with pytest.raises(InputError, match="the state is of type int, must be a ModelState, as get_state"):
         interpreter.set_state(1)  # type: ignore[arg-type]
     assert interpreter.get_state() == before
 
@@ -281,10 +284,10 @@ def test_a_snapshot_is_checked_before_anything_looks_at_it(count: int) -> None:
 )  # fmt: skip
 def test_a_snapshot_says_of_what_it_is(graphs: Any, names: Any, data: Any) -> None:
     remade, (*_, form, _) = ready(averaging()).get_state().__reduce__()
-    with pytest.raises(InputError, match="the snapshot is damaged: it does not say of which"):
+    with pytest.raises(InputError, match="the snapshot is damaged: it does not list its"):
         remade(graphs, names, form, data)
     if data == b"":
-        with pytest.raises(InputError, match="the snapshot is damaged: it does not say of which"):
+        with pytest.raises(InputError, match="the snapshot is damaged: it does not list its"):
             states.from_bytes(json.dumps([graphs, names, form]).encode() + b"\n")
 
 
