@@ -59,11 +59,12 @@ class Interpreter:
     `inputs`, `outputs`; an attribute ``shape(node, *shapes)`` makes their shapes known early); `planner` names a
     planning strategy; `in_place` is "wide", "tflite" or "none"; `preserve_inputs=False` lets the arena reuse graph
     inputs after their last reader; `reorder=True` looks for an execution order with a lower peak, by a search of
-    bounded work: on a PC half a second at most; `load` is "map" or "copy"; `plan_cache_bytes` bounds what kept plans
-    take, tables included; `max_bytes` what tensors take: sizes that need more are refused (None: 1 GiB, or 64 times the
-    bytes of the file if that is more, until an input is resized); `max_iterations` how often a WHILE runs its body
-    before the run fails; `level` names the level of instructions, of those that ``minilite --version`` lists (None: the
-    one in MINILITE_ISA, else the best of this machine).
+    bounded work: on a PC half a second at most; `keep_pages=False` gives the arena's pages to the system when the
+    interpreter ends, where the process else keeps up to 64 MiB for its next arenas; `load` is "map" or "copy";
+    `plan_cache_bytes` bounds what kept plans take, tables included; `max_bytes` what tensors take: sizes that need more
+    are refused (None: 1 GiB, or 64 times the bytes of the file if that is more, until an input is resized);
+    `max_iterations` how often a WHILE runs its body before the run fails; `level` names the level of instructions, of
+    those that ``minilite --version`` lists (None: the one in MINILITE_ISA, else the best of this machine).
 
     Wherever a method takes a tensor's number, it also takes its name or its details.
 
@@ -89,6 +90,7 @@ class Interpreter:
         in_place: options.InPlace | None = None,
         preserve_inputs: bool = True,
         reorder: bool = False,
+        keep_pages: bool = True,
         load: options.Load = "map",
         plan_cache_bytes: int = options.PLAN_CACHE_BYTES,
         max_bytes: int | None = None,
@@ -108,6 +110,7 @@ class Interpreter:
             preserve_all=experimental_preserve_all_tensors,
             keep_nodes=experimental_disable_delegate_node_fusion,
             reorder=reorder,
+            keep_pages=keep_pages,
             load=load,
             compress_zero_points=experimental_compress_quantization_zero_points,
             num_threads=num_threads,
@@ -355,8 +358,8 @@ class Interpreter:
         self._engine.reset_resources()
 
     def trim(self) -> None:
-        """Gives back cached plans, and memory that the plan in use does not need. Raises: StateError while a view is
-        held."""
+        """Gives back cached plans, memory that the plan in use does not need, and pages that the process keeps for its
+        next arenas. Raises: StateError while a view is held."""
         for session in tuple(self._engine.sessions.values()):  # other threads may begin one meanwhile
             session.trim()
 

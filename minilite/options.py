@@ -299,6 +299,7 @@ _SWITCHES = (
     "experimental_compress_quantization_zero_points",
     "preserve_inputs",
     "reorder",
+    "keep_pages",
 )
 
 
@@ -324,6 +325,7 @@ class Options:
         preserve_all: bool = False,
         keep_nodes: bool = False,
         reorder: bool = False,
+        keep_pages: bool = True,
         load: str = "map",
         compress_zero_points: bool = False,
         num_threads: Any = None,
@@ -332,7 +334,7 @@ class Options:
         max_iterations: Any = None,
         level: Any = None,
     ) -> None:
-        _check_switches(preserve_all, keep_nodes, compress_zero_points, preserve_inputs, reorder)
+        _check_switches(preserve_all, keep_nodes, compress_zero_points, preserve_inputs, reorder, keep_pages)
         _one_of("planner", planner, strategies())
         sharing = in_place if in_place is not None else "tflite" if planner == "tflite" else "wide"
         _one_of("in_place", sharing, tuple(_IN_PLACE))
@@ -350,6 +352,7 @@ class Options:
                 OPTIONS["keep_inputs"] if preserve_inputs else 0,
                 OPTIONS["keep_all"] if preserve_all else 0,
                 OPTIONS["free_unread"] if planner != "tflite" else 0,
+                OPTIONS["keep_pages"] if keep_pages else 0,
             )
         )
         """Options of the engine: a sum of `_native.status.OPTIONS`."""

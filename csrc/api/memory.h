@@ -128,8 +128,6 @@ int32_t ml_planner_records(const ml_planner *planner, ml_record *records, int32_
 
 struct ml_account; /* memory/account.h: a bound on several arenas and blocks together */
 
-enum { ML_ARENA_BLOCKS = 3 };
-
 /* A growable block of memory with a stable alignment. */
 typedef struct ml_arena {
     uint8_t *base;
@@ -138,8 +136,12 @@ typedef struct ml_arena {
     int64_t reserved;
     int64_t moves; /* times the base changed */
     int64_t copied; /* bytes copied by moves; pages moved by the system do not count */
-    uint8_t *blocks[ML_ARENA_BLOCKS]; /* memory of small arenas; kept until released */
+    /* Accessible bytes after `capacity`, with pages of an arena that was released: growing uses
+     * them before it asks the system. */
+    int64_t kept;
+    uint8_t *block; /* memory of a small arena; stays until released */
     struct ml_account *account; /* borrowed; NULL = none */
+    bool keeps_pages; /* takes the pages that the process keeps, and leaves its own to it */
 } ml_arena;
 
 /* Makes room for `bytes`, keeping the first `keep` bytes; never shrinks. A refusal changes nothing.
@@ -148,6 +150,12 @@ typedef struct ml_arena {
 ml_status ml_arena_commit(ml_arena *arena, int64_t bytes, int64_t keep, ml_error *error);
 /* Gives back everything after the first `bytes`, which stay where they are. */
 void ml_arena_shrink(ml_arena *arena, int64_t bytes);
+/* Gives back everything; if the arena keeps pages, they go to the next arena of the process. */
 void ml_arena_release(ml_arena *arena);
+/* Bytes that the process keeps for its next arenas: at most 64 MiB, and at most the bytes of the
+ * largest arena that was released. */
+int64_t ml_arena_kept(void);
+/* Gives those to the system that no arena has taken. */
+void ml_arena_drop_kept(void);
 /* Accessible bytes whose pages are in memory; all of them, if the system cannot tell. */
 int64_t ml_arena_resident(const ml_arena *arena);

@@ -17,7 +17,8 @@ typedef enum {
     ML_SHARE_WIDE = 8, /* share in place wherever the operator allows it, last consumer included */
     ML_FREE_UNREAD = 16, /* a tensor without readers is freed at once (TFLite keeps it) */
     /* If a plan with sharing misses its lower bound, plan without sharing too; keep the smaller. */
-    ML_KEEP_SMALLER = 32
+    ML_KEEP_SMALLER = 32,
+    ML_KEEP_PAGES = 64 /* the process keeps the pages of a released arena for the next one */
 } ml_option;
 
 typedef struct ml_counters {
@@ -263,6 +264,7 @@ typedef struct ml_usage {
     int64_t taken_bytes; /* counted against max_bytes, by all states of the interpreter */
     int64_t arena_bytes; /* of the residence in use, with capacities of dynamic tensors */
     int64_t arena_capacity; /* bytes held, used or not */
+    int64_t kept_bytes; /* of released arenas, which the process keeps for the next ones */
     /* Bytes of blocks outside the arena: values of variable size, and carried values of loops that
      * change shape. */
     int64_t block_bytes;

@@ -3,15 +3,28 @@
  *
  * Small arenas lie in a block from malloc: loading a small model takes no longer than a few system
  * calls, and malloc's pages are often in the cache, since other interpreters or arrays have used
- * them. An arena that outgrows a block moves to the next one; the old block stays until the arena
- * is released, because others may be reading it. An arena that starts large skips the blocks. An
- * arena starts with zeros at any size. Bytes that are added later are not cleared, because that
- * takes longer than planning, and after a resize the values of tensors are undefined anyway.
+ * them. An arena that outgrows the block moves to a range; the block stays until the arena is
+ * released, because others may be reading it. An arena that starts large skips the block. An arena
+ * starts with zeros at any size. Bytes that are added later are not cleared, because that takes
+ * longer than planning, and after a resize the values of tensors are undefined anyway.
  *
  * ML_ARENA_RESERVED bytes of address space are reserved without access, which costs the system only
  * a table entry (1000 interpreters take 64 TiB of the 128 TiB that a process has); the used part is
  * made accessible in steps. If the system refuses the range (because address space is limited),
- * pages are mapped as needed, and growing may move them. */
+ * pages are mapped as needed, and growing may move them.
+ *
+ * Kept pages: what makes the first run of a size slower than the next ones is that the system gives
+ * pages when they are touched, about two microseconds each. Programs make a new interpreter per
+ * size or per request, so the process keeps the range of a released arena, with its pages, for the
+ * next arena that needs a range. That one takes the range whole, so that growing finds pages too.
+ *   Owner: the process, which keeps at most one range; whoever exchanges its address for NULL owns
+ *     it. The bytes that are kept, there and after arenas that took a range larger than they need,
+ *     are never more than ML_MOST_KEPT, nor than the largest arena that was released.
+ *   Lock: none, because the address changes hands in one exchange and the bytes are counted by
+ *     atomic additions.
+ *   Fork: the child has the same range, as pages of its own that are copied when they are written.
+ *     No thread that is gone can have left the address half changed. */
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "core/shape.h"
@@ -19,28 +32,20 @@
 #include "os/os.h"
 
 #define ML_ARENA_RESERVED ((int64_t)1 << 36)
-enum { HUGE_PAGE = 2 << 20 };
+enum { HUGE_PAGE = 2 << 20, SMALL_BLOCK = 32 << 10, ML_MOST_KEPT = 64 << 20 };
 
-/* The size of a block from malloc; at least a page, so that the smallest arena fits into the first
- * block. */
-static int64_t block_bytes(int block) {
-    static const int64_t bytes[ML_ARENA_BLOCKS] = {32 << 10, 512 << 10, 2 << 20};
-    return ml_max_s64(bytes[block], ml_os_page_bytes());
-}
+/* The range that is kept; its first bytes say how many bytes of it are accessible. */
+static _Atomic(uint8_t *) kept_range;
+static atomic_int_least64_t kept_bytes; /* accessible, and used by no arena */
+static atomic_int_least64_t largest_released;
 
-/* The number of the block that the arena lies in; ML_ARENA_BLOCKS if it has pages of its own. */
-static int block_of(const ml_arena *arena) {
-    int block = 0;
-    while (block < ML_ARENA_BLOCKS && arena->base != arena->blocks[block]) block++;
-    return block;
-}
+/* At least a page, so that the smallest arena fits into the block. */
+static int64_t block_bytes(void) { return ml_max_s64(SMALL_BLOCK, ml_os_page_bytes()); }
 
-static bool in_block(const ml_arena *arena) {
-    return arena->base && block_of(arena) < ML_ARENA_BLOCKS;
-}
+static bool in_block(const ml_arena *arena) { return arena->base && arena->base == arena->block; }
 
 /* The pointer from malloc is stored before the first whole page. (With aligned_alloc, glibc would
- * request the larger blocks from the system again each time.) */
+ * request larger blocks from the system again each time.) */
 static uint8_t *new_block(int64_t bytes) {
     const size_t page = (size_t)ml_os_page_bytes();
     uint8_t *given = malloc((size_t)bytes + page + sizeof(void *));
@@ -57,43 +62,108 @@ static void free_block(uint8_t *base) {
     free(given);
 }
 
-static bool commit_block(ml_arena *arena, int block, int64_t bytes, int64_t keep) {
-    uint8_t *base = arena->blocks[block] ? arena->blocks[block] : new_block(block_bytes(block));
-    if (!base) return false;
-    if (!arena->base) memset(base, 0, (size_t)bytes);
-    if (base != arena->base) {
-        if (keep > 0) memcpy(base, arena->base, (size_t)keep);
-        arena->copied += keep;
+/* Counts `bytes` more as kept, unless that makes too many. */
+static bool count_kept(int64_t bytes) {
+    int64_t most = atomic_load(&largest_released);
+    if (most > ML_MOST_KEPT) most = ML_MOST_KEPT;
+    int64_t kept = atomic_load(&kept_bytes);
+    do {
+        if (bytes > most - kept) return false;
+    } while (!atomic_compare_exchange_weak(&kept_bytes, &kept, kept + bytes));
+    return true;
+}
+
+/* Takes the range that is kept, or NULL; *bytes of it are accessible, and still counted. */
+static uint8_t *take_range(int64_t *bytes) {
+    uint8_t *base = atomic_exchange(&kept_range, NULL);
+    *bytes = 0;
+    if (base) memcpy(bytes, base, sizeof *bytes);
+    return base;
+}
+
+/* Keeps a range of which `bytes` are accessible and not counted, or gives it back to the system. */
+static void keep_or_unmap(uint8_t *base, int64_t bytes) {
+    uint8_t *none = NULL;
+    if (bytes > ML_MOST_KEPT && ml_os_drop(base + ML_MOST_KEPT, bytes - ML_MOST_KEPT))
+        bytes = ML_MOST_KEPT;
+    if (count_kept(bytes)) {
+        memcpy(base, &bytes, sizeof bytes);
+        if (atomic_compare_exchange_strong(&kept_range, &none, base)) return;
+        atomic_fetch_sub(&kept_bytes, bytes);
+    }
+    ml_os_unmap(base, ML_ARENA_RESERVED);
+}
+
+/* Keeps this range or the one that is kept now, whichever has more pages. */
+static void release_range(ml_arena *arena) {
+    int64_t most = atomic_load(&largest_released), other = 0;
+    while (most < arena->capacity &&
+           !atomic_compare_exchange_weak(&largest_released, &most, arena->capacity)) {}
+    const int64_t bytes = arena->capacity + arena->kept;
+    uint8_t *range = take_range(&other);
+    atomic_fetch_sub(&kept_bytes, arena->kept + other);
+    const bool keeps = arena->keeps_pages && bytes > other;
+    if (keeps) keep_or_unmap(arena->base, bytes);
+    else ml_os_unmap(arena->base, ML_ARENA_RESERVED);
+    if (range && keeps) ml_os_unmap(range, ML_ARENA_RESERVED);
+    if (range && !keeps) keep_or_unmap(range, other);
+}
+
+int64_t ml_arena_kept(void) { return atomic_load(&kept_bytes); }
+
+void ml_arena_drop_kept(void) {
+    int64_t bytes;
+    uint8_t *range = take_range(&bytes);
+    if (range) ml_os_unmap(range, ML_ARENA_RESERVED);
+    atomic_fetch_sub(&kept_bytes, bytes);
+}
+
+static bool commit_block(ml_arena *arena, int64_t bytes) {
+    if (!arena->block && !(arena->block = new_block(block_bytes()))) return false;
+    if (!arena->base) {
+        memset(arena->block, 0, (size_t)bytes);
         arena->moves++;
     }
-    arena->base = arena->blocks[block] = base;
-    arena->reserved = block_bytes(block);
+    arena->base = arena->block;
+    arena->reserved = block_bytes();
     arena->capacity = bytes;
     return true;
 }
 
-/* Makes the first `bytes` of a block or of the reserved range accessible. */
-static bool commit_kept(ml_arena *arena, int64_t bytes, int64_t keep) {
-    bool outgrown = in_block(arena);
-    int last = arena->base ? ML_ARENA_BLOCKS : 1;
-    for (int block = arena->base ? block_of(arena) : 0; block < last; block++)
-        if (bytes <= block_bytes(block)) return commit_block(arena, block, bytes, keep);
-    if (bytes > ML_ARENA_RESERVED) return false;
-    uint8_t *base = arena->base;
-    if (!base || outgrown) base = ml_os_reserve(ML_ARENA_RESERVED);
-    if (!base) return false;
-    int64_t had = outgrown ? 0 : arena->capacity;
-    if (!ml_os_commit(base + had, bytes - had)) {
-        if (base != arena->base) ml_os_unmap(base, ML_ARENA_RESERVED);
-        return false;
+/* Makes the first `bytes` of the range accessible, of which `there` are; a range that the arena has
+ * not had before is given back if that fails. */
+static bool commit_range(ml_arena *arena, uint8_t *base, int64_t there, int64_t bytes) {
+    if (bytes <= there || ml_os_commit(base + there, bytes - there)) return true;
+    if (base != arena->base) {
+        atomic_fetch_sub(&kept_bytes, there);
+        ml_os_unmap(base, ML_ARENA_RESERVED);
     }
-    if (bytes >= HUGE_PAGE) ml_os_prefer_large_pages(base, bytes);
-    if (outgrown && keep > 0) memcpy(base, arena->base, (size_t)keep);
-    if (outgrown) arena->copied += keep;
-    arena->moves += base != arena->base;
+    return false;
+}
+
+/* Makes the first `bytes` of the block or of the reserved range accessible. */
+static bool commit_kept(ml_arena *arena, int64_t bytes, int64_t keep) {
+    const bool moves = !arena->base || in_block(arena), begins = !arena->base;
+    if (moves && bytes <= block_bytes()) return commit_block(arena, bytes);
+    if (bytes > ML_ARENA_RESERVED) return false;
+    uint8_t *base = moves ? NULL : arena->base;
+    int64_t there = arena->capacity + arena->kept, spare = arena->kept;
+    if (moves) {
+        base = arena->keeps_pages ? take_range(&there) : NULL;
+        spare = there = base ? there : 0;
+        if (!base) base = ml_os_reserve(ML_ARENA_RESERVED);
+    }
+    if (!base || !commit_range(arena, base, there, bytes)) return false;
+    if (bytes >= HUGE_PAGE && bytes > there) ml_os_prefer_large_pages(base, bytes);
+    if (begins && there > 0) memset(base, 0, (size_t)(bytes < there ? bytes : there));
+    if (moves && keep > 0) memcpy(base, arena->base, (size_t)keep);
+    if (moves) arena->copied += keep;
+    arena->moves += moves;
     arena->base = base;
     arena->reserved = ML_ARENA_RESERVED;
     arena->capacity = bytes;
+    arena->kept = ml_max_s64(there - bytes, 0);
+    atomic_fetch_sub(&kept_bytes, spare - arena->kept);
     return true;
 }
 
@@ -132,23 +202,26 @@ ml_status ml_arena_commit(ml_arena *arena, int64_t bytes, int64_t keep, ml_error
 }
 
 void ml_arena_release(ml_arena *arena) {
-    if (arena->base && !in_block(arena))
-        ml_os_unmap(arena->base, arena->reserved ? arena->reserved : arena->capacity);
-    for (int block = 0; block < ML_ARENA_BLOCKS; block++) free_block(arena->blocks[block]);
+    if (arena->base && !in_block(arena)) {
+        if (arena->reserved) release_range(arena);
+        else ml_os_unmap(arena->base, arena->capacity);
+    }
+    free_block(arena->block);
     ml_account_give(arena->account, arena->capacity);
-    memset(arena->blocks, 0, sizeof arena->blocks);
-    arena->base = NULL;
-    arena->capacity = arena->reserved = 0;
+    arena->base = arena->block = NULL;
+    arena->capacity = arena->kept = arena->reserved = 0;
 }
 
 void ml_arena_shrink(ml_arena *arena, int64_t bytes) {
+    const int64_t there = arena->capacity + arena->kept;
     int64_t rounded = ml_round_up(bytes, ml_os_page_bytes());
-    if (rounded >= arena->capacity) return;
+    if (rounded > arena->capacity) rounded = arena->capacity;
+    if (rounded == there) return;
     /* Addresses stay valid: code that copies from them without the turn reads other bytes instead
      * of crashing. */
     if (arena->reserved) {
         /* A block stays malloc's whether or not the system can take its pages. */
-        bool dropped = ml_os_drop(arena->base + rounded, arena->capacity - rounded);
+        bool dropped = ml_os_drop(arena->base + rounded, there - rounded);
         if (!dropped && !in_block(arena)) return;
     } else if (rounded == 0) {
         ml_arena_release(arena);
@@ -156,8 +229,10 @@ void ml_arena_shrink(ml_arena *arena, int64_t bytes) {
     } else if (!ml_os_cut(arena->base, arena->capacity, rounded)) {
         return;
     }
+    atomic_fetch_sub(&kept_bytes, arena->kept);
     ml_account_give(arena->account, arena->capacity - rounded);
     arena->capacity = rounded;
+    arena->kept = 0;
 }
 
 int64_t ml_arena_resident(const ml_arena *arena) {

@@ -287,6 +287,7 @@ ml_status ml_state_get_usage(ml_state *s, ml_usage *usage) {
                    .resource_bytes = ml_blocks_bytes(p->resources, p->n_resources),
                    .taken_bytes = p->account.taken,
                    .arena_capacity = s->arena.capacity,
+                   .kept_bytes = ml_arena_kept(),
                    .block_bytes = ml_blocks_bytes(s->heap, s->graph->total_slots) +
                                   ml_blocks_bytes(s->carries, 2 * (int64_t)s->graph->total_slots),
                    .cached_bytes = s->cached_bytes,

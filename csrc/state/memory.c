@@ -36,7 +36,8 @@ void ml_arena_needed(ml_state *s, int64_t bytes, int64_t had) {
  * back. */
 void ml_next_trim_window(ml_state *s) {
     ml_trim_window *trim = &s->trim;
-    int64_t needed = ml_max_s64(trim->most, trim->before), spare = s->arena.capacity - needed;
+    int64_t needed = ml_max_s64(trim->most, trim->before),
+            spare = s->arena.capacity + s->arena.kept - needed;
     bool begun = trim->window > 0;
     if (!begun) trim->window = FIRST_WINDOW;
     trim->before = trim->most;

@@ -21,8 +21,7 @@ static bool allocate_tables(ml_state *s, const ml_graph *g) {
     s->frame_engines = calloc((size_t)g->n_frames, sizeof *s->frame_engines);
     s->envs = calloc(2 * (size_t)g->n_frames, sizeof *s->envs);
     s->shape_envs = s->envs + g->n_frames;
-    for (int32_t f = 0; s->spills && f < g->n_frames; f++)
-        s->spills[f].account = &s->interpreter->account;
+    for (int32_t f = 0; s->spills && f < g->n_frames; f++) s->spills[f] = s->arena;
     if (g->n_heap > 0) s->heap = calloc((size_t)g->total_slots + 1, sizeof *s->heap);
     if (g->memory_bytes > 0) {
         s->node_memory = ml_os_allocate(g->memory_bytes);
@@ -77,7 +76,8 @@ ml_status ml_state_make(ml_family *family, ml_interpreter *interpreter, const ml
     s->buckets = s->first_buckets;
     s->n_buckets = ML_BUCKETS;
     s->error = ML_NO_ERROR;
-    s->arena.account = &interpreter->account;
+    s->arena = (ml_arena){.account = &interpreter->account,
+                          .keeps_pages = (o->options & ML_KEEP_PAGES) != 0};
     if (allocate_tables(s, graph)) {
         enter_graph(s);
         *state = s;
@@ -306,7 +306,7 @@ static ml_status refuse_views(const ml_state *s, ml_error *error) {
 }
 
 /* The plan in use and its part of the arena stay. Blocks keep their room, and so do frames that
- * have moved out. */
+ * have moved out. Pages that the process keeps for its next arenas are given back, too. */
 ml_status ml_state_trim(ml_state *s, ml_error *error) {
     ml_status status = ml_enter(s->interpreter);
     if (status != ML_OK) return status;
@@ -314,6 +314,7 @@ ml_status ml_state_trim(ml_state *s, ml_error *error) {
     if (status == ML_OK) {
         ml_cache_drop_all_but(s, s->now);
         ml_arena_shrink(&s->arena, s->now ? s->now->rows->frames[0].region_bytes : 0);
+        ml_arena_drop_kept();
         ml_heap_trim(s);
         if (s->now && s->graph->n_heap > 0) {
             ml_resolve_outside_arena(s, s->now);
@@ -333,6 +334,7 @@ ml_status ml_state_release_memory(ml_state *s, ml_error *error) {
     if (status == ML_OK) {
         if (s->arena.reserved) ml_arena_shrink(&s->arena, 0);
         else ml_arena_release(&s->arena);
+        ml_arena_drop_kept();
         s->released = true;
         if (s->now) {
             ml_resolve(s, s->now, NULL);

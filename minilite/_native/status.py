@@ -27,6 +27,7 @@ OPTIONS: dict[str, int] = {
     "share_wide": lib.ML_SHARE_WIDE,
     "free_unread": lib.ML_FREE_UNREAD,
     "keep_smaller": lib.ML_KEEP_SMALLER,
+    "keep_pages": lib.ML_KEEP_PAGES,
 }
 TENSOR_VARIABLE: int = lib.ML_TENSOR_VARIABLE
 TENSOR_SPARSE: int = lib.ML_TENSOR_SPARSE

@@ -15,6 +15,8 @@ class Usage(NamedTuple):
     """Bytes that the arena holds, used or not."""
     resident_bytes: int = 0
     """The number of these bytes that are in memory; the rest were never touched, or given back."""
+    kept_bytes: int = 0
+    """Bytes of released arenas whose pages the process keeps for its next arenas: at most 64 MiB."""
     block_bytes: int = 0
     """The bytes of blocks outside the arena: strings, and carried values of loops that change their shape."""
     resource_bytes: int = 0
@@ -58,7 +60,7 @@ def _html(numbers: Mapping[str, int]) -> str:
     return f"<table>{''.join(rows)}</table>"
 
 
-_SHARED = ("resource_bytes", "taken_bytes", "stays_mapped")
+_SHARED = ("resource_bytes", "taken_bytes", "kept_bytes", "stays_mapped")
 _ADDED = tuple(name for name in Usage._fields if name not in _SHARED)
 
 

@@ -19,7 +19,7 @@ from support.system import needs_system
 pytestmark = needs_system
 COMPILER = shutil.which("cc")
 SIZES = (10, 7_000, 100_000, 300_001, 400_003, 500_009, 600_011, 700_013, 10, 2_000_003)
-"""Elements: arenas in a block of malloc's, above 2 MiB in pages of their own; most end in the middle of a page."""
+"""Elements: arenas in a block of malloc's, above 32 KiB in pages of their own; most end in the middle of a page."""
 
 
 @pytest.fixture(scope="module")
