@@ -148,7 +148,7 @@ static inline int32_t scale_sum(double sum, double multiplier, int32_t zero, int
 /* Sums and bias wrap in `wrapping`. */
 #define FINISH(name, sum_type, bias_type, wrapping, element) \
     static void finish_##name(const ml_call *c, const ml_requantized *r) { \
-        const ml_weighted w = *(const ml_weighted *)c->derived; /* which stores do not change */ \
+        const ml_weighted w = *(const ml_weighted *)c->derived; /* a copy, not read again after each store */ \
         const sum_type *sums = r->sums; \
         const bias_type *bias = r->bias ? (const bias_type *)r->bias + r->first : NULL; \
         const double *reals = w.reals + r->first; \

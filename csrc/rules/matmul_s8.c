@@ -213,7 +213,7 @@ static const float *find_scales(const part_job *j) {
     const integer_args *a = j->args;
     if (a->rule->by_row) return a->slices.scales + j->first;
     float *scales = (float *)(void *)(j->scratch + a->at.scales);
-    const int64_t count = j->count; /* which stores do not change */
+    const int64_t count = j->count; /* a copy, not read again after each store */
     const float scale = a->slices.scales[j->first / a->batch];
     for (int64_t r = 0; r < count; r++) scales[r] = scale;
     return scales;

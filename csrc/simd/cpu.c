@@ -33,7 +33,7 @@ ml_cpu ml_cpu_probe(void) {
         cpu.avx2 && (b & all) == all && (c & bytes) == bytes && (saved & SAVES_ZMM) == SAVES_ZMM;
     cpu.amx =
         cpu.avx512 && (d & AMX_TILE) && (d & AMX_INT8) && (saved & SAVES_TILES) == SAVES_TILES;
-    /* leaf 7 has further leaves: the first says AVX-VNNI in bit 4 of eax */
+    /* leaf 7 has subleaves; bit 4 of eax in the first is AVX-VNNI */
     if (a >= 1 && __get_cpuid_count(7, 1, &a, &b, &c, &d)) cpu.avx_vnni = cpu.avx2 && (a & 1 << 4);
     return cpu;
 }

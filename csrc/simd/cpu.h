@@ -11,8 +11,7 @@ typedef struct ml_cpu {
     bool avx2;   /* with fma and f16c, and the system saves ymm registers */
     bool avx_vnni;
     bool avx512; /* f, bw, vl, dq, vnni, vbmi, and the system saves zmm registers */
-    bool amx; /* tile and int8, besides avx512; the system can save tiles, and has yet to be
-               * asked */
+    bool amx; /* tile and int8, besides avx512; the system can save tiles if it permits their use */
     bool neon;
     bool neon_dot; /* SDOT and UDOT */
     bool i8mm; /* SMMLA and USMMLA, besides neon_dot */

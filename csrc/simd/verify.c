@@ -3,7 +3,7 @@
 
 #include "simd/simd.h"
 
-/* Sizes that leave incomplete parts: two tiles of rows, a whole panel and a part, pieces that end
+/* Sizes with incomplete parts: two tiles of rows, a whole panel and a part of one, pieces that end
  * within a group. */
 enum {
     ROWS = 19,

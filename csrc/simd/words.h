@@ -65,7 +65,7 @@
 #include ML_WORDS
 #include "simd/variants.h"
 
-/* The last bit of a whole number below 2^22 in size, as a sign. */
+/* Turns the last bit of a whole number below 2^22 in size into a sign. */
 static inline VECTOR ODD_SIGN(VECTOR n) {
     return OF_BITS(SHIFT_LEFT_S32(BITS_OF(ADD(n, SPLAT(12582912.0f))), 31));
 }

@@ -92,8 +92,8 @@ static void copy_row(const ml_matmul_s8_args *p, const uint8_t *a, const stretch
     }
 }
 
-/* Copies a stretch, unless it is there already, as for short rows, which serve the next panel
- * too. */
+/* Copies a stretch, unless the copy has it already: a stretch that holds whole rows serves all
+ * panels. */
 static void copy_rows(const ml_matmul_s8_args *p, int64_t row, int64_t rows, int64_t first,
                       int64_t groups, stretch *s) {
     if (s->first == first) return;

@@ -12,7 +12,7 @@ typedef struct bytes_call {
     ends ends;
 } bytes_call;
 
-/* `count` bytes, up to eight; those before the first one are read with them where they exist. */
+/* Reads `count` bytes, up to eight. It may read bytes before the first one, if there are any. */
 INLINE __m128i some_bytes(const uint8_t *x, int64_t count, const bool part, bool has_before) {
     uint64_t bytes = 0;
     if (!part) return _mm_loadl_epi64((const __m128i *)(const void *)x);
@@ -25,7 +25,8 @@ INLINE __m128i some_bytes(const uint8_t *x, int64_t count, const bool part, bool
     return _mm_cvtsi64_si128((int64_t)bytes);
 }
 
-/* Adds in the register of the sum: compilers add elsewhere and move it back. */
+/* Adds in the register of the sum; compilers would add in another register and move the sum back.
+ * */
 INLINE __m256i add_pairs_of(__m128i pairs, const char *w, const bool is_signed, __m256i sum) {
     __m256i x = is_signed ? _mm256_cvtepi8_epi16(pairs) : _mm256_cvtepu8_epi16(pairs);
     __asm__("vpmaddwd %2, %1, %1\n\tvpaddd %1, %0, %0"
@@ -54,7 +55,7 @@ INLINE void add_bytes(const bytes_call *c, const uint8_t *a, const uint8_t *b, c
     }
 }
 
-/* Channels from `channel` on of one pixel. */
+/* Computes the channels of one pixel from `channel` on. */
 INLINE void pixel_tile(const bytes_call *c, const void *const *lines, int64_t first, int8_t *y,
                        int64_t channel, const int vectors, const bool part, const bool is_signed) {
     const ml_depthwise_args *p = c->p;

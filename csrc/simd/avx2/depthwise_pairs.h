@@ -8,7 +8,7 @@
 #define ELEMENT int32_t
 #define REGISTER "x"
 #define MASKS true
-#define WHOLES(width) ((width) == 3) /* as depthwise_f32; others would be much code */
+#define WHOLES(width) ((width) == 3) /* as in depthwise_f32; code for other widths would be long */
 
 #define ZERO() _mm256_setzero_si256()
 #define LOAD(p) _mm256_loadu_si256((const __m256i *)(const void *)(p))

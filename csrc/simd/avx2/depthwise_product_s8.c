@@ -3,9 +3,9 @@
 #include "simd/avx2/requantize_block.h"
 #include "simd/variants.h"
 
-/* The bytes that sums become, and their place. */
+/* The place that bytes are written to, and the constants by which sums become bytes. */
 typedef struct tile_bytes {
-    const byte_block *blocks; /* of LANES channels each */
+    const byte_block *blocks; /* one per vector of LANES channels */
     ends ends;
     int64_t y_stride;
 } tile_bytes;

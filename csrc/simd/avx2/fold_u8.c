@@ -14,15 +14,15 @@ static inline __m128i load_half(const uint8_t *x, __m128i flip) {
     return _mm_xor_si128(_mm_loadu_si128((const __m128i *)(const void *)x), flip);
 }
 
-/* The largest of sixteen: the smallest of their complements, of which minpos finds one among
- * words. */
+/* Returns the largest of sixteen bytes: minpos finds the smallest of words, here of their
+ * complements. */
 static inline uint8_t most_of(__m128i v) {
     const __m128i less = _mm_xor_si128(v, _mm_set1_epi8(-1));
     const __m128i words = _mm_min_epu8(less, _mm_srli_epi16(less, 8));
     return (uint8_t)~_mm_cvtsi128_si32(_mm_minpos_epu16(words));
 }
 
-/* Rows of 16 bytes or more, one result each. */
+/* Folds rows of 16 bytes or more, to one result each. */
 static void fold_rows(const ml_fold_u8_args *p) {
     const __m256i flip = _mm256_set1_epi8((char)p->flip);
     const __m128i half = _mm256_castsi256_si128(flip);
@@ -47,7 +47,7 @@ static inline void join(uint8_t *y, const uint8_t *x, __m256i flip) {
     _mm256_storeu_si256((__m256i *)(void *)y, v);
 }
 
-/* Rows of 32 bytes or more, side by side. */
+/* Folds across rows of 32 bytes or more, element by element. */
 static void fold_across(const ml_fold_u8_args *p) {
     const __m256i flip = _mm256_set1_epi8((char)p->flip);
     const uint8_t *x = p->x;

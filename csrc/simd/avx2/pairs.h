@@ -19,7 +19,8 @@
 /* Adds neighbours; the outputs have the order 0 1 4 5 2 3 6 7. */
 #define JOIN(a, b) _mm256_hadd_epi32(a, b)
 
-/* Adds in the register of the sum: compilers add elsewhere and move it back. */
+/* Adds in the register of the sum; compilers would add in another register and move the sum back.
+ * */
 static inline __m256i add_pairs(__m256i a, __m256i w, __m256i sum) {
     __m256i pairs;
     __asm__("vpmaddwd %2, %3, %1\n\tvpaddd %1, %0, %0" : "+x"(sum), "=&x"(pairs) : "x"(a), "x"(w));

@@ -1,5 +1,5 @@
-/* product_blocks.h -- product_s8 by tiles whose sums become bytes in registers: prepares the
- * constants of outputs, eight at a time, once for all rows; and writes rows of sums.
+/* product_blocks.h -- product_s8 by tiles whose sums become bytes in registers: loads the constants
+ * of eight outputs at a time, once for all rows, and turns rows of sums into bytes.
  *
  * The file that includes it defines ORDER, the outputs of a vector of sums lane by lane, and
  * OF_ROWS(bytes), four such vectors as bytes, in the order of outputs. */
@@ -12,14 +12,14 @@ typedef struct output_block {
         byte_block bytes;
         real_block reals;
     } by;
-    __m256i start; /* in turn: biases; but for reals, and -2^31 */
+    __m256i start; /* the biases in the order of outputs; less 2^31, unless scaled by reals */
     __m256i columns;
 } output_block;
 
 /* The place that tiles write to, and the constants by which they scale. */
 typedef struct bytes_place {
     const output_block *blocks;
-    const int32_t *factors; /* of each row, or NULL */
+    const int32_t *factors; /* one per row; NULL if there are none */
     ends ends;
     bool real;
     int8_t *y;
@@ -32,7 +32,7 @@ typedef struct bytes_place {
 __attribute__((noinline)) static void load_outputs(const ml_matmul_s8_args *p,
                                                    const block_rule *all_rule, const double *reals,
                                                    int64_t column, int64_t n, output_block *b) {
-    const block_rule rule = *all_rule; /* which stores do not change */
+    const block_rule rule = *all_rule; /* a copy, not read again after each store */
     const int32_t *const bias = p->bias, *const columns = p->factors ? p->columns : NULL;
     const __m256i in_turn = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     const __m256i base = _mm256_set1_epi32(reals ? 0 : INT32_MIN);
@@ -46,7 +46,7 @@ __attribute__((noinline)) static void load_outputs(const ml_matmul_s8_args *p,
     }
 }
 
-/* Eight outputs of some rows. */
+/* Writes eight outputs of some rows. */
 INLINE void write_rows(const bytes_place *to, int64_t row, int64_t output, const int rows,
                        __m256i *v) {
     const output_block *b = &to->blocks[(uint64_t)output / LANES];
@@ -79,7 +79,7 @@ INLINE void write_rows(const bytes_place *to, int64_t row, int64_t output, const
 typedef void multiply_fn(const ml_matmul_s8_args *part, const bytes_place *to, int64_t lines,
                          int64_t line_stride);
 
-/* All outputs, MOST_BLOCKS at a time. */
+/* Computes all outputs, MOST_BLOCKS blocks at a time. */
 INLINE void multiply_blocks(const ml_matmul_s8_args *p, const ml_requantize_args *bytes,
                             int64_t lines, int64_t line_stride, multiply_fn *multiply) {
     output_block blocks[MOST_BLOCKS];

@@ -3,7 +3,7 @@
 #define OF_ROWS(bytes) of_rows(bytes)
 #include <immintrin.h>
 
-/* Joined sums' bytes, four to four. */
+/* Puts the bytes of joined sums in the order of outputs, four bytes at a time. */
 static inline __m256i of_rows(__m256i bytes) {
     return _mm256_shuffle_epi8(bytes, _mm256_set_epi64x(0x0F0E0B0A0D0C0908, 0x0706030205040100,
                                                         0x0F0E0B0A0D0C0908, 0x0706030205040100));
@@ -14,7 +14,7 @@ static inline __m256i of_rows(__m256i bytes) {
 #include "simd/avx2/pairs.h"
 #include "simd/variants.h"
 
-/* The starts of four outputs: each in the first of its output's two sums. */
+/* Loads the starts of four outputs, each into the first of its output's two sums. */
 INLINE __m256i start_of(const bytes_place *to, int64_t output, int half) {
     const __m128i *start = (const __m128i *)&to->blocks[(uint64_t)output / LANES].start;
     return _mm256_cvtepu32_epi64(start[half]);
@@ -30,7 +30,8 @@ INLINE void write_tile(const bytes_place *to, int64_t row, int64_t output, const
         write_rows(to, row, output + i * LANES, 1, &sums[i]);
 }
 
-#define NEAR 4640 /* 3 x 3 windows of 512 channels, and rows that do not lie powers of two apart */
+/* Holds 3 x 3 windows of 512 channels, in rows that do not lie powers of two apart. */
+#define NEAR 4640
 #define BEGIN(own, at, v) start_of(own, (at)->output + (v) / 2 * LANES, (v) % 2)
 #define FINISH_TILE(own, at, rows, joined, sums) \
     write_tile(own, (at)->row, (at)->output, rows, joined, sums)

@@ -9,7 +9,8 @@ typedef struct real_block {
     __m256d first, second;
 } real_block;
 
-/* The columns from `column` on, 0 beyond the last of n; lane i has the one that `order` says. */
+/* Loads columns from `column` on; lane i gets column order[i], or 0 if that is beyond the last of
+ * n. */
 static inline void load_reals(const double *p, int64_t column, int64_t n, __m256i order,
                               real_block *b) {
     double lanes[LANES];
@@ -20,15 +21,15 @@ static inline void load_reals(const double *p, int64_t column, int64_t n, __m256
     b->second = _mm256_loadu_pd(lanes + LANES / 2);
 }
 
-/* Clamped before they are rounded, half away from zero: the limits are integers, so that makes no
- * difference. */
+/* Clamps, then rounds half away from zero. Clamping first gives the same, because the limits are
+ * integers. */
 static inline __m128i round_reals(__m256d v, __m256d low, __m256d high) {
     const __m256d half = _mm256_set1_pd(0.49999999999999994), sign = _mm256_set1_pd(-0.0);
     v = _mm256_min_pd(high, _mm256_max_pd(low, v));
     return _mm256_cvttpd_epi32(_mm256_add_pd(v, _mm256_or_pd(half, _mm256_and_pd(sign, v))));
 }
 
-/* Without the zero point, as to_bytes takes them. */
+/* Scales sums without adding the zero point, which to_bytes adds. */
 static inline __m256i scale_real(__m256i sums, __m256d first, __m256d second, __m256d low,
                                  __m256d high) {
     const __m256d a = _mm256_cvtepi32_pd(_mm256_castsi256_si128(sums));
@@ -38,7 +39,8 @@ static inline __m256i scale_real(__m256i sums, __m256d first, __m256d second, __
         round_reals(_mm256_mul_pd(b, second), low, high), 1);
 }
 
-/* Sums of some rows, in their place. Never inlined, so that those of small sums have registers. */
+/* Scales the sums of some rows, in place. Never inlined, so that the code for small sums keeps its
+ * registers. */
 __attribute__((noinline, unused)) static void scale_reals(__m256i *v, int count,
                                                           const real_block *b, const ends *e) {
     const __m256d low = _mm256_set1_pd((double)e->args->low - e->args->zero);

@@ -1,5 +1,5 @@
-/* requantize.c -- eight columns at a time, whose multipliers stay in registers from row to row; of
- * small sums four rows at a time. */
+/* requantize.c -- eight columns at a time, whose multipliers stay in registers from row to row;
+ * four rows at a time if sums are small. */
 #include "simd/avx2/requantize_block.h"
 #include "simd/variants.h"
 
@@ -18,7 +18,7 @@ static void any_sums(const ml_requantize_args *p, int64_t column, const any_bloc
     }
 }
 
-/* One block of columns of small sums. */
+/* Requantizes one block of columns with small sums. */
 INLINE void small_sums(const ml_requantize_args *p, int64_t column, const small_block *b,
                        __m256i bias, const bool one_sided) {
     const ends e = ends_of(p);

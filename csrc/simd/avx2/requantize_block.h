@@ -1,8 +1,8 @@
 /* requantize_block.h -- turns sums of eight columns into bytes, in registers: for requantize,
  * product_s8 and depthwise_product_s8.
  *
- * Products are of even and odd lanes apart, in 64 bits. Sums that are known to be small take about
- * half the steps of others: avx512/requantize_small.h says how. */
+ * Even and odd lanes are multiplied separately, in 64 bits. Sums that are known to be small take
+ * about half the steps of others: avx512/requantize_small.h says how. */
 #ifndef ML_SIMD_AVX2_REQUANTIZE_BLOCK_H
 #define ML_SIMD_AVX2_REQUANTIZE_BLOCK_H
 
@@ -19,7 +19,8 @@ enum { LANES = 8, TOGETHER = 4 /* vectors that become one of bytes */ };
 /* The constants that scale small sums. */
 typedef struct small_block {
     __m256i even, odd, even_rest, odd_rest, right;
-    __m256i up; /* shifts that leave 1 of numbers that are not negative, or 0: see load_small */
+    __m256i
+        up; /* shifts that leave the 1 to add to sums that are not negative, or 0: see load_small */
 } small_block;
 
 /* The constants that scale sums of any size. */
@@ -35,8 +36,8 @@ typedef struct byte_block {
     bool is_small;
 } byte_block;
 
-/* The constants that all columns share. Bytes without a sign are computed 128 less, and flipped in
- * the end. */
+/* The constants that all columns share. Unsigned bytes are computed minus 128, and flipped at the
+ * end. */
 typedef struct ends {
     __m256i zero, low, high, flip;
     const ml_requantize_args *args;
@@ -48,7 +49,8 @@ static inline __m256i first_lanes(int64_t count) {
     return _mm256_cmpgt_epi32(_mm256_set1_epi32(count < LANES ? (int)count : LANES), lanes);
 }
 
-/* The columns from `column` on, 0 beyond the last of n; lane i has the one that `order` says. */
+/* Loads columns from `column` on; lane i gets column order[i], or 0 if that is beyond the last of
+ * n. */
 INLINE __m256i load_columns(const int32_t *p, int64_t column, int64_t n, __m256i order) {
     const __m256i v = n - column >= LANES
                           ? _mm256_loadu_si256((const __m256i *)(const void *)(p + column))
@@ -89,8 +91,8 @@ INLINE block_rule rule_of(const ml_requantize_args *p, __m256i order) {
     return rule;
 }
 
-/* True if these columns' sums are small: nothing is shifted to the left, and half of the bits that
- * are shifted out has room above a sum. */
+/* True if these columns have small sums: nothing is shifted to the left, and adding half of the
+ * bits that are shifted out cannot overflow. */
 INLINE bool are_small(const block_rule *rule, __m256i mantissas, __m256i shifts) {
     const __m256i large = _mm256_and_si256(_mm256_cmpgt_epi32(mantissas, rule->most),
                                            _mm256_cmpeq_epi32(shifts, _mm256_set1_epi32(-31)));
@@ -103,7 +105,7 @@ INLINE void load_small(__m256i m, __m256i shifts, bool one_sided, small_block *b
     const __m256i nothing = _mm256_setzero_si256(), one = _mm256_set1_epi32(1);
     b->right = _mm256_sub_epi32(nothing, shifts);
     const __m256i rounds = _mm256_cmpgt_epi32(b->right, nothing);
-    /* half, or 1 less, where anything is shifted out, less m */
+    /* half (or half - 1) if anything is shifted out; minus m */
     __m256i rest = _mm256_srli_epi32(_mm256_sllv_epi32(one, b->right), 1);
     if (!one_sided) rest = _mm256_add_epi32(rest, rounds);
     rest = _mm256_sub_epi32(rest, m);
@@ -125,7 +127,7 @@ __attribute__((noinline)) static void load_any(__m256i m, __m256i shifts, any_bl
     b->half = _mm256_srli_epi32(b->below, 1);
 }
 
-/* The constants of the columns from `column` on. */
+/* Loads the constants of the columns from `column` on. */
 static inline void load_block(const block_rule *rule, int64_t column, byte_block *b) {
     const __m256i m = load_columns(rule->mantissas, column, rule->n, rule->order);
     const __m256i shifts = load_columns(rule->shifts, column, rule->n, rule->order);
@@ -138,11 +140,11 @@ static inline void load_block(const block_rule *rule, int64_t column, byte_block
  * registers. */
 __attribute__((noinline, unused)) static void load_blocks(const block_rule *rule, int64_t column,
                                                           int64_t n, byte_block *b) {
-    const block_rule own = *rule; /* which stores do not change */
+    const block_rule own = *rule; /* a copy, not read again after each store */
     for (int64_t i = 0; i < n; i += LANES) load_block(&own, column + i, b++);
 }
 
-/* Scales small sums, which are 2^31 more. */
+/* Scales small sums; x is the sum plus 2^31. */
 INLINE __m256i scale_small(__m256i x, const small_block *b, const bool one_sided) {
     const __m256i even = _mm256_add_epi64(_mm256_mul_epu32(x, b->even), b->even_rest);
     const __m256i odd =
@@ -170,7 +172,7 @@ static inline __m256i scale_any(__m256i v, const any_block *b, const ml_requanti
     return _mm256_min_epi32(_mm256_set1_epi32(p->high), v);
 }
 
-/* Sums that are 2^31 more, in their place, as to_bytes takes them. Rarely used: never inlined. */
+/* Scales sums plus 2^31 in place, for to_bytes. Never inlined, because it is rarely used. */
 __attribute__((noinline, unused)) static void scale_any_sums(__m256i *v, int count,
                                                              const byte_block *b, const ends *e) {
     for (int i = 0; i < count; i++) {
@@ -200,13 +202,13 @@ INLINE void scale_sums(__m256i *v, const int count, const byte_block *block, con
     }
 }
 
-/* Eight columns from p on, or `count` of them. */
+/* Loads eight columns from p on, or the first `count` of them. */
 INLINE __m256i some_columns(const int32_t *p, int64_t count, const bool whole) {
     return whole ? _mm256_loadu_si256((const __m256i *)(const void *)p)
                  : _mm256_maskload_epi32(p, first_lanes(count));
 }
 
-/* Scales sums of any size, 2^31 more. Rarely used: never inlined. */
+/* Scales sums plus 2^31, of any size. Never inlined, because it is rarely used. */
 __attribute__((noinline, unused)) static __m256i scale_any_alone(__m256i sums, __m256i m,
                                                                  __m256i shifts, const ends *e) {
     byte_block b = {.is_small = false};
@@ -227,8 +229,8 @@ INLINE __m256i scale_alone(const block_rule *rule, const ends *e, __m256i m, __m
     return scale_small(sums, &b, false);
 }
 
-/* Up to four vectors of eight numbers as bytes, one after the other; the zero point is added, and
- * numbers beyond the ends are clamped to them. */
+/* Converts up to four vectors of eight numbers to bytes, in their order: adds the zero point, and
+ * clamps. */
 INLINE __m256i to_bytes(const __m256i *v, const int count, const ends *e) {
     const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
     const __m256i front =
@@ -241,7 +243,7 @@ INLINE __m256i to_bytes(const __m256i *v, const int count, const ends *e) {
     return _mm256_permutevar8x32_epi32(_mm256_xor_si256(bytes, e->flip), order);
 }
 
-/* The first `count` of the low eight bytes. */
+/* Writes the first `count` of the low eight bytes. */
 static inline void put(int8_t *y, __m128i bytes, int64_t count) {
     int64_t low = _mm_cvtsi128_si64(bytes);
     if (count >= LANES) {
@@ -253,8 +255,8 @@ static inline void put(int8_t *y, __m128i bytes, int64_t count) {
     if (count & 1) *y = (int8_t)low;
 }
 
-/* Writes `count` bytes of each of `rows` quarters of a vector, each to a row of its own. Rarely
- * used: never inlined. */
+/* Writes `count` bytes of each of `rows` quarters of a vector, each to a row of its own. Never
+ * inlined, because it is rarely used. */
 __attribute__((noinline)) static void put_parts(int8_t *y, int64_t stride, __m256i bytes, int rows,
                                                 int64_t count) {
     int8_t all[TOGETHER][LANES];
@@ -262,7 +264,7 @@ __attribute__((noinline)) static void put_parts(int8_t *y, int64_t stride, __m25
     for (int r = 0; r < rows; r++) memcpy(y + r * stride, all[r], (size_t)count);
 }
 
-/* The upper eight bytes, at any address: _mm_storeh_pd would want one of a double. */
+/* Writes the upper eight bytes to any address; _mm_storeh_pd wants the address of a double. */
 INLINE void put_upper(int8_t *y, __m128i bytes) {
     const int64_t upper = _mm_extract_epi64(bytes, 1);
     memcpy(y, &upper, sizeof upper);

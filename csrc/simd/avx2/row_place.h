@@ -11,7 +11,7 @@ typedef struct row_place {
     block_rule rule;
     ends ends;
     __m256i factor;
-    __m256d low, high; /* of reals, less the zero point */
+    __m256d low, high; /* limits of reals, minus the zero point */
 } row_place;
 
 INLINE __m256d some_reals(const double *p, int64_t count, const bool whole) {
@@ -20,7 +20,7 @@ INLINE __m256d some_reals(const double *p, int64_t count, const bool whole) {
                  : _mm256_maskload_pd(p, _mm256_cmpgt_epi64(_mm256_set1_epi64x(count), lanes));
 }
 
-/* The sums of eight outputs from `output` on, or of the last `count`, as to_bytes takes them. */
+/* Scales the sums of eight outputs from `output` on, or of the last `count`, for to_bytes. */
 INLINE __m256i scale_row(const row_place *r, int64_t output, int64_t count, const bool whole,
                          __m256i sums) {
     const ml_matmul_s8_args *p = r->p;

@@ -13,15 +13,15 @@
 
 enum {
     ROW_GROUP = 4,
-    ROW_OUTPUTS = 8, /* in a vector of weights */
-    ROW_VECTORS = 4, /* of a tile */
-    ROW_GROUPS = 8, /* whose sums fit into 16 bits */
+    ROW_OUTPUTS = 8, /* outputs in a vector of weights */
+    ROW_VECTORS = 4, /* vectors of a tile */
+    ROW_GROUPS = 8, /* groups whose sums fit into 16 bits */
     ROW_AHEAD = 4096, /* bytes by which weights are fetched ahead */
-    ROW_BYTES = 8192, /* of a row, filled up to whole groups */
+    ROW_BYTES = 8192, /* the longest row, filled up to whole groups */
     ROW_STEP = 32 /* bytes that are split at a time */
 };
 
-/* A row's bytes: of each its low half, and its high half. */
+/* The low halves of a row's bytes, and the high halves. */
 typedef struct split_row {
     uint8_t low[ROW_BYTES + ROW_STEP];
     uint8_t high[ROW_BYTES + ROW_STEP];
@@ -34,7 +34,7 @@ static inline void split_bytes(__m256i bytes, split_row *row, int64_t at) {
                         _mm256_and_si256(_mm256_srli_epi16(bytes, 4), half));
 }
 
-/* `count` bytes, less than a vector has. */
+/* Splits `count` bytes, fewer than a vector has. */
 static inline void split_rest(const uint8_t *from, int64_t count, __m256i flip, split_row *row,
                               int64_t at) {
     uint8_t rest[ROW_STEP] = {0};
@@ -42,8 +42,8 @@ static inline void split_rest(const uint8_t *from, int64_t count, __m256i flip, 
     split_bytes(_mm256_xor_si256(flip, _mm256_loadu_si256((const __m256i *)(void *)rest)), row, at);
 }
 
-/* Splits all groups of the row. The last group of a piece that is no multiple of them is its last
- * four bytes; the weights of bytes that the group before has already are zeros. */
+/* Splits all groups of the row. If a piece is not a multiple of four bytes, its last group is its
+ * last four bytes; the weights of those that the group before has too are zeros. */
 static inline void split(const ml_matmul_s8_args *p, split_row *row) {
     const __m256i flip = _mm256_set1_epi8((char)p->flip);
     const uint8_t *from = p->a;
@@ -66,8 +66,8 @@ static inline void split(const ml_matmul_s8_args *p, split_row *row) {
 
 typedef const int8_t row_weights[ROW_OUTPUTS * ROW_GROUP];
 
-/* Sums of two products, in 16 bits, of weights that stay in memory. Others are added in the
- * register of a sum: compilers add elsewhere, and find no room for all. */
+/* Begins sums of two products, in 16 bits, with weights read from memory. The next function adds in
+ * the register of a sum; compilers would add in other registers, of which there are not enough. */
 static inline __m256i begin_products(__m256i half, const int8_t *w) {
     __m256i sums;
     __asm__("vpmaddubsw %2, %1, %0" : "=x"(sums) : "x"(half), "m"(*(row_weights *)w));
@@ -94,7 +94,7 @@ INLINE void add_row_groups(const uint8_t *low, const uint8_t *high, const int8_t
     __m256i of_low[ROW_VECTORS], of_high[ROW_VECTORS];
     ML_UNROLL(8)
     for (int j = 0; j < groups; j++, w += step) {
-        __asm__("" : "+r"(w)); /* one address, of which no others are made before */
+        __asm__("" : "+r"(w)); /* keeps the compiler from making further addresses beforehand */
         const __m256i a = four_bytes(low + j * ROW_GROUP), b = four_bytes(high + j * ROW_GROUP);
         if (vectors == ROW_VECTORS) __builtin_prefetch(w + ROW_AHEAD);
         ML_UNROLL(4)
@@ -133,7 +133,7 @@ INLINE void row_tile(const void *own, const split_row *row, int64_t groups, cons
     FINISH_ROW(own, output, vectors, total);
 }
 
-/* All outputs of a row of at most ROW_BYTES. */
+/* Computes all outputs of a row of at most ROW_BYTES. */
 static void multiply_row(const ml_matmul_s8_args *p, const void *own, int64_t groups) {
     split_row row;
     split(p, &row);

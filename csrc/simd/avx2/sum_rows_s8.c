@@ -1,10 +1,10 @@
 /* sum_rows_s8.c -- sums rows as portable/sum_rows_s8.c does; along rows by vpsadbw, which sums
- * eight bytes without a sign: those with one are flipped, and 128 of each taken away again. */
+ * eight unsigned bytes: signed bytes are flipped, and 128 per byte is subtracted. */
 #include "simd/portable/sum_rows.h"
 
 enum { WIDE = 32, HALF = 16, WORD = 8 };
 
-/* The last n % 8 bytes of a row, zeros after them; nothing in front of the row is read. */
+/* Reads the last n % 8 bytes of a row, with zeros after them; reads nothing before the row. */
 INLINE uint64_t load_rest(const uint8_t *x, int64_t n) {
     const int64_t rest = n % WORD;
     uint64_t bytes = 0;
@@ -22,7 +22,7 @@ INLINE uint64_t load_rest(const uint8_t *x, int64_t n) {
     return low | (uint64_t)high << 8 * (n - 4);
 }
 
-/* `flip` is 128 in bytes that have a sign, else 0. */
+/* Sums a row; `flip` is 128 in each byte if bytes are signed, else 0. */
 INLINE uint32_t sum_row(const uint8_t *x, int64_t n, __m256i flip) {
     const __m256i nothing = _mm256_setzero_si256();
     const __m128i flip_half = _mm256_castsi256_si128(flip), none = _mm_setzero_si128();
@@ -51,7 +51,7 @@ INLINE uint32_t sum_row(const uint8_t *x, int64_t n, __m256i flip) {
 }
 
 static void add_along(const ml_sum_rows_s8_args *args) {
-    const ml_sum_rows_s8_args p = *args; /* a copy, which stores do not change */
+    const ml_sum_rows_s8_args p = *args; /* a copy, not read again after each store */
     const __m256i flip = _mm256_set1_epi8((char)(p.is_signed ? 128 : 0));
     const uint32_t less = p.is_signed ? 128 * (uint32_t)p.n : 0;
     for (int64_t r = 0; r < p.rows; r++)

@@ -50,7 +50,7 @@ INLINE __m256i load(const int16_t *x, int64_t at, int32_t step, __mmask16 there)
 }
 
 static void add(const ml_add_s16_args *args) {
-    const ml_add_s16_args p = *args; /* a copy, which stores do not change */
+    const ml_add_s16_args p = *args; /* a copy, not read again after each store */
     const scale of_a = scale_of(&p.of_a), of_b = scale_of(&p.of_b), of_y = scale_of(&p.of_y);
     const __m512i low = _mm512_set1_epi32(p.low), high = _mm512_set1_epi32(p.high);
     for (int64_t at = 0; at < p.n; at += LANES) {

@@ -3,10 +3,10 @@
 #include "simd/variants.h"
 #include "simd/avx512/requantize_small.h"
 
-/* The constants that turn sums into bytes, and the place of these. */
+/* The place that bytes are written to, and the constants by which sums become bytes. */
 typedef struct tile_bytes {
     int64_t y_stride;
-    const small_block *blocks; /* of LANES channels each */
+    const small_block *blocks; /* one per vector of LANES channels */
     ends ends;
     bool one_sided;
 } tile_bytes;

@@ -26,7 +26,7 @@ static inline uint8_t most_of(__m512i v) {
 }
 
 void ml_fold_u8_avx512(const ml_fold_u8_args *args) {
-    const ml_fold_u8_args p = *args; /* a copy, which stores do not change */
+    const ml_fold_u8_args p = *args; /* a copy, not read again after each store */
     const __m512i flip = _mm512_set1_epi8((char)p.flip);
     const uint8_t *x = p.x;
     for (int64_t r = 0; r < p.rows; r++, x += p.stride) {

@@ -25,21 +25,22 @@
 enum {
     FEW_ROWS = 4,
     HALF = LANES / 2,
-    LEAST_HALVES = 7, /* rows of a tile whose halves are scaled together */
-    FEW_BYTES = 16 << 10 /* of rows that are flipped once and stay in the first cache */
+    LEAST_HALVES = 7, /* rows from which on half vectors are scaled two at a time */
+    FEW_BYTES = 16 << 10 /* of flipped rows that stay in the first-level cache */
 };
 
 /* The arguments and constants of a panel's tiles, line by line. */
 typedef struct panel_place {
     const ml_matmul_s8_args *args; /* of the line */
     const ml_requantize_args *bytes;
-    const ml_requantize_args *constants; /* with the sums' bias */
-    const small_block *blocks; /* of the tile's vectors; a tile of a single row loads its own */
+    const ml_requantize_args *constants; /* with the bias that sums begin with */
+    const small_block
+        *blocks; /* one per vector of the tile; a tile of a single row loads its own */
     const ends *ends;
     bool one_sided; /* negative results are clamped to the zero point or above */
     int8_t *y; /* of the line */
-    row_copy *copy; /* for a tile's rows */
-    int64_t most; /* that it holds */
+    row_copy *copy; /* room for copies of a tile's rows */
+    int64_t most; /* the most rows that it holds */
 } panel_place;
 
 INLINE void add_factors(const ml_matmul_s8_args *p, const tile_place *at, const small_block *blocks,
@@ -57,8 +58,8 @@ INLINE void add_factors(const ml_matmul_s8_args *p, const tile_place *at, const 
     }
 }
 
-/* Scales sums to steps of the output, `count` vectors of outputs one after the other; the constants
- * of a vector stay in registers meanwhile. */
+/* Scales sums to steps of the output, `count` vectors of outputs one after the other, so that the
+ * constants of one vector stay in registers. */
 INLINE void scale_tile(const small_block *blocks, const int rows, const int vectors,
                        const int count, const bool one_sided, __m512i *sums) {
     ML_UNROLL(4)
@@ -70,15 +71,16 @@ INLINE void scale_tile(const small_block *blocks, const int rows, const int vect
     }
 }
 
-/* Where a tile's last vector has no more than half its outputs, those of two rows are scaled
- * together, by constants that both halves of a block have. */
+/* Copies the constants of the first half of a vector to the second: if the last vector of a tile
+ * has at most half its outputs, the last vectors of two rows are scaled as one. */
 static void double_block(small_block *b) {
     __m512i *const all[] = {&b->even, &b->odd, &b->even_rest, &b->odd_rest, &b->right, &b->up};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         *all[i] = _mm512_shuffle_i64x2(*all[i], *all[i], 0x44);
 }
 
-/* The last vectors of two rows lie where the first one's was. */
+/* Scales a tile whose last vectors are half ones: those of two rows together, in place of the first
+ * row's. */
 INLINE void scale_halves(const small_block *blocks, const int rows, const int vectors,
                          const bool one_sided, __m512i *sums) {
     const small_block b = blocks[vectors - 1];
@@ -91,14 +93,14 @@ INLINE void scale_halves(const small_block *blocks, const int rows, const int ve
     }
 }
 
-/* Stores the bytes of the halves of two rows, `left` of each. */
+/* Stores the bytes of two rows that were scaled as one vector, `left` of each. */
 INLINE void store_halves(int8_t *y, int64_t stride, __m128i bytes, const int rows, int64_t left) {
     const __mmask16 there = (__mmask16)((1u << left) - 1);
     _mm_mask_storeu_epi8(y, there, bytes);
     if (rows > 1) _mm_mask_storeu_epi8(y + stride - HALF, (__mmask16)(there << HALF), bytes);
 }
 
-/* Scales and stores a tile of one or two vectors, the last of them a half. */
+/* Scales and stores a tile of one or two vectors, whose last vector is a half one. */
 INLINE void write_halves(const panel_place *panel, int8_t *y, const int rows, const int vectors,
                          int64_t left, __m512i *sums) {
     const int together = vectors == 1 ? 4 * 2 : 2; /* rows */
@@ -138,7 +140,8 @@ static inline void load_block(const ml_requantize_args *constants, int64_t colum
     if (constants->bias) b->bias = _mm512_maskz_loadu_epi32(b->there, constants->bias + column);
 }
 
-/* Scales a tile's sums to bytes by doubles, which stay in registers meanwhile. */
+/* Scales a tile's sums to bytes by doubles, one vector of outputs after the other, so that its
+ * doubles stay in registers. */
 INLINE void scale_by_reals(const panel_place *panel, const tile_place *at, int rows,
                            const int vectors, const __m512i *sums) {
     const ml_requantize_args *bytes = panel->bytes;

@@ -12,7 +12,7 @@ static inline __m256i scale_below(__m256i sums, __m512d reals, __m512d high) {
     return _mm512_cvttpd_epi32(_mm512_add_pd(v, _mm512_castsi512_pd(signed_half)));
 }
 
-/* The same for sixteen sums, for to_bytes, which saturates and adds the zero point. */
+/* Scales sixteen sums in the same way, for to_bytes, which saturates and adds the zero point. */
 static inline __m512i scale_real(__m512i sums, __m512d first, __m512d second, __m512d high) {
     const __m256i low_half = scale_below(_mm512_castsi512_si256(sums), first, high);
     const __m256i high_half = scale_below(_mm512_extracti64x4_epi64(sums, 1), second, high);

@@ -25,7 +25,7 @@ static inline __mmask16 first(int64_t left) {
     return left < LANES ? (__mmask16)((1u << (left > 0 ? left : 0)) - 1) : 0xFFFF;
 }
 
-/* `one_sided`: the 1 is always added again. */
+/* Loads the constants of a block. If `one_sided`, the 1 is always added again. */
 static inline void load_small(const ml_requantize_args *p, int64_t column, bool one_sided,
                               small_block *b) {
     const __m512i ones = _mm512_set1_epi32(-1), nothing = _mm512_setzero_si512();
@@ -37,7 +37,7 @@ static inline void load_small(const ml_requantize_args *p, int64_t column, bool 
     b->bias = _mm512_set1_epi32(INT32_MIN);
     if (p->bias)
         b->bias = _mm512_add_epi32(b->bias, _mm512_maskz_loadu_epi32(b->there, p->bias + column));
-    /* half, or 1 less, where anything is shifted out, less m */
+    /* half (or half - 1) if anything is shifted out; minus m */
     __m512i rest = _mm512_srli_epi32(_mm512_sllv_epi32(_mm512_set1_epi32(1), b->right), 1);
     if (!one_sided) rest = _mm512_mask_add_epi32(rest, rounds, rest, ones);
     rest = _mm512_sub_epi32(rest, m);

@@ -2,7 +2,7 @@
 #include "simd/variants.h"
 #include "simd/avx512/softmax_s8_short.h"
 
-enum { FEW = 16, FLUSH = 512 /* vectors whose sums fit 32 bits */ };
+enum { FEW = 16, FLUSH = 512 /* vectors after which sums are flushed to 64 bits */ };
 
 /* max - x, bytes in the order of u8. */
 static inline __m512i below(__m512i most, const uint8_t *x, __mmask64 there, __m512i flip) {

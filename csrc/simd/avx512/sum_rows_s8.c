@@ -54,7 +54,7 @@ INLINE void add_sixteens(const ml_sum_rows_s8_args *p, const bool is_signed) {
 }
 
 static void add_along(const ml_sum_rows_s8_args *args) {
-    const ml_sum_rows_s8_args p = *args; /* a copy, which stores do not change */
+    const ml_sum_rows_s8_args p = *args; /* a copy, not read again after each store */
     if (p.is_signed) add_sixteens(&p, true);
     else add_sixteens(&p, false);
 }

@@ -10,7 +10,7 @@
 
 /* A product, and the place that tiles write to. */
 typedef struct product {
-    ml_matmul_s8_args sums; /* first: tiles are given it */
+    ml_matmul_s8_args sums; /* the first member, because tiles get a pointer to it */
     bytes_place to;
 } product;
 

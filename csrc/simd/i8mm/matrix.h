@@ -1,7 +1,7 @@
 /* matrix.h -- the sums of simd/neon/product_tiles.h at i8mm: SMMLA and USMMLA multiply two rows of
- * eight bytes by two outputs of eight; tiles of 6 rows times 16 outputs. A row that is alone is
- * multiplied twice, for it needs as many of them as of SDOT; products of one row have weights that
- * lie apart, and are neon_dot's. */
+ * eight bytes by two outputs of eight; tiles of 6 rows times 16 outputs. A single row is multiplied
+ * twice, because that takes as many instructions as SDOT; products of one row have weights that lie
+ * apart, and are neon_dot's. */
 #include <arm_neon.h>
 #include <string.h>
 
@@ -12,9 +12,9 @@
 #define MOST_ROWS 6
 #define SOME_ROWS(X) X(2) X(4) X(6)
 
-enum { GROUP = 8 /* bytes of a row that meet at a time */, ALONE_VECTORS = 8, SHARE = 2 };
+enum { GROUP = 8 /* bytes of a row that are multiplied at a time */, ALONE_VECTORS = 8, SHARE = 2 };
 
-/* Sums of two outputs each: of the first row, then of the second. */
+/* Vectors of four sums: two outputs of the first row, then the same of the second. */
 typedef struct pairs {
     int32x4_t front, back;
 } pairs;
@@ -37,8 +37,8 @@ INLINE int32x4_t row_of(pairs sums, const int row) {
 #define SUMS_OF(start) ((pairs){twice(start, 0), twice(start, 1)})
 #define TOTAL(sums, row) row_of(sums, row)
 
-/* sum += two rows times two outputs. The empty asm keeps the next weights from waiting in registers
- * that sums need. */
+/* sum += two rows times two outputs. The empty asm keeps the compiler from loading the next weights
+ * early, into registers that sums need. */
 INLINE void add_square(int8x16_t x, int8x16_t w, const bool is_unsigned, int32x4_t *sum) {
     *sum = is_unsigned ? vusmmlaq_s32(*sum, vreinterpretq_u8_s8(x), w) : vmmlaq_s32(*sum, x, w);
     __asm__ volatile("" : "+w"(*sum));
@@ -91,8 +91,8 @@ INLINE void add_four(const int8x16_t *x, const int8_t *w, const int shared, cons
     }
 }
 
-/* The last group of a piece of k bytes, of which those from `a` on are left: four bytes, if it has
- * so many. */
+/* Reads the last group of a piece of k bytes, of which those from `a` on are left: the last four
+ * bytes, if there are four. */
 INLINE uint32_t last_group(const uint8_t *a, int64_t k, int64_t rest) {
     uint32_t group = 0;
     if (k >= 4) memcpy(&group, a + rest - 4, 4);
@@ -101,7 +101,7 @@ INLINE uint32_t last_group(const uint8_t *a, int64_t k, int64_t rest) {
     return group;
 }
 
-/* One group, or two. */
+/* Reads one group or two. */
 INLINE uint64_t last_groups(const uint8_t *a, int64_t k, int64_t rest) {
     uint32_t group;
     if (rest <= 4) return last_group(a, k, rest);

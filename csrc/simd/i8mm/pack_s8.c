@@ -7,7 +7,7 @@
 
 enum { GROUP = 4, WIDE = 16 };
 
-/* Two groups of `count` bytes, one after the other: four of each in turn. */
+/* Joins two groups of `count` bytes: four bytes of each in turn. */
 static void join(int8_t *groups, int64_t count) {
     int8_t apart[2 * ML_PANEL_S8 * GROUP];
     memcpy(apart, groups, (size_t)(2 * count));

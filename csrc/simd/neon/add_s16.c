@@ -58,7 +58,7 @@ INLINE int16x8_t some(const ml_add_s16_args *p, const constants *k, int64_t at, 
 }
 
 void ml_add_s16_neon(const ml_add_s16_args *args) {
-    const ml_add_s16_args p = *args; /* a copy, which stores do not change */
+    const ml_add_s16_args p = *args; /* a copy, not read again after each store */
     const constants k = {scale_of(&p.of_a), scale_of(&p.of_b), scale_of(&p.of_y),
                          vdupq_n_s32(p.low), vdupq_n_s32(p.high)};
     int64_t at = 0;

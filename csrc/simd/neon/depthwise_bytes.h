@@ -4,7 +4,7 @@
  * is_signed, sums), which adds the products of sixteen channels of these lines. */
 #include "simd/neon/depthwise_pixel.h"
 
-/* Channels of a pixel from `channel` on, of which `left` exist. */
+/* Computes the channels of a pixel from `channel` on, of which `left` exist. */
 INLINE void pixel_tile(const ml_depthwise_args *p, const ml_requantize_args *to, const ends *e,
                        const void *const *lines, int64_t at, int8_t *y, int64_t channel,
                        int64_t left, const int sixteens, const bool is_signed) {
@@ -28,7 +28,7 @@ INLINE void pixel_tile(const ml_depthwise_args *p, const ml_requantize_args *to,
 
 INLINE void pixel_channels(const ml_depthwise_args *args, const ml_requantize_args *bytes,
                            const void *const *lines, int64_t at, int8_t *y, const bool is_signed) {
-    const ml_depthwise_args p = *args; /* copies, which stores do not change */
+    const ml_depthwise_args p = *args; /* copies, not read again after each store */
     const ml_requantize_args to = *bytes;
     const ends e = ends_of(bytes);
     enum { MOST = MOST_SIXTEENS * SIXTEEN };

@@ -45,7 +45,7 @@ static inline void store_part(float *p, float32x4_t v, int count) {
     memcpy(p, lanes, (size_t)count * sizeof *lanes);
 }
 
-/* NaN passes on, as fmax and fmin have it. */
+/* Clamps; NaN stays NaN. */
 static inline float32x4_t finish(float32x4_t v, float32x4_t low, float32x4_t high) {
     return vminq_f32(high, vmaxq_f32(low, v));
 }
@@ -65,7 +65,7 @@ INLINE const float *add_tap(const float *x, const float *w, float32x4_t *sums) {
     return w + ML_PANEL_DEPTHWISE;
 }
 
-/* A panel of the pixel of a row; a width of 0 means any. */
+/* Computes a panel of a pixel; a width of 0 means any. */
 INLINE void pixel_panel(const ml_depthwise_args *p, const void *const *lines, int64_t channel,
                         const int width, float *y) {
     const float *panel = (const float *)p->packed + channel / ML_PANEL_DEPTHWISE * p->packed_panel;
@@ -89,7 +89,7 @@ INLINE void pixel_panel(const ml_depthwise_args *p, const void *const *lines, in
 }
 
 INLINE void pixel_panels(const ml_depthwise_args *args, int64_t channels, const int width) {
-    const ml_depthwise_args p = *args; /* a copy, which stores do not change */
+    const ml_depthwise_args p = *args; /* a copy, not read again after each store */
     for (int64_t channel = 0; channel < channels; channel += ML_PANEL_DEPTHWISE)
         for (int64_t row = 0; row < p.rows; row++)
             pixel_panel(&p, p.lines + row * p.height, channel, width, (float *)p.y + row * p.y_row);

@@ -12,8 +12,8 @@
 #define LOAD_NEXT(value, x, step) \
     __asm__("ld1 {%0.8b}, [%1], %2" : "=w"(value), "+r"(x) : "r"(step), "m"(*(const int8_t (*)[8])(const void *)(x)))
 #endif
-/* Volatile, so that products of a column are not begun before those of the last one are added up:
- * there are not so many registers. */
+/* Volatile, so that the products of a column are not begun before those of the column before are
+ * added up, which would take more registers than there are. */
 #define KEEP(value, x) __asm__ volatile("" : "+w"(value), "+r"(x))
 #define MULTIPLY_ADD(x, w, sum) add_words(vmull_s8(x, w), sum)
 #define MULTIPLY_TWO(x, w, next_x, next_w, sum) \
@@ -22,9 +22,9 @@
     add_more(vmlal_s8(vmull_s8(x, w), next_x, next_w), sum)
 #define LESS(sum, count) less(sum, count)
 
-/* sum += words + 2^15, their distance from the least number, which SABAL adds. SADDW would add the
- * words themselves, but may take the pipe that multiplies, which SABAL does not. Written as
- * instructions, for the compiler moves sums about. */
+/* sum += words + 2^15. SABAL adds that, as the distance of words from the least number. SADDW would
+ * add the words themselves, but on some processors it takes the pipe that multiplies. Written as
+ * instructions, because the compiler would move sums to other registers. */
 static inline eight_sums add_more(int16x8_t words, eight_sums sum) {
     const int16x8_t least = vdupq_n_s16(INT16_MIN);
 #ifdef __aarch64__
@@ -61,12 +61,12 @@ static inline int8x8_t bytes_part(const void *p, int count) {
 #include "simd/neon/depthwise_pixel.h"
 #include "simd/neon/depthwise_product.h"
 
-/* Where channels of a pixel are read. */
+/* The place from which channels of a pixel are read. */
 typedef struct pixel_place {
     int64_t at; /* bytes from the start of a line */
-    int64_t left; /* channels */
+    int64_t left; /* the number of channels that exist */
     int64_t panel; /* weights from panel to panel */
-    bool has_before; /* as some_bytes takes it */
+    bool has_before; /* the argument of some_bytes */
 } pixel_place;
 
 INLINE int8x16_t load_pixel(const pixel_place *o, const int8_t *x, const int i) {
@@ -74,7 +74,7 @@ INLINE int8x16_t load_pixel(const pixel_place *o, const int8_t *x, const int i) 
         bytes_at((const uint8_t *)x + o->at + i * SIXTEEN, o->left, o->has_before));
 }
 
-/* sums += a tap, or with `two` that and the next one, and 2^15, as add_more does. */
+/* sums += a tap + 2^15, as in add_more; with `two`, the next tap is added too. */
 INLINE void add_taps_of(const pixel_place *o, const int8_t *x, const int8_t *w,
                         const int8_t *next_x, const int8_t *next_w, const int sixteens,
                         const bool two, int32x4_t *sums) {
@@ -96,7 +96,7 @@ INLINE void add_taps_of(const pixel_place *o, const int8_t *x, const int8_t *w,
     }
 }
 
-/* Two lines at a time; of a line that is left, two taps. */
+/* Adds the taps of two lines at a time; of a last single line, two taps at a time. */
 INLINE void add_window(const ml_depthwise_args *p, const int8_t *const *lines, const pixel_place *o,
                        const int8_t *w, const int sixteens, int32x4_t *sums) {
     const int64_t step = p->tap_step, line = p->packed_line;
@@ -114,7 +114,7 @@ INLINE void add_window(const ml_depthwise_args *p, const int8_t *const *lines, c
     if (taps) add_taps_of(o, x, w, x, w, sixteens, false, sums);
 }
 
-/* Channels of a pixel from `channel` on, of which `left` exist. */
+/* Computes the channels of a pixel from `channel` on, of which `left` exist. */
 INLINE void pixel_tile(const ml_depthwise_args *p, const ml_requantize_args *to, const ends *e,
                        const int8_t *const *lines, int64_t at, int8_t *y, int64_t channel,
                        int64_t left, const int sixteens) {
@@ -134,7 +134,7 @@ INLINE void pixel_tile(const ml_depthwise_args *p, const ml_requantize_args *to,
 
 static void multiply_pixel(const ml_depthwise_args *args, const ml_requantize_args *bytes,
                            int64_t row) {
-    const ml_depthwise_args p = *args; /* copies, which stores do not change */
+    const ml_depthwise_args p = *args; /* copies, not read again after each store */
     const ml_requantize_args to = *bytes;
     const ends e = ends_of(bytes);
     const int8_t *const *lines = (const int8_t *const *)(const void *)p.lines + row * p.height;

@@ -7,8 +7,8 @@ enum {
     MOST_SIXTEENS = 2
 };
 
-/* `count` bytes, fewer than sixteen, and zeros; those before the first one are read with them where
- * they exist. */
+/* Reads `count` bytes, fewer than sixteen, and fills up with zeros. It may read bytes before the
+ * first one, if there are any. */
 static uint8x16_t some_bytes(const uint8_t *x, int64_t count, bool has_before) {
     static const uint8_t in_turn[SIXTEEN] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
     uint8_t bytes[SIXTEEN] = {0};

@@ -2,22 +2,23 @@
  * that the file which includes it has. */
 #include "simd/neon/requantize_block.h"
 
-enum { CHANNELS = 8 /* of a vector */, MOST_CHANNELS = 128 };
+enum { CHANNELS = 8 /* channels of a vector */, MOST_CHANNELS = 128 };
 
 /* The constants that scale the sums of a vector. */
 typedef struct channel_block {
     scale_block scales[2];
-    bool is_plain; /* as scale_plain takes them */
+    bool is_plain; /* true if scale_plain can scale by them */
 } channel_block;
 
-/* The bytes that sums become, and their place. */
+/* The place that bytes are written to, and the constants by which sums become bytes. */
 typedef struct tile_bytes {
     const channel_block *blocks;
     ends ends;
     int64_t y_stride;
 } tile_bytes;
 
-/* Sums that scale_plain does not take. Never inlined, so that others keep their registers. */
+/* Scales sums that scale_plain cannot scale. Never inlined, so that the code for others keeps its
+ * registers. */
 __attribute__((noinline)) static void scale_others(const channel_block *b, int pixels,
                                                    eight_sums *v) {
     for (int i = 0; i < pixels; i++) {
@@ -36,7 +37,7 @@ INLINE void scale_pixels(const channel_block *b, const int pixels, const bool on
     }
 }
 
-/* Eight bytes of two pixels, or of one; or `count` of them. */
+/* Writes eight bytes of two pixels or of one, or the first `count` of them. */
 INLINE void put_pixels(int8_t *y, int64_t stride, uint8x16_t bytes, const int pixels,
                        const bool part, int64_t count) {
     if (part) {
@@ -52,7 +53,7 @@ INLINE void write_tile(const tile_bytes *to, int64_t channel, int8_t *y, const i
                        const bool part, int64_t count, const eight_sums *sums) {
     const channel_block *b = &to->blocks[(uint64_t)channel / CHANNELS];
     const int64_t stride = to->y_stride;
-    const ends e = to->ends; /* a copy, which stores do not change */
+    const ends e = to->ends; /* a copy, not read again after each store */
     eight_sums v[8];
     ML_UNROLL(8)
     for (int i = 0; i < pixels; i++) v[i] = sums[i];

@@ -26,7 +26,7 @@ static inline eight_sums sums_part(const int32_t *p, int count) {
     return LOAD_START(sums);
 }
 
-/* `count` of eight. */
+/* Stores the first `count` of eight sums. */
 static inline void store_sums(int32_t *p, eight_sums v, int count) {
     int32_t sums[8];
     if (count == 8) {

@@ -10,7 +10,7 @@ static inline uint8x16_t load(const uint8_t *x, uint8x16_t flip) {
     return veorq_u8(vld1q_u8(x), flip);
 }
 
-/* One result per row. */
+/* Folds rows, to one result each. */
 static void fold_rows(const ml_fold_u8_args *p) {
     const uint8x16_t flip = vdupq_n_u8(p->flip);
     const uint8_t *x = p->x;
@@ -31,7 +31,7 @@ static inline void join(uint8_t *y, const uint8_t *x, uint8x16_t flip) {
     vst1q_u8(y, veorq_u8(vmaxq_u8(load(y, flip), load(x, flip)), flip));
 }
 
-/* Across rows, element by element. */
+/* Folds across rows, element by element. */
 static void fold_across(const ml_fold_u8_args *p) {
     const uint8x16_t flip = vdupq_n_u8(p->flip);
     const uint8_t *x = p->x;

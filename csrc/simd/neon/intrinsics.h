@@ -21,7 +21,7 @@
 
 #define ML_NAMED static inline __attribute__((always_inline))
 
-/* All lanes combined, neighbours first. */
+/* Combines all lanes, neighbours first. */
 #define ML_COMBINED(op, kind, type)                                                        \
     ML_NAMED type##_t v##op##vq_##kind(type##x4_t v) {                                     \
         const type##x2_t x = vp##op##_##kind(vget_low_##kind(v), vget_high_##kind(v));     \
@@ -42,7 +42,7 @@ ML_NAMED uint8_t vmaxvq_u8(uint8x16_t v) {
     return vget_lane_u8(vpmax_u8(x, x), 0);
 }
 
-/* Neighbours of both vectors added. */
+/* Adds neighbours of both vectors. */
 ML_NAMED int32x4_t vpaddq_s32(int32x4_t a, int32x4_t b) {
     return vcombine_s32(vpadd_s32(vget_low_s32(a), vget_high_s32(a)),
                         vpadd_s32(vget_low_s32(b), vget_high_s32(b)));
@@ -84,7 +84,7 @@ ML_NAMED uint8x16_t vqtbl1q_u8(uint8x16_t table, uint8x16_t at) {
     return vcombine_u8(vtbl2_u8(halves, vget_low_u8(at)), vtbl2_u8(halves, vget_high_u8(at)));
 }
 
-/* Whole numbers. Beyond 2^23 every float is one. */
+/* Rounds to whole numbers; beyond 2^23 every float is one. */
 ML_NAMED float32x4_t vrndnq_f32(float32x4_t v) {
     const float32x4_t most = vdupq_n_f32(8388608.0f);
     const uint32x4_t sign = vandq_u32(vreinterpretq_u32_f32(v), vdupq_n_u32(UINT32_C(1) << 31));
@@ -119,10 +119,10 @@ ML_NAMED float64x2_t vld1q_f64(const double *p) { return (float64x2_t){{p[0], p[
 ML_NAMED float64x2_t vmulq_f64(float64x2_t a, float64x2_t b) {
     return (float64x2_t){{a.of[0] * b.of[0], a.of[1] * b.of[1]}};
 }
-ML_NAMED float64x2_t vcvtq_f64_s64(int64x2_t v) { /* of numbers that int32 holds */
+ML_NAMED float64x2_t vcvtq_f64_s64(int64x2_t v) { /* for numbers that int32 can hold */
     return (float64x2_t){{(int32_t)v[0], (int32_t)v[1]}};
 }
-/* Rounds half away from 0; numbers that int32 does not hold saturate. */
+/* Rounds half away from 0; numbers beyond int32 saturate. */
 ML_NAMED int64_t ml_away(double x) {
     const double most = x < 2147483647.0 ? x : 2147483647.0;
     const double v = most > -2147483648.0 ? most : -2147483648.0;

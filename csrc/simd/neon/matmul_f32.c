@@ -54,7 +54,7 @@ enum { MOST_LANED = 12 /* rows of half a panel */ };
         const float *at = (panel) + (lane) * PANEL;                                            \
         float32x4_t weights[2] = {vld1q_f32(at)};                                              \
         if ((some) == 2) weights[1] = vld1q_f32(at + LANES);                                   \
-        if ((some) == 2 && rows == 1) { /* in one instruction, as compilers do for more */     \
+        if ((some) == 2 && rows == 1) { /* one load of both, as compilers do for more */       \
             const float32x4x2_t both = vld1q_f32_x2(at);                                       \
             weights[0] = both.val[0], weights[1] = both.val[1];                                \
         }                                                                                      \
@@ -68,7 +68,7 @@ enum { MOST_LANED = 12 /* rows of half a panel */ };
 #define ADD_STEPS(panel, some)                                                                 \
     ADD_STEP(panel, some, 0) ADD_STEP(panel, some, 1) ADD_STEP(panel, some, 2) ADD_STEP(panel, some, 3)
 
-/* Four values of a row, which it goes on after. */
+/* Reads four values of a row, and moves the row on. */
 __attribute__((always_inline)) static inline float32x4_t next_four(const float **row) {
     const float *a = *row;
     float32x4_t x;

@@ -8,13 +8,13 @@
 
 #define LANES QUAD
 
-enum { GROUP = 4 /* bytes of a row that meet at a time */ };
+enum { GROUP = 4 /* bytes of a row that are multiplied at a time */ };
 
 #ifdef __aarch64__
 #define MOST_ROWS 2
 #define SOME_ROWS(X) X(2)
 enum { ALONE_VECTORS = 8 };
-#else /* with half the registers, tiles of a row */
+#else /* 32-bit Arm has half the registers: tiles of one row */
 #define MOST_ROWS 1
 #define SOME_ROWS(X)
 enum { ALONE_VECTORS = 4 };
@@ -24,7 +24,7 @@ enum { ALONE_VECTORS = 4 };
 
 /* Not int32x4x2_t, for which the compiler needs adjacent registers. */
 typedef struct pairs {
-    int32x4_t front, back; /* of two outputs each */
+    int32x4_t front, back; /* two outputs in each vector */
 } pairs;
 
 #define IS_LESS(args) true
@@ -63,8 +63,9 @@ INLINE void add_group(const int8x16_t *x, const int8_t *w, const int rows, const
 }
 
 #ifdef __aarch64__
-/* Two sums += the products of two groups. Written as instructions, because the compiler moves sums
- * about; each waits for none of the three before it. */
+/* Adds the products of two groups to two sums. Written as instructions, because the compiler would
+ * move sums to other registers, and in an order in which no instruction waits for one of the three
+ * before it. */
 INLINE void add_products(const int8x16_t *x_a, const int8x16_t *w_a, const int8x16_t *x_b,
                          const int8x16_t *w_b, pairs *a, pairs *b) {
     int16x8_t t, u, v, w;
@@ -86,7 +87,7 @@ INLINE void add_products(const int8x16_t *x_a, const int8x16_t *w_a, const int8x
               "w"(x_b[0]), "w"(x_b[1]));
 }
 #else
-/* A sum += the products of two groups. */
+/* Adds the products of two groups to a sum. */
 INLINE void add_pair(const int8x16_t *x, int8x16_t first, int8x16_t second, pairs *sum) {
     const int8x8_t a = vget_low_s8(x[0]), b = vget_low_s8(x[1]);
     const int16x8_t front = vmlal_s8(vmull_s8(vget_low_s8(first), a), vget_low_s8(second), b);
@@ -140,8 +141,8 @@ INLINE int8x16_t next_group(const uint8_t **row, const bool flips) {
     return flipped(x, flips);
 }
 
-/* The last group of a row, of which fewer bytes are left. All weights but the last ones are zero
- * there, so that they meet bytes before them, if the piece has them. */
+/* Reads the last group of a row, of which fewer than four bytes are left: with the bytes before
+ * them, if the piece has those. Their weights are zeros in this group. */
 INLINE int8x16_t last_group(const uint8_t *a, int64_t k, int64_t left, const bool flips) {
     uint32_t group = 0;
     if (k >= GROUP) memcpy(&group, a + left - GROUP, GROUP);

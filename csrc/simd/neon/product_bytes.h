@@ -9,7 +9,7 @@ typedef struct output_block {
         scale_block scales[TOGETHER];
         float64x2_t reals[2 * TOGETHER];
     } by;
-    bool is_plain; /* scales, all as scale_plain takes them */
+    bool is_plain; /* true if scale_plain can scale by all of `scales` */
 } output_block;
 
 enum { MOST_BLOCKS = 4 * ML_PANEL_S8 / ML_PART_S8 };
@@ -17,7 +17,7 @@ enum { MOST_BLOCKS = 4 * ML_PANEL_S8 / ML_PART_S8 };
 /* The place that tiles write to, and the constants by which they scale. */
 typedef struct bytes_place {
     const output_block *blocks;
-    const int32_t *factors; /* of each row, or NULL */
+    const int32_t *factors; /* one per row; NULL if there are none */
     ends ends;
     bool real;
     int8_t *y;
@@ -65,7 +65,7 @@ INLINE void load_block(const ml_matmul_s8_args *p, const ml_requantize_args *byt
 __attribute__((noinline)) static void load_outputs(const ml_matmul_s8_args *args,
                                                    const ml_requantize_args *to, int64_t column,
                                                    int64_t n, output_block *b) {
-    const ml_matmul_s8_args p = *args; /* copies, which stores do not change */
+    const ml_matmul_s8_args p = *args; /* copies, not read again after each store */
     const ml_requantize_args bytes = *to;
     int32_t made[ML_PANEL_S8];
     for (int64_t i = column; i < column + n; i += ML_PART_S8, b++) {
@@ -77,8 +77,8 @@ __attribute__((noinline)) static void load_outputs(const ml_matmul_s8_args *args
     }
 }
 
-/* Sums of some rows that scale_plain does not take. Never inlined, so that
- * others keep their registers. */
+/* Scales sums of some rows that scale_plain cannot scale. Never inlined, so that the code for
+ * others keeps its registers. */
 __attribute__((noinline)) static void scale_others(const output_block *b, bool real, int rows,
                                                    int32x4_t *v) {
     for (int r = 0; r < rows; r++) ML_UNROLL(4)
@@ -98,7 +98,7 @@ INLINE void scale_vectors(const output_block *b, const int rows, const bool one_
     }
 }
 
-/* Sixteen outputs of some rows. */
+/* Writes sixteen outputs of some rows. */
 INLINE void write_rows(const bytes_place *to, int64_t row, int64_t output, const int rows,
                        int32x4_t *v) {
     const output_block *b = &to->blocks[(uint64_t)output / ML_PART_S8];
@@ -126,7 +126,7 @@ INLINE void write_rows(const bytes_place *to, int64_t row, int64_t output, const
     }
 }
 
-/* The same for any number of vectors. */
+/* Writes outputs of any number of vectors. */
 INLINE void write_tile(const bytes_place *to, int64_t row, int64_t output, const int rows,
                        const int vectors, int32x4_t *v) {
     ML_UNROLL(4)
@@ -153,7 +153,7 @@ INLINE int32x4_t begin_of(const bytes_place *to, int64_t output, const int v) {
 #include "simd/neon/product_tiles.h"
 #include "simd/neon/product_row.h"
 
-/* All outputs of several rows, MOST_BLOCKS at a time. */
+/* Computes all outputs of several rows, MOST_BLOCKS blocks at a time. */
 static void multiply_by_blocks(const ml_matmul_s8_args *p, const ml_requantize_args *bytes,
                                int64_t lines, int64_t line_stride) {
     output_block blocks[MOST_BLOCKS];

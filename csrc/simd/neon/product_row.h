@@ -6,8 +6,9 @@ typedef struct row_call {
     ml_matmul_s8_args p;
     ml_requantize_args bytes;
     ends ends;
-    int32_t of_sums; /* factor of the weights' sums */
-    int32_t of_columns; /* of the columns, 0: they are the weights' sums, or there are none */
+    int32_t of_sums; /* the factor of the sums of weights */
+    int32_t
+        of_columns; /* the factor of `columns`; 0 if these are the sums of weights, or missing */
 } row_call;
 
 /* Loads the starts of some outputs' sums, of which `left` exist. */
@@ -37,8 +38,8 @@ INLINE void scale_part(const row_call *c, int64_t output, int64_t left, int32x4_
                           load_reals(reals + output + 2, left - 2));
 }
 
-/* The outputs of a tile, of which `left` exist; their vectors are parts one after the other. Sums
- * pass through an array, for the code would be long if parts had registers of their own. */
+/* Computes the outputs of a tile, of which `left` exist. Sums go through an array, because the code
+ * would be long if each part of four vectors had registers of its own. */
 INLINE void row_tile(const row_call *c, const int8_t *w, const int64_t step, int64_t panel,
                      int64_t at, int64_t left, const int32_t *sums_of_weights, const int vectors,
                      const bool flips) {

@@ -1,12 +1,14 @@
 /* product_sums.h -- matmul_s8 and product_f32 in tiles of product_tiles.h, whose sums are stored,
  * or become floats in their registers. */
-/* A product, and how its sums become floats, in which case y has room for them. */
+/* A product. If its sums become floats, `floats` has the constants for that, and y room for floats.
+ * */
 typedef struct product {
     ml_matmul_s8_args sums;
-    const ml_scale_s32_args *floats; /* or NULL: sums are stored */
+    const ml_scale_s32_args *floats; /* NULL if sums are stored as integers */
 } product;
 
-/* The start of a sum: the bias, and the share of the weights if bytes are taken as signed ones. */
+/* Returns the start of a sum: the bias, plus 128 times the sum of the weights if bytes are taken as
+ * signed. */
 INLINE int32x4_t start_of(const product *q, int64_t output) {
     const ml_matmul_s8_args *p = &q->sums;
     const int64_t left = p->n - output;
@@ -26,7 +28,7 @@ INLINE float32x4_t load_floats(const float *p, int64_t left) {
     return vreinterpretq_f32_s32(load_columns((const int32_t *)(const void *)p, left, 0));
 }
 
-/* The bits of min(max(v, low), high), as scale_s32 has them. */
+/* Returns the bits of min(max(v, low), high), as scale_s32 computes them. */
 INLINE int32x4_t clamped(float32x4_t v, float32x4_t low, float32x4_t high) {
     const float32x4_t above = vbslq_f32(vcltq_f32(v, low), low, v);
     return vreinterpretq_s32_f32(vbslq_f32(vcgtq_f32(above, high), high, above));
@@ -52,7 +54,7 @@ INLINE void scale_column(const ml_scale_s32_args *f, int64_t row, int64_t output
     }
 }
 
-/* Writes the sums of some rows, of which `left` outputs exist. */
+/* Writes the sums of some rows; only `left` of their outputs exist. */
 INLINE void store_outputs(const product *q, int64_t row, int64_t output, int64_t left,
                           const int rows, const int vectors, int32x4_t *sums) {
     const ml_matmul_s8_args *p = &q->sums;
@@ -77,7 +79,8 @@ INLINE void store_outputs(const product *q, int64_t row, int64_t output, int64_t
         put_sums(y + r * stride + v * LANES, sums[r * vectors + v], left - v * LANES);
 }
 
-/* The sums of a tile that has more outputs than are left. Never inlined, for few tiles have. */
+/* Stores the sums of a tile with more outputs than are left. Never inlined, because there are few
+ * such tiles. */
 __attribute__((noinline)) static void store_part(const product *q, int64_t row, int64_t output,
                                                  int rows, int vectors, int32x4_t *sums) {
     const int64_t left = q->sums.n - output;
@@ -105,7 +108,7 @@ INLINE void store_tile(const product *q, int64_t row, int64_t output, const int 
 #define ONE_ROW(X) X(1)
 #include "simd/neon/product_tiles.h"
 
-/* Multiplies lines, line_stride bytes apart; to floats, if there are any. */
+/* Multiplies lines, line_stride bytes apart; sums become floats if `floats` is not NULL. */
 static void multiply_lines(const ml_matmul_s8_args *p, const ml_scale_s32_args *floats,
                            int64_t lines, int64_t line_stride) {
     int32_t sums[ML_PANEL_S8];

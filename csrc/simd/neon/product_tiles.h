@@ -27,14 +27,14 @@
 
 enum { TILE_VECTORS = ML_PART_S8 / LANES, MOST_SUMS = 24 };
 
-/* Where the rows of a tile lie: any number of bytes apart, so that a tile goes
- * on to the next line. */
+/* The addresses of a tile's rows, any number of bytes apart, so that a tile can continue in the
+ * next line. */
 typedef struct row_places {
     const uint8_t *of[MOST_ROWS];
     int64_t first;
 } row_places;
 
-/* The rows that no tile has had yet. */
+/* The rows that no tile has computed yet. */
 typedef struct rows_left {
     const uint8_t *line, *next;
     int64_t line_stride;
@@ -86,13 +86,13 @@ INLINE void tile(const ml_matmul_s8_args *p, const void *own, const row_places *
     FINISH_TILE(own, places->first, output, rows, vectors, totals);
 }
 
-/* All outputs of the rows of some tiles. A panel's packed weights are whole
- * tiles; a row that is alone takes whole panels. */
+/* Computes all outputs of the rows of some tiles. The packed weights of a panel are a multiple of
+ * tiles; a single row takes whole panels. */
 INLINE void meet_panels(const ml_matmul_s8_args *args, const void *own, rows_left *left,
                         int64_t tiles, const int rows, const bool flips) {
-    const ml_matmul_s8_args p = *args; /* copies, which stores do not change */
+    const ml_matmul_s8_args p = *args; /* copies, not read again after each store */
     rows_left at = *left;
-    const int64_t bytes = p.pieces * ml_round_up(p.k, 4); /* of an output */
+    const int64_t bytes = p.pieces * ml_round_up(p.k, 4); /* bytes of an output */
     for (; tiles > 0; tiles--) {
         row_places places;
         place_rows(&p, &at, rows, &places);
@@ -137,9 +137,9 @@ static meet_fn *const meet_flipped[MOST_ROWS + 1] = {ONE_ROW(MEET_FLIPPED) SOME_
 #define meet_flipped meet_signed
 #endif
 
-/* All outputs of the rows of some lines, which are shared evenly among as few
- * tiles as hold them; the larger tiles come first. Where SHARE rows have sums
- * together and the last lacks another, the last tile begins a row earlier. */
+/* Computes all outputs of the rows of some lines. The rows are divided evenly among as few tiles as
+ * possible, larger tiles first. If sums of SHARE rows lie together and the last row has no other,
+ * the last tile begins a row earlier. */
 static void multiply(const ml_matmul_s8_args *p, const void *own, int64_t lines,
                      int64_t line_stride) {
     const int64_t all = lines * p->rows, shared = ml_ceil_div(all, SHARE);

@@ -15,8 +15,8 @@ enum { LANES = 4, WIDE = 4 /* vectors */ };
 
 typedef struct column_block {
     int32x4_t bias, mantissas;
-    int32x4_t left; /* shifts above 0 */
-    int32x4_t right; /* those below 0 */
+    int32x4_t left; /* shifts to the left */
+    int32x4_t right; /* shifts to the right, as numbers below 0 */
 } column_block;
 
 INLINE int32x4_t load(const int32_t *p, int count) {

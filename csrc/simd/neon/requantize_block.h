@@ -21,11 +21,11 @@ enum { QUAD = 4, TOGETHER = 4 /* vectors that become one of bytes */ };
 /* The constants that scale the sums of a vector of columns. */
 typedef struct scale_block {
     int32x4_t mantissas;
-    int32x4_t shifts; /* to the left; those below 0 to the right */
+    int32x4_t shifts; /* to the left; numbers below 0 shift to the right */
 } scale_block;
 
-/* The constants that all columns share. Bytes without a sign are computed 128 less, and flipped in
- * the end. */
+/* The constants that all columns share. Unsigned bytes are computed minus 128, and flipped at the
+ * end. */
 typedef struct ends {
     int16x8_t zero;
     int8x16_t low, high;
@@ -42,7 +42,7 @@ static inline ends ends_of(const ml_requantize_args *p) {
                   .one_sided = p->low >= p->zero};
 }
 
-/* The first `count` of QUAD, if there are so many; `other` in the place of the others. */
+/* Loads the first `count` of QUAD columns, and `other` in place of the rest. */
 INLINE int32x4_t load_columns(const int32_t *p, int64_t count, int32_t other) {
     if (__builtin_expect(count >= QUAD, 1)) return vld1q_s32(p);
     int32_t lanes[QUAD] = {other, other, other, other};
@@ -50,7 +50,7 @@ INLINE int32x4_t load_columns(const int32_t *p, int64_t count, int32_t other) {
     return vld1q_s32(lanes);
 }
 
-/* Shifts that scale_plain takes. */
+/* True if scale_plain can shift by these numbers. */
 INLINE bool are_plain(int32x4_t shifts, bool one_sided) {
     return vmaxvq_s32(shifts) < (one_sided ? 1 : 0);
 }
@@ -68,8 +68,8 @@ INLINE int32x4_t scale_any(int32x4_t v, const scale_block *b) {
     return vrshlq_s32(vsraq_n_s32(v, vandq_s32(v, right), 31), right);
 }
 
-/* Four vectors of sums, of the columns from `column` on, of which `left` exist: for scales that are
- * used once. */
+/* Scales four vectors of sums of the columns from `column` on, of which `left` exist; for scales
+ * that are used once. */
 INLINE void scale_columns(const ml_requantize_args *p, int64_t column, int64_t left, bool one_sided,
                           int32x4_t *v) {
     scale_block b[TOGETHER];
@@ -88,8 +88,7 @@ INLINE void scale_columns(const ml_requantize_args *p, int64_t column, int64_t l
                            : scale_plain(v[i], &b[i], false);
 }
 
-/* Four vectors of numbers as bytes, one after the other; the zero point is added, and numbers
- * beyond the ends are clamped to them. */
+/* Converts four vectors of numbers to bytes, in their order: adds the zero point, and clamps. */
 INLINE uint8x16_t to_bytes(int32x4_t a, int32x4_t b, int32x4_t c, int32x4_t d, const ends *e) {
     const int16x8_t front = vqaddq_s16(vqmovn_high_s32(vqmovn_s32(a), b), e->zero);
     const int16x8_t back = vqaddq_s16(vqmovn_high_s32(vqmovn_s32(c), d), e->zero);
@@ -97,7 +96,7 @@ INLINE uint8x16_t to_bytes(int32x4_t a, int32x4_t b, int32x4_t c, int32x4_t d, c
     return veorq_u8(vreinterpretq_u8_s8(vminq_s8(e->high, vmaxq_s8(e->low, bytes))), e->flip);
 }
 
-/* The first `count` bytes, fewer than there are. */
+/* Writes the first `count` bytes of a vector. */
 static inline void put_part(int8_t *y, uint8x16_t bytes, int64_t count) {
     uint64x2_t left = vreinterpretq_u64_u8(bytes);
     if (count & 8) {
@@ -115,8 +114,8 @@ INLINE void put(int8_t *y, uint8x16_t bytes, int64_t count) {
     else put_part(y, bytes, count);
 }
 
-/* Sums times reals, rounded half away from zero. Results that are too large for int32 saturate, far
- * beyond the ends. */
+/* Multiplies sums by reals and rounds half away from zero. Results beyond int32 saturate, which is
+ * far beyond the limits they are clamped to. */
 INLINE int32x4_t scale_real(int32x4_t sums, float64x2_t front, float64x2_t back) {
     const float64x2_t a = vcvtq_f64_s64(vmovl_s32(vget_low_s32(sums)));
     const float64x2_t b = vcvtq_f64_s64(vmovl_high_s32(sums));

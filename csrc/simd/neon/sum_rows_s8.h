@@ -1,7 +1,8 @@
-/* sum_rows_s8.h -- sum_rows_s8 along rows at neon and the levels above it. Bytes with a sign are
- * flipped, and 128 of each taken away again.
+/* sum_rows_s8.h -- sum_rows_s8 along rows at neon and the levels above it. Signed bytes are
+ * flipped, and 128 per byte is subtracted.
  *
- * The file that includes it says ADD_BYTES(sum, x), four sums and groups of four bytes each. */
+ * The file that includes it defines ADD_BYTES(sum, x), which adds four bytes to each of four sums.
+ * */
 #include "simd/neon/intrinsics.h"
 
 #include "simd/variants.h"
@@ -12,21 +13,21 @@
 
 enum { WIDE = 16, HALF = WIDE / 2, SIDE = 4 /* rows */ };
 
-/* The last `count` bytes of a row of n, fewer than WIDE, zeros with them; nothing in front of the
- * row is read. */
+/* Reads the last `count` bytes of a row of n, fewer than WIDE, with zeros in other lanes; reads
+ * nothing before the row. */
 INLINE uint8x16_t load_rest(const uint8_t *x, int64_t n, int64_t count) {
     static const uint8_t masks[2 * WIDE] = {[WIDE] = 255, 255, 255, 255, 255, 255, 255, 255,
                                             255,          255, 255, 255, 255, 255, 255, 255};
     uint8_t bytes[WIDE] = {0};
     if (n >= WIDE) return vandq_u8(vld1q_u8(x + n - WIDE), vld1q_u8(masks + count));
-    if (n >= HALF) /* the last eight, less those of the first eight */
+    if (n >= HALF) /* the last eight, without those that the first eight have */
         return vcombine_u8(vld1_u8(x), vand_u8(vld1_u8(x + n - HALF), vld1_u8(masks + n)));
     for (int64_t i = 0; i < count; i++) bytes[i] = x[i];
     return vld1q_u8(bytes);
 }
 
-/* Four sums, which together are a row's. Bytes of the rest that do not belong to the row are
- * flipped too, to 128 if at all. */
+/* Returns four sums that add up to the row's. Lanes without a byte of the row are flipped too: they
+ * add 128 each if bytes are signed. */
 INLINE uint32x4_t sum_row(const uint8_t *x, int64_t n, uint8x16_t flip) {
     uint32x4_t sum = vdupq_n_u32(0);
     int64_t i = 0;
@@ -34,7 +35,7 @@ INLINE uint32x4_t sum_row(const uint8_t *x, int64_t n, uint8x16_t flip) {
     return i == n ? sum : ADD_BYTES(sum, veorq_u8(flip, load_rest(x, n, n - i)));
 }
 
-/* The sums of four rows of eight bytes, two of which share a vector. */
+/* Returns the sums of four rows of eight bytes, two in each vector. */
 INLINE uint32x4_t sum_halves(const uint8_t *x, int64_t stride, uint8x16_t flip) {
     uint32x4_t of[2];
     ML_UNROLL(2)
@@ -44,7 +45,7 @@ INLINE uint32x4_t sum_halves(const uint8_t *x, int64_t stride, uint8x16_t flip) 
     return vpaddq_u32(of[0], of[1]);
 }
 
-/* Adds up all bytes of as many rows of eight as are whole groups of SIDE; returns how many. */
+/* Sums rows of eight bytes, SIDE at a time; returns how many rows. */
 static int64_t add_halves(const ml_sum_rows_s8_args *p, uint8x16_t flip) {
     const uint32x4_t less = vdupq_n_u32(p->is_signed ? 128 * HALF : 0);
     const int64_t rows = p->rows, stride = p->stride;
@@ -59,7 +60,7 @@ static int64_t add_halves(const ml_sum_rows_s8_args *p, uint8x16_t flip) {
 }
 
 static void add_along(const ml_sum_rows_s8_args *args) {
-    const ml_sum_rows_s8_args p = *args; /* a copy, which stores do not change */
+    const ml_sum_rows_s8_args p = *args; /* a copy, not read again after each store */
     const uint8x16_t flip = vdupq_n_u8(p.is_signed ? 128 : 0);
     const uint32_t less = p.is_signed ? 128 * (uint32_t)ml_round_up(p.n, WIDE) : 0;
     int64_t r = p.n == HALF ? add_halves(&p, flip) : 0;

@@ -8,8 +8,8 @@
 enum { TAP_LINES = 4 };
 typedef int32_t weight;
 
-/* sums += four taps of sixteen channels. SDOT takes bytes without a sign 128 less, which 128 times
- * their weights make up for. */
+/* sums += four taps of sixteen channels. For SDOT, 128 is subtracted from unsigned bytes; 128 times
+ * their weights makes up for that. */
 INLINE void add_tap(const uint8x16_t *lines, const weight *w, const bool is_signed,
                     int32x4_t *sums) {
     uint8x16_t groups[4];

@@ -10,7 +10,7 @@
 #define MOST_ROWS 5
 #define SOME_ROWS(X) X(2) X(3) X(4) X(5)
 
-enum { GROUP = 4 /* bytes of a row that meet at a time */, ALONE_VECTORS = 16 };
+enum { GROUP = 4 /* bytes of a row that are multiplied at a time */, ALONE_VECTORS = 16 };
 
 #include "simd/neon/sum_weights.h"
 
@@ -25,8 +25,8 @@ INLINE int8x16_t flipped(uint8x16_t x, const bool flips) {
     return vreinterpretq_s8_u8(flips ? veorq_u8(x, vdupq_n_u8(128)) : x);
 }
 
-/* sums += one group of each row, the lane of x that its number says. The empty asm keeps the next
- * weights from waiting in registers that sums need. */
+/* sums += the group in lane `lane` of each row. The empty asm keeps the compiler from loading the
+ * next weights early, into registers that sums need. */
 #define ADD_LANE(lane)                                                                          \
     ML_UNROLL(4) for (int v = 0; v < vectors; v += 4) {                                         \
         const int8x16x4_t weights = vld1q_s8_x4(w + v * LANES * GROUP);                         \
@@ -47,8 +47,8 @@ INLINE int8x16_t group_at(const uint8_t *a, int64_t count, const bool flips) {
     return flipped(vreinterpretq_u8_u32(vsetq_lane_u32(group, vdupq_n_u32(0), 0)), flips);
 }
 
-/* The same for a row that is alone, whose weights lie one after the other. Written as instructions,
- * for the compiler moves so many sums about. */
+/* The same for a single row, whose weights lie one after the other. Written as instructions,
+ * because the compiler would move so many sums to other registers. */
 #define ADD_QUAD(lane, sum)                                                                     \
     __asm__("ld1 {v0.16b-v3.16b}, [%4], #64\n\t"                                                \
             "sdot %0.4s, v0.16b, %5.4b[" #lane "]\n\t"                                          \

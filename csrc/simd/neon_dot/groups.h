@@ -4,7 +4,7 @@
 
 #include <arm_neon.h>
 
-/* groups[i] has byte 4 i to 4 i + 3 of each line. */
+/* Puts bytes 4 i to 4 i + 3 of each line into groups[i]. */
 __attribute__((always_inline)) static inline void to_groups(const uint8x16_t *lines,
                                                             uint8x16_t *groups) {
     const uint8x16_t even = vzip1q_u8(lines[0], lines[2]), odd = vzip1q_u8(lines[1], lines[3]);

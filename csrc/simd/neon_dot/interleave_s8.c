@@ -37,7 +37,7 @@ INLINE void half(const uint8_t *const *lines, const int64_t *steps, int64_t at, 
 
 INLINE void every(const uint8_t *const *lines, const int64_t *steps, int64_t count,
                   const bool flips, uint8_t *y) {
-    const uint8_t *from[GROUP]; /* a copy, which stores do not change */
+    const uint8_t *from[GROUP]; /* a copy, not read again after each store */
     int64_t at = 0;
     ML_UNROLL(4)
     for (int i = 0; i < GROUP; i++) from[i] = lines[i];

@@ -5,7 +5,7 @@
  * `constants` k, which begin(down, across) makes from the weights of the lower and the right
  * pixels. */
 static void blend_pixels(const ml_blend_args *args) {
-    const ml_blend_args p = *args; /* a copy, which stores do not change */
+    const ml_blend_args p = *args; /* a copy, not read again after each store */
     ELEMENT *y = p.y;
     for (int64_t i = 0; i < p.pixels; i++, y += p.n) {
         const ml_blend_tap tap = p.taps[i];

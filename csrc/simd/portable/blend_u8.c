@@ -11,7 +11,7 @@
 
 #include "simd/portable/blend_tile.h"
 
-/* The elements of a line times its weight. */
+/* Multiplies the elements of a line by its weight. */
 static void weigh(const uint8_t *x, int64_t count, float weight, float *y) {
     const VECTOR by = SPLAT(weight);
     int64_t at = 0;
@@ -23,7 +23,7 @@ static void weigh(const uint8_t *x, int64_t count, float weight, float *y) {
 /* Blends each pixel of at least LANES channels from columns that were weighed; the last vector
  * begins early enough to be a whole one. */
 static void blend_weighed(const ml_blend_args *args) {
-    const ml_blend_args p = *args; /* a copy, which stores do not change */
+    const ml_blend_args p = *args; /* a copy, not read again after each store */
     const VECTOR half = SPLAT(0.5f);
     uint8_t *y = p.y;
     for (int64_t i = 0; i < p.pixels; i++, y += p.n) {

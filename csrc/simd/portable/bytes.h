@@ -24,7 +24,7 @@ INLINE VECTOR_S32 load_part(const uint8_t *x, int64_t at, int64_t count, const b
 
 INLINE void run(const ARGS *args, compute_fn *compute, const bool a_steps, const bool b_steps,
                 const bool is_signed) {
-    const ARGS copy = *args, *p = &copy; /* which stores do not change */
+    const ARGS copy = *args, *p = &copy; /* a copy, not read again after each store */
     const constants constants_of = prepare(p), *k = &constants_of;
     const VECTOR_U8 least = SPLAT_U8(p->low), most = SPLAT_U8(p->high);
     const VECTOR_S32 low = SPLAT_S32(p->low), high = SPLAT_S32(p->high);

@@ -6,7 +6,7 @@
 
 /* e^x, or e^-x if `sign` is -1, for x from -104 to 104; 0 or infinity if the result is too small or
  * too large. */
-#ifdef ROOT_OF_2 /* e^x = 2^whole 2^(i / 32) e^r, |r| <= log(2) / 64; the sum's last bits are i */
+#ifdef ROOT_OF_2 /* e^x = 2^whole 2^(i / 32) e^r, |r| <= log(2) / 64; i: last bits of the sum */
 static inline VECTOR exp_near(VECTOR x, float sign) {
     const VECTOR grid = SPLAT(393216.0f);
     const VECTOR sum = FMA(x, SPLAT(sign * 1.44269504f), grid), n = SUB(sum, grid);

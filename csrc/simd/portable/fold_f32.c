@@ -4,7 +4,7 @@
 enum {
     SIDE = 8, /* vectors that are processed together */
     FEW = 4, /* rows that are processed together */
-    STRETCH = 2048, /* columns */
+    STRETCH = 2048, /* columns whose results stay in the first-level cache */
     LINE = 16, /* floats in a line of the cache */
     AHEAD = 64 * LINE /* floats by which rows are prefetched */
 };
@@ -36,7 +36,8 @@ enum {
     }                                                                                     \
     return;
 
-/* Across rows. For a few vectors of columns, results stay in registers while all rows are read. */
+/* Folds across rows. For a few vectors of columns, results stay in registers while all rows are
+ * read. */
 #define HELD(STEP, COUNT)                                                                  \
     if (n == (COUNT) * LANES) {                                                            \
         VECTOR sums[COUNT];                                                                \

@@ -171,7 +171,7 @@ static inline VECTOR erfc_tail(VECTOR t) {
                               5.000000102e-1f};
     static const float q[] = {1.051088018e-2f, 1.030502036e-1f, 4.730435391e-1f,
                               1.207931997f,    1.677907546f,    1.0f};
-    t = MIN(t, SPLAT(14.42f)); /* 0 from there on */
+    t = MIN(t, SPLAT(14.42f)); /* results are 0 beyond this */
     const VECTOR power = exp_falling(MUL(MUL(t, SPLAT(-0.5f)), t));
     return MUL(power, DIV(horner(t, 5, p), horner(t, 6, q)));
 }
@@ -249,7 +249,7 @@ static void near_cos(const ml_map_f32_args *p) {
 }
 
 void ML_VARIANT(map_f32)(const ml_map_f32_args *args) {
-    const ml_map_f32_args copy = *args, *p = &copy; /* which stores do not change */
+    const ml_map_f32_args copy = *args, *p = &copy; /* a copy, not read again after each store */
     const VECTOR a = SPLAT(p->a), b = SPLAT(p->b);
     const int64_t n = p->n;
     int64_t i = 0;

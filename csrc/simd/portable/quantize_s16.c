@@ -3,7 +3,7 @@
 
 /* Clamping before the conversion keeps it defined, and changes nothing: the limits are integers. */
 void ML_VARIANT(quantize_s16)(const ml_quantize_s16_args *args) {
-    const ml_quantize_s16_args p = *args; /* a copy, which stores do not change */
+    const ml_quantize_s16_args p = *args; /* a copy, not read again after each store */
     const float least = (float)(INT16_MIN - p.zero), most = (float)(INT16_MAX - p.zero);
     ML_IVDEP
     for (int64_t i = 0; i < p.n; i++) {

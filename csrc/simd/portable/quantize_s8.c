@@ -48,7 +48,7 @@ INLINE VECTOR_S32 multiply_by_inverse(const step_constants *k, VECTOR x) {
 }
 
 INLINE void quantize_bytes(const ml_quantize_s8_args *args, const bool is_signed) {
-    const ml_quantize_s8_args p = *args; /* a copy, which stores do not change */
+    const ml_quantize_s8_args p = *args; /* a copy, not read again after each store */
     const step_constants k = steps_of(&p, is_signed);
     int64_t at = 0;
     for (; at + JOINED * LANES <= p.n; at += JOINED * LANES) {

@@ -12,7 +12,7 @@ static inline VECTOR_S32 quantize_lanes(const row_constants *k, VECTOR x) {
 }
 
 void ML_VARIANT(quantize_u8)(const ml_quantize_u8_args *args) {
-    const ml_quantize_u8_args p = *args; /* a copy, which stores do not change */
+    const ml_quantize_u8_args p = *args; /* a copy, not read again after each store */
     const row_constants k = {SPLAT(p.inverse), SPLAT((float)(p.low - p.zero)),
                              SPLAT((float)(127 - p.zero)), SPLAT_S32(p.zero + 128)};
     int64_t at = 0;

@@ -51,7 +51,7 @@ INLINE void scale_all(const ml_scale_s32_args *p, const bool weights_first) {
 }
 
 void ML_VARIANT(scale_s32)(const ml_scale_s32_args *args) {
-    const ml_scale_s32_args p = *args; /* a copy, which stores do not change */
+    const ml_scale_s32_args p = *args; /* a copy, not read again after each store */
     if (p.weights_first) scale_all(&p, true);
     else scale_all(&p, false);
 }

@@ -27,7 +27,7 @@ INLINE void add_rows(const ml_sum_rows_s8_args *p, int64_t column, const int vec
 }
 
 INLINE void add_across(const ml_sum_rows_s8_args *args, const bool is_signed) {
-    const ml_sum_rows_s8_args p = *args; /* a copy, which stores do not change */
+    const ml_sum_rows_s8_args p = *args; /* a copy, not read again after each store */
     int64_t column = 0;
     for (; column + MOST_VECTORS * LANES <= p.n; column += MOST_VECTORS * LANES)
         add_rows(&p, column, MOST_VECTORS, false, LANES, is_signed);

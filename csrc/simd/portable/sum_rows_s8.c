@@ -5,7 +5,7 @@ enum { GROUPS = 4 * LANES };
 
 /* Neighbours are summed within lanes as they are read. */
 INLINE void add_along(const ml_sum_rows_s8_args *args, const bool is_signed) {
-    const ml_sum_rows_s8_args p = *args; /* a copy, which stores do not change */
+    const ml_sum_rows_s8_args p = *args; /* a copy, not read again after each store */
     for (int64_t r = 0; r < p.rows; r++) {
         const uint8_t *x = p.x + r * p.stride;
         VECTOR_S32 sum = SPLAT_S32(0), other = sum;

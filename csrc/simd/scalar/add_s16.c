@@ -8,7 +8,7 @@ static inline int32_t term(int32_t x, const ml_add_s16_scale *s) {
 }
 
 void ml_add_s16_scalar(const ml_add_s16_args *args) {
-    const ml_add_s16_args p = *args; /* a copy, which stores do not change */
+    const ml_add_s16_args p = *args; /* a copy, not read again after each store */
     for (int64_t i = 0; i < p.n; i++) {
         const int32_t a = term(p.a[i * p.a_step], &p.of_a);
         const int32_t b = term(p.b[i * p.b_step], &p.of_b);

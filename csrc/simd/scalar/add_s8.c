@@ -8,7 +8,7 @@
 
 /* Constant steps make a loop that the compiler turns into vector code. */
 INLINE void add(const ml_add_s8_args *args, const bool a_steps, const bool b_steps) {
-    const ml_add_s8_args p = *args; /* a copy, which stores do not change */
+    const ml_add_s8_args p = *args; /* a copy, not read again after each store */
     const int32_t flip = p.is_signed ? 128 : 0;
     ML_IVDEP
     for (int64_t i = 0; i < p.n; i++) {

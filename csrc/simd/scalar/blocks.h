@@ -7,7 +7,7 @@
 #include "math/nibble.h"
 #include "simd/variants.h"
 
-/* From block to block. */
+/* Returns the bytes from block to block. */
 static inline int64_t ml_block_bytes(const ml_blocks_f32_args *p) {
     return ML_BLOCK_PANEL * ((int64_t)sizeof(float) + p->block * p->bits / 8);
 }

@@ -2,7 +2,7 @@
 #include "simd/variants.h"
 
 void ml_dequantize_s8_scalar(const ml_quantize_s8_args *args) {
-    const ml_quantize_s8_args p = *args; /* a copy, which stores do not change */
+    const ml_quantize_s8_args p = *args; /* a copy, not read again after each store */
     const int32_t flip = p.is_signed ? 128 : 0;
     const uint8_t *y = p.y;
     float *x = p.x;

@@ -6,7 +6,7 @@ enum { LANES = 16 };
 static inline uint8_t most_of(uint8_t a, uint8_t b) { return a > b ? a : b; }
 
 void ml_fold_u8_scalar(const ml_fold_u8_args *args) {
-    const ml_fold_u8_args p = *args; /* a copy, which stores do not change */
+    const ml_fold_u8_args p = *args; /* a copy, not read again after each store */
     const uint8_t *x = p.x;
     for (int64_t r = 0; r < p.rows; r++, x += p.stride) {
         uint8_t lanes[LANES] = {0};

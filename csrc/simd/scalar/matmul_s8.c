@@ -1,7 +1,7 @@
 /* matmul_s8.c -- the plain meaning of matmul_s8. */
 #include "simd/variants.h"
 
-/* A piece of a row times one output, whose groups lie `step` bytes apart. */
+/* Multiplies a piece of a row by the weights of one output, whose groups lie `step` bytes apart. */
 static uint32_t dot(const uint8_t *a, int32_t flip, int64_t k, const int8_t *w, int64_t step) {
     uint32_t sum = 0;
     int64_t j = 0;

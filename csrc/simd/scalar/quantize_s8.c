@@ -2,7 +2,7 @@
 #include "simd/variants.h"
 
 void ml_quantize_s8_scalar(const ml_quantize_s8_args *args) {
-    const ml_quantize_s8_args p = *args; /* a copy, which stores do not change */
+    const ml_quantize_s8_args p = *args; /* a copy, not read again after each store */
     const int32_t low = p.is_signed ? INT8_MIN : 0;
     const float least = (float)(low - p.zero), most = (float)(low + 255 - p.zero);
     ML_IVDEP

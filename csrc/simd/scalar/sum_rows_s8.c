@@ -2,7 +2,7 @@
 #include "simd/variants.h"
 
 void ml_sum_rows_s8_scalar(const ml_sum_rows_s8_args *args) {
-    const ml_sum_rows_s8_args p = *args; /* a copy, which stores do not change */
+    const ml_sum_rows_s8_args p = *args; /* a copy, not read again after each store */
     const int32_t flip = p.is_signed ? 128 : 0;
     for (int64_t r = 0; r < p.rows; r++) {
         const uint8_t *x = p.x + r * p.stride;

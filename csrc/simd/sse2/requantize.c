@@ -31,7 +31,7 @@ static void scale(const int32_t *restrict mantissas, const int32_t *restrict shi
         v[i] = (int32_t)((uint32_t)((product + (1u << 30)) >> 31) - (uint32_t)mantissas[i]);
     }
     for (int i = 0; i < n; i++) {
-        int32_t bits = (127 + shifts[i]) * (1 << 23); /* of the float 2^shift */
+        int32_t bits = (127 + shifts[i]) * (1 << 23); /* the bits of the float 2^shift */
         float power;
         memcpy(&power, &bits, sizeof power);
         double x = (double)v[i] * (double)power;
@@ -39,7 +39,7 @@ static void scale(const int32_t *restrict mantissas, const int32_t *restrict shi
     }
 }
 
-/* At most CHUNK columns, from `first` on, of one row. */
+/* Requantizes at most CHUNK columns of one row, from `first` on. */
 static void requantize_chunk(const ml_requantize_args *p, int64_t row, int64_t first, int n,
                              bool left_shifts) {
     const int32_t *sums = p->sums + row * p->sums_stride + first;
@@ -119,7 +119,8 @@ static inline __m128i scale_small(const int32_t *sums, const small_block *b) {
     return _mm_sub_epi32(to_right, b->above);
 }
 
-/* Four columns of all rows; the last rows one at a time, by the same steps. */
+/* Requantizes four columns of all rows, four rows at a time, then one at a time by the same steps.
+ * */
 static void small_columns(const ml_requantize_args *p, int64_t column) {
     const small_block b = load_small(p, column);
     const __m128i zero = _mm_set1_epi16((int16_t)p->zero), low = _mm_set1_epi16((int16_t)p->low),

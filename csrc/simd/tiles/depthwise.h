@@ -162,7 +162,7 @@ INLINE void add_columns(const ml_depthwise_args *p, const char *x, const char *w
             const int tap = column - i * stride;
             if (tap < 0 || tap >= width) continue;
 #ifdef MULTIPLY_TWO
-            if (tap % 2 == 0 && tap < width - 1) continue; /* together with the next one */
+            if (tap % 2 == 0 && tap < width - 1) continue; /* added together with the next tap */
             if (tap % 2) {
                 sums[i] = MULTIPLY_TWO_MORE(before, weights[tap - 1], value, weights[tap], sums[i]);
                 continue;
@@ -231,13 +231,13 @@ INLINE void add_any(const ml_depthwise_args *p, int64_t offset, const char *w, c
 #define FINISH_TILE(p, at, pixels, part, count, sums) store_tile(p, at, pixels, part, count, sums)
 #endif
 
-/* Where a tile begins. */
+/* The beginning of a tile. */
 typedef struct tile_place {
     int64_t offset; /* bytes from the start of a line */
     const char *w;
     int64_t channel;
     OUTPUT *y;
-    const void *own; /* the argument of run_tiles */
+    const void *own; /* the `own` of run_tiles */
 } tile_place;
 
 #ifdef FINISH
@@ -289,7 +289,7 @@ typedef struct tile_row {
 /* Computes the last channels, fewer than a vector, by the same code for windows of all widths. */
 INLINE void last_channels(const ml_depthwise_args *args, const tile_row *row, int64_t pixel,
                           const int pixels) {
-    ml_depthwise_args p = *args; /* a copy, which stores do not change */
+    ml_depthwise_args p = *args; /* a copy, not read again after each store */
     const int64_t left = row->channels % LANES, channel = row->channel + row->channels - left;
     const tile_place at = {.offset = ELEMENT_BYTES * (p.first + pixel * p.pixel_step + channel),
                            .w = (const char *)p.packed +
@@ -319,7 +319,7 @@ static last_fn *const last[PIXELS + 1] = {NULL,   last_1, last_2,
 
 INLINE void tiles(const ml_depthwise_args *args, const tile_row *row, const int width,
                   const int stride, const int pixels) {
-    ml_depthwise_args p = *args; /* a copy, which stores do not change */
+    ml_depthwise_args p = *args; /* a copy, not read again after each store */
     const tile_row r = *row;
     p.lines = r.lines;
     for (int64_t pixel = r.first; pixel < r.end; pixel += pixels) {
@@ -372,7 +372,7 @@ static tiles_fn *const apart[PIXELS + 1] = EACH(tiles_0_0);
 static tiles_fn *const side_by_side[PIXELS + 1] = EACH(tiles_1_1);
 static tiles_fn *const overlapping[2][2][PIXELS + 1] = {{EACH(tiles_3_1), EACH(tiles_3_2)},
                                                         {EACH(tiles_5_1), EACH(tiles_5_2)}};
-/* For a single pixel, by the number of taps. */
+/* The functions for a single pixel, by the number of taps. */
 static tiles_fn *const alone[MOST_TAPS + 1][2] = {{NULL, tiles_0_0_1}, {NULL, tiles_1_1_1},
                                                   {NULL, tiles_2_1_1}, {NULL, tiles_3_1_1},
                                                   {NULL, tiles_4_1_1}, {NULL, tiles_5_1_1}};

@@ -2,7 +2,7 @@
  * Computes at a time as many sums as stay in the cache. */
 #include "simd/simd.h"
 
-enum { NEAR_CHANNELS = 128 /* whole panels */, NEAR_SUMS = 4096, TILE_PIXELS = 8 };
+enum { NEAR_CHANNELS = 128 /* a multiple of panels */, NEAR_SUMS = 4096, TILE_PIXELS = 8 };
 
 /* Computes channels channel .. channel + n - 1 of a row. */
 static inline void multiply_row(const ml_simd *simd, const ml_depthwise_args *args,

@@ -26,7 +26,7 @@
 #include "simd/simd.h"
 
 enum {
-    VECTORS = PANEL / LANES, /* in a panel */
+    VECTORS = PANEL / LANES, /* vectors in a panel */
     MOST_ROWS = 2 * ROWS,
     MOST_PANELS = 8,
     MOST_SUMS = 32,
@@ -35,7 +35,7 @@ enum {
     NEAR_FLOATS = 64 * 1024
 };
 
-/* Where a tile begins. */
+/* The beginning of a tile. */
 typedef struct tile_place {
     int64_t row;
     int64_t panel;
@@ -135,8 +135,8 @@ INLINE void store_tile(const ml_matmul_f32_args *p, const tile_place *at, const 
     }
 }
 
-/* Prefetches the places that a tile writes while it is summed: stores of so many lines at once
- * would wait for memory. */
+/* Prefetches the memory that a tile will write while its sums are computed, because stores to so
+ * many lines at once would wait. */
 INLINE void fetch_outputs(const ml_matmul_f32_args *p, const tile_place *at, const int rows,
                           const int vectors) {
     const float *y = p->y + at->row * p->y_stride + at->panel * PANEL;
@@ -273,7 +273,7 @@ static void in_tiles(const ml_matmul_f32_args *p, tile_fn *const *by_rows, int m
 
 static void only_half(const ml_matmul_f32_args *p) { in_tiles(p, halves, MOST_ROWS); }
 
-/* The arguments for the outputs from a panel on. */
+/* Returns the arguments for the outputs from a panel on. */
 INLINE ml_matmul_f32_args from_panel(const ml_matmul_f32_args *p, int64_t panel,
                                      int64_t panel_floats) {
     ml_matmul_f32_args rest = *p;
@@ -290,7 +290,8 @@ INLINE ml_matmul_f32_args from_panel(const ml_matmul_f32_args *p, int64_t panel,
  * so it is used only if it computes all outputs. */
 INLINE void multiply(const ml_matmul_f32_args *p) {
     const int64_t panel_floats = p->pieces * p->k * PANEL;
-    if (p->n > 0 && p->n <= PANEL / 2) { /* a copy would wait until the arguments are written */
+    if (p->n > 0 &&
+        p->n <= PANEL / 2) { /* not a copy, which would wait until the arguments are written */
         only_half(p);
         return;
     }

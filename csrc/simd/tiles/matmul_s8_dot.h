@@ -8,12 +8,12 @@
 
 #include "simd/tiles/scale_column.h"
 
-/* A product; and the constants by which its sums become floats, if they do: y then has room for
- * them. */
+/* A product. If its sums become floats, `floats` has the constants for that, and y room for floats.
+ * */
 typedef struct product {
-    ml_matmul_s8_args sums; /* first: tiles are given it */
-    const ml_scale_s32_args *floats; /* or NULL: sums are stored */
-    const float *scales; /* of the line's rows */
+    ml_matmul_s8_args sums; /* the first member, because tiles get a pointer to it */
+    const ml_scale_s32_args *floats; /* NULL if sums are stored as integers */
+    const float *scales; /* one per row of the line */
 } product;
 
 /* Makes floats of the sums of a vector of outputs. */
@@ -81,7 +81,7 @@ INLINE void tile(const ml_matmul_s8_args *p, const tile_place *at, const int row
     begin_rows(p, at, rows, &copy);
 #include "simd/tiles/matmul_s8_meet.h"
 
-/* Multiplies lines, line_stride bytes apart; to floats, if there are any. */
+/* Multiplies lines, line_stride bytes apart; sums become floats if `floats` is not NULL. */
 INLINE void multiply_lines(const ml_matmul_s8_args *p, const ml_scale_s32_args *floats,
                            int64_t lines, int64_t line_stride) {
     product q = {.sums = *p, .floats = floats, .scales = floats ? floats->scales : NULL};

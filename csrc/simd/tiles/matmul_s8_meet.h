@@ -43,7 +43,7 @@ static void meet(const ml_matmul_s8_args *p, int64_t row, int64_t rows, int64_t 
 
 /* Divides the rows evenly among as few tiles as possible. */
 INLINE void multiply(const ml_matmul_s8_args *p) {
-    const int64_t bytes = p->pieces * ml_round_up(p->k, GROUP); /* of an output */
+    const int64_t bytes = p->pieces * ml_round_up(p->k, GROUP); /* bytes of an output */
     const int64_t most = ROWS_OF(p);
     for (int64_t row = 0, rows; row < p->rows; row += rows) {
         rows = p->rows - row;

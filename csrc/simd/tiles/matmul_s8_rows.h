@@ -9,14 +9,14 @@
  * first bytes of a vector, and STORE_BYTES(p, v). */
 enum {
     VECTOR_BYTES = LANES * GROUP,
-    COPY_BYTES = 64 << 10 /* of a tile's rows, all pieces */
+    COPY_BYTES = 64 << 10 /* for all pieces of a tile's rows */
 };
 
 typedef struct row_copy {
     uint8_t bytes[COPY_BYTES];
 } row_copy;
 
-/* Writes whole vectors, the last of them partly beyond `count`. */
+/* Flips `count` bytes; writes whole vectors, so that the last may reach beyond them. */
 INLINE void flip_bytes(const uint8_t *from, int64_t count, const VECTOR flip, uint8_t *to) {
     int64_t i = 0;
     for (; i + VECTOR_BYTES <= count; i += VECTOR_BYTES)
@@ -24,7 +24,7 @@ INLINE void flip_bytes(const uint8_t *from, int64_t count, const VECTOR flip, ui
     if (i < count) STORE_BYTES(to + i, XOR(flip, LOAD_BYTES(from + i, count - i)));
 }
 
-/* The bytes that a piece of some rows takes in a copy, whole vectors. */
+/* Returns the bytes that a piece of some rows takes in a copy, a multiple of vectors. */
 INLINE int64_t copy_bytes(const ml_matmul_s8_args *p, int64_t rows) {
     const int64_t stride = p->a_stride < p->k ? p->a_stride : p->k;
     return ml_round_up((rows - 1) * stride + p->k, VECTOR_BYTES);

@@ -11,7 +11,7 @@
 #include "simd/tiles/scale_column.h"
 
 enum {
-    SUMS = 2 * OUTPUTS, /* in a joined vector */
+    SUMS = 2 * OUTPUTS, /* outputs in a joined vector */
     MOST_JOINED = 4 /* vectors of a single row */
 };
 
@@ -32,11 +32,11 @@ INLINE void store_sums(int32_t *p, VECTOR v, int64_t count) {
     memcpy(p, part, (size_t)count * sizeof *p);
 }
 
-/* A product; and the constants by which its sums become floats, if they do: y then has room for
- * them. */
+/* A product. If its sums become floats, `floats` has the constants for that, and y room for floats.
+ * */
 typedef struct product {
     ml_matmul_s8_args sums;
-    const ml_scale_s32_args *floats; /* or NULL: sums are stored */
+    const ml_scale_s32_args *floats; /* NULL if sums are stored as integers */
 } product;
 
 INLINE float_column column_of(const ml_scale_s32_args *f, int64_t output, int64_t count) {
@@ -91,14 +91,15 @@ INLINE void store_outputs(const product *q, bool begin, bool end, int64_t row, i
         store_sums(y + r * stride + v * SUMS, sums[r * joined + v], left - v * SUMS);
 }
 
-/* The last vectors of a single row, some of them perhaps beyond its outputs. */
+/* Stores the last vectors of a single row, in which outputs may end. */
 __attribute__((noinline)) static void store_rest(const product *q, bool begin, bool end,
                                                  int64_t row, int64_t output, VECTOR *sums) {
     for (; output < q->sums.n; output += SUMS, sums++)
         store_outputs(q, begin, end, row, output, q->sums.n - output, 1, 1, sums);
 }
 
-/* A single row has several vectors, in which outputs may end; other tiles have one for each row. */
+/* Stores a tile: several vectors of a single row, in which outputs may end, or one vector of each
+ * row. */
 INLINE void store_tile(const product *q, bool begin, bool end, int64_t row, int64_t output,
                        const int rows, const int joined, VECTOR *sums) {
     const int64_t left = q->sums.n - output;

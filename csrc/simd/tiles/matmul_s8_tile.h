@@ -19,7 +19,7 @@
 
 enum {
     ALONE_SUMS = 8, /* vectors of sums of a single row */
-    MANY_BYTES = 256 << 10 /* of weights, which a second-level cache does not hold for long */
+    MANY_BYTES = 256 << 10 /* bytes of weights that a second-level cache does not hold for long */
 };
 
 INLINE VECTOR four(const uint8_t *a) {
@@ -79,13 +79,13 @@ INLINE int64_t add_chains(const uint8_t *a, const tile_place *at, const int8_t *
     return j;
 }
 
-/* The bytes of a piece that has fewer than four. */
+/* Loads the bytes of a piece that has fewer than four. */
 INLINE VECTOR fewer(const uint8_t *a, int64_t count) {
     return SET(a[0] | (count > 1 ? a[1] << 8 : 0) | (count > 2 ? a[2] << 16 : 0));
 }
 
-/* sums += the products of pieces of fewer bytes than a group has. It is not inlined, because such
- * pieces are rare: those of lines that are copied have a whole group. */
+/* sums += the products of pieces of fewer bytes than a group has. Not inlined, because such pieces
+ * are rare: a piece of a copied line has a whole group. */
 __attribute__((noinline)) static void add_fewer(const ml_matmul_s8_args *p, const tile_place *at,
                                                 int rows, int vectors, VECTOR *sums) {
     const VECTOR flip = SET((int32_t)((uint32_t)(rows == 1 ? p->flip : 0) * UINT32_C(0x01010101)));
@@ -101,15 +101,16 @@ __attribute__((noinline)) static void add_fewer(const ml_matmul_s8_args *p, cons
         }
 }
 
-/* Computes the rows * vectors sums of a tile, in an array of MOST_SUMS. They begin with `start`,
- * which has one for each of the vectors. If bytes are left over after a piece's groups, its last
- * four are a group, too. */
+/* Computes the rows * vectors sums of a tile, in an array of MOST_SUMS. They begin with `start`, a
+ * vector for each vector of outputs. If a piece is not a multiple of four bytes, its last four are
+ * one more group. */
 INLINE void sum_tile(const ml_matmul_s8_args *p, const tile_place *at, const int rows,
                      const int vectors, const VECTOR *start, VECTOR *sums) {
     const int64_t groups = p->k / GROUP, rest = p->k % GROUP;
     const uint8_t *a = at->a;
     const int8_t *w = at->w;
-    const VECTOR flip = SET((int32_t)((uint32_t)p->flip * UINT32_C(0x01010101))); /* of one row */
+    const VECTOR flip =
+        SET((int32_t)((uint32_t)p->flip * UINT32_C(0x01010101))); /* flips the bytes of one row */
     const bool many = p->n * p->k * p->pieces > MANY_BYTES;
     const int used = rows == 1 ? ALONE_SUMS / vectors * vectors : rows * vectors;
     ML_UNROLL(28)

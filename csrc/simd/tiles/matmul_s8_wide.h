@@ -2,8 +2,8 @@
  * pairs, for vectors of any width; for matmul_s8 and product_s8.
  *
  * The rows of a tile are widened first, a stretch of k at a time, and then multiplied for all
- * outputs: two vectors of outputs at a time, or MOST_ALONE for a single row, whose speed is that of
- * reading weights.
+ * outputs: two vectors of outputs at a time, or MOST_ALONE for a single row, for which reading the
+ * weights takes the time.
  *
  * The file that includes it defines INLINE and its vectors
  *   VECTOR, OUTPUTS             OUTPUTS outputs, two sums of each
@@ -29,7 +29,7 @@
 enum {
     GROUP = 4,
     MOST_ALONE = 8, /* vectors of a tile of one row */
-    AHEAD = 4096 /* bytes by which its weights are prefetched */
+    AHEAD = 4096 /* bytes by which the weights of a single row are prefetched */
 };
 
 /* Widened groups of some rows, from group `first` of each row on. */
@@ -37,19 +37,19 @@ typedef struct stretch {
     int16_t rows[ROWS][NEAR];
     int64_t first;
     int64_t groups;
-    bool last; /* of its rows */
-    int64_t panel_bytes; /* of a whole panel's weights */
+    bool last; /* true if it has the last groups of its rows */
+    int64_t panel_bytes; /* bytes of a whole panel's weights */
 } stretch;
 
-/* Where a tile begins. */
+/* The beginning of a tile. */
 typedef struct tile_place {
     const stretch *s;
-    const int16_t *end; /* after the groups of the first row */
+    const int16_t *end; /* end of the groups of the first row */
     const int8_t *w;
     int64_t step; /* bytes from group to group of a panel */
     int64_t row;
     int64_t output;
-    int64_t outputs; /* the panel ends before this one */
+    int64_t outputs; /* the first output after the panel */
 } tile_place;
 
 /* A position among the rows, which continue from line to line. */
@@ -59,8 +59,8 @@ typedef struct row_cursor {
     int64_t of_line;
 } row_cursor;
 
-/* Widens the last group of a piece of `count` bytes, if they are not a multiple of GROUP: its last
- * four bytes. The weights of those that the group before has already are zeros. */
+/* Widens the last group of a piece whose `count` bytes are not a multiple of GROUP: its last four
+ * bytes. The weights of those that the group before has too are zeros. */
 INLINE int16_t *widen_rest(const uint8_t *from, int64_t count, int32_t flip, int16_t *to) {
     if (count >= GROUP) WIDEN_FOUR(from + count - GROUP, flip, to);
     else
@@ -108,14 +108,15 @@ static void widen_part(const ml_matmul_s8_args *p, const uint8_t *a, const stret
             to = widen_piece(from, count * GROUP, p->flip, to);
         } else if (bytes >= GROUP || group == 0) {
             to = widen_piece(from, bytes, p->flip, to);
-        } else { /* the last group alone */
+        } else { /* only the last group */
             WIDEN_FOUR(from + bytes - GROUP, p->flip, to);
             to += GROUP;
         }
     }
 }
 
-/* Widens whole rows of a line, piece by piece. Arguments are copies, which stores do not change. */
+/* Widens whole rows of a line, piece by piece. Arguments are copies, so that none is read again
+ * after a store. */
 #define WIDEN_ROWS(kind)                                                                        \
     __attribute__((noinline)) static void kind##_rows(                                          \
         const ml_matmul_s8_args *p, const uint8_t *a, int64_t rows, int16_t *to) {              \

@@ -78,7 +78,7 @@ INLINE void share_columns(const ml_pool_args *p, const constants *k, const ELEME
 }
 
 INLINE void run_columns(const ml_pool_args *args, const int step, const bool sign) {
-    const ml_pool_args p = *args; /* a copy, which stores do not change */
+    const ml_pool_args p = *args; /* a copy, not read again after each store */
     const constants k = begin(&p);
     const ELEMENT *x = p.x;
     ELEMENT *y = p.y;
@@ -91,7 +91,7 @@ INLINE void run_columns(const ml_pool_args *args, const int step, const bool sig
 }
 
 INLINE void run(const ml_pool_args *args, const int few, const bool sign) {
-    const ml_pool_args p = *args; /* a copy, which stores do not change */
+    const ml_pool_args p = *args; /* a copy, not read again after each store */
     const constants k = begin(&p);
     const ELEMENT *x = p.x;
     ELEMENT *y = p.y;

@@ -12,7 +12,7 @@
 
 /* A part: `rows` rows from `row` on, numbered on from line to line, n outputs from `column` on. */
 typedef struct product_part {
-    const int32_t *sums; /* rows of n */
+    const int32_t *sums; /* `rows` rows of n sums */
     int64_t row;
     int64_t rows;
     int64_t column;
@@ -23,7 +23,7 @@ typedef struct product_part {
 typedef struct whole_product {
     const ml_simd *simd;
     const ml_matmul_s8_args *sums;
-    const void *outputs; /* for `finish` */
+    const void *outputs; /* the argument of `finish` */
     void (*finish)(const ml_simd *simd, const void *outputs, const product_part *part);
     int64_t lines;
     int64_t line_stride;

@@ -13,8 +13,8 @@ enum {
     FEW = 4
 }; /* elements of a line of the cache; the most columns, or rows, that are looked up */
 
-/* Transposes LANES rows and columns: four columns at a time, of which a vector has every fourth
- * row. */
+/* Transposes LANES rows and columns: four columns at a time, so that a vector has every fourth row
+ * of them. */
 INLINE void square(const ml_transpose_args *m, int64_t row, int64_t column) {
     const uint8_t *x = m->x + row * m->x_step + column * 4;
     uint8_t *y = m->y + column * m->y_step + row * 4;
@@ -96,7 +96,7 @@ INLINE int64_t by_lookup(const ml_transpose_args *m, const int count, const bool
 }
 
 INLINE void transpose(const ml_transpose_args *args) {
-    ml_transpose_args m = *args; /* a copy, which stores do not change */
+    ml_transpose_args m = *args; /* a copy, not read again after each store */
     int64_t done = 0;
     if (m.columns * 4 == m.x_step && m.columns == 2) done = by_lookup(&m, 2, true);
     else if (m.columns * 4 == m.x_step && m.columns == 3) done = by_lookup(&m, 3, true);
