@@ -19,7 +19,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from asv_bench import builds, gate, history
+from asv_bench import builds, gate
 
 KEPT = builds.ROOT / "asv_bench" / ".asv" / "counted"
 COUNTED = r"^(counted\.(Instructions|Allocations)|footprint\.Arena)\."
@@ -52,8 +52,14 @@ def search(commits: Sequence[str], value: Callable[[str], float | None]) -> tupl
     return commits[0], commits[-1]
 
 
+def candidates(first: str, last: str) -> list[str]:
+    """Both commits, and between them those of main's own line that touch the package, oldest first."""
+    span = ("rev-list", "--first-parent", "--reverse", f"{first}..{last}", "--", "csrc", "minilite")
+    return list(dict.fromkeys([first, *builds.git(*span).split(), last]))
+
+
 def figures(commit: str) -> gate.Figures:
-    """The counted costs and the bytes of a commit, kept once they are measured; empty if it cannot be built or measured."""
+    """The counted costs and the bytes of a commit, kept once measured; empty if it cannot be built or measured."""
     kept = KEPT / f"{commit}.json"
     if not kept.exists():
         with tempfile.TemporaryDirectory() as folder:
@@ -86,8 +92,8 @@ def main() -> None:
     parser.add_argument("figure", metavar="FIGURE")
     args = parser.parse_args()
     known = builds.versions()
-    first, last = (known.get(name, name) for name in (args.first, args.last))
-    _, after = search(history.commits(f"{first}..{last}", None)[::-1], lambda commit: measured(commit, args.figure))
+    first, last = (builds.commit_of(known.get(name, name)) for name in (args.first, args.last))
+    _, after = search(candidates(first, last), lambda commit: measured(commit, args.figure))
     print(builds.git("show", "--no-patch", "--format=%h %ad %s", "--date=short", after))
 
 
