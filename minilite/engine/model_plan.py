@@ -63,7 +63,7 @@ class ModelPlan(Plan):
         optimal = self.arena_bytes == self.lower_bound
         offsets = tuple(row[4] for row in rows)
         return memory.MemoryPlan(
-            records, offsets, self.arena_bytes, self.lower_bound, optimal, "in force", 0, names=names,
+            records, offsets, self.arena_bytes, self.lower_bound, optimal, "in use", 0, names=names,
             title=f"plan for {self.inputs_text()}",
         )  # fmt: skip
 

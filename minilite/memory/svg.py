@@ -85,7 +85,7 @@ def to_svg(plan: MemoryPlan, width: int = 900, height: int = 420) -> str:
     arena += f", reuse factor {plan.reuse_factor:.2f}" if letters >= _WIDE else ""
     title = shortened(plan.title or plan.strategy, max(letters - len(arena), _FEWEST)) + arena
     legend = f"lower bound, {_size(plan.lower_bound)}: no plan is smaller"
-    legend += ". Numbers in boxes: tensors whose names have no room" if letters >= _WIDE else ""
+    legend += ". Boxes too small for a name have the number of the tensor" if letters >= _WIDE else ""
     size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="plan" {size} role="img">',

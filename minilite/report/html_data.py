@@ -116,7 +116,7 @@ def _plans(made: MemoryPlan) -> Iterator[tuple[str, MemoryPlan]]:
     first."""
     from minilite.memory import plan, strategies
 
-    yield "in force", made
+    yield "in use", made
     found = []
     started = time.monotonic()
     for strategy in strategies():

@@ -40,7 +40,7 @@ def test_records_and_plans_are_those_of_the_engine(tmp_path: Path) -> None:
     data = data_of(written(tmp_path / "out.html", DIGITS, "--shape", "1,20,24,1", "--runs", "1"))
     interpreter = minilite.Interpreter(DIGITS)
     plan = interpreter.plan_for({"image": (1, 20, 24, 1)})
-    assert data["plans"][0]["strategy"] == "in force"
+    assert data["plans"][0]["strategy"] == "in use"
     assert data["plans"][0]["arena"] == plan.arena_bytes
     assert data["lower_bound"] == plan.lower_bound == max(size for _, _, size in data["live"])
     found = [

@@ -145,7 +145,7 @@ def test_a_plan_s_picture_says_of_what_it_is() -> None:
     assert (">bytes<" in small, ">KiB<" in small, ">bytes<" in large, ">KiB<" in large) == (True, False, False, True)
     assert ">lower bound, 768 KiB: no plan is smaller. " in large
     assert interpreter.plan_for({"x": (1 << 16,)}).to_memory_plan().to_svg() == large
-    assert interpreter.plan.to_memory_plan().strategy == "in force"
+    assert interpreter.plan.to_memory_plan().strategy == "in use"
 
 
 def test_a_plan_s_picture_has_even_ticks_and_names_where_they_fit() -> None:
