@@ -91,7 +91,7 @@ def head(node: Any, x: Array) -> Array:
 
 
 def request(count: int, size: int = 4) -> Array:
-    """The input on which `head` gives `count` values: size - 1 of them, counted up from 1, over and over."""
+    """Returns the input for which `head` gives `count` values: the numbers from 1 to size - 1, repeated."""
     return np.arange(size, dtype=np.float32) + np.eye(1, size, dtype=np.float32)[0] * np.float32(count)
 
 
@@ -101,7 +101,7 @@ def wanted(count: int, size: int = 4) -> Array:
 
 
 def accumulator(size: int = 4) -> bytes:
-    """A streaming model: adds its input to a resource variable that CALL_ONCE sets to zeros, and puts the sum out."""
+    """A streaming model: adds its input to a resource variable, which CALL_ONCE sets to zeros, and returns the sum."""
     builder = ModelBuilder()
     graph, init = builder.subgraph("main"), builder.subgraph("init")
     x = graph.input("x", (size,))
@@ -161,7 +161,7 @@ def graph_with(build: Callable[[Any], Sequence[int]]) -> bytes:
 
 
 COUNTER = ("count", (), TensorType.INT32)
-"""A carry that `below` and `next_count` count with."""
+"""The carry that `below` compares and `next_count` increments."""
 
 
 def below(limit: int) -> Callable[[Any, list[int]], int]:
@@ -176,7 +176,7 @@ def below(limit: int) -> Callable[[Any, list[int]], int]:
 
 
 def endless(graph: Any, carries: list[int]) -> list[int]:
-    """A body: below the largest number, a COUNTER that is that number ends the loop at once, and others never do."""
+    """A body that negates a COUNTER: with `below` the largest number a loop never ends, unless it begins there."""
     return [graph.node("NEG", carries, out=("negated", (), TensorType.INT32))]
 
 

@@ -77,7 +77,7 @@ def by_default(config: pytest.Config) -> bool:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Skips importing files of which nothing will run: that takes as long as some of the tests."""
+    """Skips files of which no test will run, because importing them takes as long as some of the tests."""
     chosen = {"quick": ("quick",), "thorough": ("thorough",)}.get(config.option.markexpr)
     if chosen is None and by_default(config):
         chosen = ("quick", "")
@@ -98,14 +98,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
-    """Keeps the garbage collector from walking over all that was collected, whenever a test calls it."""
+    """Freezes the collected tests, so that the garbage collector need not go through them each time a test calls it."""
     gc.collect()
     gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call() -> Generator[None, None, None]:
-    """Skips what imports LiteRT where it has no wheel."""
+    """Skips tests that import LiteRT if it is not installed."""
     try:
         yield
     except ModuleNotFoundError as error:

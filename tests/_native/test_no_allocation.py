@@ -85,7 +85,8 @@ for model in (relu_chain(5), everything_in_c()):
 
 
 def everything_in_c() -> bytes:
-    """A loop, variables and a dynamic tensor, all of them C: x -> WHILE -> WHERE, and a running sum."""
+    """Returns a model with a loop, variables and a dynamic tensor, all of whose nodes run in C: x -> WHILE -> WHERE,
+    and a running sum."""
     from built import COUNTER, below, next_count, variable
 
     from minilite.format.builder import ModelBuilder

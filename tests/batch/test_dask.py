@@ -52,13 +52,13 @@ def test_blocks_of_an_array(client: Any) -> None:
 
 
 def test_killed_worker_loses_no_row(client: Any) -> None:
-    """160 of 200 tasks on two processes have ended, and 40 have not, when one process is killed: what it had computed
-    and what it was computing is computed again."""
+    """Kills one of two processes after 160 of 200 tasks have ended. The results that it held, and the task that it ran,
+    are computed again."""
     rows = images(2 * TASKS).reshape(TASKS, 2, 8, 8, 1)
     predictor = Predictor(DIGITS, batch=1)
     killed = distributed.Event("killed", client=client)
 
-    def work(rows: Any, number: int) -> Any:  # by value: workers do not import this file
+    def work(rows: Any, number: int) -> Any:  # pickled by value, because workers do not import this file
         if number >= TASKS - OUT:
             distributed.Event("killed").wait()
         return number, predictor({"image": rows})["probabilities"]

@@ -33,7 +33,7 @@ def negating(path: pathlib.Path, shape: tuple[int, ...]) -> str:
 
 
 def written(table: Any, folder: pathlib.Path, *arguments: Any, rows: int = 3) -> int:
-    """The exit status of the command for a table, whose groups have `rows` rows."""
+    """Runs the command on a table whose groups have `rows` rows; returns the exit status."""
     parquet.write_table(table, folder / "in.parquet", row_group_size=rows)
     given = [folder / "in.parquet", "--format", "parquet", "--out", folder / "out", *arguments]
     return main(["batch", negating(folder / "m.tflite", (1, 4, 5, 3)), *map(str, given)])
@@ -57,7 +57,7 @@ def test_arrays(tmp_path: pathlib.Path) -> None:
 
 @pytest.mark.parametrize("nested", [False, True], ids=["bytes", "struct"])
 def test_images_in_cells(tmp_path: pathlib.Path, nested: bool) -> None:
-    """Files of images as bytes, alone or beside their paths, as data sets have them: as from files of their own."""
+    """Cells with the bytes of image files, alone or beside their paths, give the results of the files themselves."""
     images = photos(7)
     files = [png(image) for image in images]
     cells = [{"bytes": file, "path": f"{n}.png"} for n, file in enumerate(files)] if nested else files
@@ -88,7 +88,8 @@ def test_images_in_cells(tmp_path: pathlib.Path, nested: bool) -> None:
 def test_bad_cells_are_named(
     tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str], nested: bool, cell: Any, words: str
 ) -> None:
-    """The file and its row; with --on-error skip, in the row's error, and the others are there."""
+    """The error names the file and the row. With --on-error skip it is the error of that row, and the other rows are
+    written."""
     cells: list[Any] = [png(image) for image in photos(6)]
     cells[4] = cell
     if nested:

@@ -71,7 +71,7 @@ def columns(path: str) -> dict[str, list[Any]]:
 
 
 def rows(*given: Array | str) -> list[str]:
-    """A file for each row: an array's, or one with such text in it."""
+    """Makes a file for each row: of an array, or one with this text."""
     names = [f"{number}.{'npy' if isinstance(row, np.ndarray) else 'txt'}" for number, row in enumerate(given)]
     for name, row in zip(names, given, strict=True):
         if isinstance(row, np.ndarray):
@@ -87,7 +87,7 @@ def rows(*given: Array | str) -> list[str]:
 def test_best_classes_of_outputs_of_any_rank(
     given: tuple[int, ...], gives: tuple[int, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Outputs that keep their 1 are ranked, too."""
+    """Outputs whose rows have further dimensions of 1 are ranked, too."""
     model = passing(given, gives)
     files = rows(np.float32([1, 3, 2]).reshape(given[-1:]), np.float32([6, 5, 4]).reshape(given[-1:]))
     for best, classes, scores in ((1, [1, 0], [3, 6]), (2, [[1, 2], [0, 1]], [[3, 2], [6, 5]])):
@@ -153,7 +153,7 @@ def test_row_that_failed_has_no_class(
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("shape", [(1, 4, 4), (1, 4), (1, 1), (1,)], ids=["boxes", "classes", "score", "number"])
 def test_row_that_failed_has_no_floats(shape: tuple[int, ...], form: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """As the detections of a detector, which are floats, classes too."""
+    """The outputs of a detector are like that: all are floats, the classes too."""
     if form == "parquet":
         pytest.importorskip("pyarrow", reason="the extra `parquet` is not installed")
     good = np.arange(1, 1 + np.prod(shape), dtype=np.float32).reshape(shape)
@@ -169,7 +169,7 @@ def test_row_that_failed_has_no_floats(shape: tuple[int, ...], form: str, capsys
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("shape", [(1, 3), (1, 1), (1, 2, 2)])
 def test_row_that_failed_has_no_integers(shape: tuple[int, ...], form: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """None in files that can leave a value out; a .npz has zeros, as a Predictor's columns."""
+    """Files that can leave a value out have none; a .npz has zeros, like the columns of a Predictor."""
     if form == "parquet":
         pytest.importorskip("pyarrow", reason="the extra `parquet` is not installed")
     good = np.arange(1, 1 + np.prod(shape), dtype=np.uint8).reshape(shape)
@@ -244,7 +244,7 @@ def test_labels_that_spreadsheets_would_run(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_columns_of_one_name_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    """Columns of --top, too, and the two arrays of rows that differ in shape."""
+    """Also the columns that --top adds, and the two arrays for rows that differ in shape."""
     builder = ModelBuilder()
     graph = builder.subgraph()
     x = graph.input("x", (1, 3), signature=(1, -1))

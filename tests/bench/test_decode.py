@@ -20,7 +20,7 @@ def test_composites_run_by_kernels(decoder: decode.Decoder) -> None:
 
 
 def test_tokens(decoder: decode.Decoder) -> None:
-    """XNNPACK alone takes weights in blocks in LiteRT. It quantizes rows, and so does its hybrid product of int8."""
+    """LiteRT takes weights in blocks only by XNNPACK, which quantizes rows of floats, as for int8 weights."""
     kinds = litert.OpResolverType
     blocks = decoder.weights != "s8"
     resolver = kinds.AUTO if blocks else kinds.BUILTIN_WITHOUT_DEFAULT_DELEGATES

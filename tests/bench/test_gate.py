@@ -140,7 +140,7 @@ def a_malloc_per_run(root: Path) -> None:
 
 
 def a_preparation_per_resize(root: Path) -> None:
-    """resize_tensor_input forgets the plans that are not in force, so that sizes seen before are prepared again."""
+    """resize_tensor_input forgets the plans that are not in use, so that sizes seen before are prepared again."""
     ask = r"^(        session = self\._engine\.main\n)(        if session is not None and not strict and session\.ask)"
     forget = "        if session is not None and session.ready:\n            self.trim()\n"
     replaced(root, ask, r"\1" + forget + r"\2", "minilite/interpreter.py")

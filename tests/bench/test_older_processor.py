@@ -24,7 +24,7 @@ def output(*arguments: str) -> subprocess.CompletedProcess[str]:
     [("avx_vnni", {"avx512", "amx"}), ("avx2", {"avx_vnni", "avx512", "amx"}), ("sse2", {"avx2", "avx512", "amx"})],
 )
 def test_later_instructions_are_not_found(level: str, gone: set[str]) -> None:
-    """Neither by the process nor by a child of it; lower levels are still found."""
+    """Neither the process nor a child of it finds them; lower levels are still found."""
     program = (
         "import subprocess, sys; from minilite._native.kernels import level_names; print(*level_names(), flush=True)\n"
         "if len(sys.argv) == 1: subprocess.run([sys.executable, '-c', sys.orig_argv[2], 'child'])"

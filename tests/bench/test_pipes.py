@@ -1,4 +1,4 @@
-""".ci/machines/pipes.py: which loops it finds in what objdump prints, and what it reads of llvm-mca."""
+""".ci/machines/pipes.py: finds loops in the output of objdump, and reads the output of llvm-mca."""
 
 from __future__ import annotations
 

@@ -79,8 +79,8 @@ def test_layers_run_as_in_litert() -> None:
 
 @pytest.mark.parametrize("form", ["chain", "branches"])
 def test_the_arena_follows_its_bound(form: str) -> None:
-    """However lengths change, placing again leaves the arena near its bound, even where the last order does not
-    help."""
+    """Placing again leaves the arena near its bound for any change of lengths, also if the order of the last plan does
+    not help."""
     runner = dynamic_family.Runner(dynamic_family.draw(form, 200, 50), minilite.Interpreter)
     for turn in range(12):
         runner.run(turn)
@@ -91,7 +91,7 @@ def test_the_arena_follows_its_bound(form: str) -> None:
 
 
 def test_suites_import_without_minilite(tmp_path: Path) -> None:
-    """The first commits have no Interpreter; what they cannot do must be n/a, not a failure."""
+    """The first commits have no Interpreter; a benchmark that they cannot run must be n/a, not a failure."""
     code = f"""
 import sys
 sys.modules["minilite"] = None

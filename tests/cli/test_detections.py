@@ -23,7 +23,7 @@ BOXES = np.float32([[[0.5, 0.0, 1.0, 0.25], [0.0, 0.5, 0.5, 1.0], [0, 0, 1, 1], 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
-    """Where the command runs, with a detector that finds the same three things in each picture, and two pictures."""
+    """Changes to a folder with two pictures and a detector that finds the same three things in each."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
     builder = ModelBuilder()
@@ -78,7 +78,8 @@ def test_boxes_are_drawn(capsys: pytest.CaptureFixture[str], folder: pathlib.Pat
 
 
 def test_pictures_of_one_name_are_drawn_apart(capsys: pytest.CaptureFixture[str], folder: pathlib.Path) -> None:
-    """Also those whose names differ by the suffix or by capitals, which some file systems take for one."""
+    """Pictures get files of their own also if their names differ only by the suffix or by capitals, which some file
+    systems take for one name."""
     for name, size in (("a/wide.png", (60, 40)), ("a/WIDE.jpg", (20, 10)), ("wide_1.png", (30, 10))):
         pathlib.Path(name).parent.mkdir(exist_ok=True)
         kind = "JPEG" if name.endswith("jpg") else "PNG"
@@ -90,7 +91,7 @@ def test_pictures_of_one_name_are_drawn_apart(capsys: pytest.CaptureFixture[str]
 
 
 def test_drawings_do_not_overwrite_inputs(capsys: pytest.CaptureFixture[str], folder: pathlib.Path) -> None:
-    """And no two results go to one file. Nothing is written."""
+    """A call that would write two results to one file, or over an input, is refused, and writes nothing."""
     np.savez("x.npz", image=np.zeros((1, 8, 8, 3), np.uint8))
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     for arguments, words in (

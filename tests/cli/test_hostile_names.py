@@ -35,18 +35,18 @@ EVIL = f"\x1b[2J\x9b1m\x00\x07\x7f\r\u202e\u2066\u2028\x85\n{FORGED}"
 """Clears the screen, sets colours, rings, turns the direction of text, and begins a line of its own."""
 SHOWN = r"\u001b[2J"
 FILE = EVIL.replace("\x00", "")
-"""The same as a file's name."""
+"""EVIL without the NUL, which names of files cannot have."""
 
 
 def is_unsafe(letter: str) -> bool:
-    """True if a terminal or a reader of XML may do something else with the character than show it."""
+    """True if a terminal or a reader of XML may obey the character instead of showing it."""
     turns = unicodedata.bidirectional(letter) in ("LRE", "RLE", "PDF", "LRO", "RLO", "LRI", "RLI", "FSI", "PDI")
     marks = letter in "\u061c\u200e\u200f\ufffe\uffff"
     return turns or marks or unicodedata.category(letter) in ("Cc", "Cs", "Zl", "Zp")
 
 
 def unsafe(text: str) -> str:
-    """Returns the unsafe characters of printed text, in which lines end; and the lines that a name began."""
+    """Returns the unsafe characters of printed text, apart from ends of lines, and the lines that a name began."""
     found = {letter for letter in text if letter != "\n" and is_unsafe(letter)}
     return "".join(sorted(found)) + "".join(line for line in text.splitlines() if line.startswith(FORGED))
 
@@ -81,7 +81,7 @@ def strings() -> bytes:
 
 
 def refused() -> bytes:
-    """A custom operator that nobody has, and one whose shapes do not fit."""
+    """Models with a custom operator that is not given, and with shapes that do not fit."""
     builder = ModelBuilder()
     graph = builder.subgraph(EVIL)
     x = graph.input(f"x{EVIL}", (1, 4))
@@ -185,7 +185,7 @@ def test_a_level_of_the_environment_is_named_safely(folder: Path) -> None:
 def test_names_are_the_same_in_json(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They are escaped as JSON escapes, so that a reader has them back."""
+    """JSON escapes them, so that a parser gives them back unchanged."""
     monkeypatch.chdir(folder)
     assert main(told("run MODEL --json", folder)) == 0
     assert json.loads(capsys.readouterr().out)["inputs"][0]["name"] == f"x{EVIL}"
@@ -327,7 +327,7 @@ class Failing(io.StringIO):
 
 @pytest.fixture(scope="module")
 def letters(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model whose names no other encoding than Unicode's has, with inputs and a recording."""
+    """A model whose names only encodings of Unicode can represent, with inputs and a recording."""
     made = tmp_path_factory.mktemp("letters")
     builder = ModelBuilder()
     graph = builder.subgraph()
@@ -398,7 +398,7 @@ def test_hostile_names_are_printed_in_one_line(stream: str, letters: Path, monke
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
 @pytest.mark.parametrize("odd", ODD)
 def test_standard_output_of_a_process(odd: str, letters: Path) -> None:
-    """The same by a shell, and Python has nothing to say at its end."""
+    """The same in a process that a shell starts; Python prints nothing when it ends."""
     redirected, environment = ODD[odd]
     command = f"'{sys.executable}' -m minilite inspect \u6a21.tflite {redirected}; exit \"${{PIPESTATUS[0]}}\""
     done = subprocess.run(

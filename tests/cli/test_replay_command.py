@@ -119,7 +119,7 @@ def test_a_closed_pipe_and_a_file_are_fine(folder: Path) -> None:
 
 
 def test_ctrl_c_leaves_nothing_half_written(folder: Path) -> None:
-    """A run of very many repeats, once its file has begun."""
+    """Interrupts a run of very many repeats after its file was created."""
     (folder / "r.npz").write_bytes(b"before")
     arguments = [*COMMAND, "run", "relu.tflite", "--record", "r.npz", "--repeat", "100000000"]
     process = subprocess.Popen(arguments, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

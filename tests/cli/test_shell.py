@@ -1,4 +1,4 @@
-"""The command among others: completion, closed pipes, widths, colours, interruption."""
+"""The command in a shell: completion, closed pipes, widths, colours, Ctrl-C."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ def test_narrow_tables_stay_readable() -> None:
 
 
 def test_nothing_is_coloured(model: str) -> None:
-    """NO_COLOR has nothing to take away."""
+    """Output is not coloured, with NO_COLOR and without."""
     for environment in ({}, {"NO_COLOR": "1"}, {"FORCE_COLOR": "1"}):
         status, text = in_terminal("inspect", model, **environment)
         assert status == 0
@@ -259,7 +259,8 @@ def test_ctrl_c_ends_the_command_at_any_moment(module: str, tmp_path: pathlib.Pa
     ("times", "printed"), [(1, "cleans up\nminilite: interrupted\n"), (2, "minilite: interrupted\n")]
 )
 def test_an_interrupt_that_is_swallowed_ends_the_command_too(times: int, printed: str, tmp_path: pathlib.Path) -> None:
-    """The interrupt is raised again after two seconds, and two seconds later the process ends."""
+    """If code swallows the KeyboardInterrupt, it is raised again after two seconds, and two seconds later the process
+    ends."""
     swallows = f"""
 import contextlib, time, minilite
 

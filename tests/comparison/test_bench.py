@@ -36,7 +36,7 @@ def model(tmp_path: Path) -> str:
 
 @pytest.fixture
 def fixed(tmp_path: Path) -> str:
-    """A model that takes no other size."""
+    """Returns a model that takes no other size than the file's."""
     builder = ModelBuilder()
     graph = builder.subgraph()
     constant = graph.constant("c", np.ones((2, 3), np.float32))

@@ -47,7 +47,7 @@ def negated() -> OneNode:
 
 
 def used(interpreter: Any, array: Any) -> Any:
-    """The output, and a view of it, for an input that is set."""
+    """Returns the output, and a view of it, for this input."""
     interpreter.allocate_tensors()
     interpreter.set_tensor(0, array)
     interpreter.invoke()
@@ -55,7 +55,7 @@ def used(interpreter: Any, array: Any) -> Any:
 
 
 def test_arrays_of_ml_dtypes() -> None:
-    """They go in and come out everywhere, as with LiteRT; so do bits."""
+    """Arrays of ml_dtypes can be set and are returned by every call, as in LiteRT; arrays of bits can be set, too."""
     bfloat16 = pytest.importorskip("ml_dtypes").bfloat16
     node, x = negated(), BITS.view(bfloat16)
     expected = (-x).view(np.uint16)

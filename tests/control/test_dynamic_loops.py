@@ -1,4 +1,4 @@
-"""Tensors of dynamic shape in the body of a loop: lengths that change from turn to turn."""
+"""Dynamic tensors in the body of a loop, whose lengths change from turn to turn."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_dynamic_inside_a_loop() -> None:
 
 def test_a_loop_body_that_grows_does_not_overwrite_carries() -> None:
     """The carries keep their shapes, so they lie in slots after the body's region. A vector that is only assigned to a
-    variable makes the body grow beyond that region; it stays so although another size is in force in between."""
+    variable makes the body grow beyond that region; it stays so although another size is in use in between."""
     builder = ModelBuilder()
     main, test, body = builder.subgraph("main"), builder.subgraph("condition"), builder.subgraph("body")
     for graph in (main, test, body):

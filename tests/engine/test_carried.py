@@ -1,4 +1,4 @@
-"""Slices of models that keep values: they find what the next whole run would find, and change nothing."""
+"""Slices of models that keep values: they give the results of the next whole run, and change nothing."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def read(graph: Any, handle: int, name: str) -> int:
 
 
 def resources() -> bytes:
-    """Two variables that begin in a CALL_ONCE: `a` becomes x, read before and after; `b` grows by `a`."""
+    """Two variables that a CALL_ONCE sets: `a` is read, set to x, and read again; `a` is added to `b`."""
     builder = ModelBuilder()
     graph, begin = builder.subgraph("main"), builder.subgraph("begin")
     x = graph.input("x", (2,))
@@ -100,7 +100,7 @@ def frames() -> bytes:
 
 
 def check(model: bytes, names: Sequence[str], steps: Sequence[Mapping[str, Array]]) -> None:
-    """Slices to each tensor, twice before each run."""
+    """Compares slices to each tensor, made twice before each run, with the run."""
     whole = Interpreter(model, experimental_preserve_all_tensors=True)
     used = Interpreter(model)
     for step, arrays in enumerate(steps):

@@ -87,7 +87,7 @@ def test_one_output_of_a_node_of_two() -> None:
 
 
 def test_comparison_sees_what_differs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A slice whose values are another image's."""
+    """Compares with a slice of another image, which must differ."""
     assert slices.compare(DIGITS) == slices.Found(8, 0, [])
     plain = Interpreter.run
 
@@ -103,7 +103,7 @@ def test_comparison_sees_what_differs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="needs ../shared/models")
 def test_tensors_of_shared_models() -> None:
-    """Some of each; `python tests/trust slices` compares all."""
+    """Compares some tensors of each model; `python tests/trust slices` compares all."""
     names = (SHARED / "tools" / "spine_models.txt").read_text().split()
     models = 0
     for name in names:

@@ -292,7 +292,7 @@ def test_a_snapshot_says_of_what_it_is(graphs: Any, names: Any, data: Any) -> No
 
 
 def attempt(interpreter: Interpreter, state: Any) -> None:
-    """Puts a snapshot in force that may be damaged. If it is refused, nothing has changed."""
+    """Restores a snapshot that may be damaged. If it is refused, nothing has changed."""
     before = interpreter.get_state()
     try:
         interpreter.set_state(state)

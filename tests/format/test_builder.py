@@ -1,4 +1,4 @@
-"""Built models read back equal; what the format does not have is refused."""
+"""Built models read back equal; parts that the format does not have are refused."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_same_can_tell_models_apart() -> None:
 
 
 def test_reader_returns_what_the_builder_wrote() -> None:
-    """Against literal expectations, so that builder and reader cannot be wrong together."""
+    """Compares with literals, so that builder and reader cannot both be wrong in the same way."""
     model = read_model(everything().build())
     assert model.description == "one of each, ünïcode"
     assert [graph.name for graph in model.subgraphs] == ["main", "cond", "body"]
@@ -287,7 +287,7 @@ def test_with_metadata_on_real_models() -> None:
 
 
 def test_litert_reads_what_is_built() -> None:
-    """A file of ours runs in LiteRT and gives the result it must."""
+    """LiteRT runs a built file and gives the right result."""
     litert = pytest.importorskip("ai_edge_litert.interpreter")
     b = ModelBuilder()
     g = b.subgraph()

@@ -24,7 +24,7 @@ from minilite.errors import MiniliteError, ModelFormatError, ModelNotFoundError
 from minilite.format.reader import load_model, read_model
 
 INVALID = "The model is not a valid Flatbuffer buffer: "
-"""LiteRT's message for all of them."""
+"""LiteRT's message for any file that is not a model."""
 
 
 def test_missing_path(tmp_path: pathlib.Path) -> None:
@@ -131,8 +131,8 @@ HEAD = b"\x08\0\0\0TFL3"
 
 @contextlib.contextmanager
 def endless(first: bytes, most: int) -> Iterator[tuple[str, Callable[[], int]]]:
-    """A path from which `first` and then zeros can be read, `most` bytes at most; and the number of bytes read so
-    far."""
+    """Makes a path from which `first` and then zeros can be read, at most `most` bytes; returns it with the number of
+    bytes read so far."""
     reading, writing = os.pipe()
     taken = 0
 

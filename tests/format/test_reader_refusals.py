@@ -235,7 +235,7 @@ def test_every_enum_of_a_vector_is_checked() -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 7])
 def test_the_core_reads_no_file_of_seven_bytes(count: int) -> None:
-    """Python refuses such a file before."""
+    """Calls the core directly, because Python refuses such a file first."""
     data, error = ffi.from_buffer(b"\x08\0\0\0TFL"[:count]), ffi.new("ml_file_error *")
     assert lib.ml_file_new(data, count, ffi.new("ml_file **"), error) == lib.ML_GRAPH_ERROR
     assert ffi.string(error.text).decode() == f"the model has {count} bytes, too few for a .tflite file"
@@ -317,7 +317,7 @@ def test_tables_that_contradict_themselves(data: bytes, complaint: str) -> None:
 
 
 def ending_in_text(text: bytes, count: int) -> bytes:
-    """A model of one empty subgraph whose last bytes are its description, said to have `count` bytes."""
+    """Returns a model of one empty subgraph that ends in its description, whose stated length is `count`."""
     root = struct.pack("<III", 3, 8, 20)
     subgraphs = struct.pack("<II", 1, 8) + b"\x04\0\x04\0" + struct.pack("<i", 4)
     return raw_table([16, 4, 0, 8, 12], root, subgraphs + struct.pack("<I", count) + text)

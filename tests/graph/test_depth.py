@@ -16,7 +16,7 @@ DEEPEST = 64
 
 
 def nested(depth: int, op: str) -> bytes:
-    """The main subgraph, and `depth` calls one within the other; the deepest computes ABS."""
+    """Returns a model whose subgraphs call each other `depth` times; the deepest computes ABS."""
     builder = ModelBuilder()
     graphs = [builder.subgraph(f"level {level}") for level in range(depth + 2)]  # the last is where IF never goes
     for level, graph in enumerate(graphs):

@@ -177,7 +177,8 @@ def result(interpreter: minilite.Interpreter) -> Array:
 
 
 def test_harmless_changes_of_descriptions_are_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No change, a negative dimension of neither a variable nor a constant, a node without flags."""
+    """Accepted are: no change, a negative dimension of a tensor that is neither variable nor constant, a node without
+    flags."""
     for change in (lambda _: None, dims(SUM, -1), put("nodes[0].flags", 0)):
         monkeypatch.setattr(graph, "lib", Broken(change))
         assert result(ready(model())).tolist() == [-1, 0, 3, 5]

@@ -54,7 +54,7 @@ def dense(size: int) -> dict[str, Any]:
 
 
 def test_forms_take_no_more_than_the_file() -> None:
-    """No memory is taken for sizes that a file states before there are values for them."""
+    """Sizes that a file states take no memory unless the file has values for them."""
     huge: list[tuple[Any, str]] = [
         ([dense(2**31 - 1), dense(4)], "a level has 2147483647 entries, the file has values and segments for 65536"),
         ([dense(4), dense(2**20)], "a level has 4194304 entries"),
@@ -83,7 +83,7 @@ def test_dense_forms_that_memory_cannot_hold() -> None:
 
 @pytest.mark.parametrize("dtype", [np.float16, np.int8])
 def test_sparse_constants_are_dequantized_dense(dtype: Any) -> None:
-    """LiteRT reads beyond their values. Here they are the dense array, as for all other readers."""
+    """LiteRT reads beyond the values of such constants. In minilite all their readers get the dense array."""
     x = sparse(np.random.default_rng(8), dtype)
     stored, sparsity = compressed(x)
     b = ModelBuilder()
@@ -129,7 +129,7 @@ def test_sparsity_of_non_constants_is_ignored(sparse: str) -> None:
 @pytest.mark.parametrize("kind", [kind for kind in TensorType if kind != TensorType.VARIANT])
 @pytest.mark.parametrize("sparse", [False, True])
 def test_arrays_of_objects_are_never_views_of_bytes(kind: TensorType, sparse: bool) -> None:
-    """Whatever a file says: its bytes would be taken for pointers."""
+    """An array of objects over bytes of the file would take them for pointers."""
     stated = {"type": int(kind), "shape": {"rank": 1, "dims": [3]}, "shaped": True, "storage": STORAGES.index("arena")}
     now = ffi.new("ml_place_now *", {"tensor": stated, "data": ffi.cast("void *", 4096), "bytes": 64, "settled": True})
     place = Place(now)

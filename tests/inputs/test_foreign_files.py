@@ -59,7 +59,7 @@ def sound(width: int, channels: int = 2, rate: int = 16000) -> bytes:
 
 
 def raw_sound(bits: int, rate: int = 16000) -> bytes:
-    """A .wav file of a header that no writer makes."""
+    """Returns a .wav file with a header that no writer makes."""
     form = struct.pack("<IHHIIHH", 16, 1, 1, rate, rate * bits // 8, bits // 8, bits)
     return b"RIFF" + struct.pack("<I", 132) + b"WAVEfmt " + form + b"data" + struct.pack("<I", 96) + bytes(96)
 
@@ -86,7 +86,7 @@ SEEDS: dict[str, bytes] = {
 
 
 def mutants(data: bytes, seed: str) -> list[bytes]:
-    """Bytes changed, cut, doubled, and numbers of each width that sizes and offsets are confused by."""
+    """Yields files with bytes changed, cut or doubled, or with numbers that make sizes and offsets overflow."""
     rng, found = random.Random(seed), []
     numbers = [0, 1, 2, 3, 6, 48, 96, 127, 128, 255, 256, 32767, 65535, 2**31 - 1, 2**31, 2**32 - 1]
     for _ in range(MUTANTS):

@@ -353,7 +353,8 @@ def test_floats_of_the_wrong_length_name_both() -> None:
 
 
 def test_errors_of_nodes_have_their_inputs_and_shapes() -> None:
-    """Set by C, while sizes are planned and in a run; a tensor may be called like a phrase of a message."""
+    """C sets inputs and shapes, while sizes are planned and in a run; also if the name of a tensor is a phrase of a
+    message."""
     builder = ModelBuilder()
     graph = builder.subgraph()
     x, at = graph.input("tensor 1", (4, 2)), graph.input("tensor 0", (1,), TensorType.INT32)
@@ -382,7 +383,7 @@ def test_a_tensor_that_is_to_blame_has_its_shape() -> None:
 
 
 def test_lists_in_messages_have_no_holes() -> None:
-    """Where a list is empty, or a name, the message says so."""
+    """If a list or a name is empty, the message says so."""
     assert errors.listed([]) == "none"
     assert errors.listed(["a", "", "b\n"]) == "a, '', b"
     builder = ModelBuilder()

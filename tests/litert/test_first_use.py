@@ -338,7 +338,7 @@ def test_both_give_the_same(name: str) -> None:
 
 
 def test_intermediates_are_right_or_refused() -> None:
-    """LiteRT gives other tensors' bytes, or refuses all that its delegate took."""
+    """LiteRT returns the bytes of other tensors, or refuses to read tensors inside its delegate."""
     interpreter, kept = ready(ours, DIGITS), preserved(ours)
     run(interpreter, PICTURE)
     read, refused = 0, []

@@ -35,7 +35,7 @@ def chain(size: int = 8) -> bytes:
 
 
 def planned(source: bytes, *offsets: int, head: Sequence[int] | None = None) -> bytes:
-    """The model with these offsets as its plan, unchecked."""
+    """Returns the model with these offsets as its plan, without checking them."""
     words = (*(head if head is not None else (1, 1, len(offsets))), *offsets)
     return with_metadata(source, offline.NAME, struct.pack(f"<{len(words)}i", *words))
 
@@ -126,7 +126,7 @@ def test_the_plan_holds_for_the_files_shapes_only() -> None:
 
 
 def test_the_plan_stays_when_its_shapes_come_back() -> None:
-    """Plans above their lower bound are improved then; the file's plan is not to be."""
+    """A plan above its lower bound is improved when its shapes come back; the plan of the file must not be."""
     interpreter = ready(planned(chain(), 0, 320, 640, 960, -1))
     for rows in (5, 1, 5, 1, 5, 1):
         interpreter.resize_tensor_input(0, (rows, 8))

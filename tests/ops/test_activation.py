@@ -27,12 +27,12 @@ EXTREMES = np.array(
 
 
 def bounded(rng: Any, inputs: Any, outputs: Any) -> Case:
-    """LiteRT has no int16 of these two."""
+    """LiteRT has no int16 kernels for these two operators."""
     return Case([(3, 50)], oracle=None if inputs == ("s16",) else REFERENCE)
 
 
 def logistic(rng: Any, inputs: Any, outputs: Any) -> Case:
-    """Halves: LiteRT computes with other roundings, 19 of all 65536 are a step off."""
+    """For 16-bit floats LiteRT rounds in other places: 19 of all 65536 results differ by a step."""
     return Case([(3, 50)], quantization=SIGMOID, tolerance=2 * EPS if inputs == ("f32",) else 2.0**-11)
 
 
@@ -42,12 +42,12 @@ def tanh(rng: Any, inputs: Any, outputs: Any) -> Case:
 
 
 def hard_swish(rng: Any, inputs: Any, outputs: Any) -> Case:
-    """LiteRT wants output scales that exceed the 128th part of the input's."""
+    """LiteRT requires output scales above 1/128 of the input scale."""
     return Case([(3, 50)], quantization={kind: scaled(rng, kind, 0.1, 0.5) for kind in ("s8", "u8")})
 
 
 def gelu(rng: Any, inputs: Any, outputs: Any) -> Case:
-    """Halves: LiteRT rounds each step."""
+    """For 16-bit floats LiteRT rounds after each step."""
     return Case([(3, 50)], {"approximate": False}, tolerance=4 * EPS if inputs == ("f32",) else 0.01)
 
 
@@ -72,7 +72,7 @@ def all_of(kind: str) -> Array:
 
 @pytest.mark.parametrize("op", [*RELUS, "LOGISTIC", "LEAKY_RELU"])
 def test_float(op: str) -> None:
-    """LOGISTIC: LiteRT's reference takes exp(x) for x < -9 and 1 for x > 16.6, which is off by 2e-8."""
+    """LiteRT's reference of LOGISTIC returns exp(x) for x < -9 and 1 for x > 16.6, an error of 2e-8."""
     rng = np.random.default_rng(1)
     for x in (EXTREMES, *(values(rng, "f32", s) for s in ((), (1,), (2, 3, 4), (0, 2), (1, 2, 1, 2, 3, 1, 7)))):
         OneNode(op, [x]).check(tolerance=2 * EPS if op == "LOGISTIC" else 0.0)

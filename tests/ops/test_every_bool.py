@@ -19,7 +19,7 @@ TRUE = np.array([255, 2, 128, 1, 3], np.uint8)
 
 
 def with_other_bytes(array: Any) -> Any:
-    """The same truth values, in other bytes; arrays of other types as they are."""
+    """Returns a bool array with other bytes for true; arrays of other types stay as they are."""
     if array.dtype != np.bool_:
         return array
     true = np.resize(TRUE, array.shape) if array.size else np.zeros(array.shape, np.uint8)
@@ -43,7 +43,7 @@ def with_other_constants(node: Any) -> bytes:
 
 
 def answer(model: bytes, arrays: Any, reference: bool = False) -> bytes:
-    """The bytes of output 0; of bools, 0 and 1."""
+    """Returns the bytes of output 0; of a bool output, 0 and 1."""
     (y, *_) = run_minilite(model, arrays, reference=reference)
     return bytes((y.view(np.uint8) != 0 if y.dtype == np.bool_ else y).tobytes())
 

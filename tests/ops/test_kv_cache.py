@@ -24,8 +24,8 @@ def cache(
     attributes: Mapping[str, Any] | None = None,
     kind: type = np.int32,
 ) -> OneComposite:
-    """Caches of that shape, and tokens at these positions; the decomposition puts all tokens from the first position
-    on."""
+    """Makes caches of that shape, and tokens at these positions; the decomposition writes all tokens from the first
+    position on."""
     tokens = (shape[0], len(positions), *shape[2:])
     arrays = [values(rng, "f32", s, spread=1.0) for s in (shape, shape, tokens, tokens)]
     arrays.insert(2, np.array(positions, kind))
@@ -94,7 +94,7 @@ def test_positions_apart() -> None:
 
 
 def bound_cache(one: OneComposite, **options: Any) -> tuple[minilite.Interpreter, list[Any]]:
-    """An interpreter whose caches are arrays, on both sides."""
+    """Returns an interpreter with arrays bound to the caches, as inputs and as outputs."""
     interpreter = minilite.Interpreter(model_content=one.model, **options)
     caches = [one.arrays[i].copy() for i in (0, 1)]
     for i, (name, array) in enumerate(zip(("x0", "x1"), caches, strict=True)):

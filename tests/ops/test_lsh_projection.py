@@ -41,7 +41,7 @@ def test_projection(functions: Any, weighed: bool, how: str) -> None:
 
 @pytest.mark.parametrize("how", ["DENSE", "SPARSE"])
 def test_elements_without_bytes(how: str) -> None:
-    """Many of them are in few bytes of a file."""
+    """A small file can state very many elements that have no bytes."""
     seeds = values(np.random.default_rng(1), "f32", (2, 30))
     for count in (1, 5):
         for weights in (None, np.linspace(-1, 2, count)):
@@ -52,7 +52,7 @@ def test_elements_without_bytes(how: str) -> None:
 
 
 def test_every_length() -> None:
-    """The hash works otherwise for 8, 16, 32, 64 bytes and more, four of which are the seed's."""
+    """The hash has other steps for up to 8, 16, 32 and 64 bytes and for more; four bytes are the seed's."""
     rng = np.random.default_rng(1)
     for n in [*range(1, 70), 123, 124, 125, 188, 189, 500]:
         projection(values(rng, "f32", (2, 16)), values(rng, "s8", (1, n))).check()

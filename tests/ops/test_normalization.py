@@ -70,7 +70,8 @@ def test_response() -> None:
 
 
 def test_response_to_nan_and_infinity() -> None:
-    """They reach the windows that they are in. LiteRT's sums go on with them until the end of the row."""
+    """NaN and infinity reach the windows that contain them. In LiteRT they stay in the running sum until the end of the
+    row."""
     x = np.linspace(-2, 2, 12, dtype=np.float32).reshape(1, 1, 1, 12)
     x[..., 3], x[..., 8] = np.nan, np.inf
     node = response(x, radius=1)

@@ -49,7 +49,7 @@ PADS = [
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
 @pytest.mark.parametrize("depth", [1, 3, 8, 70])
 def test_many_channels_padded(depth: int, dtype: Any) -> None:
-    """A line of short runs that is longer than a block: cut within a run, and within a gap."""
+    """Pads a line of short runs that is longer than a block, so that blocks end within a run and within a gap."""
     for after in (1, depth, 40, 90):
         x = counting((1, 70, 61, depth), dtype)
         paddings = [[0, 0], [0, 0], [0, 0], [2, after]]

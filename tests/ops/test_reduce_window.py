@@ -29,7 +29,7 @@ def window(
 
 
 class Stablehlo:
-    """As a OneNode, with the function in a subgraph of its own."""
+    """A node like OneNode, with its function in a subgraph of its own."""
 
     def __init__(self, x: Any, start: Any, body: str, **options: Any) -> None:
         rank = x.ndim
@@ -110,7 +110,7 @@ def test_long_rows(apart: int, padding: Any) -> None:
 
 
 def test_sizes_at_run_time() -> None:
-    """LiteRT wants constants."""
+    """Sizes are computed in the run; LiteRT takes only constants."""
     x = counting((5, 6))
     y = window(x, 0, [2, 2], [1, 2], [1, 1], constant=False).check(oracle=None)
     np.testing.assert_array_equal(y, window(x, 0, [2, 2], [1, 2], [1, 1]).check())

@@ -30,7 +30,7 @@ def softmax(x: Array, beta: float = 1.0, q: Quantization = NOT_QUANTIZED, kinds:
 
 
 def every_type(rng: np.random.Generator, inputs: Any, outputs: Any) -> Case:
-    """Halves: LiteRT computes with other roundings."""
+    """For 16-bit floats LiteRT rounds in other places."""
     quantization = {outputs[0]: OUTPUTS.get((*inputs, *outputs), NOT_QUANTIZED)}
     return Case([(6, 30)], {"beta": 1.0}, quantization, tolerance=2.0**-11 if inputs == ("f16",) else 16 * EPS)
 
@@ -66,7 +66,7 @@ def test_float_extremes() -> None:
 
 
 def test_negative_beta() -> None:
-    """exp grows with the distance from the maximum, beyond float32 to NaN."""
+    """With a negative beta, exp grows with the distance from the maximum; results beyond float32 are NaN."""
     softmax(np.float32([[88, -88], [3, -4]]), -1.0).check(tolerance=8 * EPS)
 
 

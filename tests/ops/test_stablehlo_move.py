@@ -62,7 +62,7 @@ def scatter(x: Any, indices: Any, updates: Any, rule: str | None = "STABLEHLO_AD
 
 
 class Scatter:
-    """As a OneNode."""
+    """A node like OneNode."""
 
     def __init__(self, *given: Any, **options: Any) -> None:
         self.model, self.arrays = scatter(*given, **options)

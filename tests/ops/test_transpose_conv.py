@@ -134,7 +134,7 @@ RESIZED = [(2, 3, 4), (1, 5, 4), (3, 1, 9), (1, 7, 2), (2, 0, 4), (0, 3, 4)]
 @pytest.mark.parametrize("padding", ["SAME", "VALID"])
 @pytest.mark.parametrize(("stride", "more"), [((2, 2), (0, 0)), ((2, 3), (1, 1)), ((1, 1), (0, 0))])
 def test_constant_size_follows_a_resized_input(kind: str, padding: str, stride: Any, more: Any) -> None:
-    """As the same layer in a file of that size."""
+    """A resized input gives the result of the same layer in a file of that size."""
     kept = {"taps": (3, 5), "stride": stride, "padding": padding, "more": more}
     small = layer(kind, (1, 3, 4, 5), **kept)
     for shape in RESIZED:
@@ -161,7 +161,8 @@ def test_constant_valid_size_follows_as_in_xnnpack(more: Any) -> None:
 
 @pytest.mark.parametrize("padding", ["SAME", "VALID"])
 def test_sizes_that_do_not_fit_are_refused(padding: str) -> None:
-    """A computed size is never changed; a constant one that does not fit in the file says nothing of other inputs."""
+    """A computed size is never changed. A constant size that does not fit the input in the file is not adapted to other
+    inputs either."""
     for constant in (True, False):
         node = layer("f32", (1, 3, 4, 5), stride=(2, 2), padding=padding, constant=constant)
         size = node.given[0].array + np.int32([0, 0, 2, 0])
@@ -224,7 +225,7 @@ def called(kind: str, padding: str, source: str) -> bytes:
 @pytest.mark.parametrize("padding", ["SAME", "VALID"])
 @pytest.mark.parametrize("source", ["computed", "IF", "STABLEHLO_COMPOSITE"])
 def test_inputs_of_subgraphs_and_computed_ones_are_followed(op: str, padding: str, source: str) -> None:
-    """As the same node alone on an input of that shape, which LiteRT computes too."""
+    """Gives the result of the same node in a model of its own, on an input of that shape, which LiteRT computes too."""
     model = called(op, padding, source)
     more = (2,) if op == "CONV_3D_TRANSPOSE" else ()
     interpreter = minilite.Interpreter(model)
@@ -245,7 +246,8 @@ def test_inputs_of_subgraphs_and_computed_ones_are_followed(op: str, padding: st
 @pytest.mark.parametrize("padding", [1, 2])
 @pytest.mark.parametrize("stride", [(1, 1), (2, 2), (3, 2)])
 def test_shapeless(padding: int, stride: Any) -> None:
-    """As the file's shapes say; where it has none: what windows cover, for SAME not more than their strides."""
+    """The output has the shape in the file; without one, it has the size that windows cover, and for SAME padding at
+    most their strides."""
     for taps in ((1, 1), (2, 2), (3, 3), (2, 5)):
         apart = any(t < s for t, s in zip(taps, stride, strict=True))  # XNNPACK refuses that
         for size in ((3, 4), (1, 1), (6, 5)):
@@ -261,7 +263,8 @@ def test_shapeless(padding: int, stride: Any) -> None:
 
 @pytest.mark.parametrize("more", [(0, 0), (1, 0), (1, 1)])
 def test_shapeless_resized(more: Any) -> None:
-    """An output that the file says is smaller by some stays so. LiteRT refuses to resize it."""
+    """An output that is smaller in the file than windows cover stays smaller by as much. LiteRT refuses to resize
+    it."""
     x_shape, size = (1, 4, 4, 3), [8 - m for m in more]
     node = shapeless(x_shape, (3, 3), (2, 2), 1, shape=(1, *size, 3))
     arrays = [drawn(np.random.default_rng(1), "f32", (2, 6, 3, 3))]

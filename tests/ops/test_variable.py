@@ -59,7 +59,7 @@ def test_reset_resources_start_again() -> None:
 
 
 def test_forgotten_variables_are_unassigned() -> None:
-    """A loop of `turns` turns assigns the variable, so that none leave it as it was."""
+    """A loop of `turns` turns assigns the variable; with no turn it stays unassigned."""
     builder = ModelBuilder()
     main, test, body = builder.subgraph("main"), builder.subgraph("condition"), builder.subgraph("body")
     for graph in (main, test, body):
@@ -240,7 +240,7 @@ def test_value_that_is_an_output_keeps_what_was_read() -> None:
 
 
 def test_assignment_by_a_handle_that_was_passed_in() -> None:
-    """The variable of the handle is unknown while the graph is made."""
+    """While the graph is made it is unknown which variable the handle means."""
     builder = ModelBuilder()
     main, some, other = (builder.subgraph(name) for name in ("main", "some", "other"))
     flag, x = main.input("flag", (), TensorType.BOOL), main.input("x", (2,))

@@ -31,7 +31,7 @@ FOREIGN = (
 
 
 def imported(statement: str, folder: Path) -> set[str]:
-    """The modules that are there after a statement in a fresh process."""
+    """Returns the modules that a fresh process has imported after a statement."""
     code = f"{statement}\nimport sys\nprint(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True)
     return set(done.stdout.split())

@@ -34,7 +34,7 @@ def test_threads_that_write_one_path_all_succeed(tmp_path: pathlib.Path) -> None
 
 
 def test_no_file_of_others_is_touched(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not even one whose name could be guessed, nor one that is there before, which the system refuses."""
+    """Temporary files have names that nobody can guess, and a file that exists already is not opened."""
     others = [tmp_path / name for name in (f".a.txt.{os.getpid()}", ".a.txt", ".a.txt.0")]
     for other in others:
         other.write_text("theirs")

@@ -66,7 +66,7 @@ BOUND = hashes(0, 2, SMALL[0], SMALL[1], ~np.uint32(3))
 
 
 def same_hash(a: Array, b: Array) -> tuple[int, int]:
-    """Where the first hash lies that both have."""
+    """Returns the position of the first hash that both have."""
     _, at, there = np.intersect1d(a, b, return_indices=True)
     return int(at[0]), int(there[0])
 
@@ -143,7 +143,7 @@ LEAN = ["vww_96_int8", "kws_ref_model", "pretrainedResnet_quant", "ad01_fp32", "
 @pytest.mark.skipif(debug_build(), reason="debug builds place bytes after tensors, which makes plans larger")
 @pytest.mark.parametrize("path", [DIGITS, *(REAL / f"mlperftiny_{name}.tflite" for name in LEAN)], ids=lambda p: p.stem)
 def test_each_size_takes_the_same_bytes(path: Path) -> None:
-    """Plan, key and residence; how many bytes is a figure of the gate (footprint.Arena.track_plan)."""
+    """Plan, key and residence count. The gate watches how many bytes they are (footprint.Arena.track_plan)."""
     if not path.exists():
         pytest.skip("needs ../shared/models")
     interpreter = minilite.Interpreter(path)
@@ -157,7 +157,7 @@ def test_each_size_takes_the_same_bytes(path: Path) -> None:
     assert grown[0] == grown[1] > 0
 
 
-def whose_lifetimes_hang_on_sizes() -> bytes:
+def with_lifetimes_by_size() -> bytes:
     """x, of any size: what shares memory with what, what is known while planning and what takes memory at all depend on
     it."""
     builder = ModelBuilder()
@@ -179,7 +179,7 @@ def whose_lifetimes_hang_on_sizes() -> bytes:
 
 
 def test_kept_lifetimes_are_those_of_an_interpreter_of_its_own() -> None:
-    model = whose_lifetimes_hang_on_sizes()
+    model = with_lifetimes_by_size()
     interpreter = ready(model, plan_cache_bytes=0)  # each size is planned whenever it comes
     for size in (1, 4, 1, 4, 4, 1):
         resized(interpreter, size)
@@ -495,7 +495,8 @@ def test_plan_refuses_tensors_nodes_and_frames_that_do_not_exist(ask: Callable[[
 
 @pytest.mark.parametrize(("frame", "number"), [(-1, 0), (1, 0), (2**31 - 1, 0), (0, -1), (0, 4), (0, 2**31 - 1)])
 def test_numbers_out_of_range_that_reach_c(frame: int, number: int) -> None:
-    """Python refuses them before; the functions of csrc/plan/look.c answer that there is nothing."""
+    """Calls the functions of csrc/plan/look.c directly, because Python refuses such numbers first; they find
+    nothing."""
     plan = ready(relu_chain()).plan
     assert plan is not None
     pointer, index, other = plan._pointer, ffi.new("int32_t *"), ffi.new("int32_t *")

@@ -1,4 +1,4 @@
-"""Peak rates of a core: what is measured lies so that no load seems to need the store before it."""
+"""Peak rates of a core: loads and stores that are measured have addresses for which no load waits for a store."""
 
 from __future__ import annotations
 

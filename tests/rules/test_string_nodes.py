@@ -54,7 +54,7 @@ def test_slice_that_begins_at_run_time(known: bool) -> None:
     ],
 )
 def test_offsets_that_leave_the_tensor(op: str, operands: Any, options: Any, words: Any, message: str) -> None:
-    """Bytes that neither a file nor a caller can bring in: operators look for themselves."""
+    """Writes offsets that neither a file nor a caller can give a tensor: operators check them all the same."""
     builder = ModelBuilder()
     g = builder.subgraph()
     inputs = [g.input("x", (2,), TensorType.STRING)]

@@ -1,4 +1,4 @@
-"""Tensors whose shape is known only when their node is reached: capacities, suffix re-plans, failures."""
+"""Tensors whose shape is known only when their node is reached: capacities, placing again, failures."""
 
 from __future__ import annotations
 
@@ -29,8 +29,7 @@ from minilite.format.dtypes import TensorType
 
 
 def where_model(size: int = 64) -> bytes:
-    """x -> (0 < x) -> WHERE -> indices; RELU(x) is computed before and put out after, so it has to survive in
-    between."""
+    """x -> (0 < x) -> WHERE -> indices; RELU(x) is computed before them and is an output, so its memory has to stay."""
     builder = ModelBuilder()
     graph = builder.subgraph()
     x = graph.input("x", (size,), signature=(-1,))

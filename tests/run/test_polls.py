@@ -1,5 +1,4 @@
-"""Polls of a run: it looks at the clock between nodes after a certain amount of work, so that small nodes do not
-pay."""
+"""Polls of a run: it reads the clock after a certain amount of work, so that small nodes need not read it each."""
 
 from __future__ import annotations
 
@@ -47,7 +46,7 @@ def test_polls_of_small_nodes(polls: dict[str, int], chain: str, count: int) -> 
 
 
 def test_polls_of_large_nodes(polls: dict[str, int]) -> None:
-    """Before each, and within."""
+    """The clock is read before each large node, and within it."""
     assert polls["large ones"] >= 39
 
 

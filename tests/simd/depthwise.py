@@ -24,7 +24,7 @@ class Window(NamedTuple):
     """Columns from tap to tap, and from pixel to pixel."""
     pixel_step: int = 1
     first: int = 0
-    """The column that the first pixel's first tap is."""
+    """The column of the first tap of the first pixel."""
 
     @property
     def columns(self) -> int:
@@ -45,7 +45,7 @@ WINDOWS = [
 
 
 def pack(weights: NDArray) -> NDArray:
-    """Weights (height, width, n, ...) as panels (panels, height, width, 16, ...), zeros in excess."""
+    """Packs weights (height, width, n, ...) as panels (panels, height, width, 16, ...), filled up with zeros."""
     height, width, n, *rest = weights.shape
     panels = -(-n // PANEL)
     padded = np.zeros((height, width, panels * PANEL, *rest), weights.dtype)

@@ -19,7 +19,7 @@ CONSTANTS = [
 
 
 def limits(kind: type, constants: Mapping[str, int]) -> dict[str, int]:
-    """The same constants, with limits that are numbers of the type."""
+    """Returns the constants with limits within the range of the type."""
     shift = 0 if kind == np.int8 else 128
     return {**constants, "low": constants["low"] + shift, "high": constants["high"] + shift}
 

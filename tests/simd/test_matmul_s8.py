@@ -83,7 +83,7 @@ def test_nothing_past_the_operands_is_touched(level: str, k: int) -> None:
 @pytest.mark.parametrize("level", SIMD)
 @pytest.mark.parametrize("n", [1, 8, 16, 43, 64])
 def test_rows_may_lie_apart(level: str, n: int) -> None:
-    """Strides of a and y, wider than their rows; what lies between is not written."""
+    """Strides of a and y are wider than their rows; bytes between rows are not written."""
     simd = SIMD[level]
     a, w, _ = draw(ROWS, 22, n)
     packed, _ = pack_s8(simd, w)
@@ -118,7 +118,7 @@ def test_windows_need_no_copy(level: str, height: int, width: int, depth: int) -
 @pytest.mark.parametrize("level", SIMD)
 @pytest.mark.parametrize(("byte", "weight"), [(255, -128), (255, 127), (0, -128), (128, -128)])
 def test_extremes_do_not_saturate(level: str, byte: int, weight: int) -> None:
-    """Pairs of the largest products go beyond 16 bits, long sums of them beyond 32: those wrap."""
+    """Sums of two of the largest products exceed 16 bits; long sums of them exceed 32 bits and wrap."""
     simd = SIMD[level]
     for k in (2, 600, 9_001, 40_000, 70_000):
         a, w = np.full((15, k), byte, np.uint8), np.full((17, k), weight, np.int8)

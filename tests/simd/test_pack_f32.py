@@ -28,7 +28,7 @@ def test_panels(level: str, k: int) -> None:
 
 @pytest.mark.parametrize("level", SIMD)
 def test_bits_are_kept(level: str) -> None:
-    """NaNs, infinities, denormals and negative zeros come through."""
+    """NaNs, infinities, denormals and negative zeros keep their bits."""
     bits = np.array([[0x7FC12345, 0xFFC00001, 0x7F800000, 0x80000000, 0x00000001]] * 5, np.uint32)
     w, simd = bits.view(np.float32), SIMD[level]
     packed = np.empty((-(-5 // simd.matmul_f32_panel), 5, simd.matmul_f32_panel), np.float32)

@@ -16,7 +16,7 @@ HIGHEST = (1 << 31) - 1
 
 
 class Product:
-    """Seeded operands; sums stay below 2^30 where `small`."""
+    """Random operands from a seed; with `small`, sums stay below 2^30."""
 
     def __init__(self, rows: int, pieces: int, k: int, n: int, *, small: bool = True, factored: bool = False) -> None:
         rng = np.random.default_rng([rows, pieces, k, n, small, factored])
@@ -64,7 +64,7 @@ def test_every_tail(level: str, n: int) -> None:
 )
 @settings(max_examples=80, deadline=None)
 def test_any_size(level: str, sizes: tuple[int, int, int, int], small: bool, ends: tuple[int, int, int]) -> None:
-    """Small sums and any, ends of s8 and of u8."""
+    """Small sums and sums of any size, clamped to the ends of s8 and of u8."""
     p = Product(*sizes, small=small)
     packed, _ = pack_s8(SIMD[level], p.w, pieces=p.pieces)
     of_bytes = dict(zip(("zero", "low", "high"), ends, strict=True))

@@ -54,7 +54,7 @@ def test_tails_places_and_rows(level: str, kind: type, scale: float) -> None:
 @pytest.mark.parametrize("level", SIMD)
 @pytest.mark.parametrize("n", [511, 512, 513, 40_000])
 def test_sums_that_no_reciprocal_is_made_of(level: str, n: int) -> None:
-    """512 or more exponentials of 1 give 0 everywhere; their sum is exact however long the row is."""
+    """Rows with 512 or more exponentials of 1 give 0 everywhere; their sum is exact in rows of any length."""
     for value in (-128, 0, 127):
         x = np.full((1, n), value, np.int8)
         wanted = softmax("scalar", x, exps(0.1), np.zeros_like(x))

@@ -188,7 +188,7 @@ def test_last_resize_before_allocation_counts() -> None:
 
 
 def test_variables_of_a_loop_and_of_its_caller_keep_apart() -> None:
-    """`outer` belongs to the main subgraph, `inner`, which is zero for good, to a loop's body, which adds it to x."""
+    """`outer` is a variable of the main subgraph; `inner`, of a loop's body, which adds it to x, stays zero."""
     builder = ModelBuilder()
     main, test, body = loop_graphs(builder)
     outer = main.variable("outer", (3,))

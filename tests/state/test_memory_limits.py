@@ -229,8 +229,8 @@ def test_runs_free_memory_of_a_large_unused_size() -> None:
 @needs_reserved
 @needs_system
 def test_sizes_that_take_turns_settle() -> None:
-    """A big size every 200 runs: memory that was given back too early is kept longer the next time, until none is given
-    back."""
+    """Runs a large size every 200 runs. Memory that was given back too early is kept longer the next time, until none
+    is given back."""
     interpreter = ready(relu_chain())
     given = []
     for _ in range(12):

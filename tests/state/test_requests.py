@@ -31,7 +31,7 @@ NOT_SHAPES = [
 
 @pytest.mark.parametrize("wrong", NOT_SHAPES, ids=repr)
 def test_refused_shapes_change_nothing(wrong: Any) -> None:
-    """Before the tensor was resized, and after it, when the short way is taken."""
+    """Refusals before the tensor was first resized, and after that, when C takes its short way."""
     interpreter = ready(relu_chain())
     for shape in ((4,), (2,)):
         interpreter.resize_tensor_input(0, shape)
@@ -53,7 +53,7 @@ def test_whole_numbers_of_any_type_make_a_shape(shape: Any) -> None:
 
 
 def test_a_refusal_takes_back_all_requests() -> None:
-    """Two inputs that have to be of one shape; one was never resized before."""
+    """The inputs must have one shape; one of them was never resized before."""
     builder = ModelBuilder()
     graph = builder.subgraph()
     a, b = (graph.input(name, (4,), signature=(-1,)) for name in "ab")

@@ -19,8 +19,8 @@ from minilite.format.quantization import Quantization
 
 
 class Case(NamedTuple):
-    """Each input is random, of a given shape; or a given constant array, cast to the operand's type; or None:
-    absent."""
+    """The operands of a node: each is random of a given shape, a given constant that is cast to the operand's type, or
+    absent (None)."""
 
     inputs: Sequence[Any]
     """The operands: a tuple is a shape, anything else the values of a constant."""

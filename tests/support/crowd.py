@@ -12,8 +12,8 @@ from minilite.format.builder import ModelBuilder
 
 
 class Crowd:
-    """Sixty tensors of random lifetimes, which a short search does not pack to the bound: x and a variable tensor (4,)
-    in, the last step's number and the sum of both out."""
+    """Sixty tensors of random lifetimes, which a short search does not pack to the bound. Its input is x; with a
+    variable tensor (4,) it returns the number of the last step and the sum of both."""
 
     def __init__(self, *, dynamic: bool = False) -> None:
         rng = random.Random(8)

@@ -123,7 +123,7 @@ def binary(
 
 
 def divided(op: str, kinds: str) -> DrawNode:
-    """No divisor is 0, most times."""
+    """Draws a division; in most cases no divisor is 0."""
     draw = binary(op, kinds, activated=op == "DIV")
 
     def nonzero(d: Draw) -> OneNode:

@@ -252,7 +252,7 @@ MODELS: dict[str, Callable[[], Whole]] = {
 
 
 def large_node(op: str, rng: np.random.Generator, inputs: Any, outputs: Any) -> Any:
-    """A node of operands of these types that works long."""
+    """Returns a node with operands of these types that takes long."""
     if op in MODELS:
         return MODELS[op]()
     text = LARGE[op]

@@ -122,7 +122,7 @@ class Lstm(OneNode):
         return values(self.rng, self.kind, self.shape, 1.0)
 
     def agree(self, types: str, count: int = 3) -> list[list[Array]]:
-        """The outputs of so many invokes, once all three agree."""
+        """Returns the outputs of `count` runs, after checking that C, numpy and LiteRT agree."""
         return check_steps(self.model, [[self.draw()] for _ in range(count)], tolerance=TOLERANCE[types])
 
 

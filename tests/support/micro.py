@@ -16,7 +16,8 @@ needs_micro = pytest.mark.skipif(not INSTALLED, reason="tflite-micro is not inst
 
 
 def run_micro(model: bytes, steps: Sequence[Sequence[Array]]) -> list[list[Array]]:
-    """The outputs of one interpreter, invoked once per step. The file states all shapes: it resizes nothing."""
+    """Runs one interpreter once per step; returns its outputs. TensorFlow Lite Micro cannot resize, so the file has all
+    shapes."""
     from tflite_micro import runtime
 
     interpreter = runtime.Interpreter.from_bytes(model, arena_size=1 << 21)
@@ -31,7 +32,7 @@ def run_micro(model: bytes, steps: Sequence[Sequence[Array]]) -> list[list[Array
 
 
 def run_steps(model: bytes, steps: Sequence[Sequence[Array]]) -> list[list[Array]]:
-    """The same of minilite."""
+    """Runs the steps in minilite in the same way."""
     interpreter = minilite.Interpreter(model_content=model)
     interpreter.allocate_tensors()
     results = []
@@ -44,7 +45,7 @@ def run_steps(model: bytes, steps: Sequence[Sequence[Array]]) -> list[list[Array
 
 
 def agrees_with_micro(node: OneNode, tolerance: float = 0.0) -> None:
-    """Outputs are those of TensorFlow Lite Micro, and of numpy."""
+    """Checks that the outputs equal those of TensorFlow Lite Micro and of numpy."""
     found = check(node.model, node.arrays, oracle=None, tolerance=tolerance)
     if INSTALLED:
         [expected] = run_micro(node.model, [node.arrays])

@@ -56,7 +56,7 @@ def csr(segments: Any, indices: Any) -> dict[str, Any]:
 
 
 def blocks(x: Array, size: tuple[int, int] = (2, 2)) -> tuple[Array, dict[str, Any]]:
-    """The same by blocks; those of one row are a dimension of columns alone, as LiteRT's kernels want them."""
+    """Compresses by blocks; blocks of one row have only a dimension of columns, as LiteRT's kernels require."""
     down, across = size
     tiles = x.reshape(x.shape[0] // down, down, x.shape[1] // across, across).swapaxes(1, 2)
     segments, indices, stored = [0], [], []

@@ -12,7 +12,7 @@ import minilite
 from minilite.format.quantization import NOT_QUANTIZED, Quantization
 
 TYPES = {"f32": "f32 f32 f32", "s8": "s8 s8 s32", "u8": "u8 u8 s32", "s16": "s16 s8 s64"}
-"""Types of input, weights and bias that are meant where only the input's is said."""
+"""The types of input, weights and bias, by the type of the input alone."""
 
 
 def drawn(rng: np.random.Generator, kind: str, shape: Sequence[int]) -> Array:
@@ -21,7 +21,8 @@ def drawn(rng: np.random.Generator, kind: str, shape: Sequence[int]) -> Array:
 
 
 def weight_quantization(rng: np.random.Generator, kind: str, channels: int, axis: int) -> Quantization:
-    """Floats have none; all others have `channels` scales, or one, and zero points of 0 unless they are u8."""
+    """Returns the quantization of weights: none for floats; else one scale, or `channels` of them, and zero points of 0
+    except for u8."""
     if kind == "f32":
         return NOT_QUANTIZED
     scales = tuple(float(s) for s in rng.uniform(0.003, 0.05, max(channels, 1)).astype(np.float32))

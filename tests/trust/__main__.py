@@ -1,4 +1,5 @@
-"""Whatever tries to break minilite, and whatever says how well tests look: python tests/trust COMMAND [ARGUMENT...]
+"""Commands that try to break minilite, and that measure how much the tests find: python tests/trust COMMAND
+[ARGUMENT...]
 
 Without a command it lists all of them. They use the minilite that this Python imports. docs/trust.md tells what each is
 for.

@@ -38,7 +38,8 @@ SUITES = {
     "tensor_buffer_dtype_test": ("33cc961f3", f"{WRAPPER}/tensor_buffer_wrapper/tensor_buffer_test.py"),
     "benchmark_litert_model_test": ("HEAD", "litert/python/tools/benchmark_litert_model_test.py"),
 }
-"""Revision and path by name. Those that mock LiteRT's C++ objects, or need others of its own, test nothing here."""
+"""Revision and path of each suite, by name. Suites that mock LiteRT's C++ objects, or need more of them, are left out,
+because they would test nothing here."""
 DATA = {
     "testdata/pc_conv.bin": "tflite/python/testdata/pc_conv.bin",
     "sparse_tensor.bin": "tflite/testdata/sparse_tensor.bin",
@@ -62,7 +63,7 @@ DIFFERENT = {
 
 
 class _TestCase(unittest.TestCase):
-    """TensorFlow's, as far as these tests need it."""
+    """Replaces TensorFlow's TestCase, as far as these tests need it."""
 
     def assertAllEqual(self, first: Any, second: Any) -> None:  # noqa: N802 - TensorFlow's name
         np.testing.assert_array_equal(first, second)
@@ -102,7 +103,7 @@ def _module(name: str, **contents: Any) -> None:
 
 
 def _surroundings(folder: Path) -> None:
-    """Puts LiteRT's modules where the tests look for them, and what they have from TensorFlow in their place."""
+    """Puts LiteRT's modules where the tests look for them, and the classes above in place of TensorFlow."""
     from importlib import import_module
 
     interpreter = import_module("ai_edge_litert.interpreter")
@@ -261,7 +262,7 @@ def _content(clone: Path, revision: str, path: str) -> bytes | None:
 
 
 def _compare(name: str, test: Path, *, both: bool) -> int:
-    """Prints one suite's outcomes; how many tests differ without a reason."""
+    """Prints the outcomes of a suite; returns how many tests differ without a reason."""
     ours = _outcomes("minilite", test)
     theirs = _outcomes("litert", test) if both else ours
     passed = [one for one, (how, _) in theirs.items() if how == "passed"]

@@ -138,7 +138,7 @@ class Used:
         self.requested = 2
         self.in_force: int | None = None
         self.dirty = True
-        """Something was requested that is not in force yet."""
+        """Something was requested that is not in use yet."""
         self.resized = True
         """Shapes are among what was requested."""
         self.released = False

@@ -1,4 +1,4 @@
-"""Edits of a model's tables: what a broken converter, or somebody who means harm, may write into a file."""
+"""Edits of a model's tables, as a broken converter or an attacker might write them."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def drop_quantization(tree: Tree, chance: random.Random) -> None:
 
 
 def change_quantization(tree: Tree, chance: random.Random) -> None:
-    """NaN, 0 and endless scales, zero points out of range, counts and dimensions that do not fit."""
+    """Sets scales to NaN, 0 or infinity, zero points out of range, or counts and dimensions that do not fit."""
     tensor = a_tensor(tree, chance)
     count = chance.choice((1, 1, 1, 0, 2, 3))
     scales = tuple(chance.choice(REALS) for _ in range(count))
@@ -195,7 +195,7 @@ def swap_codes(tree: Tree, chance: random.Random) -> None:
 
 
 def change_code(tree: Tree, chance: random.Random) -> None:
-    """Another operator with the same operands and options."""
+    """Gives a node another operator, with the same operands and options."""
     code = chance.choice(tree["operator_codes"])
     number = chance.randrange(len(operator_names()) + 2)
     code["builtin_code"], code["deprecated_builtin_code"] = number, min(number, 127)
@@ -223,7 +223,7 @@ def change_custom_options(tree: Tree, chance: random.Random) -> None:
 
 
 def change_option(tree: Tree, chance: random.Random) -> None:
-    """An extreme number, another word, a vector of another length."""
+    """Gives an option an extreme number, another word, or a vector of another length."""
     options = options_of(a_node(tree, chance))
     key = chance.choice([key for key, value in options.items() if value is not None])
     value = options[key]
@@ -246,7 +246,7 @@ def drop_options(tree: Tree, chance: random.Random) -> None:
 
 
 def swap_options(tree: Tree, chance: random.Random) -> None:
-    """The options of another node."""
+    """Gives a node the options of another one."""
     node, other = a_node(tree, chance), a_node(tree, chance)
     for key in ("builtin_options", "builtin_options_type", "builtin_options2", "builtin_options2_type"):
         node[key] = other.get(key)
@@ -286,7 +286,7 @@ def change_io(tree: Tree, chance: random.Random) -> None:
 
 
 def change_called(tree: Tree, chance: random.Random) -> None:
-    """A node calls another subgraph, its own, or one that calls it: cycles."""
+    """Makes a node call another subgraph, its own, or one that calls it, which is a cycle."""
     calling = [
         (options_of(node), key)
         for graph in tree["subgraphs"]
@@ -309,7 +309,7 @@ def drop_subgraph(tree: Tree, chance: random.Random) -> None:
 
 
 def change_signature(tree: Tree, chance: random.Random) -> None:
-    """A signature of a wrong subgraph, wrong tensors, a name twice."""
+    """Gives a signature a wrong subgraph, wrong tensors, or a name twice."""
     count = len(tree["subgraphs"][0]["tensors"])
     arguments = [{"name": chance.choice("xxyz"), "tensor_index": chance.randrange(count + 1)} for _ in range(2)]
     made = {
@@ -329,7 +329,7 @@ def add_metadata(tree: Tree, chance: random.Random) -> None:
 
 
 def plan_offline(tree: Tree, chance: random.Random) -> None:
-    """A memory plan in the file: offsets that overlap, are not aligned, or too many."""
+    """Adds a memory plan whose offsets overlap, are not aligned, or are too many."""
     graph = tree["subgraphs"][0]
     count = len(graph["tensors"]) if chance.random() < 0.8 else chance.randrange(9)
     offsets = [chance.choice((-1, -1, 0, 16, 64, 65, 128, 1024, 1 << 20, 2**31 - 1)) for _ in range(count)]

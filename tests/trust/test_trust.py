@@ -63,7 +63,7 @@ def test_fuzz_models(tmp_path: Path) -> None:
 
 
 def test_simulate(tmp_path: Path) -> None:
-    """Each program twice, with the same digest."""
+    """Runs each program twice; both runs have the same digest."""
     found = command(tmp_path, "simulate", "--seed", "3", "--count", "5", "--steps", "12", "--twice")
     assert found.endswith("5 programs of 12 steps, 0 failed\n")
 
@@ -127,7 +127,7 @@ int f(int a, char *b) { // !a
 
 @pytest.mark.parametrize("room", ["format", "graph", "plan", "state", "run", "memory", "control"])
 def test_mutants_of_a_room(mutants: Any, room: str, tmp_path: Path) -> None:
-    """A seed gives the same ones each time; each changes its file in one place and can be taken back."""
+    """A seed gives the same mutants each time; each changes its file in one place and can be undone."""
     first, again, other = (mutants.mutants(room, seed)[:40] for seed in (5, 5, 6))
     assert len({m.name for m in first}) == 40
     assert [m.name for m in first] == [m.name for m in again] != [m.name for m in other]
@@ -145,14 +145,14 @@ def test_mutants_of_a_room(mutants: Any, room: str, tmp_path: Path) -> None:
 
 
 def test_survivors_that_are_explained_are_mutants(mutants: Any) -> None:
-    """Each has a reason, and a name that the code of today still gives."""
+    """Each explained survivor has a reason, and a name that mutants of the present code have."""
     names = {m.name for room in mutants.TESTS for _, changes in mutants.ways(room) for m in changes}
     assert all(mutants.explained().values())
     assert set(mutants.explained()) <= names
 
 
 def test_outcomes_are_kept(mutants: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A second call tries none again, and `--again` those that survived without a reason."""
+    """A second call tries no mutant again; with `--again` it tries those that survived without a reason."""
     tried: list[str] = []
     sample = mutants.mutants("run", 0)[:4]
     became = dict(zip((m.name for m in sample), ("tests/a.py::b", "no mutant", "SURVIVED", "SURVIVED"), strict=True))
