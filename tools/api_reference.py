@@ -67,7 +67,7 @@ use.""",
 Builders of `.tflite` files. [api.md](api.md) has the names that most programs use.""",
     "api_compiled_model.md": """# API: LiteRT's CompiledModel, stand-ins
 
-LiteRT's newer API, for the CPU, and the names that stand in for LiteRT's. [api.md](api.md) has the names that most
+LiteRT's newer API, for the CPU, and minilite in place of LiteRT. [api.md](api.md) has the names that most
 programs use.""",
 }
 """The pages of the reference, with their beginnings."""
