@@ -18,6 +18,8 @@ from mkdocs.structure.files import File
 
 ROOT = Path(__file__).resolve().parents[1]
 ASV = ROOT / "asv_bench" / ".asv" / "html"
+FIRST_FOUND = "docs/api.md"
+"""The page that the search prefers, because names of the Interpreter are looked for more often than others."""
 NAMES = {"README.md": "index.md", "docs/README.md": "documents.md", "asv_bench/README.md": "benchmarks.md"}
 """Pages of the site with another name than in the repository."""
 LANGUAGES = {".h": "c", ".c": "c", ".py": "python"}
@@ -102,7 +104,7 @@ def document(path: str) -> tuple[str, list[str]]:
     text = "".join(parts)
     if path == "asv_bench/README.md" and (ASV / "index.html").exists():
         text = text.replace("\n\n", "\n\n[The history of all benchmarks](asv/index.html), as asv draws it.\n\n", 1)
-    return text, linked
+    return ("---\nsearch:\n  boost: 3\n---\n\n" if path == FIRST_FOUND else "") + text, linked
 
 
 def title(path: str) -> str:
