@@ -6,11 +6,14 @@ python -m tools.api_reference api_plans.md > /tmp/api.md && cp /tmp/api.md docs/
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 import sys
+import textwrap
 from collections.abc import Iterator
 from enum import Enum, IntEnum
+from itertools import pairwise
 from typing import Any
 
 import minilite
@@ -206,13 +209,25 @@ def _with_fields(kind: type) -> str:
     return kind.__name__ + (": " + ", ".join(field for field in fields if not field.startswith("_")) if fields else "")
 
 
+def _fields(kind: type) -> str:
+    """A list of the fields that have a docstring."""
+    body = ast.parse(inspect.getsource(kind)).body[0].body  # type: ignore[attr-defined]
+    rows = []
+    for field, doc in pairwise(body):
+        if isinstance(field, ast.AnnAssign) and isinstance(doc, ast.Expr) and isinstance(doc.value, ast.Constant):
+            text = f"- `{ast.unparse(field.target)}`: " + " ".join(str(doc.value.value).split()).replace("``", "`")
+            rows.append(textwrap.fill(text, 120, subsequent_indent="  ", break_long_words=False))
+    return "\n".join(rows)
+
+
 def described(where: str, item: Any) -> Iterator[str]:
     """Yields a heading with the docstring, and one for each member, so that searches and links find it."""
     if not callable(item):
         return
     kind, name = isinstance(item, type), item.__name__
     call = signature(name, item) if not kind or item in MADE_BY_CALLERS else _with_fields(item)
-    yield f"### {name}\n\n```text\n{where}.{call}\n```\n\n{text_of(item)}"
+    fields = _fields(item) if kind and hasattr(item, "_fields") else ""
+    yield f"### {name}\n\n```text\n{where}.{call}\n```\n\n{text_of(item)}" + (fields and f"\n\n{fields}")
     if kind and item is not InterpreterWithCustomOps:
         for member, found in members(item):
             call = member if isinstance(found, property) else signature(member, found)
