@@ -186,8 +186,9 @@ static bool take_sizes(ml_planner *p) {
     return true;
 }
 
-/* Places the records in the order of the plan before, each on top of its neighbours. Returns the
- * height, INT64_MAX if that exceeds `most`. */
+/* Places the records in the order of the plan before, each on top of its neighbours; those of no
+ * bytes nowhere, where they are on top of nothing. Returns the height, INT64_MAX if that exceeds
+ * `most`. */
 static int64_t stack(const ml_planner *p, int64_t most) {
     const ml_listing *l = &p->listing;
     int64_t height = 0;
@@ -195,9 +196,10 @@ static int64_t stack(const ml_planner *p, int64_t most) {
     for (int32_t i = 0; i < p->order->count; i++) {
         int32_t k = l->record_of[p->order->tensors[i]];
         if (k < 0) continue;
+        placed++;
+        if (l->sizes[k] == 0) continue;
         const int64_t at = ml_conflicts_top(&l->conflicts, k, l->sizes, l->offsets);
         l->offsets[k] = at;
-        placed++;
         if (at + l->sizes[k] > height) height = at + l->sizes[k];
         if (height > most) return INT64_MAX;
     }

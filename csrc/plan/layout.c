@@ -186,6 +186,13 @@ static void follow_roots(ml_planner *p, int32_t from, int32_t to) {
     }
 }
 
+/* True for a tensor or scratch that has no place yet; also for scratch that needs no bytes at this
+ * size, if plans of other sizes follow (plan/records.c). */
+static bool needs_place(const ml_planner *p, int32_t t) {
+    bool no_bytes = p->order && p->usage.bytes[t] == 0 && t >= p->schedule.graph->n_tensors;
+    return p->placed[t] < p->usage.bytes[t] || no_bytes;
+}
+
 /* The records of what nodes first .. end allocate, after those of what is placed already; *fixed
  * gets the number of the latter. */
 static ml_status collect(ml_planner *p, int32_t first, int32_t end, int32_t *fixed, int32_t *count,
@@ -204,8 +211,7 @@ static ml_status collect(ml_planner *p, int32_t first, int32_t end, int32_t *fix
         if (u->memory[t] == ML_MEMORY_PERSISTENT) {
             ml_status status = place_persistent(p, t, error);
             if (status != ML_OK) return status;
-        } else if (u->memory[t] == ML_MEMORY_ARENA && s->root[t] == t &&
-                   p->placed[t] < u->bytes[t]) {
+        } else if (u->memory[t] == ML_MEMORY_ARENA && s->root[t] == t && needs_place(p, t)) {
             p->records[found++] = ml_record_of(p, t, u->bytes[t], u->fixed[t]);
         }
     }

@@ -138,7 +138,10 @@ static int64_t scratch_of(const ml_demand *x, int32_t node) {
 }
 
 /* Scratch by node. Small scratch is in the work block, because nodes run one at a time. But a node
- * with effects may run others while its scratch is in use, so its scratch always gets a record. */
+ * with effects may run others while its scratch is in use, so its scratch always gets a record.
+ * Scratch that had a record at another size keeps one where it lies in the block: one of no bytes,
+ * which conflicts with nothing. So sizes that come and go around that of the block do not change
+ * the set of records, and what was found for it holds. */
 static bool describe_nodes(const ml_demand *x, int32_t frame, ml_tensor_usage *u) {
     const ml_frame *f = &x->graph->frames[frame];
     const ml_subgraph *sub = &x->graph->subgraphs[f->subgraph];
@@ -151,8 +154,11 @@ static bool describe_nodes(const ml_demand *x, int32_t frame, ml_tensor_usage *u
         int64_t own = scratch_of(x, f->node_base + n), wants = 0;
         if ((own > 0 || node->n_children > 0) && ml_scratch_in_arena(node, own))
             wants = ml_records_room(x, frame, n) + own;
-        bool folded = row->status == ML_NODE_FOLDED;
-        stand &= note(&bytes[n], &memory[n], wants, wants > 0 ? ML_MEMORY_ARENA : ML_MEMORY_NONE);
+        const bool folded = row->status == ML_NODE_FOLDED, had = memory[n] == ML_MEMORY_ARENA,
+                   has = had || wants > 0;
+        stand &= had == has;
+        bytes[n] = wants;
+        memory[n] = has ? ML_MEMORY_ARENA : ML_MEMORY_NONE;
         stand &= u->skipped[n] == folded;
         u->skipped[n] = folded;
     }

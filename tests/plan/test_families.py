@@ -12,6 +12,7 @@ import minilite
 from minilite import memory
 from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType
+from minilite.format.model import Quantization
 
 F32 = TensorType.FLOAT32
 
@@ -83,3 +84,39 @@ def test_plan_stays_as_it_is_when_a_clone_plans() -> None:
     for rows in range(1, 40):
         other.run({"x": np.zeros((rows, 6), np.float32)})
     assert plan.records() == before
+
+
+def with_large_scratch() -> bytes:
+    """A model of any number of rows whose products quantize their input into scratch of 72 bytes a row."""
+    built = ModelBuilder()
+    graph = built.subgraph()
+    now = graph.input("x", (1, 64), F32)
+    rng = np.random.default_rng(5)
+    for n in range(4):
+        weights = graph.constant(
+            f"weights{n}", rng.integers(-9, 9, (64, 64)).astype(np.int8), quantization=Quantization((0.01,), (0,))
+        )
+        product = graph.node("FULLY_CONNECTED", [now, weights, -1], out=(f"product{n}", (1, 64), F32))
+        now = graph.node("ADD", [now, product], out=(f"sum{n}", (1, 64), F32))
+    graph.output(now)
+    return built.build()
+
+
+def test_scratch_that_moves_between_the_work_block_and_the_arena() -> None:
+    """Up to 64 KiB it lies in the work block, and its record has no bytes; each plan is checked and near its bound."""
+    model = with_large_scratch()
+    last = len(minilite.load_model(model).subgraphs[0].tensors) - 1
+    one = minilite.Interpreter(model_content=model)
+    for rows in (10, 100, 900, 910, 911, 3000, 910, 64, 3001, 910, 5000, 10, 930, 900):
+        x = np.arange(rows * 64, dtype=np.float32).reshape(rows, 64) % 11 - 5
+        got, expected = (
+            next(iter(interpreter.run({"x": x}).values()))
+            for interpreter in (one, minilite.Interpreter(model_content=model))
+        )
+        assert np.array_equal(got, expected)
+        made = one.plan.to_memory_plan()
+        memory.check(made.records, made.offsets)
+        assert all(record.size > 0 for record in made.records)
+        scratch = [record for record in made.records if record.tensor > last]
+        assert len(scratch) == (4 if rows > 910 else 0), rows
+        assert one.arena_bytes <= one.usage.bound_bytes * 9 // 8
