@@ -55,9 +55,8 @@
  *   JOIN_UPPER(v, words, is_signed)
  *                                 the same of their upper halves plus words, a VECTOR_S16 made by
  *                                 SPLAT_S16(x)
- *   ANY_LOWER_BELOW(v, bits)      whether some lane of JOINED vectors has a lower half without any
- *                                 of the `bits`: these are all bits from some power of 2 on, so
- *                                 the half is below that power
+ *   ANY_LOWER_BELOW(v, bits)      true if a lane of JOINED vectors has a lower half below a power of
+ *                                 2; `bits` are all bits from that power on
  *   SPLAT_U8(x)  STORE_U8(p, v)  XOR_U8(a, b)  CLAMP_U8(v, low, high, is_signed) */
 #ifndef ML_SIMD_WORDS_H
 #define ML_SIMD_WORDS_H

@@ -1,9 +1,10 @@
 /* lookup_u8.c -- sixteen shuffles of sixteen entries each.
  *
- * A shuffle gives 0 where the index is negative. An index below 128 is reduced by 16 per step, and
- * so meets an entry of each part of the table until it is negative. Each entry was exclusive-ored
- * with the one 16 before it: all of them together leave the wanted entry. Indices from 128 on, less
- * 128, do the same with the second half of the table. */
+ * A shuffle gives 0 if the index is negative. An index below 128 is reduced by 16 in each step,
+ * until it is negative: up to there, each step finds an entry of the next part of the table. Each
+ * entry is stored exclusive-ored with the entry 16 before it, so that the exclusive or of all that
+ * are found is the wanted one. The second half of the table does the same for indices from 128 on,
+ * minus 128. */
 #include <immintrin.h>
 
 #include "simd/variants.h"

@@ -1,11 +1,11 @@
 /* requantize_small.h -- requantizes sums that are known to be small to bytes, in about half the
  * steps that other sums need; for requantize and product_s8.
  *
- * Small sums cannot overflow. With x + 2^31, unsigned, in place of a sum x, the high half of the
- * product with 2 m is m more than that of x and 2 m. One 64-bit constant per column rounds the
- * product, subtracts m, and adds half of the last bit kept, minus 1. Only that 1 depends on the
- * sum: it is added again if x is not negative; or always, if negative results are clamped to the
- * zero point or above anyway. The zero point is added to 16-bit words, which saturate. */
+ * Small sums cannot overflow. A sum x is taken as the unsigned number x + 2^31, so that the high
+ * half of its product with 2 m is m too large. One 64-bit constant per column rounds the product,
+ * subtracts m, and adds half of the last bit that the shift keeps, minus 1. That 1 is added again
+ * if x is not negative; or always, if negative results are clamped to the zero point or above
+ * anyway. The zero point is added to 16-bit words, which saturate. */
 #include <immintrin.h>
 #include <stdbool.h>
 

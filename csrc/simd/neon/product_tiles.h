@@ -1,6 +1,6 @@
 /* product_tiles.h -- multiplies rows of bytes with packed weights in register tiles: for matmul_s8
- * and product_s8 of neon and the levels above it. Rows go outside and outputs inside, because the
- * weights of a call find room in the cache.
+ * and product_s8 of neon and the levels above it. The outer loop is over rows, the inner one over
+ * outputs, because the weights of a call fit into the cache.
  *
  * The level defines
  *   GROUP                   bytes of an output that lie together

@@ -1,11 +1,11 @@
 /* bytes.h -- a function of two bytes, computed in 32 bits, some vectors at a time. The file that
- * includes it has included the int32 vectors of its level; it defines ARGS, whose members a, b, y,
- * n, steps and limits are like those of ml_add_s8_args; and `constants`, which
+ * includes it defines ARGS, whose members a, b, y, n, steps and limits are like those of
+ * ml_add_s8_args; the type `constants`; the function
  *
  * constants prepare(const ARGS *args);
  *
- * derives from them once; and functions that are always inlined, one of which it passes to
- * run_any(args, compute). */
+ * which derives the constants of a call from its arguments; and functions of two vectors that are
+ * always inlined. It passes one of these to run_any(args, compute). */
 #include "simd/words.h"
 
 enum { WIDE = JOINED * LANES };

@@ -2,8 +2,8 @@
  *
  * POOL(name, element type, type of the total, its first value, MERGE(total, x), FINISH(args,
  * total)) defines a static function of ml_pool_args. Windows of 3 x 3 whose neighbours share
- * columns are merged column by column, all others line by line, as in tiles/pool.h: sums of floats
- * depend on the order. */
+ * columns are merged column by column, all others line by line, as in tiles/pool.h, because sums of
+ * floats depend on the order. */
 #include <stdbool.h>
 
 #include "math/fixed_point.h"

@@ -2,13 +2,13 @@
  * plain C that the compiler turns into vector code, because sse2 has no signed product of 32 bits.
  *
  * Small sums are scaled as avx512/requantize_small.h says, but for the last step: a shift to the
- * right by another number of bits in each column, which sse2 does not have. In its place, 2^31 is
- * added, so that the number has no sign; it is multiplied by 2^(32 - shift), of which the high half
- * is taken; and 2^31, shifted, is subtracted again.
+ * right by another number of bits in each column, which sse2 does not have. In its place 2^31 is
+ * added, which makes the number unsigned, the high half of its product with 2^(32 - shift) is
+ * taken, and 2^31 >> shift is subtracted.
  *
- * Others: SaturatingRoundingDoublingHighMul(a, m), floor((a m + 2^30) / 2^31), is computed
- * unsigned: with a + 2^31 in place of a it is m larger. RoundingDivideByPOT(h, e) is h * 2^-e
- * rounded half away from zero; in double every step is exact. */
+ * For other sums, SaturatingRoundingDoublingHighMul(a, m), which is floor((a m + 2^30) / 2^31), is
+ * computed unsigned, with a + 2^31 in place of a; the result is m larger. RoundingDivideByPOT(h, e)
+ * is h * 2^-e rounded half away from zero; in double every step is exact. */
 #include <emmintrin.h>
 #include <stdbool.h>
 #include <string.h>

@@ -51,7 +51,8 @@ typedef struct tile_place {
 #define INLINE __attribute__((always_inline)) static inline
 
 /* sums += `count` steps of k. Rows are addressed in groups of four, so that few registers hold
- * addresses. The empty asm hides that one group's address follows from another's. */
+ * addresses. The empty asm keeps the compiler from computing the addresses of all groups in
+ * advance. */
 INLINE void add_products(const float *a, int64_t a_stride, const float *w, int64_t panel_floats,
                          int64_t count, const int rows, const int vectors, const bool narrow,
                          VECTOR *sums) {

@@ -3,8 +3,8 @@
  * The file that includes it defines tile(p, at, rows, vectors), which computes the tile at a
  * tile_place; LANES of a vector and GROUP; MOST_ROWS and MOST_VECTORS of a tile; TILES, the list of
  * tiles (for every number of rows, one whose outputs divide ML_PART_S8); and BEGIN_ROWS(p, at,
- * rows), which runs before rows are multiplied by the first panel. It may define
- * ROWS_OF(p), the number of rows of a tile at most, if that is not always MOST_ROWS. */
+ * rows), which runs before rows are multiplied by the first panel. It may define ROWS_OF(p), the
+ * most rows of a tile for these arguments, if that is not always MOST_ROWS. */
 #include "simd/simd.h"
 
 #ifndef ROWS_OF

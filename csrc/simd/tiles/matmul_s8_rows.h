@@ -3,7 +3,7 @@
  * All vectors of outputs are multiplied by the same bytes, tile after tile. To flip them in each
  * tile takes an instruction per group of four bytes, half as many as the products. A copy takes one
  * per vector of bytes. Rows that touch or overlap are copied as one run per piece. A single row is
- * flipped in its tile, because reading the weights takes as long.
+ * flipped in its tile, because that takes no longer than reading the weights.
  *
  * In addition to the words of tiles, the file that includes it defines LOAD_BYTES(p, count), the
  * first bytes of a vector, and STORE_BYTES(p, v). */

@@ -3,7 +3,8 @@
  *
  * A tile is some rows times some vectors of outputs of a panel, both constants where it is inlined,
  * so that its sums stay in registers. Rows are addressed in groups of four, so that few registers
- * hold addresses. The empty asm hides that one group's address follows from another's.
+ * hold addresses. The empty asm keeps the compiler from computing the addresses of all groups in
+ * advance.
  *
  * The file that includes it defines VECTOR and LANES; ZERO(), SET(x), LOAD(p); DOT(sum, bytes,
  * weights), ADD(a, b), XOR(a, b); MOST_ROWS, MOST_VECTORS and MOST_SUMS of a tile; and the words of
