@@ -54,9 +54,9 @@ TESTS = {
     "interpreter/errors graph/hostile_graphs ops/every_refusal plan/plans engine/user_kernels "
     "ops/control_flow ops/variable ops/normalization",
     "plan": "memory/same_plans engine/sizes run/polls state/requests plan/folding memory/sharing memory/offline "
-    "memory/planner run/dynamic plan/plans run/dynamic_in_place state/bind_tensor state/between_runs "
-    "graph/fusion run/capacities rules/nest interpreter/errors ops/fully_connected engine/user_kernels "
-    "plan/families",
+    "memory/planner memory/planner_calls run/dynamic plan/plans run/dynamic_in_place state/bind_tensor "
+    "state/between_runs graph/fusion run/capacities rules/nest interpreter/errors ops/fully_connected "
+    "engine/user_kernels plan/families",
     "state": "state/between_runs state/refused_calls state/rebinding format/packed state/memory_limits "
     "format/strings state/bind_tensor state/bind_memory run/dynamic engine/sizes plan/plans "
     "_native/no_allocation engine/states _native/lifetime run/capacities run/moving_memory "
@@ -64,9 +64,9 @@ TESTS = {
     "run": "run/thread_trials control/branches run/polls control/dynamic_loops profiling/profile run/dynamic "
     "run/cancel run/dynamic_in_place state/bind_tensor engine/custom control/string_carries rules/nest "
     "interpreter/errors run/capacities run/moving_memory engine/user_kernels",
-    "memory": "memory/same_plans memory/sharing memory/planner memory/offline state/between_runs "
-    "state/memory_limits memory/known_problems memory/order memory/exact memory/strategies "
-    "run/moving_memory run/capacities",
+    "memory": "memory/same_plans memory/sharing memory/planner memory/planner_calls memory/kept_pages "
+    "memory/offline state/between_runs state/memory_limits memory/known_problems memory/order "
+    "memory/exact memory/strategies run/moving_memory run/capacities",
     "control": "control/dynamic_loops ops/hashtable ops/variable control/branches control/string_carries "
     "ops/control_flow run/dynamic rules/nest engine/custom interpreter/errors graph/hostile_graphs "
     "engine/user_kernels",
