@@ -1,5 +1,5 @@
-"""An interrupt (Ctrl-C, no memory) at any line of any call leaves an interpreter that can be used: nothing is given
-back twice or never, and nothing is noted in Python that C does not know."""
+"""An interrupt (Ctrl-C, no memory) at any line of any call leaves a usable interpreter: all memory is freed exactly
+once, and Python and C know the same."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NATIVE = ("_native/", "engine/session.py")
 
 
 def used(interpreter: minilite.Interpreter, size: int) -> None:
-    """Resizes, fills, runs and reads, with right answers, and no view is left."""
+    """Resizes, fills, runs and reads; results are right, and no view is left."""
     x = np.arange(size, dtype=np.float32) - 1
     interpreter._safe_to_run()  # gives up what sessions keep for the next view
     interpreter.resize_tensor_input(0, [size])
@@ -47,7 +47,7 @@ def used(interpreter: minilite.Interpreter, size: int) -> None:
 
 
 def test_a_view_is_pinned_once_or_not_at_all() -> None:
-    """Twice given back, the memory would be freed while it is in use; never, it would stay for ever."""
+    """Unpinned twice, the memory would be freed while it is in use; never unpinned, it would stay for ever."""
     interpreter = minilite.Interpreter(model_content=relu_chain())
     used(interpreter, 4)
     seen = set()
@@ -58,7 +58,7 @@ def test_a_view_is_pinned_once_or_not_at_all() -> None:
 
 
 def test_destructors_run_no_line_of_python() -> None:
-    """An interrupt in such a line would be swallowed, and what was to be given back would stay."""
+    """An interrupt in a line of a destructor would be swallowed, and the memory would stay."""
     interpreter = minilite.Interpreter(model_content=relu_chain())
     used(interpreter, 4)
     lines: list[str] = []
@@ -133,7 +133,7 @@ def test_a_first_use_that_is_interrupted_forgets_no_request() -> None:
 
 
 def test_a_first_binding_that_is_interrupted_can_be_made() -> None:
-    """Also in the loop over all subgraphs, of which nothing is kept before it is over."""
+    """Also if the interrupt comes in the loop over all subgraphs, which keeps nothing until it ends."""
     after, interrupt = 0, None
     while interrupt is None or interrupt.where is not None:
         interpreter = minilite.Interpreter(model_content=relu_chain(1))
@@ -266,7 +266,7 @@ def test_a_signature_is_usable_after_an_interrupt_anywhere() -> None:
 
 
 def test_a_compiled_model_is_usable_after_an_interrupt_anywhere() -> None:
-    """Buffers of interrupted runs are let go: a later run does not write them."""
+    """A later run does not write the buffers of an interrupted one."""
     model = CompiledModel.from_buffer(one_signature())
     mine = np.empty((2, 4), np.float32)
     output = TensorBuffer.create_from_host_memory(mine)
@@ -292,7 +292,7 @@ def test_a_compiled_model_is_usable_after_an_interrupt_anywhere() -> None:
 
 
 def test_an_interpreter_is_usable_after_an_interrupt_of_a_recording(tmp_path: pathlib.Path) -> None:
-    """Nothing more is noted, another recording can be made, and no file is left that is not whole."""
+    """After the interrupt no call is noted, another recording can begin, and no unfinished file is left."""
     interpreter = minilite.Interpreter(model_content=relu_chain())
     path, turn = tmp_path / "calls.npz", 0
     recorder: Any = None
@@ -334,8 +334,8 @@ def test_an_interrupted_run_async_ends() -> None:
 
 
 def test_objects_of_c_are_owned_before_they_are_made() -> None:
-    """A cell, which the call fills, owns the object: an object that gets its owner afterwards may be lost in
-    between."""
+    """A cell that the call fills owns the object from the start; an object that got its owner after the call could be
+    lost in between."""
     for path in (pathlib.Path(minilite.__file__).parent / "_native").glob("*.py"):
         text = path.read_text()
         assert re.findall(r'ffi\.new\("(ml_\w+) \*\*"', text) == [], path.name

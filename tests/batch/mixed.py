@@ -112,7 +112,7 @@ def compared(predictor: Predictor, seed: int) -> Outcome:
 
 
 def _alike(found: Any, wanted: Any) -> int:
-    """2: equal bit for bit; 1: floats within rounding of the largest; 0: neither."""
+    """Returns 2 for equal bits, 1 for floats within rounding of the largest value, else 0."""
     found = np.asarray(found, wanted.dtype)
     if found.size != wanted.size or found.shape not in (wanted.shape, wanted.shape[1:]):
         return 0

@@ -78,7 +78,7 @@ def test_four_threads_share_one() -> None:
 
 
 def test_strings_of_rows() -> None:
-    """Text and bytes are rows."""
+    """Rows may be text or bytes."""
     builder = ModelBuilder()
     graph = builder.subgraph()
     x = graph.input("x", (1,), TensorType.STRING)

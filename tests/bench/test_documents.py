@@ -1,4 +1,4 @@
-"""Tables and sentences with figures: those that are too old for the present version are found."""
+"""Tables and sentences with figures of versions that are too old are found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The history: every version has its results, which a check holds to."""
+"""The history: a check finds versions without results."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from asv_bench import history
 
 
 def test_a_version_without_results_is_found(tmp_path: Path) -> None:
-    """Only the commit that numbers a version may lack them."""
+    """Only the commit that sets the number of a version may lack results."""
 
     def git(*arguments: str) -> str:
         identity = ("-c", "user.name=test", "-c", "user.email=test@localhost", "-c", "commit.gpgsign=false")

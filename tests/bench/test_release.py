@@ -1,4 +1,4 @@
-"""The release command: its steps are done once each, and its check lists all that the record lacks."""
+"""The release command: does each step once; its check lists everything that the record lacks."""
 
 from __future__ import annotations
 

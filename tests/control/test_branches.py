@@ -18,7 +18,7 @@ from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType
 
 Body = Callable[[Any, int, int], int]
-"""The output of a branch, of its subgraph and its two inputs."""
+"""A function that adds a branch to its subgraph, from two inputs, and returns its output."""
 
 
 def add(g: Any, a: int, b: int) -> int:
@@ -74,7 +74,7 @@ def model(op: str, *bodies: Body, signature: Any = None) -> bytes:
 
 
 def sum_of_positive(g: Any, a: int, b: int) -> int:
-    """A number, whatever the positive values have taken."""
+    """The sum of the positive values: one number for any count of them."""
     axis = g.constant("axis", integer(0))
     result: int = g.node("SUM", [positive(g, a, b), axis], out=("total", ()), options={"keep_dims": False})
     return result
@@ -109,7 +109,7 @@ def test_composite_in_a_composite() -> None:
 
 
 def test_composite_is_one_plan() -> None:
-    """Steady runs and sizes seen before prepare nothing again."""
+    """Repeated runs, and sizes seen before, prepare no node again."""
     interpreter = ready(model("STABLEHLO_COMPOSITE", twice, signature=(-1,)))
     run(interpreter, A, B)
     grown = count_since(interpreter, lambda: run(interpreter, B, A))
@@ -119,7 +119,7 @@ def test_composite_is_one_plan() -> None:
 
 @pytest.mark.parametrize("bodies", [(add, twice, first), (add, joined, positive), (fixed,)])
 def test_case(bodies: Any) -> None:
-    """A number without a branch chooses the last branch."""
+    """A number for which there is no branch chooses the last one."""
     data = model("STABLEHLO_CASE", *bodies)
     agree(data, *([integer(k), x, B] for k in (0, 1, 2, -1, 7, 0) for x in (A, B)))
 

@@ -178,7 +178,7 @@ def quantized(kind: TensorType, *scales: float, zero_points: tuple[int, ...]) ->
 def test_advice_for_quantized_tensors_is_to_quantize(
     kind: TensorType, scale: float, zero_point: int, wrong: Any
 ) -> None:
-    """The code in the message is run, and gives the numbers that scale and zero point mean."""
+    """Runs the code in the message; it gives the integers for these real values."""
     interpreter = quantized(kind, scale, zero_points=(zero_point,))
     scale = float(np.float32(scale))
     x = np.array([[0.25], [1.0]]) * (20 if wrong is np.int64 else 1)
@@ -192,7 +192,7 @@ def test_advice_for_quantized_tensors_is_to_quantize(
 
 
 def test_advice_for_pixels() -> None:
-    """Bytes of an image are not real values: 200 of 255 is 72 where 255 represents 127."""
+    """Pixels are not real values: pixel 200 becomes 72 if pixel 255 becomes 127."""
     interpreter = quantized(TensorType.INT8, 1 / 255, zero_points=(-128,))
     p = np.array([[200], [0]], np.uint8)
     with pytest.raises(InputError) as caught:

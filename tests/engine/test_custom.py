@@ -88,7 +88,7 @@ def test_an_exception_of_a_shape_function_keeps_its_traceback() -> None:
 
 
 def test_a_traceback_gives_no_access_to_freed_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Frames of a traceback may be looked into at any time: no struct of C and no view of the arena is left there."""
+    """The frames of a traceback may be examined at any time; no C struct and no view of the arena is left there."""
 
     def reference(node: Any, x: Array) -> Any:
         raise ArithmeticError(float(x[0]))
@@ -213,7 +213,7 @@ def test_sizes_that_the_file_leaves_open_release_no_output() -> None:
 
 
 def test_inputs_beyond_the_file_let_outputs_go_beyond_it_too() -> None:
-    """As LiteRT, minilite resizes what the file calls fixed; outputs then follow."""
+    """Like LiteRT, minilite resizes dimensions that the file calls fixed; outputs then follow."""
     builder = ModelBuilder()
     graph = builder.subgraph()
     x, y = graph.input("x", (4,), signature=(4,)), graph.tensor("y", (4,), signature=(4,))
@@ -332,7 +332,7 @@ def test_custom_operators_are_no_builtin_ones() -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_damaged_options(seed: int) -> None:
-    """Whatever the bytes are: numbers, strings and vectors of numbers by name, or a ValueError."""
+    """Any bytes give numbers, strings and vectors of numbers by name, or a ValueError."""
     from flatbuffers import flexbuffers
 
     from minilite.format.flexbuffer import scalars
@@ -360,7 +360,7 @@ def test_damaged_options(seed: int) -> None:
 
 
 def test_operands_that_a_node_does_not_have(monkeypatch: pytest.MonkeyPatch) -> None:
-    """C gives none, although the node's other operands and those of the next node lie beside them."""
+    """C returns none, although other operands, of this node and the next, are adjacent in memory."""
     seen, close = list[list[bool]](), Call.close
 
     def look(call: Call) -> None:

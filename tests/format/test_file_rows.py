@@ -27,7 +27,7 @@ def numbers(pointer: Any, count: int) -> list[Any]:
 
 
 def listed(table: Any, field: str) -> list[Any]:
-    """A vector by LiteRT's accessor."""
+    """Reads a vector by LiteRT's accessor."""
     found = getattr(table, field + "AsNumpy")() if getattr(table, field + "Length")() else ()
     return [int(value) if isinstance(value, np.integer) else float(value) for value in found]
 
@@ -81,7 +81,7 @@ def camel(field: str) -> str:
 
 
 def check_options(data: bytes, schema: Any, row: Any, node: Any) -> None:
-    """Slot by slot; a table that is not the operator's own means its defaults."""
+    """Compares options slot by slot; a table of another operator means the defaults."""
     name = TABLES[row.options_table]
     kind = getattr(schema, name)
     table = None

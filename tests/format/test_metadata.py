@@ -206,7 +206,7 @@ def test_damaged_metadata_give_values_or_one_error() -> None:
 
 
 def test_metadata_that_refer_to_the_same_bytes_too_often_are_refused() -> None:
-    """A megabyte, named by every one of a thousand tensors."""
+    """Each of a thousand tensors names the same megabyte."""
     text = 1 << 20
     tensors = 1000
     # Root at 64, its list of graphs, one graph with a list of tensors, which all are the same table with the same text.

@@ -1,4 +1,4 @@
-"""Constants without elements: each way in which a file can say them loads and computes."""
+"""Constants without elements: each form that they have in files loads and computes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Use:
     kind: TensorType = TensorType.INT32
     version: int = 1
     peer_fails: bool = False
-    """LiteRT ends its process by a signal, or gives what its memory happens to hold."""
+    """True if LiteRT crashes, or returns what its memory happens to hold."""
 
     def model(self, form: str) -> bytes:
         builder = ModelBuilder()
@@ -139,7 +139,7 @@ def test_inputs_variables_and_results_without_elements_are_no_constants() -> Non
 
 @pytest.mark.parametrize("form", FORMS)
 def test_outputs_and_operands_of_subgraphs(form: str) -> None:
-    """One branch of an IF gives what it was given, the other a constant of its own."""
+    """One branch of an IF returns its input, the other a constant."""
     builder = ModelBuilder()
     main, passed, own = (builder.subgraph(name) for name in ("main", "passed", "own"))
     flag = main.input("flag", (), TensorType.BOOL)

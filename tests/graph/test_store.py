@@ -90,7 +90,7 @@ def test_every_node_gets_its_own_weights(nodes: int) -> None:
 
 
 def test_another_layout_is_another_block() -> None:
-    """Sizes that take turns between two layouts find both again, and never each other's."""
+    """Two sizes in turn, whose weights have different layouts, each get weights in their own layout."""
     interpreter, sizes = ready(convolution()), [(4, NARROW), (4, WIDE), (5, WIDE), (5, NARROW), (6, WIDE), (7, WIDE)]
     assert [lookups(interpreter, (1, *size, 8)) for size in sizes] == [0, 1, 0, 1, 1, 0]
     for size in sizes:
@@ -98,8 +98,8 @@ def test_another_layout_is_another_block() -> None:
 
 
 def test_threads_that_plan_at_once_share_what_nodes_remember() -> None:
-    """Interpreters of one model, a thread each, take turns between two layouts: every plan gets the weights of its
-    own."""
+    """Several threads, with an interpreter of one model each, change between two layouts: every plan gets weights in
+    its layout."""
     first, sizes = ready(convolution()), [(4, NARROW), (4, WIDE), (5, NARROW)]
     expected = {size: convolved(ready(convolution()), *size) for size in sizes}
     wrong: list[tuple[int, int]] = []

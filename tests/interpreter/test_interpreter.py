@@ -305,7 +305,8 @@ def test_builtin_ref_runs_the_numpy_references(monkeypatch: pytest.MonkeyPatch) 
 
 
 def unless_poisoned() -> contextlib.AbstractContextManager[Any]:
-    """Dead tensors stay whole until their bytes are used by others; debug builds overwrite them at once."""
+    """Expects an error in debug builds, which overwrite dead tensors at once; in others their values stay until their
+    bytes are used."""
     return pytest.raises(minilite.StateError, match="overwritten") if debug_build() else contextlib.nullcontext()
 
 
@@ -343,7 +344,7 @@ def test_an_input_that_may_be_reused_is_whole_or_refused() -> None:
 
 
 def test_equal_shapes_of_other_tensors_are_other_requests() -> None:
-    """The same two shapes, asked for in the same order, but of the other tensors."""
+    """Requests the same two shapes in the same order, for the other tensors."""
     builder = ModelBuilder()
     graph = builder.subgraph()
     a, b = graph.input("a", (2,)), graph.input("b", (2,))

@@ -1,5 +1,5 @@
-"""A judge of ArenaPlanner: knows lifetimes by the book, makes calls in any order with any numbers, and runs the graph
-in the planner's memory."""
+"""A judge of ArenaPlanner: computes lifetimes independently, makes calls in any order with any numbers, and runs the
+graph in the planner's memory."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SIZES = (0, 1, 4, 64, 65, 100, 128, 300)
 
 
 def random_graph(r: random.Random) -> PlannerGraph:
-    """Nodes in a row, each of which reads what is there already."""
+    """Returns a graph of nodes in a row, each of which reads earlier tensors."""
     n_nodes, inputs = r.randrange(7), r.randrange(1, 3)
     there, nodes = [*range(inputs + 1)], []  # the last of them is a variable
     for _ in range(n_nodes):

@@ -69,7 +69,7 @@ def test_small_graphs_against_every_order(seed: int) -> None:
 
 
 def pairs(count: int) -> tuple[list[OrderNode], list[int], list[int], list[int]]:
-    """Nodes that may all come first, and after them one reader of each."""
+    """Returns nodes that may all come first, then a reader of each."""
     nodes = [OrderNode([0], [2 * i + 1]) for i in range(count)]
     nodes += [OrderNode([2 * i + 1], [2 * i + 2]) for i in range(count)]
     return nodes, [64] + [256, 16] * count, [0], list(range(2, 2 * count + 1, 2))
@@ -91,7 +91,7 @@ def wide(operands: int) -> tuple[list[OrderNode], list[int], list[int], list[int
     ids=["pairs", "many pairs", "more pairs than masks are for", "wide nodes", "nodes too wide to try"],
 )
 def test_search_is_bounded(graph: Any, found: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The search counts what it looks at (operands of the nodes it tries, words of masks), and stops at a limit."""
+    """The search counts its steps (operands of the nodes it tries, words of masks), and stops at a limit."""
     looked_at = 0
 
     def counted(self: Any, at: Any, number: int) -> Any:

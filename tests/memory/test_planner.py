@@ -63,7 +63,7 @@ def test_input_read_twice_by_a_node_and_an_absent_one() -> None:
 
 
 def test_absent_output_of_a_node() -> None:
-    """Also as the first one, in whose place an input could be overwritten."""
+    """Also if it is the first output, for which an input could be overwritten."""
     nodes = [Node([0], [-1, 1]), Node([1], [-1], in_place=(0,)), Node([1], [2], in_place=(0,)), Node([2], [3])]
     for sharing in ("tflite", "wide"):
         planner = planned(PlannerGraph([100] * 4, nodes, [0], [3]), in_place=sharing)

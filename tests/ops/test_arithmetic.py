@@ -85,7 +85,7 @@ EVERY_TYPE = {op: every_type(op) for op in OPS}
 @pytest.mark.parametrize("op", ["ADD", "MUL"])
 @pytest.mark.parametrize("activation", ["NONE", "RELU6"])
 def test_halves_of_all_kinds(op: str, activation: str) -> None:
-    """LiteRT's reference clamps to the largest number where nothing is asked for."""
+    """LiteRT's reference clamps to the largest number even without an activation."""
     rng = np.random.default_rng(8)
     for shapes in LONG:
         a, b = (any_halves(rng, shape) for shape in shapes)
@@ -122,8 +122,8 @@ def test_all_pairs_of_bytes(op: str, kind: str) -> None:
 @pytest.mark.parametrize(("kind", "zero_points"), [("u8", (191, 69, 31)), ("s8", (63, -59, -97))])
 @pytest.mark.parametrize("y_scale", [0.165969238, 0.0026369158, 1e-5])
 def test_bytes_whose_sums_are_not_linear(op: str, kind: str, zero_points: Any, y_scale: float) -> None:
-    """With the first scale, no linear form gives all pairs of bytes; with the second, sums go far beyond a byte; with
-    the third, so far that there is no linear form."""
+    """Scales for which sums of bytes are not linear: for the first, no linear form gives all pairs; for the second,
+    sums go far beyond a byte; for the third, so far that there is no linear form."""
     scales = (0.0629307032, 0.00894563645, y_scale)
     a, b, y = (Quantization((float(np.float32(s)),), (z,)) for s, z in zip(scales, zero_points, strict=True))
     every = ALL_BYTES.view(dtype_of(kind))
@@ -233,7 +233,7 @@ def test_int16_in_powers_of_two() -> None:
 
 
 def test_large_multipliers() -> None:
-    """Where a product leaves int32 on its way, clamping comes before the zero point is added."""
+    """If a product exceeds int32 on the way, it is clamped before the zero point is added."""
     for kind, zero_point in (("s8", 127), ("u8", 255), ("s16", 0)):
         q = Quantization((3e38,), (zero_point,))
         x = Given(np.arange(-120, 120).astype(dtype_of(kind)), quantization=q)

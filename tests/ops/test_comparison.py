@@ -58,7 +58,7 @@ def test_all_pairs_of_bytes(op: str, kind: str) -> None:
 
 
 def test_words() -> None:
-    """Equality of int16: scaled, or plain without scales, where LiteRT's NOT_EQUAL takes the scales for 0."""
+    """Equality of int16 with scales, and of plain integers without; there LiteRT's NOT_EQUAL takes the scales for 0."""
     rng = np.random.default_rng(3)
     a = values(rng, "s16", (300,))
     for op in ("EQUAL", "NOT_EQUAL"):

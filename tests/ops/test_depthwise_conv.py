@@ -49,7 +49,8 @@ def test_channels(channels: int, multiplier: int, kind: str, per_channel: bool) 
 @pytest.mark.parametrize("channels", range(1, 18))
 @pytest.mark.parametrize("stride", [1, 2])
 def test_few_channels_of_floats(channels: int, stride: int) -> None:
-    """Neighbouring pixels fill a panel together; the rest of a line, and its edges, are computed pixel by pixel."""
+    """With few channels, neighbouring pixels share a panel; the rest of a line, and its edges, are computed pixel by
+    pixel."""
     for seed, (kernel, dilation, width) in enumerate(
         (((3, 3), 1, 41), ((1, 1), 1, 37), ((5, 2), 2, 60), ((3, 5), 1, 7))
     ):
@@ -89,7 +90,7 @@ def test_random_windows(kind: str, per_channel: bool) -> None:
 @pytest.mark.parametrize(("kind", "per_channel"), KINDS)
 @pytest.mark.parametrize("window", [(1, 1), (5, 1), (9, 1), (4, 3), (1, 6)])
 def test_outputs_of_one_pixel(window: tuple[int, int], kind: str, per_channel: bool) -> None:
-    """Windows that are the whole input, or leave some of it out at the end."""
+    """Windows cover the whole input, or all but its end."""
     height, width = window
     for channels, dilation, more in ((1, 1, 0), (20, 1, 1), (64, 2, 0), (130, 1, 0)):
         x = (1, (height - 1) * dilation + 1 + more, width + more, channels)
@@ -101,7 +102,7 @@ def test_outputs_of_one_pixel(window: tuple[int, int], kind: str, per_channel: b
 @pytest.mark.parametrize(("kind", "per_channel"), [*KINDS, ("f32 s8 f32", True)])
 @pytest.mark.parametrize("multiplier", [1, 2])
 def test_lines_in_several_stretches(multiplier: int, kind: str, per_channel: bool) -> None:
-    """Lines with more columns than are interleaved at a time; their edges lie in the first and the last stretch."""
+    """Lines have more columns than are interleaved at a time; their edges are in the first and the last stretch."""
     for seed, (kernel, stride, dilation) in enumerate((((3, 3), 1, 1), ((3, 3), 2, 1), ((5, 5), 1, 1), ((2, 4), 1, 3))):
         for padding in ("SAME", "VALID"):
             layer = Layer(
@@ -116,7 +117,7 @@ def test_lines_in_several_stretches(multiplier: int, kind: str, per_channel: boo
 @pytest.mark.parametrize("channels", [1, 16, 130])
 @pytest.mark.parametrize("padding", ["SAME", "VALID"])
 def test_images_one_pixel_wide(channels: int, padding: str, kind: str, per_channel: bool) -> None:
-    """All lines are neighbours; high images are computed in several pieces."""
+    """Lines of one pixel are adjacent in memory; high images are computed in several pieces."""
     for height, filter_height, stride in ((4, 1, 1), (5, 9, 1), (28, 5, 1), (29, 10, 2), (30, 4, 3), (300, 3, 1)):
         if padding == "VALID" and filter_height > height:
             continue
@@ -153,7 +154,7 @@ def test_windows_beyond_what_float_sums_exactly(kind: str, window: tuple[int, in
 
 
 def test_sums_beyond_what_float_counts_exactly() -> None:
-    """289 products of 255 * 255 add up to more than 2 ** 24, and the bias takes all but 5 away."""
+    """289 products of 255 * 255 exceed 2 ** 24; with the bias, 5 remain."""
     most, one = np.full((1, 17, 17, 1), 255, np.uint8), Quantization((1.0,), (0,))
     inputs = [Given(most, False, one), Given(most, True, one), const([5 - 289 * 255 * 255], np.int32, one)]
     node = OneNode(OP, inputs, options("VALID"), kind="u8", quantization=one)
@@ -208,7 +209,7 @@ def test_threads_over_images_one_pixel_wide(types: str) -> None:
 @pytest.mark.parametrize("multiplier", [1, 3])
 @pytest.mark.parametrize("width", [7, 1])
 def test_hybrid_and_small_weights(types: str, multiplier: int, width: int) -> None:
-    """Hybrids: each batch quantized by itself. LiteRT's want a scale for each output."""
+    """Each batch is quantized by itself in hybrid nodes, for which LiteRT needs a scale per output."""
     for seed in range(12):
         stride = (1 + seed % 2 if width == 1 else 1, 1 + seed % 2)
         layer = Layer(

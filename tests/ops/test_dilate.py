@@ -30,13 +30,13 @@ def test_shapes(shape: Any, by: Any, constant: bool) -> None:
 
 
 def test_nothing() -> None:
-    """LiteRT gives a dimension of none the size 1 - dilation."""
+    """LiteRT gives an empty dimension the size 1 - dilation."""
     given = [counting((2, 0)), const([2, 2]), const(9, np.float32)]
     assert OneNode("DILATE", given).check(oracle=None).shape == (3, 0)
 
 
 def test_refused() -> None:
-    """LiteRT shapes its output before it looks at dilations, by what lies there."""
+    """LiteRT computes the shape of its output from dilations before it checks them."""
     x, value = counting((2, 3)), const(0, np.float32)
     for dilations, held, words in (
         ([2, 0], value, "dilation 1 is 0, expected 1 or more"),

@@ -1,4 +1,4 @@
-"""Operands that state a size, a place or a count, beside an input that was resized: nobody believes what does not fit.
+"""Operands that state a size, a place or a count, beside an input that was resized: values that do not fit are refused.
 
 C kernels and numpy references agree on shapes and values, or both refuse; where LiteRT's reference kernels answer, they
 give the same, and where they refuse, so does minilite, but for what this file names.
@@ -140,7 +140,8 @@ def test_a_resized_input_is_followed_or_refused(op: str, shape: tuple[int, ...])
 
 
 def test_families_with_such_operands_have_a_case() -> None:
-    """Others of a family share the code that reads the operand. What has no other operand cannot be resized."""
+    """Operators of a family share the code that reads the operand, so one case per family is enough. Operators without
+    another operand have no input to resize."""
     rows = operator_rows()
     families = {row.family for row in rows if row.op in CASES}
     for row in rows:

@@ -162,7 +162,7 @@ def vars_of(made: Blocks) -> tuple[bytes, list[Any]]:
 
 
 def test_hybrid_of_inputs_that_are_no_numbers() -> None:
-    """Defined, whatever they are: LiteRT's conversion is not."""
+    """Results for NaN and infinity are defined; LiteRT's conversion of them is not."""
     layer = Layer(OP, "f32 s8 f32", (3, 8), (4, 8), {}, version=12)
     layer.x[0, 0], layer.x[1, 1], layer.x[2, 2] = np.nan, np.inf, -np.inf
     assert layer.run().shape == (3, 4)
@@ -197,7 +197,7 @@ def test_ties_round_away_from_zero(kind: str) -> None:
 @pytest.mark.parametrize("value", [-32768, 32767])
 @pytest.mark.parametrize("depth", [1000, 65_900])
 def test_wide_sums_do_not_overflow(depth: int, value: int) -> None:
-    """1000 products of 2^22 are more than 32 bits hold, and so are 65,900 of their high bytes."""
+    """The sum of 1000 products of 2^22 exceeds 32 bits, and so does that of 65,900 products of high bytes."""
     weights = np.full((3, depth), -128, np.int8)
     for bias in ("constant", "missing"):
         layer = Layer(
@@ -211,7 +211,7 @@ def test_wide_sums_do_not_overflow(depth: int, value: int) -> None:
 @pytest.mark.parametrize("rows", [1, 5])
 @pytest.mark.parametrize("lowest", [-128, -127])
 def test_lowest_weights(rows: int, lowest: int) -> None:
-    """Two products of -128 and -128 are more than 16 bits hold; two of -128 and -127 are not."""
+    """The sum of two products of -128 and -128 exceeds 16 bits; that of -128 and -127 does not."""
     layer = Layer(OP, "s8", (rows, 40), (17, 40), {}, weights=np.full((17, 40), lowest, np.int8), y_scale=(10, 20))
     layer.x[...] = -128
     assert np.ptp(layer.check()) == 0
@@ -241,7 +241,7 @@ def test_computed_weights_and_resized_input(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["f32", "s8", "u8"])
 @pytest.mark.parametrize("x", [(3, 0), (2, 3, 0), (0,), (0, 5), (0, 0)])
 def test_no_depth(kind: str, x: tuple[int, ...]) -> None:
-    """Zeros, whatever bias and zero points are: what LiteRT gives."""
+    """Outputs are zeros for any bias and zero points, as in LiteRT."""
     layer = Layer(OP, kind, x, (4, 0), {}, version=5)
     y = layer.check()
     assert y.shape[-1] == 4
@@ -285,7 +285,8 @@ def test_error_of_long_sums() -> None:
 
 @pytest.mark.parametrize(("outputs", "depth"), [(37, 333), (5, 333), (72, 4000), (136, 2000)])
 def test_rows_do_not_depend_on_each_other(outputs: int, depth: int) -> None:
-    """Nor do they depend on how outputs are divided: a few at the end would be summed in another order."""
+    """A row gives the same results alone and among others, also in its last outputs, which could be summed in another
+    order."""
     layer = Layer(OP, "f32", (9, depth), (outputs, depth), {})
     together = layer.run()
     for i in range(9):
@@ -335,7 +336,7 @@ def test_types_refused(types: str) -> None:
 @pytest.mark.parametrize("types", ["f32", "s8", "u8", "s16", "f32 s8 f32"])
 @pytest.mark.parametrize("rows", [1, 300])
 def test_threads(types: str, rows: int) -> None:
-    """Blocks of outputs, and of rows."""
+    """Threads share blocks of outputs, and blocks of rows."""
     same_for_any_number_of_threads(Layer(OP, types, (rows, 700), (900, 700), {}, version=12))
 
 

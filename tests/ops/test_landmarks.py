@@ -45,7 +45,7 @@ def points(x: Any, by: Any) -> OneNode:
 
 
 def placed(a: float, b: float, x: float, c: float, d: float, y: float) -> Any:
-    """The matrix of a place in the image for a place in the crop."""
+    """Returns the matrix that maps places in the crop to places in the image."""
     return np.array([[[a, b, 0, x], [c, d, 0, y], [0, 0, 1, 0], [0, 0, 0, 1]]], np.float32)
 
 

@@ -71,7 +71,7 @@ def test_parts(types: str, parts: Sequence[str]) -> None:
 @pytest.mark.parametrize("time_major", [True, False])
 @pytest.mark.parametrize("batches", [1, 3])
 def test_sequences(types: str, time_major: bool, batches: int) -> None:
-    """More steps than are multiplied at once; none at all; parts that depend on the order of batches."""
+    """Sequences of more steps than are multiplied at once, and of none; parts that depend on the order of batches."""
     for steps, parts in ((70, ("cifg",)), (3, PARTS[1:]), (3, ("peephole", "projection")), (1, ())):
         node = Lstm(
             "UNIDIRECTIONAL_SEQUENCE_LSTM", types, parts, batches, steps, 7, 5, 3, time_major=time_major, seed=steps
@@ -118,7 +118,8 @@ def test_two_directions_asymmetric(types: str) -> None:
 
 
 def diagonal(types: str, parts: Sequence[str] = (), positions: Sequence[int] = (5, 6, 7, 8)) -> Lstm:
-    """Recurrent weights that are the diagonal of a matrix, of floats whatever the others are."""
+    """Returns a node whose recurrent weights are the diagonal of a matrix; they are floats beside weights of any
+    type."""
     rng = np.random.default_rng(1)
     inputs = {i: const(values(rng, "f32", (6,), 0.5), np.float32) for i in positions}
     options = {"inputs": inputs, "diagonal_recurrent_tensors": True, "version": 4}
@@ -174,8 +175,8 @@ def test_every_value_of_a_gate() -> None:
 
 @pytest.mark.parametrize("exponent", [-30, *range(-20, -8)])
 def test_every_scale_of_cells(exponent: int) -> None:
-    """States that the caller sets, over the whole range; what gates make of them. Below 2**-15 LiteRT multiplies
-    the output gate with the input gate."""
+    """Sets states over the whole range and compares the cells. For scales below 2**-15 LiteRT multiplies the output
+    gate with the input gate."""
     n = 512
     cells = Given(np.zeros((1, n), np.int16), quantization=one_scale("s16", 2.0**exponent), variable=True)
     node = Lstm("LSTM", INTEGER, (), 1, 1, 3, n, inputs={19: cells})

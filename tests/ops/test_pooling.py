@@ -146,7 +146,8 @@ def test_threads(op: str, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["s8", "u8"])
 def test_windows_and_steps_beyond_the_image(kind: str) -> None:
-    """Their product is 2^32 - 1, which is -1 in 32 bits. The size of a strip was divided by this product plus 1."""
+    """The product of window and step is 2^32 - 1, which is -1 in 32 bits. The size of a strip was once divided by this
+    product plus 1."""
     node = pool("MAX_POOL_2D", kind, (1, 3, 3, 1), (65535, 65535), (1, 65537), "SAME")
     interpreter = ready(node.model)
     x = interpreter.get_input_details()[0]["index"]

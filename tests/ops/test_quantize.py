@@ -47,7 +47,7 @@ EVERY_TYPE = {"QUANTIZE": every_quantize, "DEQUANTIZE": every_dequantize, "DENSI
 
 @pytest.mark.parametrize(("scale", "zero_point"), [(1.0, 0), (0.5, 2), (0.3, -7)])
 def test_floats_to_nibbles(scale: float, zero_point: int) -> None:
-    """An odd number of them, with ties, and values beyond -8 to 7. LiteRT makes infinity -8, minilite 7."""
+    """An odd number of floats, with ties, and values beyond -8 to 7. Infinity becomes -8 in LiteRT, 7 in minilite."""
     x = np.array([-100, -8.6, -8.5, -8.4, -1.5, -0.5, -0.0, 0.5, 1.5, 7.4, 7.5, 8.5, 100], np.float32)
     q = Quantization((scale,), (zero_point,))
     for array in (x, x[::-1].copy(), x[:0], np.full((3, 5), 0.7, np.float32)):

@@ -105,7 +105,7 @@ def test_delay(length: int) -> None:
 
 
 def unsigned(name: str, number: int) -> bytes:
-    """A map of one number without a sign, of eight bytes."""
+    """Returns a flexbuffer map with one unsigned number of eight bytes."""
     builder = flexbuffers.Builder()
     with builder.Map():
         builder.Key(name)

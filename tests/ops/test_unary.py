@@ -32,7 +32,7 @@ def unary(op: str, x: Array, q: Quantization = NOT_QUANTIZED, out: Quantization 
 
 
 def output_of(op: str, kind: str, rng: np.random.Generator, scale: float) -> Quantization:
-    """A scale that covers most of what an input with that scale gives."""
+    """Returns an output scale that covers most results for inputs of that scale."""
     largest = scale * (255 if kind == "s8" else 32767)
     reach = {
         "EXP": np.exp(min(largest, 10.0)),
@@ -127,7 +127,7 @@ def test_quantized_abs(kind: str) -> None:
 
 
 def test_plain_integers() -> None:
-    """The lowest integer has no positive counterpart: it stays."""
+    """The lowest integer has no positive counterpart, and stays as it is."""
     for kind in ("s16", "s32"):
         info = np.iinfo(dtype_of(kind))
         assert unary("ABS", np.array([info.min, info.max, -1, 0], info.dtype)).check()[0] == info.min
@@ -137,7 +137,7 @@ def test_plain_integers() -> None:
 
 
 def test_large_exponents_saturate() -> None:
-    """LiteRT casts what is beyond int32, which C++ leaves open."""
+    """LiteRT casts numbers beyond int32, which C++ leaves undefined."""
     q, out = Quantization((1.0,), (0,)), Quantization((1e-3,), (0,))
     x = np.array([-128, 0, 127], np.int8)
     assert unary("EXP", x, q, out).check(oracle=None).tolist() == [0, 127, 127]

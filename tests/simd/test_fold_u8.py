@@ -50,7 +50,7 @@ def test_tails_and_places(level: str, flip: int, across: bool) -> None:
 @pytest.mark.parametrize("level", SIMD)
 @pytest.mark.parametrize("flip", FLIPS)
 def test_the_extreme_wherever_it_lies(level: str, flip: int) -> None:
-    """One byte differs, and the bytes before it stay unless it is further out."""
+    """The result is the one byte that differs from the others, or the value from before if that is more extreme."""
     kind, _ = FLIPS[flip]
     dull, far = np.uint8(flip), np.uint8(flip ^ 1)
     for n in (1, 15, 16, 31, 32, 33, 64, 65, 100):

@@ -114,7 +114,7 @@ def _beside_reference(model: Model) -> Comparison:
 
 
 def neighbours_multiplier(model: Model, node: Node, tensor: Tensor, rng: np.random.Generator) -> Plant:
-    """One channel takes the next one's multiplier; where all have one, a tenth more."""
+    """Gives one channel the multiplier of the next; if all channels share one, makes it a tenth larger."""
     count = len(tensor.quantization.scales)
     at = int(rng.integers(count))
     true = weighted.real_multipliers
@@ -135,7 +135,7 @@ def neighbours_multiplier(model: Model, node: Node, tensor: Tensor, rng: np.rand
 
 @contextmanager
 def rounding_down(node: Node) -> Iterator[None]:
-    """Sums of one node are scaled and cut off, not rounded."""
+    """Scales the sums of one node and rounds them down."""
     centered, multiply, half_away = weighted.centered, fixed_point.multiply_by_quantized_multiplier, round_half_away
     current = -1
 

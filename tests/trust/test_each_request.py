@@ -221,7 +221,8 @@ ZERO = np.array(0, np.int32)
 
 
 def test_growing_through_all_kinds_of_memory(requests: Core | Seam) -> None:
-    """From blocks of malloc to reserved pages, to a size seen before, and back."""
+    """The arena grows from a block of malloc to reserved pages; then the interpreter goes to a size seen before, and
+    back."""
     sizes = (1, 200, 1500, 5000, 200, 5000, 1)
     steps = [made_of(dense(2)), allocated, ran(rows(2))]
     for size in sizes:
@@ -403,8 +404,8 @@ def test_models(name: str, requests: Core | Seam) -> None:
 
 @pytest.mark.parametrize("op", DRAWN)
 def test_operators(op: str, requests: Core | Seam) -> None:
-    """Three nodes of each operator, one where Python's requests fail, which are alike; those that are refused for other
-    reasons are refused again."""
+    """Three nodes of each operator if requests of C fail; one if those of Python do, which are alike. Nodes that are
+    refused for other reasons are refused again."""
     for number in range(3 if isinstance(requests, Core) else 1):
         node = made(op, 1, number)
 

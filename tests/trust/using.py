@@ -1,4 +1,4 @@
-"""Uses a model in all ways that a caller has: at worst a MiniliteError, never a crash."""
+"""Uses a model in every way that a caller can; the worst result is a MiniliteError."""
 
 from __future__ import annotations
 
