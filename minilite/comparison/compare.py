@@ -60,7 +60,7 @@ def compare(
     `first` and `second` are models (whatever `Interpreter` takes first) or Interpreters, whose model and options are
     used; they are not changed. Without `second` it is the first model again, which is then run `against` another
     runtime: "litert" (its built-in kernels) or "litert-reference" (its reference kernels), both loaded without default
-    delegates and with all tensors kept, in a process of its own, and with XNNPACK for the outputs alone; "reference"
+    delegates and with all tensors kept, in a process of its own, and with XNNPACK for only the outputs; "reference"
     (numpy); or a level of instructions. `level` is minilite's level everywhere else. If `first` is a recording (the
     path of a .npz), it is replayed on the second, the model that was recorded: see `replay`.
 
@@ -105,7 +105,7 @@ def _check_against(second: Any, against: str | None) -> None:
 
 
 def _check_replay(second: Any, inputs: Any, against: str | None, shapes: Any) -> None:
-    """Refuses arguments that do not go with a recording, which has its own inputs and is compared with minilite alone.
+    """Refuses arguments that do not go with a recording, which has its own inputs and is compared only with minilite.
     Raises: InputError."""
     if second is None or isinstance(second, Interpreter):
         message = "a recording is compared with a run of the model that was recorded: give it second"

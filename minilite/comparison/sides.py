@@ -157,7 +157,7 @@ class LiteRTSide:
         return ("litert", self._kernels)
 
     def run(self, inputs: Mapping[int, Array]) -> None:
-        """Runs the model; once more for the outputs alone if LiteRT crashes while keeping all tensors. Raises:
+        """Runs the model; once more for only the outputs if LiteRT crashes while keeping all tensors. Raises:
         InputError."""
         self._outcome = self._attempt(inputs)
         if self._outcome.crashed and self._has_outputs():

@@ -1,4 +1,4 @@
-"""LiteRT's options of a CompiledModel: accelerators, of which there is the CPU alone, and what each of them takes.
+"""LiteRT's options of a CompiledModel: accelerators, of which minilite has only the CPU, and what each of them takes.
 
 Names, values and defaults are those of ai-edge-litert 2.3.0. Options of other accelerators are kept and have no effect.
 """
