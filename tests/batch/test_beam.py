@@ -124,7 +124,7 @@ def test_another_model_is_loaded_where_beam_finds_one(tmp_path: pathlib.Path) ->
 
 
 class Bucket(LocalFileSystem):  # type: ignore[misc]
-    """Files whose addresses begin with bucket://, as those of a store in the network would."""
+    """A file system of addresses that begin with bucket://, like that of a store in the network."""
 
     @classmethod
     def scheme(cls) -> str:

@@ -19,20 +19,20 @@ from minilite.inputs import Feed
 
 
 def fatal(_: Any, x: Any) -> Any:
-    """x, if it begins with a number that is not negative."""
+    """Returns x; kills its process if x begins with a negative number."""
     if x[0, 0] < 0:
         os.kill(os.getpid(), signal.SIGKILL)
     return x
 
 
 def private_bytes(pid: int | None) -> int:
-    """The bytes that a process shares with no other one, on Linux."""
+    """Returns the bytes of memory that no other process shares, on Linux."""
     lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     return sum(int(line.split()[1]) << 10 for line in lines if line.startswith("Private_"))
 
 
 def main(model: str, rows: str, out: str) -> None:
-    """See above."""
+    """Runs the job of the command line."""
     predictor = Predictor(model, batch=1, on_error="skip", custom_ops={"Fatal": fatal})
     taken = Taken({name: Feed.of(tensor) for name, tensor in predictor._entry.inputs.items()}, {}, batched=True)
     job = jobs.Job(predictor, taken, "npz", [], False, 0, [], {}, False, str(Path.cwd()))

@@ -1,4 +1,4 @@
-"""The steps that asv leaves open: read from what it publishes, and each explained."""
+"""The steps that asv leaves open: they are read from its published pages, and each has an explanation."""
 
 from __future__ import annotations
 

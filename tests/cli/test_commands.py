@@ -31,12 +31,12 @@ def model(tmp_path: Path) -> str:
 
 @pytest.fixture(autouse=True)
 def wide(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A terminal in which every line has room."""
+    """Makes the terminal wide enough for every line."""
     monkeypatch.setenv("COLUMNS", "200")
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: str, bad: bool = False) -> str:
-    """The one line on stderr of a command that is called in a wrong way, or whose model or data are `bad`."""
+    """Runs a command that is called in a wrong way, or has a `bad` model or data; returns its one line on stderr."""
     try:
         status = main(arguments)
     except SystemExit as exit_:
@@ -86,7 +86,8 @@ def test_inspect_shows_nodes_tensors_and_offsets(model: str, capsys: pytest.Capt
 
 @pytest.mark.parametrize("runs", [True, False])
 def test_inspect_counts_multiply_adds(runs: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """They are those of the planned shapes; without a plan, of the shapes in the file, whose batch is unknown here."""
+    """Multiply-adds are counted for the planned shapes; without a plan, for the shapes in the file, whose batch is
+    unknown here."""
     builder = ModelBuilder()
     graph = builder.subgraph("main")
     x = graph.input("x", (1, 8), signature=(-1, 8))
@@ -131,7 +132,7 @@ def test_check_says_that_all_is_supported(model: str, capsys: pytest.CaptureFixt
 
 
 def test_check_says_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Missing types too; and a line each if one node of an operator runs and another does not."""
+    """Missing types are named too; an operator has two lines if one of its nodes runs and another does not."""
     builder = ModelBuilder()
     graph = builder.subgraph("main")
     x, wide = graph.input("x", (2,)), graph.input("wide", (2,), TensorType.FLOAT64)

@@ -1,4 +1,4 @@
-"""minilite report: the file it writes, what is in it, and how it refuses. What a browser makes of it: tests/browser."""
+"""minilite report: the file that it writes, its data, and its refusals. tests/browser shows the page in a browser."""
 
 from __future__ import annotations
 

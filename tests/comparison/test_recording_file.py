@@ -1,4 +1,4 @@
-"""Recordings: how their file is written, whatever ends it, and what becomes of the interpreter."""
+"""Recordings: their file is whole or absent however a recording ends, and the interpreter stays usable."""
 
 from __future__ import annotations
 
@@ -45,9 +45,8 @@ def test_recording_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
 
 
 def interrupted(path: Path, after: int) -> bool:
-    """Records a run, and ends it as Ctrl-C would after that many lines of minilite/recording; whether it was ended.
-
-    Not in __exit__ itself: an interrupt between its call and its `try` cannot be caught."""
+    """Records a run, and interrupts it after that many lines of minilite/recording; returns True if that ended it.
+    Lines of __exit__ are left out, because an interrupt between its call and its `try` cannot be caught."""
     lines = itertools.count()
 
     def trace(frame: Any, event: str, _: Any) -> Any:
@@ -75,7 +74,7 @@ def interrupted(path: Path, after: int) -> bool:
 
 
 def test_ctrl_c_at_any_line_leaves_nothing_half_written(tmp_path: Path) -> None:
-    """Also between the file's first byte and the first call; the interpreter can record again."""
+    """Also if Ctrl-C comes between the file's first byte and the first call; the interpreter can record again."""
     path = tmp_path / "r.npz"
     path.write_bytes(b"before")
     ended = 0
@@ -105,7 +104,8 @@ def test_names_may_be_as_long_as_the_system_takes(tmp_path: Path) -> None:
 
 
 def test_calls_that_end_after_their_recording_go_well(tmp_path: Path) -> None:
-    """A thread that waits for its turn while another ends the recording has begun a call that would be noted."""
+    """One thread has begun a call that would be noted, and waits for its turn while another thread ends the
+    recording."""
     interpreter = minilite.Interpreter(model_content=relu_chain())
     with interpreter.recording(tmp_path / "r.npz") as recording:
         interpreter.run(floats(1, 2, 3, 4))
@@ -135,7 +135,7 @@ class FailingWrites:
 
 @pytest.mark.parametrize("caught", [False, True])
 def test_a_recording_with_one_failed_write_replaces_nothing(tmp_path: Path, *, caught: bool) -> None:
-    """Whichever write it is, and whether or not the program goes on after it."""
+    """Each write fails once, and the program ends or goes on after it."""
     path, failed = tmp_path / "r.npz", 0
     interpreter = minilite.Interpreter(model_content=relu_chain())
     interpreter.allocate_tensors()

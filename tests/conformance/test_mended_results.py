@@ -39,7 +39,7 @@ def write_and_read() -> bytes:
 
 
 def counters(count: int) -> bytes:
-    """Signatures "a", "b", ... that each add x to one variable, which CALL_ONCE sets to 1, and put the sum out."""
+    """Signatures "a", "b", ... that each add x to one variable, which CALL_ONCE sets to 1, and return the sum."""
     builder = ModelBuilder()
     graphs = [builder.subgraph(name) for name in "abc"[:count]]
     init = builder.subgraph("init")
@@ -82,7 +82,7 @@ UINT8_TIES = [(0.007333723828196526, [25838, 25839, 25840]), (0.0094856638461351
 @pytest.mark.parametrize("op", ["CONV_2D", "DEPTHWISE_CONV_2D"])
 @pytest.mark.parametrize(("filter_scale", "sums"), UINT8_TIES)
 def test_uint8_convolution_next_to_a_tie(filter_scale: float, sums: list[int], op: str) -> None:
-    """The product of the scales is one of floats; the sums, which are all bias, lie next to ties."""
+    """The product of the scales is rounded to a float; the sums, which are only bias, lie next to ties."""
     n, scale, deep = len(sums), 0.023528477177023888, op.startswith("DEPTHWISE")
 
     def build(g: Graph) -> Sequence[int]:
@@ -121,7 +121,7 @@ def test_plan_of_a_file_with_an_unread_input(preserve: bool) -> None:
 
 
 def test_fully_connected_of_depth_0_gives_zeros() -> None:
-    """Whatever the bias."""
+    """Outputs are zeros for any bias."""
 
     def build(g: Graph) -> Sequence[int]:
         x, w = g.input("x", (3, 0)), g.input("w", (4, 0))

@@ -52,7 +52,7 @@ ZERO = np.array(0, np.int32)
     ids=["computed", "constant", "kept and read", "passed through", "swapped", "doubled", "computed and moved"],
 )
 def test_carries_of_loops(body: Any, meaning: Callable[..., list[Array]], by_litert: bool) -> None:
-    """LiteRT loses strings that a body hands on without computing them: "Invalid tensor size"."""
+    """LiteRT loses strings that a body returns unchanged: "Invalid tensor size"."""
     carries = [ABC, XYZ][: meaning.__code__.co_argcount]
     model = spun(len(carries), body)
     interpreters = [ready(model), ready(model, experimental_preserve_all_tensors=True)]
@@ -202,7 +202,7 @@ def test_options_of_memory(options: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("offset", [-1, 0, 7, 64])
 def test_a_file_s_memory_plan_moves_no_strings(offset: int) -> None:
-    """Strings lie beside the arena, whatever offset a file gives them."""
+    """Strings lie outside the arena, whatever offset a file gives them."""
     model = spun(1, lambda g, c: [gathered(g, c[0], [2, 0, 1])])
     tensors = sum(len(subgraph.tensors) for subgraph in minilite.Interpreter(model_content=model).model.subgraphs)
     words = [1, 3, tensors, -1, offset, *[-1] * (tensors - 2)]

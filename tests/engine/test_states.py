@@ -38,7 +38,8 @@ def step(interpreter: Interpreter, x: Any) -> Any:
 
 
 def table_of(*, filled: bool) -> bytes:
-    """Looks two numbers up in a table; if that is not filled in each run, only a snapshot has pairs for it."""
+    """Returns a model that looks two numbers up in a table; unless each run fills the table, only a snapshot has pairs
+    for it."""
     builder = ModelBuilder()
     graph = builder.subgraph()
     wanted = graph.input("wanted", (2,), TensorType.INT64)
@@ -191,7 +192,8 @@ def test_strings_are_part_of_a_snapshot() -> None:
 
 @pytest.mark.parametrize("model", [averaging(), accumulator(), table_of(filled=True), text_variable()])
 def test_damaged_snapshot_is_refused_or_harmless(model: bytes) -> None:
-    """Every cut and two thousand wrong bytes: each is refused, or it is one more state of the model."""
+    """Snapshots are cut at each byte, and have two thousand wrong bytes: each is refused, or is another state of the
+    model."""
     interpreter = ready(model)
     inputs = interpreter.get_input_details()[0]
     x = np.ones(inputs["shape"], inputs["dtype"])
@@ -238,7 +240,7 @@ NUMBERS = (-2, -1, 0, 1, 2, 3, 4, 5, 8, 9, 255, (1 << 31) - 1, -(1 << 31))
 
 @pytest.mark.parametrize("count", [500, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_a_snapshot_is_checked_before_anything_looks_at_it(count: int) -> None:
-    """Unpickled states can be printed, counted, compared, pickled and restored; anything else is an InputError."""
+    """An unpickled state can be printed, counted, compared, pickled and restored; a damaged one is an InputError."""
     rng, whole, refused = np.random.default_rng(5), 0, 0
     for model in (averaging(), accumulator(), table_of(filled=True), text_variable()):
         interpreter = ready(model)

@@ -83,7 +83,7 @@ def test_values_beyond_the_range_are_refused(kind: TensorType) -> None:
 
 @kinds
 def test_other_types_and_shapes_are_refused(kind: TensorType) -> None:
-    """LiteRT minds the number of elements alone."""
+    """LiteRT checks only the number of elements."""
     i = ready(flattened(kind, (5,)))
     other, own = np.int8 if kind == U4 else np.uint8, some(kind, 1).dtype
     for value in (np.zeros(5, other), np.zeros(5, np.float32), np.zeros(3, own), np.zeros((1, 5), own)):
@@ -96,7 +96,7 @@ def test_other_types_and_shapes_are_refused(kind: TensorType) -> None:
 
 @kinds
 def test_views_are_copies(kind: TensorType) -> None:
-    """LiteRT's view of 5 elements shows 5 bytes, the last of which are another tensor's."""
+    """LiteRT's view of 5 elements shows 5 bytes, although the tensor has fewer."""
     i, x = ready(flattened(kind, (5,))), some(kind, (5,))
     i.set_tensor(0, x)
     view = i.tensor(0)()

@@ -159,7 +159,7 @@ NAMES = list(HOSTILE)
 
 
 def is_refused(number: int) -> bool:
-    """Returns True if the file is refused before a run; runs it, to show what comes of it."""
+    """Returns True if the file is refused before a run; else runs it."""
     build, errors = HOSTILE[NAMES[number]]
     model = build()
     try:

@@ -36,7 +36,7 @@ def weights() -> bytes:
 
 
 def taken() -> tuple[int, int]:
-    """Bytes and descriptors that this process has."""
+    """Returns the bytes and file descriptors that this process has."""
     pages = int(pathlib.Path("/proc/self/statm").read_text().split()[1])
     return pages * mmap.PAGESIZE, len(list(pathlib.Path("/proc/self/fd").iterdir()))
 
@@ -46,7 +46,7 @@ def grown(before: tuple[int, int]) -> tuple[int, int]:
 
 
 def cycle(path: str, number: int) -> None:
-    """Everything that a user does with an interpreter, and an error."""
+    """Does everything that a user does with an interpreter, and makes an error."""
     with minilite.Interpreter(path) as interpreter:
         interpreter.resize_tensor_input("x", (1 + number % 3, 20_000))
         interpreter.allocate_tensors()

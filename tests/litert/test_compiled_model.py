@@ -31,7 +31,7 @@ def buffers(model: CompiledModel) -> tuple[list[TensorBuffer], list[TensorBuffer
 
 
 def sizes(model: CompiledModel) -> tuple[int, int]:
-    """Rebinds and plans so far."""
+    """Returns the counts of rebinds and plans so far."""
     assert model._model is not None
     counters = model._model.signatures[0].session.state.counters()
     return counters["rebinds"], counters["plans"]
@@ -114,7 +114,7 @@ def test_variables_last_from_run_to_run() -> None:
 
 
 def test_arrays_of_the_caller_are_the_tensors() -> None:
-    """Whatever their alignment; neither input nor output is copied."""
+    """Neither an input nor an output is copied, at any alignment."""
     model = made(relu_chain(2))
     whole = np.zeros(12, np.float32)
     x, y = whole[1:5], whole[6:10]

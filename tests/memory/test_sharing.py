@@ -33,7 +33,7 @@ def test_operator_that_tflite_does_not_share() -> None:
 
 
 def test_input_with_another_reader() -> None:
-    """1 is read by nodes 1 and 2, both of which could overwrite it."""
+    """Nodes 1 and 2 read tensor 1, and both could overwrite it."""
     graph = PlannerGraph(
         [100] * 5,
         [Node([0], [1]), Node([1], [2], in_place=(0,)), Node([1, 2], [3], in_place=(0,)), Node([3], [4])],
@@ -45,7 +45,7 @@ def test_input_with_another_reader() -> None:
 
 
 def test_last_reader_of_a_whole_class() -> None:
-    """2 is a view of 1, which node 2 still reads after node 1 has read the view."""
+    """Tensor 2 is a view of tensor 1, which node 2 still reads after node 1 has read the view."""
     nodes = [
         Node([0], [1]),
         Node([1], [2], view=True),
@@ -117,7 +117,7 @@ def test_same_input_twice() -> None:
 
 
 def test_output_that_is_overwritten_later_stays() -> None:
-    """1 is a graph output that node 1 could overwrite."""
+    """Tensor 1 is a graph output that node 1 could overwrite."""
     graph = PlannerGraph([100] * 4, [Node([0], [1]), Node([1], [2], in_place=(0,)), Node([2], [3])], [0], [1, 3])
     for sharing in ("tflite", "wide"):
         assert roots(graph, in_place=sharing) == [0, 1, 2, 3]

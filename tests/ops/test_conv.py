@@ -116,7 +116,7 @@ def test_long_lines(types: str, padding: str) -> None:
 
 @pytest.mark.parametrize("stride", [1, 2])
 def test_large_images_of_floats(stride: int) -> None:
-    """Lines that are copied a few at a time, each once; outputs that fill vectors, and those that do not."""
+    """Lines are copied a few at a time, each once; outputs fill vectors, or do not."""
     for outputs in (3, 32, 40):
         layer = Layer(
             "CONV_2D",

@@ -25,7 +25,7 @@ def handle(g: Any, number: int = 0, kinds: tuple[str, str] = ("STRING", "INT64")
 
 
 def tables(keys: Array, values: Array, shape: Any = (4,), *, once: bool = False, filled: bool = True) -> bytes:
-    """wanted -> what the table has for it, and its size; filled in each run, or by CALL_ONCE."""
+    """Returns a model that looks `wanted` up in a table, and its size; each run fills the table, or CALL_ONCE does."""
     kinds = ("STRING", "INT64") if keys.dtype == object else ("INT64", "STRING")
     builder = ModelBuilder()
     g = builder.subgraph("main")

@@ -99,7 +99,7 @@ def test_axes(kind: str, keep: bool, constant: bool) -> None:
 @pytest.mark.parametrize("channels", [1, 3, 16, 17, 33, 64, 129, 200])
 @pytest.mark.parametrize("kind", ["f32", "s8", "u8"])
 def test_pixels_of_few_channels(kind: str, channels: int) -> None:
-    """Short rows, many of which are summed as one; and long ones, whose columns are summed in turn."""
+    """Short rows, many of which are summed together, and long rows, whose columns are summed in turn."""
     rng = np.random.default_rng(channels)
     for pixels in (7, 61, 83):
         x = values(rng, kind, (2, pixels, 60, channels))

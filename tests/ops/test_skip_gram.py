@@ -60,7 +60,7 @@ def test_memory_is_counted_before_it_is_taken() -> None:
 
 
 def test_too_few_words() -> None:
-    """LiteRT gives no values of an output that is empty."""
+    """LiteRT cannot return an empty output."""
     assert skip_gram("one two", 3).check(oracle=None).shape == (0,)
     assert skip_gram("", 1).check(oracle=None).shape == (0,)
 

@@ -47,7 +47,7 @@ class Value(NamedTuple):
     kind: TensorType
     quantization: Quantization = NOT_QUANTIZED
     exact: bool = True
-    """Floats that are equal to the bit on both; else what jumps may not be applied."""
+    """True if its floats are equal bit for bit on both; functions that jump are applied only to such values."""
 
 
 class Graph(Draw):
@@ -87,7 +87,7 @@ class Graph(Draw):
         return number
 
     def add(self, op: str, inputs: Sequence[int], rest: Sequence[int], like: Value, **more: Any) -> Value:
-        """A node with one output; `like` and `more` say what that is."""
+        """Adds a node with one output, like the value `like` except for the fields in `more`."""
         kind, q, exact = more.pop("kind", like.kind), more.pop("q", None), more.pop("exact", like.exact)
         if np.prod(rest, dtype=np.int64) > MOST_ELEMENTS:
             raise LookupError
@@ -317,7 +317,7 @@ def rescaled(g: Graph) -> None:
 
 
 def grown(g: Graph) -> None:
-    """A loop whose carry gets a row of zeros more with each turn: what follows has a batch of its own."""
+    """A loop whose carry gets one more row of zeros in each turn, so that later nodes have another batch."""
     x = g.any(F32)
     test, body = g.builder.subgraph("test"), g.builder.subgraph("body")
     carries = [("n", (), S32), ("v", (BATCHES[0], *x.rest), F32)]
@@ -339,7 +339,7 @@ def grown(g: Graph) -> None:
 
 
 def found(g: Graph) -> None:
-    """WHERE: the places of values above zero, which a run alone knows."""
+    """WHERE: the places of values above zero, which are known only in the run."""
     x = g.any(F32, S32, exact=True)
     zero = g.constant(np.zeros(1), x.kind)
     mask = g.g.node("GREATER", [x.tensor, zero], out=(f"m{len(g.ops)}", (BATCHES[0], *x.rest), B8))

@@ -63,7 +63,7 @@ class Core:
         return int(self._numbers[name]())
 
     def in_place(self) -> contextlib.AbstractContextManager[None]:
-        """Nothing to do: the library has its functions."""
+        """Does nothing, because the library has these functions already."""
         return contextlib.nullcontext()
 
     def place(self) -> str:
@@ -89,11 +89,11 @@ class Seam:
         return {"made": self._made, "failed": self._failed}.get(name, 0)
 
     def place(self) -> str:
-        """Nothing: the traceback says it."""
+        """Returns only a name; the traceback says where it was called."""
         return "ffi.new"
 
     def new(self, *arguments: Any) -> Any:
-        """ffi.new."""
+        """Makes an object as ffi.new does, or fails."""
         self._made += 1
         if self._first and self._first <= self._made <= self._last:
             self._failed += 1
@@ -105,7 +105,7 @@ class Seam:
 
     @contextlib.contextmanager
     def in_place(self) -> Iterator[None]:
-        """Has the modules that use `ffi` use this object."""
+        """Puts this object in place of `ffi` in the modules that use it."""
         taken = [m for n, m in list(sys.modules.items()) if n.startswith("minilite._native.") and "ffi" in vars(m)]
         for module in taken:
             vars(module)["ffi"] = self
