@@ -16,6 +16,7 @@
 
 #include <stdlib.h>
 
+#include "core/shape.h"
 #include "memory/strategies.h"
 
 enum {
@@ -82,7 +83,7 @@ static ml_strategy_status run(ml_exact *e) {
     for (int32_t i = 0; i < p->count; i++) {
         const ml_record *r = &p->records[i];
         e->best[i] = r->offset;
-        int64_t end = (r->offset + r->size + p->alignment - 1) & -(int64_t)p->alignment;
+        int64_t end = ml_round_up(r->offset + r->size, p->alignment);
         if (r->size > 0 && end > e->top) e->top = end;
         p->records[i].offset = ML_UNPLACED;
     }

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/shape.h"
+
 #include "memory/strategies/exact.h"
 
 static int compare_first(const void *x, const void *y) {
@@ -98,7 +100,7 @@ bool ml_exact_open(ml_exact *e) {
         const ml_record *r = &p->records[i];
         int64_t last = r->last < horizon ? r->last : horizon;
         if (r->size == 0) continue;
-        e->blocks[e->count++] = (ml_block){.size = (r->size + a - 1) & -a,
+        e->blocks[e->count++] = (ml_block){.size = ml_round_up(r->size, a),
                                            .low = r->first,
                                            .record = i,
                                            .span = last - r->first + 1};
