@@ -28,7 +28,7 @@ VARIABLES, NODES = int(lib.ML_KEPT_VARIABLES), int(lib.ML_KEPT_NODES)
 
 
 class Keeper:
-    """Takes snapshots of an interpreter and of some of its states, and puts them in force."""
+    """Takes snapshots of an interpreter and of some of its states, and puts them into use."""
 
     __slots__ = ("_count", "_errors", "_pointer", "_room", "_states", "_values")
 

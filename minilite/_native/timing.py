@@ -59,7 +59,7 @@ def ml_hook_clock(owner: Any) -> int:
 
 
 def run_timed(state: State, nodes: int, turns: Iterable[object], room: int = 0, clock: Clock | None = None) -> Timing:
-    """Runs the plan in force once per turn. `nodes` are those of all frames, `room` is the most events that are noted.
+    """Runs the plan in use once per turn. `nodes` are those of all frames, `room` is the most events that are noted.
 
     Raises: StateError, KernelError, and what the clock raises.
     """

@@ -30,7 +30,7 @@ class Usage(NamedTuple):
     views: int = 0
     """Live arrays over the arena."""
     stays_mapped: bool = True
-    """The arena's addresses can be read and written as long as the state lives, whatever resizes and trims happen."""
+    """True if the arena's addresses can be read and written as long as the state lives, whatever is resized or trimmed."""
 
     def _repr_html_(self) -> str:
         """Returns HTML for notebooks."""
