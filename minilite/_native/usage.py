@@ -30,7 +30,7 @@ class Usage(NamedTuple):
     views: int = 0
     """Live arrays over the arena."""
     stays_mapped: bool = True
-    """True if the arena's addresses can be read and written as long as the state lives, whatever is resized or trimmed."""
+    """True if the addresses of the arena can be read and written as long as the state lives, whatever is resized."""
 
     def _repr_html_(self) -> str:
         """Returns HTML for notebooks."""
