@@ -1,5 +1,6 @@
 """Runs the command minilite, also as python -m minilite. Ctrl-C ends it at any moment, during imports as well."""
 
+import atexit
 import os
 import signal
 import sys
@@ -39,6 +40,8 @@ def main() -> int:
 
     if not _LISTENS:
         return command()
+    # The timer must not outlive the handler of its signal, which Python takes away after the last of these functions.
+    atexit.register(signal.setitimer, signal.ITIMER_REAL, 0)
     signal.signal(signal.SIGINT, _interrupt)
     try:
         status = command()

@@ -285,6 +285,29 @@ others, minilite.__getattr__ = minilite.__getattr__, version
     assert found == (130, printed)
 
 
+def test_an_interrupted_command_may_take_long_to_leave_python(tmp_path: pathlib.Path) -> None:
+    """At the end Python gives signals their default meaning: a timer that still ran then would kill the process."""
+    slow = """
+import time, minilite
+
+
+class Slow:
+    def __del__(self, sleep=time.sleep):
+        sleep(3)
+
+
+def version(name):
+    if name == "__version__":
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(60)
+    return others(name)
+
+
+others, minilite.__getattr__, minilite.slow = minilite.__getattr__, version, Slow()
+"""
+    assert struck(tmp_path, "none", *COMMAND, "--version", more=slow) == (130, "minilite: interrupted\n")
+
+
 def test_ctrl_c_is_left_to_who_ignores_it_and_to_programs(tmp_path: pathlib.Path) -> None:
     ignores = "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
     assert struck(tmp_path, "minilite.engine.program", more=ignores) == (0, "")
