@@ -68,3 +68,32 @@ class Direction:
     def time_shrink(self, _: str) -> None:
         for shape in self.shapes[:0:-1]:
             common.resize(self.interpreter, self.source, shape)
+
+
+class FirstRun:
+    """The first run at a large size, in an interpreter that is made after another one was released."""
+
+    params = [["conv"]]
+    param_names = ["model"]
+    number = 1
+    repeat = (5, 30, 2.0)
+
+    def setup(self, name: str) -> None:
+        self.interpreter = None
+        with common.since("0.4.0"):
+            self.large(name)
+            self.interpreter.invoke()
+            self.interpreter = None
+            self.large(name)
+
+    def large(self, name: str) -> None:
+        self.interpreter, source, _ = common.ready(name)
+        common.resize(self.interpreter, source, common.shape(name, SIZES))
+
+    def time_first_run(self, _: str) -> None:
+        self.interpreter.invoke()
+
+    def track_page_faults(self, _: str) -> int:
+        before = common.counter(self.interpreter, "page_faults", "0.4.0")
+        self.interpreter.invoke()
+        return common.counter(self.interpreter, "page_faults", "0.4.0") - before
