@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from asv_bench import builds, callgrind
+from asv_bench import builds, callgrind, documents
 from asv_bench.callgrind import Function, Profile
 
 ROOMS = ("memory/", "state/", "plan/", "run/", "kernels/", "other")
@@ -150,7 +150,7 @@ def table(profiles: Profiles) -> str:
     for case, profile in profiles.items():
         most = sorted(profile.own.items(), key=lambda row: -row[1])[:6]
         named = ", ".join(f"`{name}` {100 * cost / max(1, profile.total):.1f} %" for (_, name), cost in most)
-        lines.append(f"\n{case.title}: {named}")
+        lines.append(f"\n{documents.wrapped(f'{case.title}: {named}')}")
     return "\n".join(lines)
 
 

@@ -1,7 +1,6 @@
 """Benchmarks past commits with asv, about a minute each, by the figures in milestones.py.
 
 usage: python -m asv_bench.history [NAME...] [--range FROM..TO] [--steps N] [--versions] [--full] [--print]
-       python -m asv_bench.history --check
 
 Without names and options: the commits of history.txt, the versions of versions.txt and HEAD. A name is a version or a
 commit. `--range` takes the commits of
@@ -9,8 +8,7 @@ main's own line in a range instead, from the first commit that runs models to HE
 thins it out; `--versions` takes the versions besides, alone without a range. Each commit is built as a wheel by
 scikit-build-core in a virtual environment, and measured by the benchmarks of this checkout; what it cannot do yet is
 n/a. Commits measured before are skipped. `--full` runs every benchmark. Results lie in results/, by machine, and belong
-to the repository. `--check` fails if the version of pyproject.toml lacks its line in versions.txt or its results; only
-the commit that gives a version its number may lack them.
+to the repository.
 """
 
 from __future__ import annotations
@@ -153,12 +151,7 @@ def main() -> int:
     parser.add_argument("--versions", action="store_true", help="the versions of versions.txt")
     parser.add_argument("--full", action="store_true", help="every benchmark, not the selection")
     parser.add_argument("--print", action="store_true", help="only print the commits")
-    parser.add_argument("--check", action="store_true", help="only say whether this version was measured")
     args = parser.parse_args()
-    if args.check:
-        lacks = missing()
-        print(lacks or "this version was measured")
-        return 1 if lacks else 0
     wanted = [builds.commit_of(builds.versions().get(name, name)) for name in args.names]
     if args.range or args.steps:
         wanted += commits(args.range or "..", args.steps)
