@@ -37,3 +37,8 @@ def test_a_version_without_results_is_found(tmp_path: Path) -> None:
     assert commit(f"asv_bench/results/machine/{numbered}a-python.json", "{}") == ""
     assert commit("pyproject.toml", '[project]\nversion = "1.2.4"\n') == ""
     assert commit("b", "").startswith("version 1.2.4 has no line")
+
+
+def test_every_version_and_every_commit_of_the_history_has_results() -> None:
+    *wanted, head = history.chosen()
+    assert [commit for commit in wanted if commit != head and not history.measured(commit, "*")] == []
