@@ -37,6 +37,23 @@ def step(interpreter: Interpreter, x: Any) -> Any:
     return next(iter(interpreter.run(x).values()))
 
 
+def test_a_single_byte_is_kept() -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    held = graph.variable("held", (1,), TensorType.INT8)
+    graph.output(
+        graph.node(
+            "RESHAPE", [held, graph.constant("shape", np.array([1], np.int32))], out=("y", (1,), TensorType.INT8)
+        )
+    )
+    interpreter = ready(builder.build())
+    interpreter.set_tensor(held, np.array([7], np.int8))
+    kept = interpreter.get_state()
+    interpreter.set_tensor(held, np.array([3], np.int8))
+    interpreter.set_state(kept)
+    assert interpreter.get_tensor(held).tolist() == [7]
+
+
 def table_of(*, filled: bool) -> bytes:
     """Returns a model that looks two numbers up in a table; unless each run fills the table, only a snapshot has pairs
     for it."""
