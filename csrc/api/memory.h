@@ -128,6 +128,8 @@ int32_t ml_planner_records(const ml_planner *planner, ml_record *records, int32_
 
 struct ml_account; /* memory/account.h: a bound on several arenas and blocks together */
 
+enum { ML_ARENA_BLOCKS = 3 };
+
 /* A growable block of memory with a stable alignment. */
 typedef struct ml_arena {
     uint8_t *base;
@@ -139,7 +141,7 @@ typedef struct ml_arena {
     /* Accessible bytes after `capacity`, with pages of an arena that was released: growing uses
      * them before it asks the system. */
     int64_t kept;
-    uint8_t *block; /* memory of a small arena; stays until released */
+    uint8_t *blocks[ML_ARENA_BLOCKS]; /* memory of a small arena; they stay until released */
     struct ml_account *account; /* borrowed; NULL = none */
     bool keeps_pages; /* takes the pages that the process keeps, and leaves its own to it */
 } ml_arena;

@@ -11,7 +11,7 @@
  * ML_ARENA_RESERVED bytes of address space are reserved without access, which costs the system only
  * a table entry (1000 interpreters take 64 TiB of the 128 TiB that a process has); the used part is
  * made accessible in steps. If the system refuses the range (because address space is limited),
- * pages are mapped as needed, and growing may move them.
+ * there are larger blocks; above those, pages are mapped as needed, and growing may move them.
  *
  * Kept pages: what makes the first run of a size slower than the next ones is that the system gives
  * pages when they are touched, about two microseconds each. Programs make a new interpreter per
@@ -32,17 +32,31 @@
 #include "os/os.h"
 
 #define ML_ARENA_RESERVED ((int64_t)1 << 36)
-enum { HUGE_PAGE = 2 << 20, SMALL_BLOCK = 32 << 10, ML_MOST_KEPT = 64 << 20 };
+enum { HUGE_PAGE = 2 << 20, ML_MOST_KEPT = 64 << 20 };
 
 /* The range that is kept; its first bytes say how many bytes of it are accessible. */
 static _Atomic(uint8_t *) kept_range;
 static atomic_int_least64_t kept_bytes; /* accessible, and used by no arena */
 static atomic_int_least64_t largest_released;
 
-/* At least a page, so that the smallest arena fits into the block. */
-static int64_t block_bytes(void) { return ml_max_s64(SMALL_BLOCK, ml_os_page_bytes()); }
+/* The size of a block from malloc; at least a page, so that the smallest arena fits into the first
+ * block. */
+static int64_t block_bytes(int block) {
+    static const int64_t bytes[ML_ARENA_BLOCKS] = {32 << 10, 512 << 10, 2 << 20};
+    return ml_max_s64(bytes[block], ml_os_page_bytes());
+}
 
-static bool in_block(const ml_arena *arena) { return arena->base && arena->base == arena->block; }
+/* The number of the block that the arena lies in, the first one before it lies anywhere;
+ * ML_ARENA_BLOCKS if it has pages of its own. */
+static int block_of(const ml_arena *arena) {
+    int block = 0;
+    while (block < ML_ARENA_BLOCKS && arena->base != arena->blocks[block]) block++;
+    return block;
+}
+
+static bool in_block(const ml_arena *arena) {
+    return arena->base && block_of(arena) < ML_ARENA_BLOCKS;
+}
 
 /* The pointer from malloc is stored before the first whole page. (With aligned_alloc, glibc would
  * request larger blocks from the system again each time.) */
@@ -118,21 +132,28 @@ void ml_arena_drop_kept(void) {
     atomic_fetch_sub(&kept_bytes, bytes);
 }
 
-static bool commit_block(ml_arena *arena, int64_t bytes) {
-    if (!arena->block && !(arena->block = new_block(block_bytes()))) return false;
-    if (!arena->base) {
-        memset(arena->block, 0, (size_t)bytes);
+/* Moves the arena to the first block from this one on that is large enough, or stays there; false
+ * if there is none, or no memory. */
+static bool commit_block(ml_arena *arena, int block, int64_t bytes, int64_t keep) {
+    while (block < ML_ARENA_BLOCKS && bytes > block_bytes(block)) block++;
+    if (block >= ML_ARENA_BLOCKS) return false;
+    uint8_t *base = arena->blocks[block] ? arena->blocks[block] : new_block(block_bytes(block));
+    if (!base) return false;
+    if (!arena->base) memset(base, 0, (size_t)bytes);
+    if (base != arena->base) {
+        if (keep > 0) memcpy(base, arena->base, (size_t)keep);
+        arena->copied += keep;
         arena->moves++;
     }
-    arena->base = arena->block;
-    arena->reserved = block_bytes();
+    arena->base = arena->blocks[block] = base;
+    arena->reserved = block_bytes(block);
     arena->capacity = bytes;
     return true;
 }
 
 /* Makes the first `bytes` of the range accessible, of which `there` are; a range that the arena has
  * not had before is given back if that fails. */
-static bool commit_range(ml_arena *arena, uint8_t *base, int64_t there, int64_t bytes) {
+static bool make_accessible(ml_arena *arena, uint8_t *base, int64_t there, int64_t bytes) {
     if (bytes <= there || ml_os_commit(base + there, bytes - there)) return true;
     if (base != arena->base) {
         atomic_fetch_sub(&kept_bytes, there);
@@ -141,10 +162,9 @@ static bool commit_range(ml_arena *arena, uint8_t *base, int64_t there, int64_t 
     return false;
 }
 
-/* Makes the first `bytes` of the block or of the reserved range accessible. */
-static bool commit_kept(ml_arena *arena, int64_t bytes, int64_t keep) {
+/* Makes the first `bytes` of the reserved range accessible, which the arena moves to. */
+static bool commit_range(ml_arena *arena, int64_t bytes, int64_t keep) {
     const bool moves = !arena->base || in_block(arena), begins = !arena->base;
-    if (moves && bytes <= block_bytes()) return commit_block(arena, bytes);
     if (bytes > ML_ARENA_RESERVED) return false;
     uint8_t *base = moves ? NULL : arena->base;
     int64_t there = arena->capacity + arena->kept, spare = arena->kept;
@@ -153,7 +173,7 @@ static bool commit_kept(ml_arena *arena, int64_t bytes, int64_t keep) {
         spare = there = base ? there : 0;
         if (!base) base = ml_os_reserve(ML_ARENA_RESERVED);
     }
-    if (!base || !commit_range(arena, base, there, bytes)) return false;
+    if (!base || !make_accessible(arena, base, there, bytes)) return false;
     if (bytes >= HUGE_PAGE && bytes > there) ml_os_prefer_large_pages(base, bytes);
     if (begins && there > 0) memset(base, 0, (size_t)(bytes < there ? bytes : there));
     if (moves && keep > 0) memcpy(base, arena->base, (size_t)keep);
@@ -165,6 +185,15 @@ static bool commit_kept(ml_arena *arena, int64_t bytes, int64_t keep) {
     arena->kept = ml_max_s64(there - bytes, 0);
     atomic_fetch_sub(&kept_bytes, spare - arena->kept);
     return true;
+}
+
+/* Memory that stays where it is until the arena outgrows it: the block that it lies in, a range, or
+ * a larger block. */
+static bool commit_kept(ml_arena *arena, int64_t bytes, int64_t keep) {
+    const int block = block_of(arena);
+    if (block < ML_ARENA_BLOCKS && bytes <= block_bytes(block))
+        return commit_block(arena, block, bytes, keep);
+    return commit_range(arena, bytes, keep) || commit_block(arena, block + 1, bytes, keep);
 }
 
 /* Without a reservation: moves pages if the system can, else copies bytes. The old pages stay until
@@ -206,9 +235,10 @@ void ml_arena_release(ml_arena *arena) {
         if (arena->reserved) release_range(arena);
         else ml_os_unmap(arena->base, arena->capacity);
     }
-    free_block(arena->block);
+    for (int block = 0; block < ML_ARENA_BLOCKS; block++) free_block(arena->blocks[block]);
     ml_account_give(arena->account, arena->capacity);
-    arena->base = arena->block = NULL;
+    memset(arena->blocks, 0, sizeof arena->blocks);
+    arena->base = NULL;
     arena->capacity = arena->kept = arena->reserved = 0;
 }
 

@@ -15,6 +15,7 @@ from asv_bench import builds, documents, history, open_steps, release, site
 PUBLISHED = {
     "regressions": [
         ["milestones.Instructions.track_instructions('invoke, conv')", "graphs/x.json", {}, 3, 12.0, 8.0, [[4, 6, 8.0, 12.0]]],
+        ["milestones.Peer.track_peer_cost('resize new, conv')", "graphs/p.json", {}, 3, 9.0, 8.0, [[4, 6, 8.0, 9.0]]],
         ["footprint.Package.track_wheel", "graphs/y.json", {}, None, 5.0, 4.0, [[None, 4, 4.0, 5.0]]],
     ]
 }  # fmt: skip
