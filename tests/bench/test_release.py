@@ -48,6 +48,7 @@ def test_each_release_table_has_a_step() -> None:
 def test_a_new_machine_measures_the_anchors(monkeypatch: pytest.MonkeyPatch) -> None:
     here, wanted = set[str](), list[list[str]]()
     monkeypatch.setattr(builds, "commit_of", lambda name, root=None: name)
+    monkeypatch.setattr(history, "machine", lambda: {"machine": "here"})
     monkeypatch.setattr(history, "measured", lambda commit, machine: commit in here)
     monkeypatch.setattr(history, "measure", lambda commits: wanted.append(commits) or 0)
     known = builds.versions()
