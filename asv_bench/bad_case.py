@@ -84,7 +84,7 @@ def measure(versions: Sequence[str], graphs: Sequence[str] = tuple(GRAPHS), node
     for version in versions:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            builds.export(builds.commit_of(builds.versions().get(version, version)), folder / "source")
+            builds.export(builds.named(version), folder / "source")
             builds.install(folder / "source", folder / "package", symbols=True)
             found |= {Case(graph, version): _counted(folder, graph, nodes) for graph in graphs}
     return {case: found[case] for graph in graphs for case in found if case.graph == graph}

@@ -37,6 +37,11 @@ def commit_of(name: str, root: Path = ROOT) -> str:
         sys.exit(f"{name}: no such commit")
 
 
+def named(name: str) -> str:
+    """The full hash of a version's commit, or of a commit by any of its names. Raises: SystemExit for unknown ones."""
+    return commit_of(versions().get(name, name))
+
+
 def export(commit: str, folder: Path, root: Path = ROOT) -> None:
     """Writes the files of a commit into a folder, which it makes. Raises: subprocess.CalledProcessError."""
     folder.mkdir(parents=True)

@@ -41,15 +41,11 @@ FIGURE = re.compile(
 
 def processor() -> str:
     """The processor's name, with its family and model where the name has no number."""
-    info = Path("/proc/cpuinfo")
-    text = info.read_text() if info.exists() else ""
-    name, *numbers = (
-        re.search(rf"^{key}\s*: (.*)$", text, re.MULTILINE) for key in ("model name", "cpu family", "model")
-    )
-    if name is None:
+    name, family, model = history.processor()
+    if not name:
         return platform.processor() or platform.machine()
-    named = all(numbers) and not re.search(r"\d", name[1])
-    return f"{name[1]}, family {' model '.join(found[1] for found in numbers if found)}" if named else name[1]
+    nameless = family and model and not re.search(r"\d", name)
+    return f"{name}, family {family} model {model}" if nameless else name
 
 
 def level() -> str:
@@ -148,7 +144,7 @@ def stale(root: Path = builds.ROOT) -> list[str]:
     """Lists tables and sentences of the documents that are too old, a line each; nothing at the commit that numbers a
     version, which may have the tables of the one before."""
     present = history.version(root)
-    if history.numbering(present, root) in ("", builds.git("rev-parse", "HEAD", root=root)):
+    if history.may_lack(root):
         return []
     texts = {name: (root / name).read_text() for name in CHECKED if (root / name).exists()}
     tables = {found[1]: found[2] for text in texts.values() for found in TABLE.finditer(text)}

@@ -91,8 +91,7 @@ def main() -> None:
     parser.add_argument("last", metavar="TO")
     parser.add_argument("figure", metavar="FIGURE")
     args = parser.parse_args()
-    known = builds.versions()
-    first, last = (builds.commit_of(known.get(name, name)) for name in (args.first, args.last))
+    first, last = builds.named(args.first), builds.named(args.last)
     _, after = search(candidates(first, last), lambda commit: measured(commit, args.figure))
     print(builds.git("show", "--no-patch", "--format=%h %ad %s", "--date=short", after))
 

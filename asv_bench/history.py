@@ -68,18 +68,23 @@ def asv_run(hashes: Path, full: bool, name: str) -> list[str]:
     return made
 
 
+def processor() -> tuple[str, str, str]:
+    """The processor's name, family and model; "" where the system does not say one."""
+    info = Path("/proc/cpuinfo")
+    text = info.read_text() if info.exists() else ""
+    found = (re.search(rf"^{key}\s*: (.*)$", text, re.MULTILINE) for key in ("model name", "cpu family", "model"))
+    name, family, model = (line[1] if line else "" for line in found)
+    return name, family, model
+
+
 def machine() -> dict[str, str]:
     """asv's description of this machine, without what an update changes. Its name says the processor and how many there
     are, so that machines that differ have folders of their own; the host's name says neither."""
     from asv.machine import Machine
 
     found = Machine.get_defaults()
-    info = Path("/proc/cpuinfo")
-    told = info.read_text() if info.exists() else ""
-    parts = (re.search(rf"^{what}\s*: (\d+)$", told, re.MULTILINE) for what in ("cpu family", "model"))
-    cpu = " ".join(
-        [found["cpu"], *(f"{word} {part[1]}" for word, part in zip(("family", "model"), parts, strict=True) if part)]
-    )
+    _, family, model = processor()
+    cpu = " ".join([found["cpu"], *(f"{word} {part}" for word, part in (("family", family), ("model", model)) if part)])
     memory = f"{round(int(found['ram']) / 2**30)} GiB"
     name = re.sub(r"[^a-z0-9]+", "-", f"{cpu} {found['num_cpu']} cpus".lower()).strip("-")
     return {**found, "machine": name, "cpu": cpu, "os": platform.system(), "ram": memory}
@@ -116,10 +121,15 @@ def numbering(name: str, root: Path = builds.ROOT) -> str:
     return builds.git("log", "-1", "--format=%H", f'-Sversion = "{name}"', "--", "pyproject.toml", root=root)
 
 
+def may_lack(root: Path = builds.ROOT) -> bool:
+    """True up to the commit that gives the version its number, which need not have its results and tables yet."""
+    return numbering(version(root), root) in ("", builds.git("rev-parse", "HEAD", root=root))
+
+
 def missing(root: Path = builds.ROOT) -> str:
     """The version's line or results that are not there, in a line; "" if both are."""
     name = version(root)
-    if numbering(name, root) in ("", builds.git("rev-parse", "HEAD", root=root)):
+    if may_lack(root):
         return ""
     commit = builds.versions(root).get(name)
     if commit is None:
@@ -152,7 +162,7 @@ def main() -> int:
     parser.add_argument("--full", action="store_true", help="every benchmark, not the selection")
     parser.add_argument("--print", action="store_true", help="only print the commits")
     args = parser.parse_args()
-    wanted = [builds.commit_of(builds.versions().get(name, name)) for name in args.names]
+    wanted = [builds.named(name) for name in args.names]
     if args.range or args.steps:
         wanted += commits(args.range or "..", args.steps)
     if args.versions:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
+from support import repository
 
 from asv_bench import documents
 
@@ -89,18 +89,11 @@ def test_sentences_without_a_source(sentence: str, why: str) -> None:
 
 
 def test_documents_are_of_the_version_from_the_commit_after_the_one_that_numbers_it(tmp_path: Path) -> None:
-    def git(*arguments: str) -> None:
-        identity = ("-c", "user.name=test", "-c", "user.email=test@localhost", "-c", "commit.gpgsign=false")
-        subprocess.run(["git", "-C", str(tmp_path), *identity, *arguments], check=True, capture_output=True)
-
     def commit(path: str, text: str) -> list[str]:
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text(text)
-        git("add", "--all")
-        git("commit", "--message", path)
+        repository.commit(tmp_path, path, text)
         return documents.stale(tmp_path)
 
-    git("init", "--quiet")
+    repository.git(tmp_path, "init", "--quiet")
     (tmp_path / "README.md").write_text(table("speed", "0.14.1") + "\nIt is 2 times faster.\n")
     assert commit("pyproject.toml", '[project]\nversion = "0.15.0"\n') == []
     assert [line.partition(":")[0] for line in commit("docs/trust.md", "It takes 3 us.\n")] == [

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
+
+from support import repository
 
 from asv_bench import history
 
@@ -11,21 +12,13 @@ from asv_bench import history
 def test_a_version_without_results_is_found(tmp_path: Path) -> None:
     """Only the commit that sets the number of a version may lack results."""
 
-    def git(*arguments: str) -> str:
-        identity = ("-c", "user.name=test", "-c", "user.email=test@localhost", "-c", "commit.gpgsign=false")
-        command = ["git", "-C", str(tmp_path), *identity, *arguments]
-        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
-
     def commit(path: str, text: str) -> str:
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text(text)
-        git("add", "--all")
-        git("commit", "--message", path)
+        repository.commit(tmp_path, path, text)
         return history.missing(tmp_path)
 
-    git("init", "--quiet")
+    repository.git(tmp_path, "init", "--quiet")
     assert commit("pyproject.toml", '[project]\nversion = "1.2.3"\n') == ""
-    numbered = git("rev-parse", "--short=7", "HEAD")
+    numbered = repository.git(tmp_path, "rev-parse", "--short=7", "HEAD")
     command = "python -m asv_bench.release"
     lacks = f"version 1.2.3 has no line in asv_bench/versions.txt: run {command}"
     assert commit("asv_bench/versions.txt", "") == lacks

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support import repository
 
 from asv_bench import builds, documents, history, open_steps, release, site
 
@@ -79,17 +80,10 @@ def record(tmp_path: Path) -> Path:
     """asv's configuration of a repository of a few commits, each with the results that the last version has here; the
     last of them takes 5 % more instructions to plan."""
     pytest.importorskip("asv", reason="needs the bench extra")
-    repository, results = tmp_path / "repository", tmp_path / "results" / "machine"
+    folder, results = tmp_path / "repository", tmp_path / "results" / "machine"
     results.mkdir(parents=True)
-    repository.mkdir()
-
-    def git(*arguments: str) -> str:
-        identity = ("-c", "user.name=test", "-c", "user.email=test@localhost", "-c", "commit.gpgsign=false")
-        done = subprocess.run(
-            ["git", *identity, *arguments], cwd=repository, check=True, capture_output=True, text=True
-        )
-        return done.stdout.strip()
-
+    folder.mkdir()
+    git = functools.partial(repository.git, folder)
     version = list(builds.versions().values())[-1]
     measured = next((builds.ROOT / "asv_bench" / "results").glob(f"*/{version[:7]}*.json"))
     shutil.copyfile(measured.with_name("machine.json"), results / "machine.json")
@@ -105,7 +99,7 @@ def record(tmp_path: Path) -> Path:
             plant(row)
         (results / f"{row['commit_hash'][:8]}-{measured.name.partition('-')[2]}").write_text(json.dumps(row))
     config = json.loads((site.HERE / "asv.conf.json").read_text())
-    config |= {"repo": str(repository), "benchmark_dir": str(site.HERE / "benchmarks"), "results_dir": "results"}
+    config |= {"repo": str(folder), "benchmark_dir": str(site.HERE / "benchmarks"), "results_dir": "results"}
     (tmp_path / "asv.conf.json").write_text(json.dumps(config))
     return tmp_path / "asv.conf.json"
 
