@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import functools
 import gc
 import pathlib
 import pickle
 import re
 import sys
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import wait
 from typing import Any
@@ -18,7 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 from built import one_signature, relu_chain, zeros
-from processes import in_subprocess
+from processes import in_subprocess, patience
 from support.interrupts import Interrupt, interrupted
 
 import minilite
@@ -149,39 +151,45 @@ def test_a_first_binding_that_is_interrupted_can_be_made() -> None:
 
 
 def test_one_thread_binds_while_others_read() -> None:
-    """Each call is served, or refused with an error of the family."""
+    """Each call is served, or refused with an error of the family; it goes on until each was served."""
     interpreter = minilite.Interpreter(model_content=relu_chain())
     interpreter.allocate_tensors()
-    done, odd, served = threading.Event(), [], [0]
-
-    def repeated(call: Callable[[], object]) -> None:
-        while not done.is_set():
-            try:
-                call()
-                served[0] += 1
-            except minilite.MiniliteError:
-                pass
-            except Exception as error:  # noqa: BLE001 - it is what the test looks for
-                odd.append(error)
-
-    def binder() -> None:
-        for turn in range(400):
-            size = 1 + turn % 3
-            try:
-                interpreter.bind_tensor(0, zeros(size) if turn % 2 else None)
-                interpreter.resize_tensor_input(0, [size])
-                interpreter.allocate_tensors()
-            except minilite.MiniliteError:
-                pass
-            except Exception as error:  # noqa: BLE001 - it is what the test looks for
-                odd.append(error)
-        done.set()
+    odd: list[Exception] = []
 
     def put() -> None:
         interpreter.set_tensor(0, zeros(int(interpreter.get_input_details()[0]["shape"][0])))
 
-    calls = (lambda: interpreter.get_tensor(0), lambda: interpreter.tensor(0)(), put)
-    threads = [threading.Thread(target=binder), *(threading.Thread(target=repeated, args=(call,)) for call in calls)]
+    def bind(turn: int) -> None:
+        size = 1 + turn % 3
+        interpreter.bind_tensor(0, zeros(size) if turn % 2 else None)
+        interpreter.resize_tensor_input(0, [size])
+        interpreter.allocate_tensors()
+
+    reads = (lambda: interpreter.get_tensor(0), lambda: interpreter.tensor(0)(), put)
+    served, bound = [0] * len(reads), threading.Event()
+
+    def tried(call: Callable[[], object]) -> bool:
+        try:
+            call()
+        except minilite.MiniliteError:
+            return False
+        except Exception as error:  # noqa: BLE001 - it is what the test looks for
+            odd.append(error)
+        return True
+
+    def binder() -> None:
+        turn, end = 0, time.monotonic() + patience(60)
+        while turn < 400 or (not all(served) and time.monotonic() < end):
+            tried(functools.partial(bind, turn))
+            turn += 1
+        bound.set()
+
+    def reader(number: int) -> None:
+        while not bound.is_set():
+            served[number] += tried(reads[number])
+
+    threads = [threading.Thread(target=binder)]
+    threads += [threading.Thread(target=reader, args=(number,)) for number in range(len(reads))]
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
     try:
@@ -192,7 +200,7 @@ def test_one_thread_binds_while_others_read() -> None:
     finally:
         sys.setswitchinterval(interval)
     assert odd == []
-    assert served[0]
+    assert all(served), served
     interpreter.bind_tensor(0, None)
     used(interpreter, 4)
 

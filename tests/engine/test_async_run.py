@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import threading
 import time
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 from built import custom_chain, floats, ready
 from interpreter.test_threads import long_node
-from processes import in_subprocess
+from processes import in_subprocess, patience
 
 from minilite.errors import InputError
 from minilite.format.builder import ModelBuilder
@@ -70,19 +71,28 @@ def _slow(_: Any, x: Any) -> Any:
 
 
 def test_task_that_is_cancelled_before_it_begins_never_begins() -> None:
-    ran: list[int] = []
-    interpreter = ready(custom_chain("Note"), custom_ops={"Note": lambda _, x: (ran.append(1), time.sleep(0.02), x)[2]})
+    begun, go, ran = threading.Event(), threading.Event(), [0]
+
+    def note(_: Any, x: Any) -> Any:
+        ran[0] += 1
+        begun.set()
+        assert go.wait(patience(60))
+        return x
+
+    interpreter = ready(custom_chain("Note"), custom_ops={"Note": note})
 
     async def two() -> None:
         tasks = [asyncio.ensure_future(interpreter.run_async(floats(1, 2, 3, 4))) for _ in range(2)]
-        await asyncio.sleep(0.005)
+        while not begun.is_set():
+            await asyncio.sleep(0)
         tasks[1].cancel()
+        go.set()
         await asyncio.wait(tasks)
         assert tasks[1].cancelled()
         assert not tasks[0].cancelled()
 
     asyncio.run(two())
-    assert len(ran) == 1
+    assert ran == [1]
 
 
 def test_timeout_ends_the_kernel() -> None:
