@@ -33,7 +33,7 @@
 #include "core/shape.h"
 
 /* Rows of another number are refused. */
-#define ML_KERNEL_ABI 7
+#define ML_KERNEL_ABI 8
 
 struct ml_simd;
 struct ml_frame_engine;
@@ -219,6 +219,11 @@ struct ml_kernel {
     /* The multiply-adds of a node; NULL: the operator does not consist of products. */
     int64_t (*multiply_adds)(const ml_operand_shapes *of);
     ml_status (*prepare)(const ml_call *c, ml_wish *wish);
+    /* Everything that prepare reads besides parameters, types and shapes, as one number; sees what
+     * derive saw, and its block. Of two nodes for which all of that is equal only one is prepared,
+     * and layers differ in weights and scales. NULL: it may read values and quantization, so only
+     * nodes in which they are equal too count as one. */
+    int64_t (*prepare_reads)(const ml_call *c);
     const ml_typed *typed; /* ends with types == NULL; without a match the numpy reference runs */
 };
 
@@ -309,6 +314,9 @@ struct ml_kernel {
 #define ML_PARAMS_AS_IN(table, params)                                                            \
     .fields = table##_fields, .n_fields = (int32_t)(sizeof table##_fields / sizeof table##_fields[0]), \
     .params_bytes = (int32_t)sizeof(params)
+
+/* prepare_reads of a kernel whose prepare reads nothing else. */
+static inline int64_t ml_reads_nothing(const ml_call *c) { return 0; }
 
 /* A row whose only eval takes whatever its lowering lets through. */
 #define ML_KERNEL(kernel_name, params, blob_size, kernel_flags, prepare_fn, eval_fn)             \

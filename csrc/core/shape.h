@@ -25,9 +25,23 @@ static inline int64_t ml_round_up(int64_t bytes, int64_t alignment) {
     return (bytes + alignment - 1) & -alignment;
 }
 
+/* Elements of a shape of at most four dimensions, each from 0 to 2^14 - 1: so few need no checks.
+ * -1 for other shapes. */
+static inline int64_t ml_few_elements(const ml_shape *shape) {
+    uint64_t total = 1, bits = 0;
+    if (shape->rank > 4) return -1;
+    for (int32_t i = 0; i < shape->rank; i++) {
+        bits |= (uint64_t)shape->dims[i];
+        total *= (uint64_t)shape->dims[i];
+    }
+    return bits >> 14 == 0 ? (int64_t)total : -1;
+}
+
 /* Elements of a shape, or -1 if there are more than INT64_MAX / 64. An empty dimension counts as 1
  * there, as in numpy: so no product of dimensions overflows, of empty shapes either. */
 static inline int64_t ml_elements(const ml_shape *shape) {
+    const int64_t few = ml_few_elements(shape);
+    if (few >= 0) return few;
     int64_t total = 1;
     bool empty = false;
     for (int32_t i = 0; i < shape->rank; i++) {

@@ -22,6 +22,9 @@ typedef struct ml_engine {
     const ml_hooks *hooks;
     ml_counters *counters;
     struct ml_folded **folded; /* folded values of the plan being made; NULL: nothing is folded */
+    /* While a plan is made, by node of all subgraphs: an earlier node that it may repeat, or -1;
+     * NULL: each node is prepared. */
+    const int32_t *repeats;
     /* Set in a run: */
     ml_state *state;
     struct ml_residence *residence;
@@ -59,6 +62,8 @@ static inline ml_tensor *ml_core_output(const ml_call *c, int i) {
  * type. */
 static inline int64_t ml_core_elements(const ml_shape *shape) {
     if (shape->rank < 0 || shape->rank > ML_MAX_RANK) return -1;
+    const int64_t few = ml_few_elements(shape);
+    if (few >= 0) return few;
     for (int32_t d = 0; d < shape->rank; d++)
         if (shape->dims[d] < 0) return -1;
     return ml_elements(shape);

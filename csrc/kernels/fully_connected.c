@@ -86,6 +86,11 @@ static ml_status prepare_fully_connected(const ml_call *c, ml_wish *wish) {
     return status;
 }
 
+/* Weights in blocks have parameters of their own each. */
+static int64_t reads_fully_connected(const ml_call *c) {
+    return ((const fc_params *)c->params)->block ? 0 : ml_reads_weighted(c);
+}
+
 static ml_integers product_of(const ml_call *c) {
     return ml_integers_of(c->blob, ml_input(c, 0)->type);
 }
@@ -241,7 +246,7 @@ ML_KERNELS(fully_connected) = {
     {ML_OP(FULLY_CONNECTED, 1, 14), .name = "fully_connected", .takes = "x weights bias? -> y",
      .flags = ML_KERNEL_CLAMPS, .check = check_fully_connected, ML_PARAMS_OF(fc_params),
      .blob_bytes = sizeof(ml_blocks), .packs = 1, .multiply_adds = count_fully_connected,
-     .prepare = prepare_fully_connected,
+     .prepare = prepare_fully_connected, .prepare_reads = reads_fully_connected,
      ML_TYPED({"f32 f32 f32? -> f32", NULL, pack_f32, fully_connected_f32},
               {"f32 s8|u8|s4|s2 f32? -> f32", derive_hybrid, pack_s8, fully_connected_hybrid},
               {"s8 s8|s4|s2 s32? -> s8", derive_bytes, pack_s8, fully_connected_integer},

@@ -248,10 +248,11 @@ static ml_status check_concatenation(const ml_call *c, void *params) {
 ML_KERNELS(join) = {
     {ML_OP(PACK, 1, 5), .name = "pack", .takes = "x... -> y", .check = check_pack,
      ML_PARAMS_OF(join_params), .blob_bytes = sizeof(join_blob), .prepare = prepare_pack,
+     .prepare_reads = ml_reads_nothing,
      ML_TYPED({"T... -> T: f32 s8 u8 s16 s32 u32 s64", NULL, NULL, join})},
     {ML_OP(CONCATENATION, 1, 7), .name = "concatenation", .takes = "x... -> y",
      .check = check_concatenation, ML_PARAMS_OF(join_params), .blob_bytes = sizeof(join_blob),
-     .prepare = prepare_concatenation,
+     .prepare = prepare_concatenation, .prepare_reads = ml_reads_nothing,
      ML_TYPED({"u8... -> u8", derive_tables, NULL, concatenation_u8},
               {"s4... -> s4", NULL, NULL, join_nibbles},
               {"T... -> T: f32 f16 bf16 s8 b8 s16 s32 u32 s64", NULL, NULL, join})},

@@ -9,11 +9,11 @@
 /* Reads the padded shape and, per dimension, the padding before it. */
 static ml_status read_paddings(const ml_call *c, const void *value, ml_shape *shape,
                                int64_t before[]) {
-    const ml_tensor *paddings = ml_input(c, 1);
+    int64_t pairs[2 * ML_MAX_RANK];
+    const bool read = ml_read_integers(ml_input(c, 1), value, 2 * shape->rank, pairs);
     for (int32_t d = 0; d < shape->rank; d++) {
-        int64_t b = -1, a = -1;
-        if (!ml_read_index(paddings, value, 2 * d, &b) ||
-            !ml_read_index(paddings, value, 2 * d + 1, &a) || b < 0 || a < 0)
+        const int64_t b = read ? pairs[2 * d] : -1, a = read ? pairs[2 * d + 1] : -1;
+        if (b < 0 || a < 0)
             return ml_fail(c, ML_SHAPE_ERROR,
                            "dimension %d is padded by %lld and %lld, expected 0 or more", d,
                            (long long)b, (long long)a);
@@ -45,7 +45,7 @@ static void build(ml_nest *nest, const ml_shape *from, const ml_shape *to, const
 
 static ml_status prepare_pad(const ml_call *c, ml_wish *wish) {
     const ml_tensor *x = ml_input(c, 0), *fill = ml_input(c, 2);
-    const ml_shape *paddings = &ml_input(c, 1)->shape;
+    const ml_shape *paddings = &ml_in_tensor(c, 1)->shape;
     char text[96];
     if (paddings->rank != 2 || paddings->dims[0] != x->shape.rank || paddings->dims[1] != 2)
         return ml_fail(c, ML_SHAPE_ERROR, "paddings have the shape %s, expected (%d, 2)",
@@ -72,7 +72,7 @@ static void spread(uint8_t fill[16], const void *value, int64_t element) {
 
 /* Without a value, quantized tensors are padded with the output's zero point: their 0. */
 static int64_t derive_fill(const ml_call *c, void *to) {
-    int32_t type = ml_input(c, 0)->type;
+    int32_t type = ml_in_tensor(c, 0)->type;
     bool integer = type == ML_S8 || type == ML_S16;
     bool quantized = type == ML_U8 || (integer && ml_input_affine(c, 0).scale != 0.0f);
     int64_t zero = quantized ? ml_output_affine(c, 0).zero_point : 0;
@@ -103,7 +103,7 @@ typedef struct mirror_blob {
 
 static ml_status prepare_mirror_pad(const ml_call *c, ml_wish *wish) {
     const ml_tensor *x = ml_input(c, 0);
-    const ml_shape *paddings = &ml_input(c, 1)->shape;
+    const ml_shape *paddings = &ml_in_tensor(c, 1)->shape;
     mirror_blob *blob = c->blob;
     char text[96];
     if (paddings->rank != 2 || paddings->dims[0] != x->shape.rank || paddings->dims[1] != 2)
@@ -185,7 +185,7 @@ static ml_status mirror_pad(const ml_call *c) {
 /* The value must have the quantization of the output; without a value, quantized tensors are padded
  * with its zero point. */
 static ml_status check_pad(const ml_call *c, void *params) {
-    const int32_t type = ml_input(c, 0)->type;
+    const int32_t type = ml_in_tensor(c, 0)->type;
     const bool is_quantized = type == ML_U8 || ((type == ML_S8 || type == ML_S16) &&
                                                 ml_input_quantization(c, 0)->n_scales > 0);
     if (!is_quantized) return ML_OK;

@@ -28,7 +28,7 @@ typedef struct pool_limits {
 static ml_status prepare_pool(const ml_call *c, ml_wish *wish) {
     const pool_params *params = c->params;
     ml_window *window = c->blob;
-    const ml_shape *x = &ml_input(c, 0)->shape;
+    const ml_shape *x = &ml_in_tensor(c, 0)->shape;
     window->y =
         (ml_window_axis){.size = params->filter_h, .stride = params->stride_h, .dilation = 1};
     window->x =
@@ -246,7 +246,7 @@ TYPED(max_pool)
 #define ROW(operator, last, operation)                                                             \
     {ML_OP(operator, 1, last), .name = #operation, .takes = "x -> y", .flags = ML_KERNEL_CLAMPS,    \
      ML_PARAMS_OF(pool_params),                                                                    \
-     .blob_bytes = sizeof(ml_window), .prepare = prepare_pool, .typed = operation}
+     .blob_bytes = sizeof(ml_window), .prepare = prepare_pool, .prepare_reads = ml_reads_nothing, .typed = operation}
 static const ml_typed l2_pool_2d[] = {{"f32 -> f32", NULL, NULL, l2_pool_f32},
                                       {NULL, NULL, NULL, NULL}};
 ML_KERNELS(pooling) = {ROW(AVERAGE_POOL_2D, 3, average_pool_2d), ROW(MAX_POOL_2D, 3, max_pool_2d),

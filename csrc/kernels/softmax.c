@@ -25,14 +25,15 @@ typedef struct softmax_blob {
 
 static ml_status prepare_softmax(const ml_call *c, ml_wish *wish) {
     softmax_blob *blob = c->blob;
-    const ml_shape *x = &ml_input(c, 0)->shape;
+    const ml_shape *x = &ml_in_tensor(c, 0)->shape;
     if (x->rank < 1)
         return ml_fail(c, ML_SHAPE_ERROR, "input has rank 0, softmax needs at least 1");
     ml_status status = ml_set_output(c, 0, x);
     if (status != ML_OK) return status;
     blob->depth = x->dims[x->rank - 1];
     blob->rows = blob->depth ? ml_elements(x) / blob->depth : 0;
-    if (ml_input(c, 0)->type == ML_F16) wish->worker_bytes = blob->depth * (int64_t)sizeof(float);
+    if (ml_in_tensor(c, 0)->type == ML_F16)
+        wish->worker_bytes = blob->depth * (int64_t)sizeof(float);
     return ML_OK;
 }
 
@@ -316,7 +317,7 @@ LOG_BYTES_ROW(log_softmax_s8, 128)
 
 /* Checks that the outputs have the scales and zero points that the arithmetic requires. */
 static ml_status check_softmax(const ml_call *c, void *params) {
-    const int32_t x = ml_input(c, 0)->type, y = ml_output(c, 0)->type;
+    const int32_t x = ml_in_tensor(c, 0)->type, y = ml_output(c, 0)->type;
     if (y == ML_S8) return ml_check_output(c, 1.0 / 256, -128);
     if (y == ML_U8) return ml_check_output(c, 1.0 / 256, 0);
     if (y != ML_S16) return ML_OK;
@@ -324,7 +325,7 @@ static ml_status check_softmax(const ml_call *c, void *params) {
                       : ml_check_output(c, 1.0 / 32768, 0);
 }
 static ml_status check_log_softmax(const ml_call *c, void *params) {
-    const int32_t type = ml_input(c, 0)->type;
+    const int32_t type = ml_in_tensor(c, 0)->type;
     if (type == ML_F32) return ML_OK;
     ml_status status = ml_check_output(c, 1.0 / 16, type == ML_S8 ? 127 : 255);
     const double scale = ml_scale_of(c, c->inputs[0]);
@@ -336,7 +337,7 @@ ML_KERNELS(softmax) = {
     {ML_OP(SOFTMAX, 1, 4), .name = "softmax", .takes = "x -> y", .in_place = ML_INPUT(0),
      .flags = ML_KERNEL_TFLITE_SHARES, .quantization = ML_TAKES_QUANTIZED, .check = check_softmax,
      ML_PARAMS_OF(softmax_params), .blob_bytes = (int32_t)sizeof(softmax_blob),
-     .prepare = prepare_softmax,
+     .prepare = prepare_softmax, .prepare_reads = ml_reads_nothing,
      ML_TYPED({"f32 -> f32", NULL, NULL, softmax_f32}, {"f16 -> f16", NULL, NULL, softmax_f16},
               {"s8 -> s8", derive_bytes, NULL, softmax_bytes},
               {"u8 -> u8", derive_bytes, NULL, softmax_bytes},
@@ -345,6 +346,7 @@ ML_KERNELS(softmax) = {
     {ML_OP(LOG_SOFTMAX, 1, 2), .name = "log_softmax", .takes = "x -> y", .in_place = ML_INPUT(0),
      .quantization = ML_TAKES_QUANTIZED, .check = check_log_softmax,
      .blob_bytes = (int32_t)sizeof(softmax_blob), .prepare = prepare_softmax,
+     .prepare_reads = ml_reads_nothing,
      ML_TYPED({"f32 -> f32", NULL, NULL, log_softmax_f32},
               {"s8 -> s8", derive_log_softmax, NULL, log_softmax_s8},
               {"u8 -> u8", derive_log_softmax, NULL, log_softmax_u8})},

@@ -12,6 +12,8 @@
 
 #include <stdlib.h>
 
+#include "plan/repeats.h"
+
 /* Life ----------------------------------------------------------------------------------------- */
 
 ml_status ml_family_new(ml_graph *graph, ml_family **family, ml_error *error) {
@@ -43,6 +45,7 @@ void ml_family_free(ml_family *f) {
         free_relations(r, f->graph->n_frames);
         r = next;
     }
+    free(f->repeats);
     ml_os_free_lock(&f->lock);
     ml_graph_free(f->graph);
     free(f);
@@ -78,6 +81,13 @@ ml_relations *ml_family_open(ml_family *f, int32_t strategy, int32_t options) {
 }
 
 void ml_family_close(ml_family *f) { ml_os_give(&f->lock); }
+
+const int32_t *ml_family_repeats(ml_family *f) {
+    ml_os_take(&f->lock);
+    if (f->relations && !f->repeats) f->repeats = ml_repeats_find(f->graph);
+    ml_os_give(&f->lock);
+    return f->repeats;
+}
 
 ml_kept_planner *ml_family_kept(const ml_family *f, ml_relations *r, int32_t frame, bool shares) {
     ml_kept_planner *sharing = &r->kept[frame], *apart = &r->kept[f->graph->n_frames + frame];
@@ -131,11 +141,9 @@ bool ml_family_list(ml_planner *p, int32_t count) {
 
 /* Records are in ascending order of their first node; at each one, records that ended before it are
  * subtracted. */
-int64_t ml_family_bound(const ml_planner *p) {
+static int64_t bound_of(const ml_planner *p) {
     const ml_listing *l = &p->listing;
     int64_t live = 0, most = 0;
-    for (int32_t i = 0; i < l->count; i++)
-        l->sizes[i] = ml_round_up(p->records[i].size, p->alignment);
     for (int32_t i = 0, ended = 0; i < l->count; i++) {
         const ml_record *r = &p->records[i];
         for (; p->records[l->by_last[ended]].last < r->first; ended++)
@@ -144,6 +152,13 @@ int64_t ml_family_bound(const ml_planner *p) {
         if (live > most) most = live;
     }
     return most;
+}
+
+int64_t ml_family_bound(const ml_planner *p) {
+    const ml_listing *l = &p->listing;
+    for (int32_t i = 0; i < l->count; i++)
+        l->sizes[i] = ml_round_up(p->records[i].size, p->alignment);
+    return bound_of(p);
 }
 
 /* Another size --------------------------------------------------------------------------------- */
@@ -211,7 +226,7 @@ bool ml_family_stack(ml_planner *p, int64_t most) {
     if (!p->stood || !p->searches || !p->order || l->count == 0 || !l->listed ||
         l->conflicts.count == 0 || !take_sizes(p))
         return false;
-    p->bound = ml_family_bound(p);
+    p->bound = bound_of(p);
     int64_t near = p->bound + p->bound / 8, height = stack(p, near < most ? near : most);
     if (height == INT64_MAX) return false;
     p->high_water[ML_MEMORY_ARENA] = height;

@@ -32,6 +32,7 @@ struct ml_family {
     ml_graph *graph; /* held; it never changes */
     ml_os_lock lock; /* held while a size is placed */
     ml_relations *relations;
+    int32_t *repeats; /* NULL until the second plan; then it never changes */
 };
 
 ml_family *ml_family_hold(ml_family *family);
@@ -39,6 +40,9 @@ ml_family *ml_family_hold(ml_family *family);
  * without memory. */
 ml_relations *ml_family_open(ml_family *family, int32_t strategy, int32_t options);
 void ml_family_close(ml_family *family);
+/* Returns the nodes that repeat others (ml_repeats_find), from the second plan on; NULL before, and
+ * without memory. The table lives as long as the family. */
+const int32_t *ml_family_repeats(ml_family *family);
 /* The entry for plans of a frame that do or do not share in place. If it has no order yet, it takes
  * that of the others, which is better than none. */
 ml_kept_planner *ml_family_kept(const ml_family *family, ml_relations *relations, int32_t frame,

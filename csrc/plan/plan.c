@@ -260,6 +260,7 @@ static ml_status fill(ml_plan *p, const ml_plan_request *r, ml_error *error) {
                         .core = &ml_planning_core,
                         .rows = &p->rows,
                         .folded = &p->folded,
+                        .repeats = r->family ? ml_family_repeats(r->family) : NULL,
                         .hooks = r->hooks,
                         .simd = r->simd,
                         .error = error,

@@ -147,18 +147,24 @@ static bool describe_nodes(const ml_demand *x, int32_t frame, ml_tensor_usage *u
     const ml_subgraph *sub = &x->graph->subgraphs[f->subgraph];
     int64_t *bytes = u->bytes + sub->io.n_tensors;
     uint8_t *memory = u->memory + sub->io.n_tensors;
+    const ml_node_plan *rows = x->rows->nodes + f->node_base;
+    const bool any = x->needs || x->as_placed; /* more may be wanted than the rows say */
     bool stand = true;
     for (int32_t n = 0; n < sub->io.n_nodes; n++) {
-        const ml_node_plan *row = &x->rows->nodes[f->node_base + n];
+        const ml_node_plan *row = &rows[n];
         const ml_node *node = &sub->nodes[n];
-        int64_t own = scratch_of(x, f->node_base + n), wants = 0;
-        if ((own > 0 || node->n_children > 0) && ml_scratch_in_arena(node, own))
-            wants = ml_records_room(x, frame, n) + own;
-        const bool folded = row->status == ML_NODE_FOLDED, had = memory[n] == ML_MEMORY_ARENA,
-                   has = had || wants > 0;
-        stand &= had == has;
+        const bool folded = row->status == ML_NODE_FOLDED;
+        int64_t wants = 0;
+        if (any || row->scratch_blocks > 0 || node->n_children > 0) {
+            const int64_t own = scratch_of(x, f->node_base + n);
+            if ((own > 0 || node->n_children > 0) && ml_scratch_in_arena(node, own))
+                wants = ml_records_room(x, frame, n) + own;
+        }
+        if (wants > 0 && memory[n] != ML_MEMORY_ARENA) {
+            memory[n] = ML_MEMORY_ARENA;
+            stand = false;
+        }
         bytes[n] = wants;
-        memory[n] = has ? ML_MEMORY_ARENA : ML_MEMORY_NONE;
         stand &= u->skipped[n] == folded;
         u->skipped[n] = folded;
     }

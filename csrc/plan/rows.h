@@ -36,6 +36,7 @@ static inline int64_t ml_scratch_offset(const ml_node_plan *row) {
 typedef struct ml_packed {
     const void *weights; /* constant ones, in a store; else NULL */
     int64_t offset; /* where in the node's own scratch runs pack computed ones; else -1 */
+    int32_t layout; /* the one that prepare asked for */
 } ml_packed;
 
 /* The memory that placement has reserved for a slot: the usage record of the tensor whose place it

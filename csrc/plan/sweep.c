@@ -16,6 +16,7 @@
 #include <stdlib.h>
 
 #include "plan/fold.h"
+#include "plan/repeats.h"
 #include "plan/sweep.h"
 
 /* The environment of a frame; all its nodes share it, so that a call is small. */
@@ -39,7 +40,7 @@ void ml_sweep_reset(ml_engine *engine, int32_t frame) {
     const ml_frame *f = &g->frames[frame];
     const ml_subgraph *sub = &g->subgraphs[f->subgraph];
     ml_tensor *tensors = engine->rows->tensors + f->slot_base;
-    memcpy(tensors, sub->fresh, (size_t)sub->n_slots * sizeof *tensors);
+    for (int32_t slot = 0; slot < sub->n_slots; slot++) tensors[slot] = sub->fresh[slot];
     /* Operands of a subgraph lie in slots, which the calling node places. */
     for (int32_t i = 0; frame > 0 && i < sub->io.n_inputs; i++) {
         int32_t slot = sub->slots[sub->io.inputs[i]];
@@ -113,7 +114,7 @@ static ml_status provide_packed(ml_engine *engine, const ml_call *c, int32_t fra
                                 const ml_node *node, ml_node_plan *row, ml_wish *wish) {
     int32_t t = node->kernel->packs < c->n_inputs ? c->inputs[node->kernel->packs] : -1;
     ml_packed *packed = ml_packed_of(engine->graph, engine->rows, frame, (int32_t)c->node);
-    *packed = (ml_packed){.weights = NULL, .offset = -1};
+    *packed = (ml_packed){.weights = NULL, .offset = -1, .layout = wish->layout};
     row->packs_in_run = 0;
     if (t < 0) return ML_OK;
     const ml_tensor *operand = ml_tensor_of(c, t);
@@ -153,9 +154,10 @@ ml_status ml_prepare_call(ml_engine *engine, const ml_call *c, ml_node_plan *row
  * bytes of the other outputs. */
 static int64_t leave_open(const ml_call *c, uint32_t open) {
     int64_t bytes = 0;
+    const int32_t *outputs = c->inputs + c->n_inputs;
     for (int32_t i = 0; i < c->n_outputs; i++) {
-        ml_tensor *t = &c->env->tensors[c->env->slots[c->inputs[c->n_inputs + i]]];
-        if (!(open >> (i < 31 ? i : 31) & 1)) {
+        ml_tensor *t = &c->env->tensors[c->env->slots[outputs[i]]];
+        if (open == 0 || !(open >> (i < 31 ? i : 31) & 1)) {
             t->dynamic = 0;
             bytes += t->bytes;
             if (!t->shaped) ml_fail(c, ML_SHAPE_ERROR, "its prepare gave output %d no shape", i);
@@ -180,6 +182,44 @@ static int64_t known_bytes(const ml_call *c) {
     return bytes;
 }
 
+#ifdef ML_DEBUG
+/* Prepares a node that was given the results of another, and fails if they are not its own. */
+static ml_status check_repeated(ml_engine *engine, const ml_call *c, ml_node_plan *row) {
+    const size_t bytes = (size_t)c->env->engine->nodes[c->node].kernel->blob_bytes;
+    const ml_node_plan given = *row;
+    const ml_shape shape = ml_output(c, 0)->shape;
+    void *blob = malloc(bytes + 1);
+    if (!blob) return ML_OK;
+    memcpy(blob, c->blob, bytes);
+    ml_wish wish;
+    ml_status status = ml_prepare_call(engine, c, row, &wish);
+    engine->counters->nodes_prepared--;
+    if (status == ML_OK &&
+        (wish.open || memcmp(blob, c->blob, bytes) != 0 ||
+         !ml_same_shape(&shape, &ml_output(c, 0)->shape) ||
+         row->scratch_blocks != given.scratch_blocks || row->packs_in_run != given.packs_in_run))
+        status = ml_blame(c, ml_fail(c, ML_KERNEL_ERROR,
+                                     "its prepare reads more than prepare_reads of %s says",
+                                     c->env->engine->nodes[c->node].kernel->name));
+    free(blob);
+    return status;
+}
+#endif
+
+/* A node that repeats an earlier one has weights of its own, in the same layout. Computed ones lie
+ * at the same place of its scratch. */
+static ml_status repeat_packed(ml_engine *engine, const ml_call *c, int32_t earlier) {
+    const struct ml_frame_engine *fe = c->env->engine;
+    const ml_node *node = &fe->nodes[c->node];
+    if (node->pack_start < 0) return ML_OK;
+    ml_packed *packed = ml_packed_of(engine->graph, engine->rows, fe->frame, (int32_t)c->node);
+    *packed = *ml_packed_of(engine->graph, engine->rows, fe->frame, earlier);
+    if (!packed->weights) return ML_OK;
+    packed->weights =
+        constant_weights(engine, c, node, c->inputs[node->kernel->packs], packed->layout);
+    return packed->weights ? ML_OK : ml_blame(c, (ml_status)c->env->error->status);
+}
+
 /* An estimate is enough: it only spaces out readings of the clock. Above ML_TICKS_PER_LOOK the
  * exact value does not matter. */
 static uint8_t ticks_of(int64_t bytes) {
@@ -189,6 +229,14 @@ static uint8_t ticks_of(int64_t bytes) {
 /* An open node has been prepared and is not stale: it waits for values, not for shapes. */
 static ml_status sweep_node(ml_engine *engine, const ml_call *c, const ml_node *node,
                             ml_node_plan *row) {
+    const int32_t earlier = engine->repeats ? engine->repeats[node - engine->graph->nodes] : -1;
+    if (earlier >= 0 && ml_repeat_node(c, earlier, row)) {
+        ml_status repeated = repeat_packed(engine, c, earlier);
+#ifdef ML_DEBUG
+        if (repeated == ML_OK) repeated = check_repeated(engine, c, row);
+#endif
+        return repeated;
+    }
     int64_t bytes = known_bytes(c);
     if (bytes < 0) {
         row->status = ML_NODE_WAITS;

@@ -44,7 +44,12 @@ ml_status ml_broadcast_shape(const ml_call *c, const ml_shape *a, const ml_shape
 }
 
 ml_status ml_broadcast_prepare(const ml_call *c, ml_broadcast *blob) {
-    const ml_shape *a = &ml_input(c, 0)->shape, *b = &ml_input(c, 1)->shape;
+    const ml_shape *a = &ml_in_tensor(c, 0)->shape, *b = &ml_in_tensor(c, 1)->shape;
+    if (ml_same_shape(a, b)) { /* one row */
+        const int64_t row = ml_elements(a);
+        *blob = (ml_broadcast){.row_kind = ML_ROW_FULL, .row = row > 0 ? row : 1, .rows = row > 0};
+        return ml_set_output(c, 0, a);
+    }
     ml_shape out;
     ml_status status = ml_broadcast_shape(c, a, b, &out);
     if (status == ML_OK) status = ml_set_output(c, 0, &out);

@@ -128,18 +128,19 @@ ml_status ml_broadcast_f32(const ml_call *c, int32_t function, float low, float 
     ML_BINARY_ROWS(name, uint32_t, uint32_t)
 
 /* Fields of a kernel's row whose blob is an ml_broadcast. */
-#define ML_PREPARED_BROADCAST \
-    .blob_bytes = (int32_t)sizeof(ml_broadcast), .prepare = ml_prepare_broadcast
+#define ML_PREPARED_BROADCAST                                                     \
+    .blob_bytes = (int32_t)sizeof(ml_broadcast), .prepare = ml_prepare_broadcast, \
+    .prepare_reads = ml_reads_nothing
 /* A kernel's row whose prepare is ml_prepare_broadcast; `...` are the rows of its table. The one
  * with params clamps by them. */
 #define ML_BINARY_KERNEL(kernel_name, params, more_flags, ...)                        \
     {.abi = ML_KERNEL_ABI, .flags = ML_KERNEL_CLAMPS | (more_flags),                  \
      .name = (kernel_name), ML_PARAMS_OF(params),                                     \
-     .blob_bytes = (int32_t)sizeof(ml_broadcast), .prepare = ml_prepare_broadcast,    \
+     ML_PREPARED_BROADCAST,                                                           \
      .typed = (const ml_typed[]){__VA_ARGS__, {NULL, NULL, NULL, NULL}}}
 #define ML_BINARY_KERNEL_NO_PARAMS(kernel_name, ...)                                  \
     {.abi = ML_KERNEL_ABI, .name = (kernel_name),                                     \
-     .blob_bytes = (int32_t)sizeof(ml_broadcast), .prepare = ml_prepare_broadcast,    \
+     ML_PREPARED_BROADCAST,                                                           \
      .typed = (const ml_typed[]){__VA_ARGS__, {NULL, NULL, NULL, NULL}}}
 
 #endif

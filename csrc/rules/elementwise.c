@@ -5,8 +5,8 @@
 
 ml_status ml_prepare_elementwise(const ml_call *c, ml_wish *wish) {
     ml_elementwise *blob = c->blob;
-    blob->count = ml_elements(&ml_input(c, 0)->shape);
-    return ml_set_output(c, 0, &ml_input(c, 0)->shape);
+    blob->count = ml_elements(&ml_in_tensor(c, 0)->shape);
+    return ml_set_output(c, 0, &ml_in_tensor(c, 0)->shape);
 }
 
 static ml_status lookup_block(const ml_call *c, int64_t first, int64_t end, int32_t worker,
@@ -24,7 +24,7 @@ ml_status ml_lookup(const ml_call *c) {
 int64_t ml_derive_lookup(const ml_call *c, void *to, int32_t (*one)(int32_t x, const void *p),
                          const void *p) {
     uint8_t *table = to;
-    const bool is_signed = ml_input(c, 0)->type == ML_S8;
+    const bool is_signed = ml_in_tensor(c, 0)->type == ML_S8;
     for (int32_t byte = 0; to && byte < 256; byte++)
         table[byte] = (uint8_t)one(is_signed ? (int8_t)byte : byte, p);
     return 256;

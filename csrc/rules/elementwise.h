@@ -100,16 +100,17 @@ int64_t ml_derive_lookup(const ml_call *c, void *to, int32_t (*one)(int32_t x, c
                          const void *p);
 
 /* Fields of a kernel's row whose blob is an ml_elementwise. */
-#define ML_PREPARED_ELEMENTWISE \
-    .blob_bytes = (int32_t)sizeof(ml_elementwise), .prepare = ml_prepare_elementwise
+#define ML_PREPARED_ELEMENTWISE                                                       \
+    .blob_bytes = (int32_t)sizeof(ml_elementwise), .prepare = ml_prepare_elementwise, \
+    .prepare_reads = ml_reads_nothing
 /* A kernel's row whose prepare is ml_prepare_elementwise; `...` are the rows of its table. */
 #define ML_UNARY_KERNEL(kernel_name, params, ...)                                                  \
     {.abi = ML_KERNEL_ABI, .name = (kernel_name), ML_PARAMS_OF(params),                            \
-     .blob_bytes = (int32_t)sizeof(ml_elementwise), .prepare = ml_prepare_elementwise,             \
+     ML_PREPARED_ELEMENTWISE,                                                                      \
      .typed = (const ml_typed[]){__VA_ARGS__, {NULL, NULL, NULL, NULL}}}
 #define ML_UNARY_KERNEL_NO_PARAMS(kernel_name, ...)                                                \
     {.abi = ML_KERNEL_ABI, .name = (kernel_name),                                                  \
-     .blob_bytes = (int32_t)sizeof(ml_elementwise), .prepare = ml_prepare_elementwise,             \
+     ML_PREPARED_ELEMENTWISE,                                                                      \
      .typed = (const ml_typed[]){__VA_ARGS__, {NULL, NULL, NULL, NULL}}}
 
 #endif

@@ -16,7 +16,7 @@ enum {
 
 /* True if product_s8 or product_f32 computes outputs directly, without storing sums. */
 static bool is_fused(const ml_call *c, const ml_integer_rule *rule) {
-    const int32_t type = ml_input(c, 0)->type;
+    const int32_t type = ml_in_tensor(c, 0)->type;
     return rule->scaling || (rule->requantizes && (type == ML_S8 || type == ML_U8));
 }
 
@@ -73,7 +73,7 @@ static int64_t slices_of(const ml_integers *p, const ml_integer_rule *rule) {
     return rule->by_row ? p->rows : p->batches;
 }
 static int64_t slice_elements(const ml_call *c, int64_t slices) {
-    const int64_t elements = ml_elements(&ml_input(c, 0)->shape);
+    const int64_t elements = ml_elements(&ml_in_tensor(c, 0)->shape);
     return slices > 1 ? elements / slices : elements;
 }
 
@@ -107,13 +107,13 @@ static bool shares_factor(const ml_integers *p, const ml_integer_rule *rule) {
 static bool is_few(const ml_call *c, const ml_integers *p) {
     const ml_weighted *w = c->derived;
     return p->rows <= FEW_ROWS && p->rows <= p->block && p->groups == 1 && p->batches == 1 &&
-           ml_input(c, 0)->type != ML_S16 && w && w->w_zero == 0 && p->k < ML_LEAST_PRODUCTS &&
+           ml_in_tensor(c, 0)->type != ML_S16 && w && w->w_zero == 0 && p->k < ML_LEAST_PRODUCTS &&
            p->n < ML_LEAST_PRODUCTS && p->k * p->n < ML_LEAST_PRODUCTS;
 }
 
 /* The offset of a block's copy: after the bytes of quantized floats. */
 static int64_t copy_at(const ml_call *c, const ml_integers *p, const ml_integer_rule *rule) {
-    return ml_input(c, 0)->type == ML_F32 ? ml_quantized_bytes(c, p, rule) : 0;
+    return ml_in_tensor(c, 0)->type == ML_F32 ? ml_quantized_bytes(c, p, rule) : 0;
 }
 
 static int64_t few_bytes(const ml_call *c, const ml_integers *p, const ml_integer_rule *rule) {
@@ -123,7 +123,7 @@ static int64_t few_bytes(const ml_call *c, const ml_integers *p, const ml_intege
 
 ml_status ml_prepare_integers(const ml_call *c, ml_wish *wish, ml_integers *p,
                               const ml_integer_rule *rule) {
-    const int64_t planes = ml_planes(ml_input(c, 0)->type);
+    const int64_t planes = ml_planes(ml_in_tensor(c, 0)->type);
     if (p->k > INT32_MAX / (2 * LEAST_ROWS))
         return ml_fail(c, ML_SHAPE_ERROR, "rows of %lld values are too long", (long long)p->k);
     const int64_t k = p->k > 0 ? p->k : 1; /* rows may be empty where outputs are not */
@@ -142,7 +142,7 @@ ml_status ml_prepare_integers(const ml_call *c, ml_wish *wish, ml_integers *p,
     }
     wish->worker_bytes = lay_out(p, part_of(p, is_fused(c, rule)), planes).bytes;
     const int64_t column_bytes = p->n * p->groups * (int64_t)sizeof(int32_t);
-    if (ml_input(c, 0)->type != ML_F32) ml_reserve(wish, 2 * column_bytes);
+    if (ml_in_tensor(c, 0)->type != ML_F32) ml_reserve(wish, 2 * column_bytes);
     else
         ml_reserve(wish, ml_round_up(ml_quantized_bytes(c, p, rule), 64) +
                              (shares_factor(p, rule) ? p->batches * column_bytes : 0));

@@ -13,6 +13,25 @@ bool ml_read_index(const ml_tensor *tensor, const void *value, int64_t index, in
     }
 }
 
+#define READ(type)                                                  \
+    {                                                               \
+        const type *x = value;                                      \
+        for (int64_t i = 0; i < count; i++) out[i] = (int64_t)x[i]; \
+        return true;                                                \
+    }
+bool ml_read_integers(const ml_tensor *tensor, const void *value, int64_t count, int64_t *out) {
+    if (count > ml_elements(&tensor->shape)) return false;
+    switch (tensor->type) {
+    case ML_S64: READ(int64_t)
+    case ML_S32: READ(int32_t)
+    case ML_S16: READ(int16_t)
+    case ML_S8: READ(int8_t)
+    case ML_U8: READ(uint8_t)
+    default: return false;
+    }
+}
+#undef READ
+
 ml_status ml_axis(const ml_call *c, int64_t axis, int32_t rank, int32_t *out) {
     int64_t counted = axis < 0 ? axis + rank : axis;
     *out = (int32_t)counted;

@@ -7,6 +7,9 @@
 /* Reads an integer of any type as int64; false if `index` is outside the tensor, or its type is not
  * an integer. */
 bool ml_read_index(const ml_tensor *tensor, const void *value, int64_t index, int64_t *out);
+/* Reads the first `count` integers of any type as int64; false if the tensor has fewer elements, or
+ * its type is not an integer. */
+bool ml_read_integers(const ml_tensor *tensor, const void *value, int64_t count, int64_t *out);
 /* The axis counted from the front; ML_SHAPE_ERROR if it is out of range for `rank`. */
 ml_status ml_axis(const ml_call *c, int64_t axis, int32_t rank, int32_t *out);
 /* The axes in input `i`, a vector with known values, counted from the front; ML_SHAPE_ERROR if one

@@ -73,6 +73,7 @@ static void make_multipliers(const ml_call *c, room *r, ml_weighted *w,
     }
     for (int32_t i = 0; r->base && i < n; i++) {
         float scale = q->scales[q->n_scales > 1 ? i : 0];
+        w->scales_differ |= scale != q->scales[0];
         double product = rule->multiplier == ML_MULTIPLIER_SINGLE ? (double)((float)scale_x * scale)
                                                                   : scale_x * (double)scale;
         if (scales) scales[i] = scale;
@@ -136,9 +137,14 @@ int64_t ml_derive_weighted(const ml_call *c, void *to, const ml_weighted_rule *r
     return r.used;
 }
 
+int64_t ml_reads_weighted(const ml_call *c) {
+    return c->derived ? 1 + (int64_t)((const ml_weighted *)c->derived)->w_zero : 0;
+}
+
 ml_status ml_check_weighted(const ml_call *c, const ml_weighted *w, int32_t outputs) {
     const ml_tensor *bias = ml_input(c, 2);
-    if (bias && ml_elements(&bias->shape) != outputs)
+    const bool vector = bias && bias->shape.rank == 1 && bias->shape.dims[0] == outputs;
+    if (bias && !vector && ml_elements(&bias->shape) != outputs)
         return ml_fail(c, ML_SHAPE_ERROR, "bias of %lld values does not match %d outputs",
                        (long long)ml_elements(&bias->shape), outputs);
     if (w && w->outputs != outputs)

@@ -35,6 +35,8 @@ typedef struct ml_weighted {
     int32_t high;
     int32_t limit; /* ml_limit_of the sums, with bias; 0: unknown */
     int32_t narrow; /* DEPTHWISE_CONV_2D: the level's depthwise_narrow_s8 takes it */
+    /* The weights' scales are not all equal: several equal ones count as one, as in TFLite. */
+    int32_t scales_differ;
     const int32_t *mantissas; /* FIXED, SINGLE */
     const int32_t *shifts;
     const double *reals; /* DOUBLE */
@@ -52,6 +54,8 @@ int64_t ml_derive_weighted(const ml_call *c, void *to, const ml_weighted_rule *r
  * output, n; NULL: 0). Bytes and weights differ from their zero points by at most 255. */
 int32_t ml_limit_of(const int32_t *start, int64_t n, int64_t k);
 
+/* prepare_reads: the zero point of the weights. */
+int64_t ml_reads_weighted(const ml_call *c);
 /* Prepare: checks that the bias, if any, and the arrays of `w`, if any, have one value per
  * output. */
 ml_status ml_check_weighted(const ml_call *c, const ml_weighted *w, int32_t outputs);

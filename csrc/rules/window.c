@@ -38,7 +38,7 @@ static ml_status prepare_padded_axis(const ml_call *c, ml_window_axis *axis, con
 
 static ml_status prepare_padded(const ml_call *c, ml_window *window,
                                 const ml_window_params *params) {
-    const ml_shape *input = &ml_input(c, 0)->shape;
+    const ml_shape *input = &ml_in_tensor(c, 0)->shape;
     char text[96];
     if (input->rank != 4)
         return ml_fail(c, ML_SHAPE_ERROR,
@@ -64,7 +64,7 @@ ml_status ml_window_prepare(const ml_call *c, ml_window *window, bool same) {
 
 ml_status ml_window_prepare_filter(const ml_call *c, ml_window *window,
                                    const ml_window_params *params, const char *layout) {
-    const ml_shape *w = &ml_input(c, 1)->shape;
+    const ml_shape *w = &ml_in_tensor(c, 1)->shape;
     char text[96];
     if (w->rank != 4)
         return ml_fail(c, ML_SHAPE_ERROR, "filter must be %s, its shape is %s", layout,

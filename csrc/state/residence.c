@@ -55,12 +55,10 @@ int64_t ml_residence_bytes(const ml_residence *r) {
     return ml_plan_own_bytes(r->plan) + (int64_t)bytes;
 }
 
-void ml_residence_copy_tables(ml_residence *to, const ml_residence *from) {
+void ml_residence_copy_pointers(ml_residence *to, const ml_residence *from) {
     const ml_graph *g = to->plan->graph;
-    const ml_frame_now *last = &to->frames[g->n_frames - 1];
-    size_t steps = (size_t)(last->first_step + last->n_steps);
     memcpy(to->frames + g->n_frames, from->frames + g->n_frames,
-           (size_t)((uint8_t *)(to->steps + steps) - (uint8_t *)(to->frames + g->n_frames)));
+           (size_t)g->total_tensors * sizeof(void *));
 }
 
 /* At most two blocks. The plan's steps and the graph's counts give their sizes: no run can need

@@ -59,8 +59,8 @@ typedef struct ml_residence {
 ml_status ml_residence_new(ml_state *state, ml_plan *plan, ml_residence **residence,
                            ml_error *error);
 void ml_residence_free(ml_residence *residence);
-/* Copies pointers and steps from a residence with the same number of them. */
-void ml_residence_copy_tables(ml_residence *to, const ml_residence *from);
+/* Copies the pointers of another residence of the graph. */
+void ml_residence_copy_pointers(ml_residence *to, const ml_residence *from);
 /* The bytes that the cache counts: the plan and its tables. Records in `late` are not counted,
  * because the next placement drops them. */
 int64_t ml_residence_bytes(const ml_residence *residence);

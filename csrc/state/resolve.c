@@ -78,13 +78,17 @@ static void resolve_children(ml_state *s, ml_residence *r, const ml_residence *l
 
 /* While memory is released there is no region: pointers into it are NULL, and the state refuses to
  * run. */
+static uint8_t *scratch_of(const ml_state *s, const uint8_t *region, const ml_node_plan *row) {
+    if (row->scratch_block < 0) return s->work;
+    return region ? (uint8_t *)(uintptr_t)region + ml_scratch_offset(row) : NULL;
+}
+
 static void resolve_step(ml_state *s, ml_residence *r, const ml_residence *like, int32_t frame,
                          int32_t n, ml_step *to) {
     const ml_frame *f = &s->graph->frames[frame];
     const ml_node *node = &s->graph->subgraphs[f->subgraph].nodes[n];
     const ml_node_plan *row = &r->rows->nodes[f->node_base + n];
-    uint8_t *region = r->frames[frame].region, *scratch = s->work;
-    if (row->scratch_block >= 0) scratch = region ? region + ml_scratch_offset(row) : NULL;
+    uint8_t *scratch = scratch_of(s, r->frames[frame].region, row);
     if (node->n_children > 0) resolve_children(s, r, like, frame, n, scratch);
     if (scratch && node->n_children > 0)
         scratch += ml_children_room(r->plan->graph, r->rows, frame, n);
@@ -96,33 +100,48 @@ static void resolve_step(ml_state *s, ml_residence *r, const ml_residence *like,
     to->call.ticks = row->ticks;
 }
 
-/* Steps of two sizes differ only in blob, ticks, and the addresses of scratch and packed
+/* The steps of two sizes differ only in blob, ticks, and the addresses of scratch and packed
  * weights. */
-static bool settle_like(const ml_state *s, const ml_node *node, const ml_node_plan *row,
-                        ptrdiff_t further, ml_step *step) {
-    if (node->n_children > 0 || node->pack_start >= 0 || row->scratch_block >= 0 ||
-        step->call.scratch != s->work)
-        return false;
-    step->call.blob = (uint8_t *)step->call.blob + further;
-    step->call.ticks = row->ticks;
-    return true;
+static void resolve_like(ml_state *s, ml_residence *r, const ml_residence *like, int32_t frame) {
+    const ml_frame *f = &s->graph->frames[frame];
+    const ml_node *nodes = s->graph->subgraphs[f->subgraph].nodes;
+    const ml_node_plan *rows = r->rows->nodes + f->node_base;
+    const ml_packed *packed = r->rows->packed + f->pack_base;
+    const uint8_t *region = r->frames[frame].region;
+    const ptrdiff_t further = r->rows->blobs - like->rows->blobs;
+    const int32_t first = r->frames[frame].first_step, end = first + r->frames[frame].n_steps;
+    for (int32_t k = first; k < end; k++) {
+        ml_step *step = &r->steps[k];
+        *step = like->steps[k];
+        const int32_t n = (int32_t)step->call.node;
+        if (nodes[n].n_children > 0) {
+            resolve_step(s, r, like, frame, n, step);
+            continue;
+        }
+        step->call.blob = (uint8_t *)step->call.blob + further;
+        step->call.scratch = scratch_of(s, region, &rows[n]);
+        step->call.ticks = rows[n].ticks;
+        if (nodes[n].pack_start >= 0) step->call.packed = packed[nodes[n].pack_start].weights;
+    }
 }
 
 /* Steps have no gaps, so the loop needs no tests. If runs change steps, `learnt` has the step of
- * each node. With `like`, steps are copied from that residence. */
+ * each node. With `like`, constants and steps are as in that residence. */
 static void resolve_frame(ml_state *s, ml_residence *r, const ml_residence *like, int32_t frame) {
+    resolve_slots(s, r, frame);
+    if (like) {
+        resolve_like(s, r, like, frame);
+        return;
+    }
     const ml_frame *f = &s->graph->frames[frame];
     const ml_subgraph *sub = &s->graph->subgraphs[f->subgraph];
     const ml_node_plan *rows = r->rows->nodes + f->node_base;
-    ptrdiff_t further = like ? r->rows->blobs - like->rows->blobs : 0;
-    if (!like) resolve_constants(s, r, frame);
-    resolve_slots(s, r, frame);
+    resolve_constants(s, r, frame);
     int32_t step = r->frames[frame].first_step;
     for (int32_t n = 0; n < sub->io.n_nodes; n++) {
         bool runs = ml_has_step(&rows[n], r->learnt != NULL);
         if (r->learnt) r->learnt->steps[f->node_base + n] = runs ? step : -1;
-        if (runs && !(like && settle_like(s, &sub->nodes[n], &rows[n], further, &r->steps[step])))
-            resolve_step(s, r, like, frame, n, &r->steps[step]);
+        if (runs) resolve_step(s, r, NULL, frame, n, &r->steps[step]);
         step += runs;
     }
 }
@@ -161,7 +180,7 @@ static bool have_same_steps(const ml_residence *r, const ml_residence *like) {
 
 void ml_resolve(ml_state *s, ml_residence *r, const ml_residence *like) {
     r->frames[0].region = s->arena.base;
-    if (have_same_steps(r, like)) ml_residence_copy_tables(r, like);
+    if (have_same_steps(r, like)) ml_residence_copy_pointers(r, like);
     else like = NULL;
     resolve_frame(s, r, like, 0);
     ml_resolve_outside_arena(s, r);

@@ -43,7 +43,8 @@ DIGITS = Path(minilite.__file__).parent / "data" / "digits.tflite"
 def test_going_back_to_a_size_is_a_hit() -> None:
     interpreter = ready(relu_chain())
     first = count_since(interpreter, lambda: resized(interpreter, 9))
-    assert (first["plans"], first["plan_hits"], first["nodes_prepared"]) == (1, 0, 3)
+    # Two of the three nodes repeat the first one. The second plan of a graph is the first to look for such nodes.
+    assert (first["plans"], first["plan_hits"], first["nodes_prepared"]) == (1, 0, 1)
     back = count_since(interpreter, lambda: [resized(interpreter, size) for size in (4, 9, 4)])
     assert (back["plans"], back["plan_hits"], back["nodes_prepared"]) == (0, 3, 0)
     same = count_since(interpreter, lambda: resized(interpreter, 4))

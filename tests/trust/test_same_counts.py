@@ -21,7 +21,7 @@ from minilite._native.state import debug_build
 
 COUNTS = {
     "chain": "b65c27f4da2d 9d4622739ea4 e2607ca17526 0d0ce93ce34b e37568eb3666",
-    "wide": "6bee6d05b3d2 7119221a196c 5e552c99b2c5 63228bf834e6 a43b5176287f",
+    "wide": "b55737d3adb0 adfa0f531016 920bdfc0edf5 71d2d7081153 1f921376f9c9",
     "variables": "c43d4b7bbf46 72122cad8278 3f381a774621 c66bb3bf1a95 f743356afe1f",
     "dynamic": "8de798e013f9 057c80a2f5e4 46ae45c408f7 eba14c923929 b9852988f77b",
     "custom": "d289b30af1a4 b24f7ebdee2b 537d1686361c 9a69f55eda67 c54ab25dd699",

@@ -40,7 +40,7 @@ static ml_status prepare_conv(const ml_call *c, ml_wish *wish) {
     const conv_params *params = c->params;
     conv_blob *blob = c->blob;
     ml_window *window = &blob->window;
-    const ml_shape *x = &ml_input(c, 0)->shape, *w = &ml_input(c, 1)->shape;
+    const ml_shape *x = &ml_in_tensor(c, 0)->shape, *w = &ml_in_tensor(c, 1)->shape;
     char text[96];
     ml_status status =
         ml_window_prepare_filter(c, window, &params->window, "(outputs, height, width, depth)");
@@ -71,7 +71,7 @@ static ml_status prepare_conv(const ml_call *c, ml_wish *wish) {
     blob->source = direct ? CONV_DIRECT : CONV_GATHERED;
     blob->blocks = (ml_blocks){
         .rows = ml_window_pixels(window), .k = k, .n = w->dims[0] / groups, .groups = groups};
-    if (ml_input(c, 1)->type == ML_F32) return prepare_floats(c, wish);
+    if (ml_in_tensor(c, 1)->type == ML_F32) return prepare_floats(c, wish);
     return ml_conv_prepare_integers(c, wish);
 }
 
@@ -138,6 +138,6 @@ ML_KERNELS(conv) = {
     {ML_OP(CONV_2D, 1, 8), .name = "conv_2d", .takes = "x filter bias? -> y",
      .flags = ML_KERNEL_CLAMPS | ML_KERNEL_TAKES_PADDING, ML_PARAMS_OF(conv_params),
      .blob_bytes = sizeof(conv_blob), .packs = 1, .multiply_adds = count_conv,
-     .prepare = prepare_conv, .typed = conv_2d},
+     .prepare = prepare_conv, .prepare_reads = ml_reads_weighted, .typed = conv_2d},
     ML_KERNELS_END,
 };

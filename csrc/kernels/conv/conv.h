@@ -22,7 +22,6 @@ typedef struct conv_blob {
     int32_t depth; /* channels of a group */
     uint8_t source; /* conv_source */
     uint8_t padded; /* CONV_LINES: windows reach beyond the input */
-    bool scales_differ; /* of the weights; floats are then quantized asymmetrically */
     int16_t lines; /* CONV_LINES, floats: output lines computed at a time */
 } conv_blob;
 

@@ -14,20 +14,20 @@ static const ml_integer_rule *integer_rule(const ml_call *c);
 
 /* True if lines are copied. Bytes that need no padding are read in place. */
 static bool copies_lines(const ml_call *c, const conv_blob *blob) {
-    return blob->padded || ml_input(c, 0)->type == ML_S16;
+    return blob->padded || ml_in_tensor(c, 0)->type == ML_S16;
 }
 
 /* Size in bytes of the copies for `lines` output lines. */
 static int64_t line_bytes(const ml_call *c, const conv_blob *blob, int64_t lines) {
     if (!copies_lines(c, blob)) return 0;
     return ml_conv_lines_seen(&blob->window, lines) * ml_conv_line_elements(&blob->window) *
-           ml_planes(ml_input(c, 0)->type);
+           ml_planes(ml_in_tensor(c, 0)->type);
 }
 
 static ml_integers product_of(const ml_call *c) {
     const conv_blob *blob = c->blob;
     const ml_window *w = &blob->window;
-    const int32_t type = ml_input(c, 0)->type;
+    const int32_t type = ml_in_tensor(c, 0)->type;
     ml_integers p = ml_integers_of(&blob->blocks, type);
     if (blob->source != CONV_DIRECT || type == ML_F32) p.batches = w->batches;
     if (blob->source == CONV_GATHERED) {
@@ -136,17 +136,9 @@ static void fill(const ml_call *c, int64_t first, int64_t count, int32_t group, 
 
 /* Outputs -------------------------------------------------------------------------------------- */
 
-/* True if the scales are not all equal: several equal ones count as one, as in TFLite. `q` is NULL
- * where the numpy reference runs weights that have none. */
-static bool scales_differ(const ml_quantization *q) {
-    for (int32_t i = 1; q && i < q->n_scales; i++)
-        if (q->scales[i] != q->scales[0]) return true;
-    return false;
-}
-
 static ml_scale_s32_args scaling(const ml_call *c, const ml_requantized *r, const float *scales) {
     const conv_params *p = c->params;
-    const bool differ = ((const conv_blob *)c->blob)->scales_differ;
+    const bool differ = ((const ml_weighted *)c->derived)->scales_differ;
     return ml_scaling_of(c, r, scales, differ ? ML_WEIGHTS_FIRST : ML_SCALES_FIRST, p->minimum,
                          p->maximum);
 }
@@ -157,8 +149,8 @@ static const ml_integer_rule *integer_rule(const ml_call *c) {
                                  wide = {fill, ml_requantize_wide, .wide = true},
                                  hybrid = {fill, .scaling = scaling};
     const ml_tensor *bias = ml_input(c, 2);
-    if (ml_input(c, 0)->type == ML_F32) return &hybrid;
-    return ml_input(c, 0)->type == ML_S16 && !(bias && bias->type == ML_S32) ? &wide : &narrow;
+    if (ml_in_tensor(c, 0)->type == ML_F32) return &hybrid;
+    return ml_in_tensor(c, 0)->type == ML_S16 && !(bias && bias->type == ML_S32) ? &wide : &narrow;
 }
 
 /* The node ------------------------------------------------------------------------------------- */
@@ -169,7 +161,7 @@ static void choose_lines(const ml_call *c, conv_blob *blob) {
     const ml_window *w = &blob->window;
     ml_blocks *b = &blob->blocks;
     const int64_t cost = w->x.out * ml_row_cost(b->k, b->n) * b->groups;
-    const int64_t bytes = ml_conv_line_elements(w) * ml_planes(ml_input(c, 0)->type);
+    const int64_t bytes = ml_conv_line_elements(w) * ml_planes(ml_in_tensor(c, 0)->type);
     const int64_t fit = COPY_BYTES / bytes - ml_conv_lines_seen(w, 1);
     const int64_t most = ml_max_s64(1 + (fit < 0 ? 0 : fit) / w->y.stride, LEAST_LINES);
     int64_t lines = ml_work_grain((int64_t)w->batches * w->y.out, cost);
@@ -184,7 +176,6 @@ static void choose_lines(const ml_call *c, conv_blob *blob) {
 
 ml_status ml_conv_prepare_integers(const ml_call *c, ml_wish *wish) {
     conv_blob *blob = c->blob;
-    blob->scales_differ = scales_differ(ml_input_quantization(c, 1));
     /* If there are many weights, windows of short lines are gathered into longer blocks: else each
      * line would read the weights again. */
     const int32_t least = blob->blocks.k * blob->blocks.n > NEAR_WEIGHTS ? LEAST_LINE : 2;
@@ -208,7 +199,7 @@ ml_status ml_conv_integers(const ml_call *c) {
 
 ml_status ml_conv_hybrid(const ml_call *c) {
     const ml_integers product = product_of(c);
-    const bool asymmetric = ((const conv_blob *)c->blob)->scales_differ;
+    const bool asymmetric = ((const ml_weighted *)c->derived)->scales_differ;
     ml_status status = ml_quantize_floats(c, &product, integer_rule(c), asymmetric);
     return status == ML_OK ? ml_conv_integers(c) : status;
 }

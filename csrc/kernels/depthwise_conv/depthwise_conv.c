@@ -7,8 +7,8 @@
 ML_FIELDS(depthwise_params, DEPTHWISE_FIELDS)
 
 static depthwise_form form_of(const ml_call *c) {
-    const int32_t x = ml_input(c, 0)->type;
-    if (ml_input(c, 1)->type == ML_F32) return DEPTHWISE_FLOATS;
+    const int32_t x = ml_in_tensor(c, 0)->type;
+    if (ml_in_tensor(c, 1)->type == ML_F32) return DEPTHWISE_FLOATS;
     return x == ML_S16 ? DEPTHWISE_WIDE : x == ML_F32 ? DEPTHWISE_HYBRID : DEPTHWISE_BYTES;
 }
 
@@ -40,7 +40,7 @@ static ml_status prepare_depthwise(const ml_call *c, ml_wish *wish) {
     const depthwise_params *params = c->params;
     depthwise_blob *blob = c->blob;
     ml_window *window = &blob->window;
-    const ml_shape *x = &ml_input(c, 0)->shape, *w = &ml_input(c, 1)->shape;
+    const ml_shape *x = &ml_in_tensor(c, 0)->shape, *w = &ml_in_tensor(c, 1)->shape;
     char text[96];
     ml_status status =
         ml_window_prepare_filter(c, window, &params->window, "(1, height, width, outputs)");
@@ -76,7 +76,7 @@ int64_t ml_depthwise_packed_bytes(const ml_call *c, int64_t lines, int64_t eleme
                                 &elements))
         return elements;
     ml_fail(c, ML_SHAPE_ERROR, "weights of shape %s are too large to pack",
-            ml_shape_text(&ml_input(c, 1)->shape, text));
+            ml_shape_text(&ml_in_tensor(c, 1)->shape, text));
     return -1;
 }
 
@@ -150,6 +150,10 @@ static int64_t derive_s8(const ml_call *c, void *to) {
     return bytes;
 }
 
+static int64_t reads_depthwise(const ml_call *c) {
+    return 2 * ml_reads_weighted(c) + (c->derived && ml_depthwise_is_narrow(c));
+}
+
 static const ml_typed depthwise_conv_2d[] = {
     {"f32 f32 f32? -> f32", NULL, ml_depthwise_pack_floats, ml_depthwise_floats},
     {"f32 s8 f32? -> f32", derive_hybrid, ml_depthwise_pack_bytes, ml_depthwise_hybrid},
@@ -167,6 +171,6 @@ ML_KERNELS(depthwise_conv) = {
     {ML_OP(DEPTHWISE_CONV_2D, 1, 7), .name = "depthwise_conv_2d", .takes = "x filter bias? -> y",
      .flags = ML_KERNEL_CLAMPS | ML_KERNEL_TAKES_PADDING, ML_PARAMS_OF(depthwise_params),
      .blob_bytes = sizeof(depthwise_blob), .packs = 1, .multiply_adds = count_depthwise,
-     .prepare = prepare_depthwise, .typed = depthwise_conv_2d},
+     .prepare = prepare_depthwise, .prepare_reads = reads_depthwise, .typed = depthwise_conv_2d},
     ML_KERNELS_END,
 };

@@ -25,7 +25,7 @@ depthwise_groups ml_depthwise_groups(const ml_call *c) {
  * subtracted from both if they are u8); the other channels of the panel get zeros. */
 static void read_weights(const ml_call *c, int64_t at, int64_t count,
                          int32_t values[ML_PANEL_DEPTHWISE]) {
-    const int32_t type = ml_input(c, 1)->type, zero = ((const ml_weighted *)c->derived)->w_zero;
+    const int32_t type = ml_in_tensor(c, 1)->type, zero = ((const ml_weighted *)c->derived)->w_zero;
     const uint8_t *weights = ml_value(c, 1), flip = type == ML_U8 ? 128 : 0;
     int8_t bytes[ML_PANEL_DEPTHWISE] = {0};
     if (type == ML_S4)
