@@ -26,6 +26,7 @@ distributed = pytest.importorskip("distributed", reason="the extra `dask` is not
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 DIGITS = pathlib.Path(__file__).resolve().parents[2] / "minilite" / "data" / "digits.tflite"
+CONNECTS_IN = "distributed.comm.timeouts.connect"
 
 
 def test_command_gives_parts_to_a_scheduler(tmp_path: pathlib.Path) -> None:
@@ -78,11 +79,12 @@ def test_scheduler_that_dies_midway(
     np.save("rows.npy", np.array([last, 1, 2, 3], np.int32))  # the first row ends, the others never do
     first, ends = pathlib.Path("out", "part-00000.npz").absolute(), time.monotonic() + patience(60)
     given = ["batch", "m.tflite", "rows.npy", "--out", "out", "--part", "1", "--batch", "1", "--scheduler"]
-    with dask.config.set({"distributed.comm.timeouts.connect": "1s"}), scheduler() as (address, process):
+    with dask.config.set({CONNECTS_IN: "60s"}), scheduler() as (address, process):
 
         def kill() -> None:
             while not first.exists() and time.monotonic() < ends:
                 time.sleep(0.01)
+            dask.config.set({CONNECTS_IN: "1s"})  # nobody will answer
             os.kill(process, signal.SIGKILL)
 
         killer = threading.Thread(target=kill)

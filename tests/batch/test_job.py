@@ -270,7 +270,7 @@ def in_two_processes(folder: pathlib.Path, *arguments: str) -> str:
         check=True,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=patience(60),
     )
     assert done.stderr == ""
     return done.stdout
@@ -323,7 +323,7 @@ def test_disk_that_is_full(tmp_path: pathlib.Path) -> None:
         check=False,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=patience(60),
     )
     assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
     assert "could not write" in done.stderr
@@ -331,7 +331,7 @@ def test_disk_that_is_full(tmp_path: pathlib.Path) -> None:
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["_job.json"]
     done = subprocess.run(
         [sys.executable, "-c", code, "batch", *given[:2], "--out", "small", "--workers", "2", "--part", "10"],
-        cwd=tmp_path, check=False, capture_output=True, text=True, timeout=60,
+        cwd=tmp_path, check=False, capture_output=True, text=True, timeout=patience(60),
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
     assert len(list((tmp_path / "small").glob("part-*"))) == 2

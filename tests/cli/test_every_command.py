@@ -220,7 +220,7 @@ def test_ctrl_c_leaves_nothing_half_written(line: str, folder: Path, tmp_path: P
     before = sorted(tmp_path.iterdir())
     command = [sys.executable, "-c", HELD, method, seconds, *arguments]
     process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    ends = threading.Timer(60, process.kill)
+    ends = threading.Timer(patience(60), process.kill)
     ends.start()
     assert process.stderr is not None
     assert process.stderr.readline() == b"begun\n"

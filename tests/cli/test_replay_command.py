@@ -123,7 +123,7 @@ def test_ctrl_c_leaves_nothing_half_written(folder: Path) -> None:
     (folder / "r.npz").write_bytes(b"before")
     arguments = [*COMMAND, "run", "relu.tflite", "--record", "r.npz", "--repeat", "100000000"]
     process = subprocess.Popen(arguments, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + patience(60)
     while not list(folder.glob(".r.npz.*")) and time.monotonic() < deadline:
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)

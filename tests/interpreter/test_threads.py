@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from built import F32, custom_chain, floats, graph_with, loop, ready, run
-from processes import TESTS, patience
+from processes import TESTS, comes_true, patience
 from support.system import needs_system
 from support.weighted import window_options
 
@@ -283,8 +283,15 @@ def long_node() -> tuple[minilite.Interpreter, Callable[[], Any]]:
 def run_until_interrupted(interpreter: minilite.Interpreter, again: Callable[[], Any]) -> None:
     """Says when it runs, when it was interrupted, and what comes of a run after that."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # it is ignored in children of background jobs
-    print("running", flush=True)
+    turns = engine_of(interpreter).shared.sequence
+
+    def watch() -> None:
+        while not turns[0] & 1:
+            time.sleep(0.001)
+        print("running", flush=True)
+
     try:
+        threading.Thread(target=watch, daemon=True).start()
         interpreter.invoke()
     except KeyboardInterrupt:
         print("interrupted", time.time(), flush=True)
@@ -297,11 +304,10 @@ def interrupt(what: str, again: str) -> float:
     code += f"t.run_until_interrupted(*t.{what}())"
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        guard = threading.Timer(30, process.kill)
+        guard = threading.Timer(patience(60), process.kill)
         guard.start()
         try:
             assert process.stdout.readline() == "running\n"
-            time.sleep(0.3)  # it is in the run by now; were it not, there would be nothing to answer
             sent = time.time()
             process.send_signal(signal.SIGINT)
             word, when = process.stdout.readline().split()
@@ -316,5 +322,5 @@ def interrupt(what: str, again: str) -> float:
     ("what", "again"), [("endless_loop", "[0.0, 1.0, 2.0, 3.0]\n"), ("long_node", "[33.0, 33.0, 33.0, 33.0]\n")]
 )
 def test_ctrl_c(what: str, again: str) -> None:
-    """Within 0.2 s; a loaded machine may hold up a process for longer, so the best of three tries counts."""
-    assert any(interrupt(what, again) < 0.2 for _ in range(3))
+    """Within 0.2 s, unless the machine is busy elsewhere: then another try counts."""
+    assert comes_true(lambda: interrupt(what, again) < 0.2, seconds=30)

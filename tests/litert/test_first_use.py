@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from built import accumulator, floats, one_signature, relu_chain, run, signed
 from conformance.test_mended_results import counters
+from processes import comes_true
 from support import peer
 from support.first_models import classifier, memory, product, where
 from support.peer import interpreter as oracle
@@ -154,19 +155,19 @@ def names_of_module(module: Any) -> Any:
 
 
 def others_go_on(module: Any) -> Any:
-    """True if this thread goes on while another one runs. Tried several times, because threads may wait long for the
-    processor."""
+    """True if this thread goes on while another one runs."""
     interpreter = ready(module, product())
-    for _ in range(10):
+
+    def goes_on() -> bool:
         begun, ended = threading.Event(), threading.Event()
-        thread = threading.Thread(target=lambda b=begun, e=ended: (b.set(), interpreter.invoke(), e.set()))
+        thread = threading.Thread(target=lambda: (begun.set(), interpreter.invoke(), ended.set()))
         thread.start()
         begun.wait()
         meanwhile = not ended.wait(0.02)
         thread.join()
-        if meanwhile:
-            return True
-    return False
+        return meanwhile
+
+    return comes_true(goes_on, seconds=30)
 
 
 def views_stay(module: Any) -> Any:

@@ -11,19 +11,18 @@ if TYPE_CHECKING:
 
 
 @contextlib.contextmanager
-def ends_within(seconds: float, *, of_processor: bool = False) -> Iterator[None]:
-    """Turns a loop without an end into a failure: runs let signals through. Seconds of the clock, or of processor
-    time. Needs a system with setitimer. Raises: TimeoutError."""
-    timer, number = (signal.ITIMER_VIRTUAL, signal.SIGVTALRM) if of_processor else (signal.ITIMER_REAL, signal.SIGALRM)
+def ends_within(seconds: float) -> Iterator[None]:
+    """Turns a loop without an end into a failure: runs let signals through. Seconds of processor time, which do not
+    depend on what runs beside it. Needs a system with setitimer. Raises: TimeoutError."""
 
     def stop(*_: object) -> None:
-        message = f"took more than {seconds} s"
+        message = f"took more than {seconds} s of processor time"
         raise TimeoutError(message)
 
-    before = signal.signal(number, stop)
-    signal.setitimer(timer, seconds)
+    before = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
     try:
         yield
     finally:
-        signal.setitimer(timer, 0)
-        signal.signal(number, before)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)

@@ -78,7 +78,7 @@ def outcome(mutant: Mutant | None, seed: int, number: int, seconds: float) -> st
 
     if mutant is None:
         return "not written"
-    with ends_within(seconds, of_processor=True):
+    with ends_within(seconds):
         try:
             read_model(mutant.model)
         except MiniliteError:

@@ -38,7 +38,7 @@ def model_of(path: Path) -> bytes:
     return data[1 + 4 * (data[0] % 33) :] if path.name.startswith("offline_") else data
 
 
-@pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="needs SIGALRM")
+@pytest.mark.skipif(not hasattr(signal, "SIGVTALRM"), reason="needs SIGVTALRM")
 @pytest.mark.parametrize("options", [{}, {"experimental_preserve_all_tensors": True}], ids=["merged", "apart"])
 @pytest.mark.parametrize("path", FOUND, ids=lambda path: path.name)
 @pytest.mark.usefixtures("limit")
