@@ -3,18 +3,6 @@
 #include "rules/nest.h"
 #include "rules/work.h"
 
-/* Writes `bytes` of equal elements, none if the gap is empty or lies before the block. The last
- * move may begin at any element, because all are equal. */
-static void fill(uint8_t *to, int64_t bytes, const uint8_t equal[64]) {
-    if (bytes <= 0) return;
-    if (bytes < 64) {
-        memcpy(to, equal, (size_t)bytes);
-        return;
-    }
-    for (int64_t i = 0; i + 64 <= bytes; i += 64) memcpy(to + i, equal, 64);
-    memcpy(to + bytes - 64, equal, 64);
-}
-
 /* A line is the innermost dimension: its runs, and the gaps between them. */
 typedef struct padding {
     const ml_nest *nest;
@@ -25,7 +13,24 @@ typedef struct padding {
     int64_t step; /* bytes from run to run */
     int64_t length; /* bytes of a line, its last run included */
     uint8_t equal[64];
+    bool by_bytes; /* all bytes of an element are equal, as those of zeros */
 } padding;
+
+/* Writes `bytes` of equal elements, none if the gap is empty or lies before the block. The last
+ * move may begin at any element, because all are equal. */
+static void fill(const padding *p, uint8_t *to, int64_t bytes) {
+    if (bytes <= 0) return;
+    if (bytes < 64) {
+        memcpy(to, p->equal, (size_t)bytes);
+        return;
+    }
+    if (p->by_bytes) {
+        memset(to, p->equal[0], (size_t)bytes);
+        return;
+    }
+    for (int64_t i = 0; i + 64 <= bytes; i += 64) memcpy(to + i, p->equal, 64);
+    memcpy(to + bytes - 64, p->equal, 64);
+}
 
 /* Bytes before line `line`. */
 static int64_t line_at(const padding *p, int64_t line) {
@@ -56,7 +61,7 @@ static void whole_runs(const padding *p, const uint8_t *from, uint8_t *at, int64
     if (gap <= 64)
         ml_copy_runs(at + run, p->equal, gap, (ml_turns){1, 0, 0}, (ml_turns){gaps, p->step, 0});
     else
-        for (int64_t i = 0; i < gaps; i++) fill(at + i * p->step + run, gap, p->equal);
+        for (int64_t i = 0; i < gaps; i++) fill(p, at + i * p->step + run, gap);
 }
 
 /* The same for the part of run `i`, and of the gap after it, in bytes first .. end - 1; the line
@@ -68,7 +73,7 @@ static void part_of_run(const padding *p, const uint8_t *from, int64_t at, int64
     const int64_t gap = ml_max_s64(here + run, first), next = here + p->step;
     const int64_t high = ml_min_s64(here + run, end);
     if (low < high) memcpy(p->to + low, from + i * run + low - here, (size_t)(high - low));
-    if (i + 1 < p->count) fill(p->to + gap, ml_min_s64(next, end) - gap, p->equal);
+    if (i + 1 < p->count) fill(p, p->to + gap, ml_min_s64(next, end) - gap);
 }
 
 /* The same for a line: a run that is cut, whole runs with their gaps, then the rest. */
@@ -90,14 +95,14 @@ static ml_status some_bytes(const ml_call *c, int64_t first, int64_t end, int32_
     for (; line < p->lines; line++) {
         const int64_t at = line_at(p, line);
         const uint8_t *from = p->from + line * p->count * p->nest->run;
-        fill(p->to + done, ml_min_s64(at, end) - done, p->equal);
+        fill(p, p->to + done, ml_min_s64(at, end) - done);
         if (at >= end) return ML_OK;
         if (at >= first && at + p->length <= end)
             whole_runs(p, from, p->to + at, p->count, p->count - 1);
         else part_of_line(p, from, at, first, end);
         done = at + p->length;
     }
-    fill(p->to + done, end - done, p->equal);
+    fill(p, p->to + done, end - done);
     return ML_OK;
 }
 
@@ -112,6 +117,7 @@ ml_status ml_nest_pad(const ml_call *c, const ml_nest *nest, const void *from, v
     for (int32_t d = 0; d < nest->n - 1; d++) p.lines *= nest->counts[d];
     p.length = (p.count - 1) * p.step + nest->run;
     for (int i = 0; i < 4; i++) memcpy(p.equal + 16 * i, equal, 16);
+    p.by_bytes = memcmp(equal, equal + 1, 15) == 0;
     if (bytes <= ML_BLOCK_BYTES) return some_bytes(c, 0, bytes, 0, &p);
     return ml_parallel(c, bytes, ML_BLOCK_BYTES, some_bytes, &p);
 }
