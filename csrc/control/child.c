@@ -100,13 +100,14 @@ ml_value_now ml_child_value(const ml_call *c, const ml_child *child, int32_t i) 
     return (ml_value_now){t, child->data[number], bytes};
 }
 
+void ml_child_writes(const ml_call *c, const ml_child *child, int32_t block) {
+    c->env->engine->engine->residence->frames[child->frame].writes = (uint8_t)block;
+}
+
 ml_block *ml_carry_blocks(const ml_call *c, const ml_child *child, int32_t i) {
     ml_state *s = c->env->engine->engine->state;
     if (!s->carries) s->carries = calloc(2 * (size_t)s->graph->total_slots + 1, sizeof *s->carries);
-    if (!s->carries) {
-        ml_fail(c, ML_ARENA_ERROR, "no memory for the carried values of a loop");
-        return NULL;
-    }
-    int32_t slot = child->subgraph->slots[child->io->inputs[i]];
-    return &s->carries[2 * ((int64_t)s->graph->frames[child->frame].slot_base + slot)];
+    if (s->carries) return ml_state_carries(s, child->frame, i);
+    ml_fail(c, ML_ARENA_ERROR, "no memory for the carried values of a loop");
+    return NULL;
 }

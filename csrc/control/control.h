@@ -66,6 +66,8 @@ typedef struct ml_value_now {
 } ml_value_now;
 ml_value_now ml_child_value(const ml_call *call, const ml_child *child, int32_t i);
 
+/* Says which of their two blocks the carried values of the child are written to from now on. */
+void ml_child_writes(const ml_call *call, const ml_child *child, int32_t block);
 /* The two blocks of a carried value of the child; without memory NULL, and the error is set. */
 ml_block *ml_carry_blocks(const ml_call *call, const ml_child *child, int32_t i);
 

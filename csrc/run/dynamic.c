@@ -105,6 +105,19 @@ static bool follow(const reached *at, const ml_call *c, int32_t i, int32_t k) {
     return true;
 }
 
+/* A value that the frame hands to its caller, for which the caller has a block with room for
+ * another size; of a fixed shape it has room already. */
+static ml_status place_carried(const reached *at, const ml_call *c, int32_t i) {
+    const ml_tensor *t = output_row(c, i);
+    if (!t->dynamic) return ML_OK;
+    ml_block *block =
+        ml_state_carries(at->state, at->frame, ~t->root) + at->residence->frames[at->frame].writes;
+    ml_status status =
+        ml_block_reserve(&at->state->interpreter->account, block, t->bytes, &at->state->error);
+    if (status == ML_OK) ml_point_output(c, i, block->data);
+    return status;
+}
+
 /* Points an output at memory that has room for it. How much it needs is always stored, even if it
  * fits, to know what is still needed. An output that was placed where an input lies follows that
  * input. If their sizes differ now, it cannot be computed in place and must not stay there. */
@@ -113,6 +126,7 @@ static ml_status place_output(const reached *at, const ml_call *c, int32_t i) {
     int32_t number = c->inputs[c->n_inputs + i];
     int64_t slot = at->place->slot_base + c->env->slots[number];
     ml_tensor *t = output_row(c, i);
+    if (t->storage == ML_STORAGE_SLOT) return place_carried(at, c, i);
     if (t->storage != ML_STORAGE_ARENA)
         return t->storage == ML_STORAGE_BOUND
                    ? ml_bound_check_bytes(at->state, r, number, &at->state->error)

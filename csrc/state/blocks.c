@@ -43,7 +43,7 @@ ml_status ml_block_set(ml_account *account, ml_block *b, const ml_shape *shape, 
                        const void *data, int64_t bytes, ml_error *error) {
     ml_status status = ml_block_reserve(account, b, bytes, error);
     if (status != ML_OK) return status;
-    if (bytes > 0) memmove(b->data, data, (size_t)bytes);
+    if (bytes > 0 && data != b->data) memmove(b->data, data, (size_t)bytes);
     b->shape = *shape;
     b->type = type;
     b->bytes = bytes;

@@ -19,6 +19,8 @@ typedef struct ml_frame_now {
     int32_t n_steps;
     /* During a run it outgrew its caller's scratch; it lies in the state's spill. */
     bool spilled;
+    /* The body of a loop whose carried values change shape: which of their two blocks it writes. */
+    uint8_t writes;
 } ml_frame_now;
 
 /* The knowledge that runs gain about a plan with dynamic tensors. One block, except for the records

@@ -198,6 +198,13 @@ void ml_next_trim_window(ml_state *state);
 /* memory.c: takes all memory that a residence needs, or changes nothing. */
 ml_status ml_acquire(ml_state *state, const ml_residence *residence, ml_error *error);
 
+/* The two blocks of carried value `i` of a loop, whose body has that frame; the table is there. */
+static inline ml_block *ml_state_carries(const ml_state *s, int32_t frame, int32_t i) {
+    const ml_subgraph *sub = ml_frame_subgraph(s->graph, frame);
+    const int32_t slot = s->graph->frames[frame].slot_base + sub->slots[sub->io.inputs[i]];
+    return &s->carries[2 * (int64_t)slot];
+}
+
 /* heap.c: the block of a tensor of variable size; NULL for other tensors. */
 ml_block *ml_heap_block(const ml_state *state, const ml_residence *residence, int32_t frame,
                         int32_t tensor);

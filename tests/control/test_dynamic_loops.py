@@ -98,3 +98,35 @@ def test_an_unchanged_carry_keeps_its_value_when_another_grows() -> None:
     for start, a, b in ((0, 1, 2), (1, 3, 4), (3, 5, 6), (0, 7, 8)):
         found = run(interpreter, floats(a, b), np.array(start, np.int32), floats(0))
         assert [x.tolist() for x in found] == [[a, b], 3, [0, *(3 - start) * [a, b]]]
+
+
+def test_carries_that_come_from_anywhere() -> None:
+    """The body computes one, and returns it twice; two change places; one is a constant, one passes through. The body
+    also reads what it has computed, in a view."""
+    names = ("grown", "twice", "left", "right", "same", "kept")
+    carries = [COUNTER, *((name, (1,), TensorType.FLOAT32) for name in names)]
+
+    def body(graph: Any, now: list[int]) -> list[int]:
+        count, grown, _, left, right, _, kept = now
+        longer = graph.node("CONCATENATION", [grown, kept], out=("longer", (2,)), options={"axis": 0})
+        row = graph.constant("row", np.array([1, -1], np.int32))
+        view = graph.node("RESHAPE", [longer, row], out=("view", (1, 2)), options={"new_shape": (1, -1)})
+        axes = graph.constant("axes", np.array([0, 1], np.int32))
+        total = graph.node("SUM", [view, axes], out=("total", ()), options={"keep_dims": False})
+        right = graph.node("ADD", [right, total], out=("right'", (1,)))
+        return [next_count(graph, count), longer, longer, right, left, graph.constant("seven", floats(7)), kept]
+
+    interpreter = ready(loop(carries, below(4), body))
+    for start, width in ((0, 2), (3, 1), (4, 3), (0, 5), (2, 2), (0, 2)):
+        values = [np.arange(i, i + width, dtype=np.float32) for i in range(6)]
+        interpreter.resize_tensor_input(0, ())
+        for i in range(6):
+            interpreter.resize_tensor_input(1 + i, (width,))
+        interpreter.allocate_tensors()
+        for _ in range(2):
+            found = run(interpreter, np.array(start, np.int32), *values)
+            grown, twice, left, right, same, kept = values
+            for _ in range(start, 4):
+                grown = twice = np.concatenate([grown, kept])
+                left, right, same = right + grown.sum(), left, floats(7)
+            assert [x.tolist() for x in found] == [4, *(x.tolist() for x in (grown, twice, left, right, same, kept))]

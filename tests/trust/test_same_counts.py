@@ -25,13 +25,13 @@ COUNTS = {
     "variables": "c43d4b7bbf46 72122cad8278 3f381a774621 c66bb3bf1a95 f743356afe1f",
     "dynamic": "8de798e013f9 057c80a2f5e4 46ae45c408f7 eba14c923929 b9852988f77b",
     "custom": "d289b30af1a4 b24f7ebdee2b 537d1686361c 9a69f55eda67 c54ab25dd699",
-    "growing_loop": "aff1315b0a5a 0798e922ce61 65a48d6db939 a4f07c401552 fd98ac452c7b",
+    "growing_loop": "0b1f4afdd8c6 0b1f4afdd8c6 3fef0c5a7bf5 cd9908e1824f 79d0bab6870c",
     "closed_loop": "951ac957f4ad 670bcd6dac77 832ae32b7cc1 4ffd586f45b3 3e3fa2a44a22",
     "branches": "fc1d6bc5b4aa 03e8b39ada63 23a07e4d26a1 dd47757bd1dd 55babbdcda82",
-    "nested_loops": "9dccb66e33e3 9dccb66e33e3 44421b5e5dec df422ea2c6d4 ce03f8227ae6",
+    "nested_loops": "87571614745d 87571614745d 63cbef666bb8 d02212e52b05 a10236c664cb",
     "resources": "7c058110cb19 21879fc14375 0471b3d10026 4e67e3acbdfc 5a12464a4720",
     "signatures": "36806c971dda 1f4223be3247 ab02fc2c192d 342934fd5636 5abd46bd3ecf",
-    "strings": "8a1fc1fb5e10 8a1fc1fb5e10 d2a1fda2733d ad8749b4fceb 07e0ad9f390d",
+    "strings": "0158df58825f 0158df58825f 80f26b561c78 c558893dcfa8 8f79ff960ac8",
 }
 """Digests in the order of OPTIONS."""
 OPTIONS: dict[str, dict[str, Any]] = {

@@ -4,9 +4,9 @@
  * has two slots per carry in its scratch: one holds the value, the body writes the other, and they
  * swap after each iteration. A carry that the body passes through needs no slots. A carry whose new
  * value is another input, a constant or a second copy of an output is copied into its slot. When a
- * carry changes shape, or its shape is not known while planning, values travel through blocks that
- * the state keeps from run to run, and the nodes of the body that read what changed are prepared
- * again, each when it is reached. */
+ * carry changes shape, or its shape is not known while planning, it has two blocks in place of the
+ * slots, which grow as needed and are kept by the state from run to run. The nodes of the body that
+ * read what changed are prepared again, each when it is reached. */
 #include "control/control.h"
 
 typedef struct while_blob {
@@ -70,6 +70,8 @@ static ml_status prepare_while(const ml_call *c, ml_wish *wish) {
     if (!blob->fixed) {
         status = ml_child_sweep(c, &condition, true, false);
         if (status == ML_OK) status = ml_child_sweep(c, &body, true, false);
+        for (int32_t i = 0; i < c->n_outputs && status == ML_OK; i++)
+            ml_child_place_output(c, &body, i);
         return status == ML_OK ? ml_open_all(wish) : status;
     }
     for (int32_t i = 0; i < c->n_outputs && status == ML_OK; i++) {
@@ -149,64 +151,88 @@ static ml_status run_fixed(const ml_call *c, const ml_child *condition, const ml
 
 /* Loops whose carries change shape ------------------------------------------------------------- */
 
-static ml_status carry_in(const ml_call *c, const ml_child *body) {
+/* The value of a carry: the node's operand before the first iteration (`turn` is -1), and always if
+ * the body passes it through; else the block that the body has written. */
+typedef struct carried {
+    const ml_shape *shape;
+    void *data;
+    int64_t bytes;
+} carried;
+
+static carried carried_now(const ml_call *c, const ml_child *body, int32_t i, int turn) {
+    if (turn < 0 || ml_passes_through(body, i))
+        return (carried){&ml_in_tensor(c, i)->shape, ml_variable(c, i), ml_in_bytes(c, i)};
+    const ml_block *b = &ml_carry_blocks(c, body, i)[turn];
+    return (carried){&b->shape, b->data, b->bytes};
+}
+
+static void offer_carries(const ml_call *c, const ml_child *child, const ml_child *body, int turn) {
     for (int32_t i = 0; i < c->n_inputs; i++) {
-        ml_block *blocks = ml_carry_blocks(c, body, i);
-        const ml_tensor *t = ml_in_tensor(c, i);
-        ml_status status = blocks ? ml_block_set(ml_account_of(c), &blocks[0], &t->shape, t->type,
-                                                 ml_in(c, i), ml_in_bytes(c, i), c->env->error)
-                                  : ML_ARENA_ERROR;
+        const carried now = carried_now(c, body, i, turn);
+        ml_child_set_input(c, child, i, now.shape, now.data, now.bytes);
+    }
+}
+
+/* Points what the body computes at the blocks that it writes now, with room for the shapes of the
+ * iteration before; where a shape grows, its node asks for more room (run/dynamic.c). */
+static ml_status point_outputs(const ml_call *c, const ml_child *body, int32_t writes) {
+    ml_child_writes(c, body, writes);
+    for (int32_t i = 0; i < c->n_inputs; i++) {
+        if (!ml_child_output_is_placed(c, body, i)) continue;
+        const ml_tensor *t = ml_child_output(c, body, i);
+        ml_block *b = &ml_carry_blocks(c, body, i)[writes];
+        ml_status status =
+            ml_block_reserve(ml_account_of(c), b, t->shaped ? t->bytes : 0, c->env->error);
         if (status != ML_OK) return status;
+        body->data[body->io->outputs[i]] = b->data;
     }
     return ML_OK;
 }
 
-static ml_status carry_on(const ml_call *c, const ml_child *body, int turn) {
+/* Notes what the body has written, and copies what lies elsewhere: another input, a constant, a
+ * second copy of an output, a string. */
+static ml_status carry_on(const ml_call *c, const ml_child *body, int32_t writes) {
     for (int32_t i = 0; i < c->n_inputs; i++) {
+        if (ml_passes_through(body, i)) continue;
         ml_value_now value = ml_child_value(c, body, i);
         if (!value.tensor->shaped || (!value.data && value.bytes > 0))
             return ml_fail(c, ML_KERNEL_ERROR, "the body computes no value for carried value %d",
                            i);
-        ml_block *blocks = ml_carry_blocks(c, body, i);
-        ml_status status = ml_block_set(ml_account_of(c), &blocks[turn], &value.tensor->shape,
+        ml_block *b = &ml_carry_blocks(c, body, i)[writes];
+        ml_status status = ml_block_set(ml_account_of(c), b, &value.tensor->shape,
                                         value.tensor->type, value.data, value.bytes, c->env->error);
         if (status != ML_OK) return status;
     }
     return ML_OK;
 }
 
-static void offer_carries(const ml_call *c, const ml_child *child, const ml_child *body, int turn) {
-    for (int32_t i = 0; i < c->n_inputs; i++) {
-        const ml_block *b = &ml_carry_blocks(c, body, i)[turn];
-        ml_child_set_input(c, child, i, &b->shape, b->data, b->bytes);
-    }
-}
-
 static ml_status give_back(const ml_call *c, const ml_child *body, int turn) {
     ml_status status = ML_OK;
     for (int32_t i = 0; i < c->n_outputs && status == ML_OK; i++)
-        status = ml_set_output(c, i, &ml_carry_blocks(c, body, i)[turn].shape);
+        status = ml_set_output(c, i, carried_now(c, body, i, turn).shape);
     if (status == ML_OK) status = ml_settle(c);
     for (int32_t i = 0; i < c->n_outputs && status == ML_OK; i++) {
-        const ml_block *b = &ml_carry_blocks(c, body, i)[turn];
-        if (ml_type_is_heap(b->type)) status = ml_set_bytes(c, i, b->bytes);
-        if (status == ML_OK) copy(ml_out(c, i), b->data, b->bytes);
+        const carried now = carried_now(c, body, i, turn);
+        if (ml_type_is_heap(ml_in_tensor(c, i)->type)) status = ml_set_bytes(c, i, now.bytes);
+        if (status == ML_OK) copy(ml_out(c, i), now.data, now.bytes);
     }
     return status;
 }
 
 static ml_status run_changing(const ml_call *c, const ml_child *condition, const ml_child *body) {
-    int turn = 0;
-    ml_status status = carry_in(c, body);
+    if (c->n_inputs > 0 && !ml_carry_blocks(c, body, 0)) return ML_ARENA_ERROR;
+    int turn = -1;
+    ml_status status = ML_OK;
     for (int64_t made = 0; status == ML_OK; made++) {
         offer_carries(c, condition, body, turn);
         offer_carries(c, body, body, turn);
         bool go_on;
         status = ask_condition(c, condition, made, &go_on);
         if (status != ML_OK || !go_on) break;
-        status = ml_child_run(c, body);
-        if (status == ML_OK) status = carry_on(c, body, 1 - turn);
-        turn = 1 - turn;
+        turn = turn == 0;
+        status = point_outputs(c, body, turn);
+        if (status == ML_OK) status = ml_child_run(c, body);
+        if (status == ML_OK) status = carry_on(c, body, turn);
     }
     return status == ML_OK ? give_back(c, body, turn) : status;
 }
