@@ -15,7 +15,11 @@ static inline void next_row(int64_t *at, const ml_shape *shape) {
     }
 }
 
-/* For integers, only the width matters. */
+enum { PIECE = 64 }; /* elements that are counted before their coordinates are written */
+
+/* For integers, only the width matters. A piece whose elements are all true is written without
+ * looking at them again. Of others no more rows are written than were counted: values that change
+ * meanwhile must not lead beyond the output. */
 #define WHERE_KERNEL(suffix, type) \
     static int64_t count_##suffix(const void *values, int64_t first, int64_t end) { \
         const type *x = values; \
@@ -30,12 +34,24 @@ static inline void next_row(int64_t *at, const ml_shape *shape) {
         int64_t *y = ml_out(c, 0), at[ML_MAX_RANK] = {0}; \
         int64_t elements = ml_elements(shape), last = shape->dims[shape->rank - 1], rows = 0, work = 0; \
         for (int64_t start = 0; start < elements; start += last, next_row(at, shape)) { \
-            for (int64_t i = 0; i < last; i++) { \
-                ml_status status = ml_count_work(c, 1, &work); \
+            for (int64_t i = 0, end; i < last; i = end) { \
+                end = ml_min_s64(i + PIECE, last); \
+                ml_status status = ml_count_work(c, end - i, &work); \
                 if (status != ML_OK) return status; \
-                if (x[start + i] == 0 || rows++ >= blob->count) continue; \
-                for (int32_t d = 0; d < shape->rank - 1; d++) *y++ = at[d]; \
-                *y++ = i; \
+                int64_t found = count_##suffix(x, start + i, start + end); \
+                rows += found; \
+                if (found == 0 || rows > blob->count) continue; \
+                if (found == end - i && shape->rank == 1) { \
+                    for (int64_t k = i; k < end; k++) *y++ = k; \
+                    continue; \
+                } \
+                for (int64_t k = i; k < end && found > 0; k++) { \
+                    if (x[start + k] == 0) continue; \
+                    for (int32_t d = 0; d < shape->rank - 1; d++) *y++ = at[d]; \
+                    *y++ = k; \
+                    found--; \
+                } \
+                rows -= found; \
             } \
         } \
         return rows == blob->count ? ML_OK : changed(c, rows); \

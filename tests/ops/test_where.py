@@ -42,6 +42,19 @@ def test_random(condition: Any) -> None:
     np.testing.assert_array_equal(found, np.argwhere(condition))
 
 
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("shape", [(63,), (64,), (65,), (200,), (3, 130), (2, 2, 70)])
+def test_pieces_of_64_that_are_all_true_or_not(shape: Any, dtype: Any) -> None:
+    """Lines are read in pieces; one that is all true is written in another way."""
+    condition = np.ones(shape, dtype)
+    for _ in range(3):
+        np.testing.assert_array_equal(where(condition).check(), np.argwhere(condition))
+        flat = condition.reshape(-1, shape[-1])
+        flat[0, 64:] = 0
+        flat[-1, ::3] = 0
+        condition = np.roll(condition, 1)
+
+
 def test_nan_infinity_and_subnormals_are_true() -> None:
     values = np.array([0.0, -0.0, np.nan, np.inf, 1e-45, -1], np.float32)
     assert where(values).check().ravel().tolist() == [2, 3, 4, 5]
