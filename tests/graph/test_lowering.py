@@ -26,6 +26,24 @@ def test_names_in_messages(name: str) -> None:
     assert len(str(caught.value)) < 400
 
 
+def test_types_are_matched_for_each_node() -> None:
+    """The answer for the types of the node before is not taken for types that differ in the last operand alone."""
+
+    def build(g: ModelBuilder) -> list[int]:
+        which = g.input("which", (2,), TensorType.BOOL)  # type: ignore[attr-defined]
+        floats_of, ints_of = (g.input(k, (2,), TensorType[k]) for k in ("FLOAT32", "INT32"))  # type: ignore[attr-defined]
+        outs = []
+        for n, (x, y, kind) in enumerate(
+            ((floats_of, floats_of, "FLOAT32"), (ints_of, ints_of, "INT32"), (ints_of, floats_of, "FLOAT32"))
+        ):
+            out = (f"y{n}", (2,), TensorType[kind])
+            outs.append(g.node("SELECT", [which, x, y], out=out))  # type: ignore[attr-defined]
+        return outs
+
+    with pytest.raises(UnsupportedOpError, match="types b8 s32 f32"):
+        ready(graph_with(build))
+
+
 @pytest.mark.parametrize("shape", [(4,), (1,) * 7 + (4,), (1,) * 8 + (4,)], ids=len)
 def test_half_floats_of_any_rank_become_floats(shape: tuple[int, ...]) -> None:
     """Arrays of more dimensions than the core has run by the numpy reference: their values are right, their shape is
