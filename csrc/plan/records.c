@@ -91,14 +91,15 @@ static bool pin_unequal(const ml_subgraph *sub, const ml_tensor *tensors, uint8_
         const ml_node_io *io = sub->nodes[n].io;
         int32_t out = io->n_outputs > 0 ? io->outputs[0] : -1;
         if (out < 0 || io->flags & ML_NODE_VIEW || !tensors[sub->slots[out]].dynamic) continue;
+        uint8_t pin = ML_NOT_PINNED;
         for (int32_t i = 0; i < io->n_inputs && i < 8; i++) {
             int32_t slot = io->inputs[i] < 0 ? -1 : sub->slots[io->inputs[i]];
-            if (!(io->flags & (ML_NODE_IN_PLACE << i)) || slot < 0 ||
-                tensors[slot].bytes == tensors[sub->slots[out]].bytes)
-                continue;
-            stand &= pinned[out] == ML_PINNED_AS_OUTPUT;
-            pinned[out] = ML_PINNED_AS_OUTPUT;
+            if (io->flags & (ML_NODE_IN_PLACE << i) && slot >= 0 &&
+                tensors[slot].bytes != tensors[sub->slots[out]].bytes)
+                pin = ML_PINNED_AS_OUTPUT;
         }
+        stand &= pinned[out] == pin;
+        pinned[out] = pin;
     }
     return stand;
 }
@@ -113,6 +114,8 @@ static bool describe_tensors(const ml_demand *x, int32_t frame, ml_tensor_usage 
         int32_t number = sub->numbers[slot];
         int64_t now = bytes_of(x, f->slot_base + slot, t);
         uint8_t pin = pin_of(x, t);
+        if (t->dynamic && pin == ML_NOT_PINNED && u->pinned[number] == ML_PINNED_AS_OUTPUT)
+            pin = ML_PINNED_AS_OUTPUT; /* pin_unequal looks at it again */
         stand &= note(&u->bytes[number], &u->memory[number], now, memory_of(t)) &&
                  u->pinned[number] == pin;
         u->pinned[number] = pin;

@@ -110,7 +110,7 @@ typedef struct kind {
     int32_t latest; /* its latest node so far */
 } kind;
 
-static void find(const ml_graph *g, int32_t s, int32_t *earlier, kind *kinds) {
+static void find_repeats(const ml_graph *g, int32_t s, int32_t *earlier, kind *kinds) {
     enum { BUCKETS = 256, MOST_COMPARED = 16 };
     const ml_subgraph *sub = &g->subgraphs[s];
     int32_t newest[BUCKETS];
@@ -137,7 +137,7 @@ int32_t *ml_repeats_find(const ml_graph *g) {
     int32_t *earlier = malloc(((size_t)g->n_nodes + 1) * sizeof *earlier);
     kind *kinds = malloc(((size_t)g->n_nodes + 1) * sizeof *kinds);
     for (int32_t s = 0; earlier && kinds && s < g->n_subgraphs; s++)
-        find(g, s, earlier + (g->subgraphs[s].nodes - g->nodes), kinds);
+        find_repeats(g, s, earlier + (g->subgraphs[s].nodes - g->nodes), kinds);
     if (!kinds) {
         free(earlier);
         earlier = NULL;

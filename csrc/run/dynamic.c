@@ -136,7 +136,8 @@ static ml_status place_output(const reached *at, const ml_call *c, int32_t i) {
     if (with >= 0 && follow(at, c, i, with)) return ML_OK;
     bool taken = with >= 0 && t->bytes > 0 &&
                  (t->offset == ml_input(c, with)->offset ||
-                  !ml_late_has(&r->learnt->late[at->frame], number, t->offset));
+                  !ml_late_has(&r->learnt->late[at->frame], r->rows->reserved[slot].first, number,
+                               t->offset));
     if (taken || t->bytes > r->rows->reserved[slot].bytes) {
         int64_t room = ml_need_room(&at->state->needs[slot], t->bytes);
         ml_status status = ml_grow(at->state, r, at->frame, number, room, &t->offset);

@@ -83,10 +83,11 @@ ml_status ml_grow(ml_state *s, ml_residence *r, int32_t frame, int32_t id, int64
         return ml_error_memory(&s->error, "the arena", bytes, s->arena.capacity);
     /* The old place is given up only here, after the last step that can fail: until then the row
      * refers to it. */
-    ml_status status = ml_late_reserve(late, &s->error);
+    ml_status status =
+        ml_late_reserve(late, ml_frame_subgraph(s->graph, frame)->io.n_nodes, &s->error);
     if (status == ML_OK) status = enlarge(s, r, frame, end);
     if (status != ML_OK) return status;
-    ml_late_add(late, record, *offset);
+    ml_late_add(late, &record);
     if (end > r->rows->frames[frame].region_bytes) r->rows->frames[frame].region_bytes = end;
     *offset = record.offset;
     r->learnt->grew = true;

@@ -67,7 +67,7 @@ static inline ml_status run_steps(ml_state *s, ml_residence *r, int32_t frame, b
     const ml_frame_now *now = &r->frames[frame];
     const ml_step *step = r->steps + now->first_step, *end = step + now->n_steps;
     int64_t from = timed ? ml_timed_now(s->timing) : 0;
-    if (r->learnt) r->learnt->late[frame].live = -1;
+    if (r->learnt) ml_late_begin(&r->learnt->late[frame]);
     for (; step < end; step++) {
 #ifdef ML_DEBUG
         ml_guards guards;

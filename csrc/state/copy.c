@@ -225,7 +225,8 @@ ml_status ml_state_plan(ml_state *s, ml_plan **plan, ml_error *error) {
 /* Outputs that runs have moved away from the inputs they were placed with get roots of their own;
  * outputs placed with such an output move with it. An empty output may still point where its input
  * used to be, in memory that others have by now, so it gets no address. */
-static void tell_apart(const ml_subgraph *sub, const ml_late_records *late, ml_tensor *tensors) {
+static void tell_apart(const ml_subgraph *sub, const ml_late_records *late,
+                       const ml_reserved *reserved, ml_tensor *tensors) {
     for (int32_t n = 0; n < sub->io.n_nodes; n++) {
         const ml_node_io *io = sub->nodes[n].io;
         ml_tensor *out = io->n_outputs > 0 ? &tensors[sub->slots[io->outputs[0]]] : NULL;
@@ -243,7 +244,8 @@ static void tell_apart(const ml_subgraph *sub, const ml_late_records *late, ml_t
     }
     for (int32_t slot = 0; slot < sub->n_slots; slot++) {
         ml_tensor *t = &tensors[slot];
-        if (t->dynamic && t->storage == ML_STORAGE_ARENA && !ml_late_has(late, t->root, t->offset))
+        if (t->dynamic && t->storage == ML_STORAGE_ARENA &&
+            !ml_late_has(late, reserved[sub->slots[t->root]].first, t->root, t->offset))
             t->offset = -1;
     }
 }
@@ -260,6 +262,7 @@ ml_status ml_state_memory(ml_state *s, ml_plan **plan, ml_error *error) {
         status = ml_plan_copy(r->plan, r->rows, plan, error);
         for (int32_t f = 0; status == ML_OK && f < s->graph->n_frames; f++)
             tell_apart(ml_frame_subgraph(s->graph, f), &r->learnt->late[f],
+                       r->rows->reserved + s->graph->frames[f].slot_base,
                        (*plan)->rows.tensors + s->graph->frames[f].slot_base);
     }
     ml_leave(s->interpreter);

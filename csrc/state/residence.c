@@ -30,7 +30,7 @@ static ml_learnt *new_learnt(const ml_graph *g) {
 }
 
 static void free_learnt(ml_learnt *l, const ml_graph *g) {
-    for (int32_t f = 0; f < g->n_frames; f++) free(l->late[f].records);
+    for (int32_t f = 0; f < g->n_frames; f++) ml_late_free(&l->late[f]);
     free(l);
 }
 
@@ -104,9 +104,7 @@ static ml_status place(ml_state *s, ml_residence *r, ml_error *error) {
     ml_status status =
         ml_plan_place_rows(r->plan, r->rows, s->family, s->needs, s->counters.invokes, error);
     for (int32_t frame = 0; frame < g->n_frames; frame++) {
-        ml_late_records *late = &r->learnt->late[frame];
-        late->count = late->live = 0;
-        late->planned = r->rows->frames[frame].region_bytes;
+        ml_late_clear(&r->learnt->late[frame], r->rows->frames[frame].region_bytes);
         r->frames[frame].spilled = false;
     }
     return status;

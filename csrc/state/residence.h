@@ -3,6 +3,7 @@
 #ifndef ML_STATE_RESIDENCE_H
 #define ML_STATE_RESIDENCE_H
 
+#include "plan/late.h"
 #include "plan/layout.h"
 #include "plan/plan.h"
 
