@@ -221,6 +221,39 @@ static int64_t stack(const ml_planner *p, int64_t most) {
     return placed == l->count ? height : INT64_MAX;
 }
 
+/* Drops records from the order that are gone, and adds those that are new, at its end; returns how
+ * many are new. */
+static int32_t renew_order(ml_planner *p) {
+    const ml_listing *l = &p->listing;
+    ml_placing_order *order = p->order;
+    uint8_t *named = p->marked; /* free to use: while placing, no tensor is marked */
+    int32_t kept = 0;
+    for (int32_t i = 0; i < order->count; i++) {
+        if (l->record_of[order->tensors[i]] < 0) continue;
+        named[order->tensors[i]] = 1;
+        order->tensors[kept++] = order->tensors[i];
+    }
+    const int32_t added = l->count - kept;
+    for (int32_t i = 0; i < l->count; i++) {
+        if (!named[l->tensors[i]]) order->tensors[kept++] = l->tensors[i];
+        named[l->tensors[i]] = 0;
+    }
+    order->count = kept;
+    return added;
+}
+
+bool ml_family_stack_changed(ml_planner *p) {
+    ml_listing *l = &p->listing;
+    if (p->longer || !p->searches || p->order->count == 0 || l->count == 0 ||
+        renew_order(p) > l->count / 16 || (!l->listed && !make_lists(p)) ||
+        l->conflicts.count == 0 || !take_sizes(p))
+        return false;
+    p->bound = bound_of(p);
+    if (stack(p, p->bound + p->bound / 64) == INT64_MAX) return false;
+    for (int32_t i = 0; i < l->count; i++) p->records[i].offset = l->offsets[i];
+    return true;
+}
+
 bool ml_family_stack(ml_planner *p, int64_t most) {
     const ml_listing *l = &p->listing;
     if (!p->stood || !p->searches || !p->order || l->count == 0 || !l->listed ||

@@ -59,6 +59,10 @@ void ml_family_schedule(ml_planner *planner, bool stands);
  * result is within an eighth of the lower bound and needs at most `most` bytes; then roots have
  * their offsets in the arena. */
 bool ml_family_stack(ml_planner *planner, int64_t most);
+/* For records of which a sixteenth at most is new since the size before: stacks them in the same
+ * order, new ones last. True if the result is within a 64th of the lower bound; then records have
+ * their offsets. */
+bool ml_family_stack_changed(ml_planner *planner);
 /* Stores the planner's first `count` records as those of the whole graph; true if they are the same
  * as before, and lists are there. */
 bool ml_family_list(ml_planner *planner, int32_t count);

@@ -116,7 +116,7 @@ static ml_status place_frame(const placing *x, ml_planner **planner) {
     if (!all->longer && place_again(*planner, INT64_MAX)) return ML_OK;
     if (two && !all->longer && (*planner)->stood) return place_apart(x, true, planner);
     status = place_whole(x, 0, *planner);
-    bool met = height_of(*planner) <= ml_layout_bound(*planner);
+    bool met = (*planner)->stacked || height_of(*planner) <= ml_layout_bound(*planner);
     return status != ML_OK || !two || met ? status : place_apart(x, false, planner);
 }
 

@@ -1,5 +1,9 @@
 /* late.c -- places records one by one during runs.
  *
+ * What outgrows its place during a run has to be placed while other nodes have run already. It goes
+ * after everything that was planned, to the lowest gap among records whose lifetimes overlap its
+ * own. So it cannot overlap planned records, which end where that begins, nor others there.
+ *
  * Records are chained by the node at which they begin, so a run finds those that begin when it gets
  * there, and those that begin while a new one is live. What a new record costs depends on the
  * records that are live with it, not on how many there are. Nothing is copied, because outputs are

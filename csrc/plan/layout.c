@@ -5,10 +5,7 @@
  * never end.
  *
  * A graph is placed whole, or in steps: then what is placed already and still live stays where it
- * is, and the rest is placed around it. What outgrows its place during a run has to be placed while
- * other nodes have run already. It goes after everything that was planned, to the lowest gap among
- * records whose lifetimes overlap its own (ml_late_records). So it cannot overlap planned records,
- * which end where that begins, nor others there. */
+ * is, and the rest is placed around it. */
 #include "plan/layout.h"
 
 #include <stdlib.h>
@@ -132,6 +129,8 @@ static ml_strategy_status place_graph(ml_planner *p, ml_problem *problem) {
     int32_t count = problem->count;
     ml_hints hints = {.longer = p->longer};
     bool same = ml_family_list(p, count);
+    p->stacked = !same && ml_family_stack_changed(p);
+    if (p->stacked) return ML_STRATEGY_OK;
     if (same) p->bound = ml_family_bound(p);
     if (same && p->listing.conflicts.count > 0) hints.conflicts = &p->listing.conflicts;
     hints.bound = ml_layout_bound(p);

@@ -54,6 +54,7 @@ struct ml_planner {
     int32_t n_overwrites;
     bool found; /* the schedule is up to date */
     bool stood; /* and was taken over from an earlier size */
+    bool stacked; /* the last whole graph was placed in the order of the size before */
     bool longer; /* these sizes have come back: the search may use the whole budget */
     int64_t spent; /* how much of the budget is used */
     int64_t bound; /* lower bound of the arena; -1 = not known yet */

@@ -27,7 +27,7 @@ COUNTS = {
     "custom": "d289b30af1a4 b24f7ebdee2b 537d1686361c 9a69f55eda67 c54ab25dd699",
     "growing_loop": "0b1f4afdd8c6 0b1f4afdd8c6 3fef0c5a7bf5 cd9908e1824f 79d0bab6870c",
     "closed_loop": "951ac957f4ad 670bcd6dac77 832ae32b7cc1 4ffd586f45b3 3e3fa2a44a22",
-    "branches": "fc1d6bc5b4aa 03e8b39ada63 23a07e4d26a1 dd47757bd1dd 55babbdcda82",
+    "branches": "fc1d6bc5b4aa 03e8b39ada63 3a6819fce6fa dd47757bd1dd 55babbdcda82",
     "nested_loops": "87571614745d 87571614745d 63cbef666bb8 d02212e52b05 a10236c664cb",
     "resources": "7c058110cb19 21879fc14375 0471b3d10026 4e67e3acbdfc 5a12464a4720",
     "signatures": "36806c971dda 1f4223be3247 ab02fc2c192d 342934fd5636 5abd46bd3ecf",
