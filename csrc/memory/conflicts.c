@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_ON_AVERAGE = 32 };
+/* Pairs that are listed: so many of a record on average, and so many in all where records are few. */
+enum { MOST_ON_AVERAGE = 32, FEW_PAIRS = 1 << 13 };
 
 static int node_order(const void *x, const void *y) {
     const ml_record_at *a = x, *b = y;
@@ -60,7 +61,7 @@ void ml_conflicts_find(ml_conflicts *c, const ml_record *records, int32_t count)
     }
     if (!sorted) ml_sort_by_node(begin, count);
     int64_t pairs = walk(records, begin, count, live, degree, NULL, NULL);
-    if (count > 0 && pairs <= (int64_t)count * MOST_ON_AVERAGE / 2)
+    if (count > 0 && pairs <= ml_max_s64((int64_t)count * MOST_ON_AVERAGE / 2, FEW_PAIRS))
         c->start = malloc(((size_t)count + 1 + 2 * (size_t)pairs) * sizeof *c->start);
     if (c->start) {
         c->others = c->start + count + 1;

@@ -149,23 +149,32 @@ ml_status ml_prepare_call(ml_engine *engine, const ml_call *c, ml_node_plan *row
     return status == ML_OK ? ML_OK : ml_blame(c, status);
 }
 
+static ml_tensor *output_row(const ml_call *c, int32_t i) {
+    return &c->env->tensors[c->env->slots[c->inputs[c->n_inputs + i]]];
+}
+
 /* Marks outputs whose shapes are set by runs: those that prepare left open, or all. The shape in
- * the file is at best a hint for them, and is dropped: unknown is better than wrong. Returns the
- * bytes of the other outputs. */
-static int64_t leave_open(const ml_call *c, uint32_t open) {
-    int64_t bytes = 0;
-    const int32_t *outputs = c->inputs + c->n_inputs;
+ * the file is at best a hint for them, and is dropped: unknown is better than wrong. */
+static void leave_open(const ml_call *c, uint32_t open) {
     for (int32_t i = 0; i < c->n_outputs; i++) {
-        ml_tensor *t = &c->env->tensors[c->env->slots[outputs[i]]];
-        if (open == 0 || !(open >> (i < 31 ? i : 31) & 1)) {
-            t->dynamic = 0;
-            bytes += t->bytes;
-            if (!t->shaped) ml_fail(c, ML_SHAPE_ERROR, "its prepare gave output %d no shape", i);
-            continue;
-        }
+        if (!(open >> (i < 31 ? i : 31) & 1)) continue;
+        ml_tensor *t = output_row(c, i);
         t->dynamic = 1;
         t->shaped = 0;
         t->bytes = 0;
+    }
+}
+
+/* Checks that prepare has shaped all other outputs. Returns the bytes of all. */
+static inline int64_t shaped_bytes(const ml_call *c, uint32_t open) {
+    int64_t bytes = 0;
+    if (open) leave_open(c, open);
+    for (int32_t i = 0; i < c->n_outputs; i++) {
+        ml_tensor *t = output_row(c, i);
+        if (open && open >> (i < 31 ? i : 31) & 1) continue;
+        t->dynamic = 0;
+        bytes += t->bytes;
+        if (!t->shaped) ml_fail(c, ML_SHAPE_ERROR, "its prepare gave output %d no shape", i);
     }
     return bytes;
 }
@@ -249,7 +258,7 @@ static ml_status sweep_node(ml_engine *engine, const ml_call *c, const ml_node *
     row->stale = false;
     row->open = wish.open != 0;
     row->status = ML_NODE_RUNS;
-    const int64_t written = leave_open(c, wish.open);
+    const int64_t written = shaped_bytes(c, wish.open);
     row->ticks = ticks_of(bytes + written);
     if (node->io->flags & ML_NODE_FUSED) row->status = ML_NODE_IS_FUSED;
     if (row->open || row->status == ML_NODE_IS_FUSED) return (ml_status)engine->error->status;
