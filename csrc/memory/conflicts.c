@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Pairs that are listed: so many of a record on average, and so many in all where records are few. */
+/* So many pairs are listed: of a record on average, and in all where records are few. */
 enum { MOST_ON_AVERAGE = 32, FEW_PAIRS = 1 << 13 };
 
 static int node_order(const void *x, const void *y) {
