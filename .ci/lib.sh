@@ -6,23 +6,54 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 work=$(mktemp -d)
 copy=$work/minilite
 jobs=${JOBS:-2} # processes at a time: compilers, test runners
-trap 'end_steps; rm -rf "$work"' EXIT
+trap 'end_steps; end_jobs; rm -rf "$work"' EXIT
 export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_QUIET=1 PIP_NO_WARN_CONFLICTS=1 MPLBACKEND=agg CMAKE_BUILD_PARALLEL_LEVEL=$jobs
 
 # Steps: each is named when it begins, and the time of each is printed when the script ends, also after a failure.
-step_times=()
 step() {
     end_step
     step_name=$* step_began=$SECONDS
     printf '\n== %s (%d s)\n' "$*" "$SECONDS"
 }
 end_step() {
-    [[ -z ${step_name:-} ]] || step_times+=("$(printf '%5d s  %s' $((SECONDS - step_began)) "$step_name")")
+    [[ -z ${step_name:-} ]] || printf '%5d s  %s\n' $((SECONDS - step_began)) "$step_name" >>"$work/step_times"
     step_name=
 }
 end_steps() {
     end_step
-    [[ ${#step_times[@]} -eq 0 ]] || printf '\n== what took how long\n%s\n%5d s  all\n' "$(printf '%s\n' "${step_times[@]}")" "$SECONDS"
+    [[ ! -e $work/step_times ]] || printf '\n== what took how long\n%s\n%5d s  all\n' "$(<"$work/step_times")" "$SECONDS"
+}
+
+# beside FUNCTION...: runs these functions, each of which begins a step, `jobs` at a time, for each leaves a core idle at times. Prints the
+# output of each as a whole, in this order. All of them run; it fails if one does.
+beside() {
+    local each=("$@") begun=0 shown=0 failed=0
+    end_step
+    set -m # each has a group of processes of its own, which can be ended as a whole
+    while ((shown < $#)); do
+        while ((begun < $#)) && (($(jobs -rp | wc -l) < jobs)); do
+            (
+                trap 'ended=$?; end_step; echo "$ended" >"$work/${each[begun]}.status"' EXIT
+                "${each[begun]}"
+            ) >"$work/${each[begun]}.log" 2>&1 </dev/null &
+            ((begun += 1))
+        done
+        wait -n || true
+        while ((shown < begun)) && { [[ -e $work/${each[shown]}.status ]] || [[ -z $(jobs -rp) ]]; }; do
+            cat "$work/${each[shown]}.log"
+            [[ $(cat "$work/${each[shown]}.status") == 0 ]] || { echo "${each[shown]} FAILED" >&2; failed=1; }
+            ((shown += 1))
+        done
+    done
+    set +m
+    return "$failed"
+}
+
+# end_jobs: ends what `beside` has begun, when the script ends before it.
+end_jobs() {
+    local group
+    for group in $(jobs -rp); do kill -- "-$group" 2>/dev/null || true; done
+    wait
 }
 
 take_copy() {

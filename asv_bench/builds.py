@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
+import shutil
 import subprocess
 import sys
 import sysconfig
+import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 WORKING_TREE = "WORKING_TREE"
 """Stands for what is checked out, changes and new files included."""
+CORE = ("csrc", "CMakeLists.txt", "pyproject.toml")
+"""Files and folders of which the compiled part of the package is made."""
 
 
 def git(*arguments: str, root: Path = ROOT) -> str:
@@ -71,6 +76,24 @@ def install(source: Path, target: Path, *, symbols: bool = False) -> None:
         command += ["--config-settings=install.strip=false", "--config-settings=cmake.define.CMAKE_C_FLAGS=-g"]
     built = [*command, f"--config-settings=build-dir={source / 'built'}", "--target", str(target), str(source)]
     subprocess.run(built, check=True, env={**os.environ, "PATH": path})
+
+
+def same_core(one: str, other: str, root: Path = ROOT) -> bool:
+    """True if two commits make the same compiled part of the package. Raises: subprocess.CalledProcessError."""
+    if one == other:
+        return True
+    commits = [name for name in (one, other) if name != WORKING_TREE]
+    changed = git("diff", "--name-only", *commits, "--", *CORE, root=root)
+    new_files = git("ls-files", "--others", "--exclude-standard", "--", *CORE, root=root)
+    return not changed and (len(commits) == 2 or not new_files)
+
+
+def assemble(source: Path, target: Path, wheel: Path) -> None:
+    """Makes the package of a source tree in `target` as `install` does, but takes its compiled part from a wheel."""
+    compiled = re.compile(r"minilite/(_core\.|include/)|(?!minilite/)")
+    with zipfile.ZipFile(wheel) as packed:
+        packed.extractall(target, filter(compiled.match, packed.namelist()))
+    shutil.copytree(source / "minilite", target / "minilite", dirs_exist_ok=True)
 
 
 def environment(target: Path) -> dict[str, str]:

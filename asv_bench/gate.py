@@ -1,11 +1,12 @@
 """Compares the deterministic figures of two commits, and fails when one got worse.
 
-usage: python -m asv_bench.gate [BASE [NEW]] [--bench REGEX] [--accept REGEX] [--markdown]
+usage: python -m asv_bench.gate [BASE [NEW]] [--bench REGEX] [--accept REGEX] [--markdown] [--wheel FILE]
 
-BASE is HEAD, NEW the working tree, unless given. Both are built, both measured by the benchmarks of this checkout. A
-figure is worse when it grew by more than its tolerance (0 but for instructions, 2 %, and the wheel's bytes, 1 %), or
-when it is gone: it applied to BASE and no longer does. One that NEW is too old for (benchmarks/common.py, `since`) has
-no value, and counts as worse. What cannot be measured on this machine at all, instructions without valgrind, is skipped
+BASE is HEAD, NEW the working tree, unless given. Both are built, both measured by the benchmarks of this checkout.
+`--wheel` names a wheel of NEW: then NEW is not compiled, nor is BASE if the sources of its core are the same. A figure
+is worse when it grew by more than its tolerance (0 but for instructions, 2 %, and the wheel's bytes, 1 %), or when it
+is gone: it applied to BASE and no longer does. One that NEW is too old for (benchmarks/common.py, `since`) has no
+value, and counts as worse. What cannot be measured on this machine at all, instructions without valgrind, is skipped
 and said. A change that has its reason names the figures that may get worse, in a line of its commit's message:
 
     Accept-figures: counted.Instructions.*resize new
@@ -53,11 +54,16 @@ Form = Callable[[Sequence[Change], Sequence[str], Sequence[str], str], str]
 """(changes, accepted expressions, reasons for what is skipped, summary) as text."""
 
 
-def measure(commit: str, folder: Path, wanted: str = "", root: Path = builds.ROOT) -> Figures:
-    """The figures of a commit, built within `folder`."""
+def measure(
+    commit: str, folder: Path, wanted: str = "", root: Path = builds.ROOT, wheel: Path | None = None
+) -> Figures:
+    """The figures of a commit, built within `folder`, or with the core of a wheel."""
     source, target = folder / "source", folder / "package"
     builds.export(commit, source, root)
-    builds.install(source, target)
+    if wheel is None:
+        builds.install(source, target)
+    else:
+        builds.assemble(source, target, wheel)
     command = [sys.executable, "-S", str(Path(__file__).with_name("figures.py")), "--bench", wanted]
     done = subprocess.run(
         command, cwd=folder, env=builds.environment(target), stdout=subprocess.PIPE, text=True, check=True
@@ -148,13 +154,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--bench", default="", metavar="REGEX", help="only figures whose name has this")
     parser.add_argument("--accept", default=[], action="append", metavar="REGEX", help="figures that may get worse")
     parser.add_argument("--markdown", action="store_true", help="print what a pull request shows: a table")
+    parser.add_argument("--wheel", type=Path, help="a wheel of NEW, which spares compiling it")
     parser.add_argument("--root", type=Path, default=builds.ROOT, help="the checkout whose commits are compared")
     args = parser.parse_args(arguments)
     commits = [builds.commit_of(name, args.root) for name in (args.base, args.new)]
 
     def measured(commit: str) -> Figures:
+        wheel = args.wheel if args.wheel and builds.same_core(commit, commits[1], args.root) else None
         with tempfile.TemporaryDirectory() as folder:
-            return measure(commit, Path(folder), args.bench, args.root)
+            return measure(commit, Path(folder), args.bench, args.root, wheel)
 
     with ThreadPoolExecutor(len(commits)) as pool:  # what is counted does not depend on what runs beside it
         found = list(pool.map(measured, commits))

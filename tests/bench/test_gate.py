@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -109,6 +110,45 @@ def test_a_commit_s_message_accepts_figures(tmp_path: Path) -> None:
     git(tmp_path, "commit", "--allow-empty", "-m", "second\n\nWhy.\nAccept-figures: resize new, conv ")
     assert gate.accepted_by("HEAD~1", builds.WORKING_TREE, tmp_path) == ["resize new, conv"]
     assert gate.accepted_by("HEAD", "HEAD", tmp_path) == []
+
+
+def test_commits_with_the_same_core_share_one(tmp_path: Path) -> None:
+    """A changed, new or removed file of the core, committed or not, is a difference; a Python file is none."""
+    git(tmp_path, "init", "--quiet")
+    for name in ("csrc/a.c", "CMakeLists.txt", "pyproject.toml", "minilite/a.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("")
+    commit(tmp_path, "first")
+    (tmp_path / "minilite/a.py").write_text("1")
+    commit(tmp_path, "second")
+    assert builds.same_core("HEAD~1", "HEAD", tmp_path)
+    assert builds.same_core("HEAD", builds.WORKING_TREE, tmp_path)
+    for path in ("csrc/a.c", "csrc/new.c", "CMakeLists.txt", "pyproject.toml"):
+        (tmp_path / path).write_text("1")
+        assert not builds.same_core("HEAD", builds.WORKING_TREE, tmp_path)
+        commit(tmp_path, path)
+        assert not builds.same_core("HEAD~1", "HEAD", tmp_path)
+        assert builds.same_core("HEAD", builds.WORKING_TREE, tmp_path)
+    (tmp_path / "csrc/a.c").unlink()
+    assert not builds.same_core("HEAD", builds.WORKING_TREE, tmp_path)
+
+
+def test_the_core_of_a_wheel_is_put_beside_the_python_files_of_a_commit(tmp_path: Path) -> None:
+    source, target, wheel = tmp_path / "source", tmp_path / "package", tmp_path / "minilite.whl"
+    with zipfile.ZipFile(wheel, "w") as packed:
+        for name in ("_core.abi3.so", "include/kernel.h", "old.py", "memory/old.py"):
+            packed.writestr(f"minilite/{name}", "wheel")
+        packed.writestr("minilite_runtime-1.dist-info/RECORD", "wheel")
+    (source / "minilite" / "memory").mkdir(parents=True)
+    (source / "minilite" / "memory" / "new.py").write_text("commit")
+    builds.assemble(source, target, wheel)
+    found = {path.relative_to(target).as_posix(): path.read_text() for path in target.rglob("*") if path.is_file()}
+    assert found == {
+        "minilite/_core.abi3.so": "wheel",
+        "minilite/include/kernel.h": "wheel",
+        "minilite/memory/new.py": "commit",
+        "minilite_runtime-1.dist-info/RECORD": "wheel",
+    }
 
 
 # Planted work ---------------------------------------------------------------------------------------------------------

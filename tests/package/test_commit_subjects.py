@@ -14,7 +14,9 @@ GOOD = ["Refuse slices whose nodes keep values", "Say 'a: b' in the README", "R"
 BAD = ["R" + "e" * 72, "Refuse slices; mend the report", "neon: add up rows of eight bytes"]
 
 
-@pytest.mark.skipif(not (shutil.which("bash") and shutil.which("git")), reason="needs bash and git")
+@pytest.mark.skipif(
+    not (shutil.which("bash") and shutil.which("git") and LIBRARY.exists()), reason="needs bash, git, and .ci"
+)
 def test_warnings_name_the_bad_subjects(tmp_path: pathlib.Path) -> None:
     (function,) = re.findall(r"^warn_of_subjects\(\) \{\n.*?^\}\n", LIBRARY.read_text(), re.DOTALL | re.MULTILINE)
     git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@example.org"]
