@@ -10,7 +10,7 @@ BOUNDED = {
     "ml_read_values read_deep read_tables": "the tables of the schema, none of which lies within itself",
     "read_flex_vector read_value": "elements of a vector are numbers: two levels",
     "add_frame": "ML_MAX_DEPTH calls",
-    "resolve_children resolve_frame resolve_step": "ML_MAX_DEPTH frames, one within the other",
+    "resolve_children resolve_frame resolve_like resolve_step": "ML_MAX_DEPTH frames, one within the other",
     "transform": "the logarithm of the length of a transform",
     "ml_copy_block": "ML_MAX_RANK dimensions",
     "tile_from": "ML_MAX_RANK dimensions",

@@ -86,6 +86,8 @@ def test_task_that_is_cancelled_before_it_begins_never_begins() -> None:
         while not begun.is_set():
             await asyncio.sleep(0)
         tasks[1].cancel()
+        for _ in range(10):
+            await asyncio.sleep(0)  # the loop passes it on
         go.set()
         await asyncio.wait(tasks)
         assert tasks[1].cancelled()
