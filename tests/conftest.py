@@ -51,12 +51,17 @@ def pytest_report_header() -> str:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Runs of all tests use the cores that this process may use; `-n 0` keeps them in one process."""
+    """Runs of all tests use the cores that this process may use; `-n 0` keeps them in one process. Of several processes
+    each begins with a part of the list, and takes over tests of another when it has none left: so few files of tests
+    are prepared in more than one."""
     if hasattr(config, "workerinput"):  # one of those processes, which must not start others
         return
-    whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS
-    if whole and config.pluginmanager.hasplugin("xdist") and config.option.numprocesses is None:
+    if not config.pluginmanager.hasplugin("xdist"):
+        return
+    if config.args_source is pytest.Config.ArgsSource.TESTPATHS and config.option.numprocesses is None:
         config.option.numprocesses = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else "auto"
+    if config.option.numprocesses and config.option.dist == "no":
+        config.option.dist = "worksteal"
 
 
 def mark_of(path: Path) -> str:
