@@ -31,9 +31,12 @@ ML_PARAMS(clamp_params, ML_CLAMP_FIELDS)
 
 ML_BINARY_F32(div_f32, ML_ZIP_DIV, ML_PARAMS_AS(clamp_params), p.minimum, p.maximum, u / v)
 
+/* No divisor is 0, as was checked. But another thread may change it meanwhile (a bound buffer, a
+ * view): then the answer is any, and the process goes on. */
+static inline int32_t divisor_of(int32_t b) { return b == 0 ? 1 : b; }
 /* Rounds towards zero; -1 is treated separately, because the lowest integer has no negative. */
 static inline int32_t quotient(int32_t a, int32_t b) {
-    return b == -1 ? (int32_t)(0u - (uint32_t)a) : a / b;
+    return b == -1 ? (int32_t)(0u - (uint32_t)a) : a / divisor_of(b);
 }
 static inline int32_t clamp_quotient(int32_t x, const clamp_params *p) {
     const double y = (double)x;
@@ -63,7 +66,7 @@ static int64_t derive_div(const ml_call *c, void *to) {
 /* Right shifts by 32 or more, undefined in TFLite's C++, give 0; left shifts saturate. */
 static inline int32_t divide_one(int32_t a, int32_t b, const division *p) {
     a -= p->a_zero_point;
-    b -= p->b_zero_point;
+    b = divisor_of(b - p->b_zero_point);
     if (b < 0) a = -a, b = -b;
     const int32_t leading = __builtin_clz((uint32_t)b);
     const int32_t inverse = ml_one_over_one_plus((int32_t)(((uint32_t)b << leading) - (1u << 31)));
@@ -90,6 +93,7 @@ DIVIDE(s16, int16_t)
 
 #define FLOOR(a, b) ((a) / (b) - ((a) % (b) != 0 && ((a) % (b) < 0) != ((b) < 0)))
 static inline int32_t floor_quotient(int32_t a, int32_t b) {
+    b = divisor_of(b);
     return b == -1 ? (int32_t)(0u - (uint32_t)a) : FLOOR(a, b);
 }
 ML_BINARY(floor_div_any_f32, float, float, ML_NO_CONTEXT, (float)floor((double)u / (double)v))
@@ -106,7 +110,7 @@ static inline float floor_remainder_f32(float a, float b) {
     return r != 0.0f && (b < 0.0f) != (r < 0.0f) ? r + b : r;
 }
 static inline int64_t floor_remainder(int64_t a, int64_t b) {
-    const int64_t r = b == -1 ? 0 : a % b;
+    const int64_t r = b == -1 || b == 0 ? 0 : a % b;
     return r != 0 && (b < 0) != (r < 0) ? r + b : r;
 }
 ML_BINARY(floor_mod_f32, float, float, ML_NO_CONTEXT, floor_remainder_f32(u, v))

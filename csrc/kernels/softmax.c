@@ -132,13 +132,16 @@ static int64_t derive_bytes(const ml_call *c, void *to) {
     return 256 * (int64_t)sizeof *exps;
 }
 
-/* A row of s8 to s16. In rows at least as long as there are byte values, the contribution and the
+/* Distances below a row's largest byte are taken as bytes: where another thread changes the row
+ * meanwhile (a bound buffer, a view), an answer may be wrong, but no table is left.
+ *
+ * A row of s8 to s16. In rows at least as long as there are byte values, the contribution and the
  * result of each value are computed once. If the sum is 512 or more, LiteRT aborts; here every y
  * rounds to 0. */
-static inline int32_t softmax_part(const int32_t *exps, int32_t below) {
+static inline int32_t softmax_part(const int32_t *exps, uint8_t below) {
     return ml_rounding_shift_right(exps[below], 12);
 }
-static inline int16_t softmax_word(const int32_t *exps, int32_t below, int32_t scale,
+static inline int16_t softmax_word(const int32_t *exps, uint8_t below, int32_t scale,
                                    int32_t shift) {
     const int32_t v = ml_rounding_shift_right(ml_doubling_high_mul(scale, exps[below]), shift);
     return (int16_t)((v >> 16 ? 65535 : v) - 32768);
@@ -149,18 +152,19 @@ static void softmax_s8_s16_row(const uint8_t *x, int16_t *y, int64_t n, const in
     int64_t sum = 0; /* the maximum adds 1: it is above 0 */
     for (int64_t i = 0; i < n; i++) high = (x[i] ^ 128) > high ? x[i] ^ 128 : high;
     for (int32_t v = 0; n >= LONG_ROW && v <= high; v++)
-        parts[v ^ 128] = softmax_part(exps, high - v);
+        parts[v ^ 128] = softmax_part(exps, (uint8_t)(high - v));
     for (int64_t i = 0; i < n; i++)
-        sum += n < LONG_ROW ? softmax_part(exps, high - (x[i] ^ 128)) : parts[x[i]];
+        sum += n < LONG_ROW ? softmax_part(exps, (uint8_t)(high - (x[i] ^ 128))) : parts[x[i]];
     const bool fits = sum < (int64_t)512 << 19;
     const int32_t headroom = fits ? __builtin_clz((uint32_t)sum) : 0;
     const int32_t rest = (int32_t)(((uint32_t)sum << headroom) - (1u << 31));
     const int32_t scale = fits ? ml_one_over_one_plus(rest) : 0;
     const int32_t shift = fits ? 12 - headroom + 31 - 16 : 0;
     for (int32_t v = 0; n >= LONG_ROW && v <= high; v++)
-        words[v ^ 128] = softmax_word(exps, high - v, scale, shift);
+        words[v ^ 128] = softmax_word(exps, (uint8_t)(high - v), scale, shift);
     for (int64_t i = 0; i < n; i++)
-        y[i] = n < LONG_ROW ? softmax_word(exps, high - (x[i] ^ 128), scale, shift) : words[x[i]];
+        y[i] = n < LONG_ROW ? softmax_word(exps, (uint8_t)(high - (x[i] ^ 128)), scale, shift)
+                            : words[x[i]];
 }
 BY_ROW(softmax_s8_s16, uint8_t, int16_t, c->derived)
 
@@ -285,7 +289,7 @@ typedef struct log_softmax_row {
     int32_t least;
 } log_softmax_row;
 static inline uint8_t log_softmax_one(const log_softmax_tables *p, log_softmax_row row,
-                                      int32_t below) {
+                                      uint8_t below) {
     const bool counts = below <= p->radius && -below > row.least;
     const int32_t v = 255 + ml_rounding_shift_right(-p->steps[below] - row.log_sum, 22);
     return (uint8_t)(counts ? ml_clamp_s32(v, 0, 255) : 0);
@@ -300,15 +304,15 @@ static inline uint8_t log_softmax_one(const log_softmax_tables *p, log_softmax_r
         int32_t high = 0;                                                                     \
         int64_t sum = 0;                                                                      \
         for (int64_t i = 0; i < n; i++) high = (x[i] ^ (flip)) > high ? x[i] ^ (flip) : high; \
-        for (int64_t i = 0; i < n; i++) sum += p->exps[high - (x[i] ^ (flip))];               \
+        for (int64_t i = 0; i < n; i++) sum += p->exps[(uint8_t)(high - (x[i] ^ (flip)))];               \
         const int32_t log_sum = log_above_one(sum < INT32_MAX ? (int32_t)sum : INT32_MAX);    \
         const log_softmax_row row = {                                                         \
             log_sum, ml_multiply_quantized(log_sum + INT32_MIN, p->mantissa, p->shift)};      \
         for (int64_t i = 0; n < LONG_ROW && i < n; i++)                                       \
-            y[i] = log_softmax_one(p, row, high - (x[i] ^ (flip))) ^ (flip);                  \
+            y[i] = log_softmax_one(p, row, (uint8_t)(high - (x[i] ^ (flip)))) ^ (flip);                  \
         if (n < LONG_ROW) return;                                                             \
         for (int32_t v = 0; v <= high; v++)                                                   \
-            table[v ^ (flip)] = log_softmax_one(p, row, high - v) ^ (flip);                   \
+            table[v ^ (flip)] = log_softmax_one(p, row, (uint8_t)(high - v)) ^ (flip);                   \
         c->env->simd->lookup_u8(table, x, n, y);                                              \
     }                                                                                         \
     BY_ROW(name, uint8_t, uint8_t, c)

@@ -18,7 +18,7 @@ static uint8_t find_most(const uint8_t *x, int64_t n, uint8_t flip) {
 /* The exponentials of `count` bytes, at most CHUNK; 0 for missing bytes of a vector. */
 static void look_up(const ml_softmax_s8_args *p, const uint8_t *x, int64_t count, uint8_t flip,
                     uint8_t most, int32_t exps[CHUNK]) {
-    for (int64_t i = 0; i < count; i++) exps[i] = p->exps[most - (x[i] ^ flip)];
+    for (int64_t i = 0; i < count; i++) exps[i] = p->exps[(uint8_t)(most - (x[i] ^ flip))];
     for (int64_t i = count; i % LANES != 0; i++) exps[i] = 0;
 }
 

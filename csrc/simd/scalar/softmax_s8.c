@@ -17,10 +17,11 @@ static void softmax_row(const ml_softmax_s8_args *p, const uint8_t *x, uint8_t *
     int64_t sum = 0;
     for (int64_t i = 0; i < p->n; i++) high = (x[i] ^ flip) > high ? x[i] ^ flip : high;
     for (int64_t i = 0; i < p->n; i++)
-        sum += ml_rounding_shift_right(p->exps[high - (x[i] ^ flip)], 12);
+        sum += ml_rounding_shift_right(p->exps[(uint8_t)(high - (x[i] ^ flip))], 12);
     const ml_softmax_scale scale = ml_softmax_scale_of(sum);
     for (int64_t i = 0; i < p->n; i++) {
-        int32_t v = ml_doubling_high_mul(scale.reciprocal, p->exps[high - (x[i] ^ flip)]);
+        int32_t v =
+            ml_doubling_high_mul(scale.reciprocal, p->exps[(uint8_t)(high - (x[i] ^ flip))]);
         v = ml_rounding_shift_right(v, scale.shift);
         y[i] = (uint8_t)((v > 255 ? 255 : v) ^ flip);
     }
