@@ -6,6 +6,8 @@ import contextlib
 import signal
 from typing import TYPE_CHECKING
 
+from processes import patience
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -13,16 +15,24 @@ if TYPE_CHECKING:
 @contextlib.contextmanager
 def ends_within(seconds: float) -> Iterator[None]:
     """Turns a loop without an end into a failure: runs let signals through. Seconds of processor time, which do not
-    depend on what runs beside it. Needs a system with setitimer. Raises: TimeoutError."""
+    depend on what runs beside it; what waits without an end is noticed by the clock, later. Needs a system with
+    setitimer. Raises: TimeoutError."""
+    limits = (
+        (signal.ITIMER_VIRTUAL, signal.SIGVTALRM, seconds, "of processor time"),
+        (signal.ITIMER_REAL, signal.SIGALRM, patience(seconds), "of the clock"),
+    )
 
-    def stop(*_: object) -> None:
-        message = f"took more than {seconds} s of processor time"
+    def stop(number: int, _: object) -> None:
+        limit, what = next((limit, what) for _, alarm, limit, what in limits if alarm == number)
+        message = f"took more than {limit} s {what}"
         raise TimeoutError(message)
 
-    before = signal.signal(signal.SIGVTALRM, stop)
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    before = [signal.signal(number, stop) for _, number, _, _ in limits]
+    for timer, _, limit, _ in limits:
+        signal.setitimer(timer, limit)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, before)
+        for (timer, number, _, _), handler in zip(limits, before, strict=True):
+            signal.setitimer(timer, 0)
+            signal.signal(number, handler)
