@@ -50,6 +50,10 @@ extern const ml_core ml_planning_core;
 ml_status ml_core_fail(const ml_call *call, ml_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 const ml_quantization *ml_core_quantization(const ml_call *call, int32_t tensor);
+/* The row of output `i`, which exists. */
+static inline ml_tensor *ml_output_row(const ml_call *c, int32_t i) {
+    return &c->env->tensors[c->env->slots[c->inputs[c->n_inputs + i]]];
+}
 /* The row of output `i`; NULL if there is no such output. */
 static inline ml_tensor *ml_core_output(const ml_call *c, int i) {
     int32_t number = i >= 0 && i < c->n_outputs ? c->inputs[c->n_inputs + i] : -1;

@@ -84,7 +84,7 @@ void ml_conflicts_free(ml_conflicts *c) {
 
 /* Insertion sort is fastest for few records; but long-lived tensors of a wide graph have hundreds
  * of neighbours. */
-static void sort_by_offset(ml_stretch *spans, int32_t count) {
+void ml_sort_by_offset(ml_stretch *spans, int32_t count) {
     for (int32_t gap = count > 16 ? count / 2 : 1; gap > 0; gap = gap == 2 ? 1 : gap * 5 / 11)
         for (int32_t i = gap; i < count; i++) {
             ml_stretch moving = spans[i];
@@ -104,7 +104,7 @@ int64_t ml_conflicts_place(const ml_conflicts *c, int32_t i, const int64_t *size
         if (offset[other] < 0 || size[other] == 0) continue;
         room[count++] = (ml_stretch){offset[other], offset[other] + size[other]};
     }
-    sort_by_offset(room, count);
+    ml_sort_by_offset(room, count);
     int64_t end = 0, best = -1, slack = INT64_MAX;
     for (int32_t k = 0; k < count; k++) {
         int64_t gap = room[k].offset - end;

@@ -43,6 +43,8 @@ typedef struct ml_stretch {
     int64_t end;
 } ml_stretch;
 
+void ml_sort_by_offset(ml_stretch *stretches, int32_t count);
+
 /* The offset that ml_layout_place would find for record `i`. `offset` is by record, -1 = not
  * placed; `room` has room for conflicts->most entries. */
 int64_t ml_conflicts_place(const ml_conflicts *conflicts, int32_t i, const int64_t *size,

@@ -221,9 +221,7 @@ static int64_t stack(const ml_planner *p, int64_t most) {
     return placed == l->count ? height : INT64_MAX;
 }
 
-/* Drops records from the order that are gone, and adds those that are new, at its end; returns how
- * many are new. */
-static int32_t renew_order(ml_planner *p) {
+int32_t ml_family_renew_order(ml_planner *p) {
     const ml_listing *l = &p->listing;
     ml_placing_order *order = p->order;
     uint8_t *named = p->marked; /* free to use: while placing, no tensor is marked */
@@ -234,19 +232,19 @@ static int32_t renew_order(ml_planner *p) {
         order->tensors[kept++] = order->tensors[i];
     }
     const int32_t added = l->count - kept;
+    order->count = kept == 0 ? 0 : l->count;
+    if (kept == 0) return added;
     for (int32_t i = 0; i < l->count; i++) {
         if (!named[l->tensors[i]]) order->tensors[kept++] = l->tensors[i];
         named[l->tensors[i]] = 0;
     }
-    order->count = kept;
     return added;
 }
 
 bool ml_family_stack_changed(ml_planner *p) {
     ml_listing *l = &p->listing;
     if (p->longer || !p->searches || p->order->count == 0 || l->count == 0 ||
-        renew_order(p) > l->count / 16 || (!l->listed && !make_lists(p)) ||
-        l->conflicts.count == 0 || !take_sizes(p))
+        (!l->listed && !make_lists(p)) || l->conflicts.count == 0 || !take_sizes(p))
         return false;
     p->bound = bound_of(p);
     if (stack(p, p->bound + p->bound / 64) == INT64_MAX) return false;

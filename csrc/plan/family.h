@@ -59,9 +59,11 @@ void ml_family_schedule(ml_planner *planner, bool stands);
  * result is within an eighth of the lower bound and needs at most `most` bytes; then roots have
  * their offsets in the arena. */
 bool ml_family_stack(ml_planner *planner, int64_t most);
-/* For records of which a sixteenth at most is new since the size before: stacks them in the same
- * order, new ones last. True if the result is within a 64th of the lower bound; then records have
- * their offsets. */
+/* Drops records from the order that are gone, and adds those that are new at its end; an order that
+ * names none of the records becomes empty. Returns how many are new. */
+int32_t ml_family_renew_order(ml_planner *planner);
+/* For records that are not those of the size before: stacks them in the renewed order. True if the
+ * result is within a 64th of the lower bound; then they have their offsets. */
 bool ml_family_stack_changed(ml_planner *planner);
 /* Stores the planner's first `count` records as those of the whole graph; true if they are the same
  * as before, and lists are there. */

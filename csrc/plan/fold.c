@@ -100,7 +100,7 @@ ml_status ml_fold(ml_engine *engine, const ml_call *c, const ml_wish *wish, int3
     ml_status status = ml_writes_nothing(node, &call) ? ML_OK : node->typed->eval(&call);
     if (status != ML_OK) return status;
     for (int32_t i = 0; i < c->n_outputs; i++) {
-        ml_tensor *t = &c->env->tensors[c->env->slots[c->inputs[c->n_inputs + i]]];
+        ml_tensor *t = ml_output_row(c, i);
         t->known = data[c->n_inputs + i + 1];
         t->storage = ML_STORAGE_FOLDED;
     }

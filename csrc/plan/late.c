@@ -67,11 +67,6 @@ static void reach(ml_late_records *late, int32_t node) {
     if (node > late->reached) late->reached = node;
 }
 
-static int by_offset(const void *a, const void *b) {
-    const int64_t x = ((const ml_stretch *)a)->offset, y = ((const ml_stretch *)b)->offset;
-    return (x > y) - (x < y);
-}
-
 /* Lists what is live with the record: active records, and those that begin while it is live.
  * Returns their number. */
 static int32_t list_near(ml_late_records *late, const ml_record *record) {
@@ -88,7 +83,7 @@ static int32_t list_near(ml_late_records *late, const ml_record *record) {
             const ml_record *r = &late->records[i].record;
             late->near[count++] = (ml_stretch){r->offset, r->offset + r->size};
         }
-    if (count > sorted) qsort(late->near, (size_t)count, sizeof *late->near, by_offset);
+    if (count > sorted) ml_sort_by_offset(late->near, count);
     return count;
 }
 

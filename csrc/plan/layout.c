@@ -100,21 +100,12 @@ static ml_status check_fixed(const ml_planner *p, int32_t count, int32_t from, m
     return ML_OK;
 }
 
-/* Lists the records that the order names first, then all others; returns how many the order named
- * (0 without an order). */
-static int32_t order_records(const ml_planner *p, int32_t count, int32_t *order) {
-    const int32_t *record_of = p->listing.record_of;
-    int32_t hinted = 0;
+/* Lists the records in the order of the plan before, which names all of them by now, or none;
+ * returns how many. */
+static int32_t order_records(const ml_planner *p, int32_t *order) {
     for (int32_t i = 0; i < p->order->count; i++)
-        if (record_of[p->order->tensors[i]] >= 0) order[hinted++] = record_of[p->order->tensors[i]];
-    if (hinted == 0 || hinted == count) return hinted;
-    uint8_t *named = p->marked; /* free to use: while placing, no tensor is marked */
-    for (int32_t i = 0; i < hinted; i++) named[order[i]] = 1;
-    int32_t all = hinted;
-    for (int32_t i = 0; i < count; i++)
-        if (!named[i]) order[all++] = i;
-    for (int32_t i = 0; i < count; i++) named[i] = 0;
-    return all;
+        order[i] = p->listing.record_of[p->order->tensors[i]];
+    return p->order->count;
 }
 
 static void keep_order(const ml_planner *p, const int32_t *order, int32_t count) {
@@ -129,14 +120,15 @@ static ml_strategy_status place_graph(ml_planner *p, ml_problem *problem) {
     int32_t count = problem->count;
     ml_hints hints = {.longer = p->longer};
     bool same = ml_family_list(p, count);
-    p->stacked = !same && ml_family_stack_changed(p);
+    const int32_t added = ml_family_renew_order(p);
+    p->stacked = !same && added <= count / 16 && ml_family_stack_changed(p);
     if (p->stacked) return ML_STRATEGY_OK;
     if (same) p->bound = ml_family_bound(p);
     if (same && p->listing.conflicts.count > 0) hints.conflicts = &p->listing.conflicts;
     hints.bound = ml_layout_bound(p);
     hints.order = malloc(((size_t)count + 1) * sizeof *hints.order);
     if (!hints.order) return ML_STRATEGY_NO_MEMORY;
-    hints.hinted = order_records(p, count, hints.order);
+    hints.hinted = order_records(p, hints.order);
     int64_t little = (int64_t)count * ML_WORK_A_RECORD, given = little;
     if (p->longer) given = ML_WORK > little ? ML_WORK - little : 0;
     bool first = hints.hinted == 0 && !p->longer;

@@ -149,16 +149,16 @@ ml_status ml_prepare_call(ml_engine *engine, const ml_call *c, ml_node_plan *row
     return status == ML_OK ? ML_OK : ml_blame(c, status);
 }
 
-static ml_tensor *output_row(const ml_call *c, int32_t i) {
-    return &c->env->tensors[c->env->slots[c->inputs[c->n_inputs + i]]];
+static inline bool is_open(uint32_t open, int32_t i) {
+    return open && open >> (i < 31 ? i : 31) & 1;
 }
 
 /* Marks outputs whose shapes are set by runs: those that prepare left open, or all. The shape in
  * the file is at best a hint for them, and is dropped: unknown is better than wrong. */
 static void leave_open(const ml_call *c, uint32_t open) {
     for (int32_t i = 0; i < c->n_outputs; i++) {
-        if (!(open >> (i < 31 ? i : 31) & 1)) continue;
-        ml_tensor *t = output_row(c, i);
+        if (!is_open(open, i)) continue;
+        ml_tensor *t = ml_output_row(c, i);
         t->dynamic = 1;
         t->shaped = 0;
         t->bytes = 0;
@@ -170,8 +170,8 @@ static inline int64_t shaped_bytes(const ml_call *c, uint32_t open) {
     int64_t bytes = 0;
     if (open) leave_open(c, open);
     for (int32_t i = 0; i < c->n_outputs; i++) {
-        ml_tensor *t = output_row(c, i);
-        if (open && open >> (i < 31 ? i : 31) & 1) continue;
+        ml_tensor *t = ml_output_row(c, i);
+        if (is_open(open, i)) continue;
         t->dynamic = 0;
         bytes += t->bytes;
         if (!t->shaped) ml_fail(c, ML_SHAPE_ERROR, "its prepare gave output %d no shape", i);

@@ -1,27 +1,15 @@
 /* values.c -- reads integers from tensors: axes, shapes, indices. */
 #include "rules/values.h"
 
-bool ml_read_index(const ml_tensor *tensor, const void *value, int64_t index, int64_t *out) {
-    if (index < 0 || index >= ml_elements(&tensor->shape)) return false;
-    switch (tensor->type) {
-    case ML_S64: *out = ((const int64_t *)value)[index]; return true;
-    case ML_S32: *out = ((const int32_t *)value)[index]; return true;
-    case ML_S16: *out = ((const int16_t *)value)[index]; return true;
-    case ML_S8: *out = ((const int8_t *)value)[index]; return true;
-    case ML_U8: *out = ((const uint8_t *)value)[index]; return true;
-    default: return false;
+#define READ(type)                                                         \
+    {                                                                      \
+        const type *x = (const type *)value + first;                       \
+        for (int64_t i = 0; i < count; i++) out[i] = (int64_t)x[i];        \
+        return true;                                                       \
     }
-}
-
-#define READ(type)                                                  \
-    {                                                               \
-        const type *x = value;                                      \
-        for (int64_t i = 0; i < count; i++) out[i] = (int64_t)x[i]; \
-        return true;                                                \
-    }
-bool ml_read_integers(const ml_tensor *tensor, const void *value, int64_t count, int64_t *out) {
-    if (count > ml_elements(&tensor->shape)) return false;
-    switch (tensor->type) {
+static inline bool read_integers(int32_t type, const void *value, int64_t first, int64_t count,
+                                 int64_t *out) {
+    switch (type) {
     case ML_S64: READ(int64_t)
     case ML_S32: READ(int32_t)
     case ML_S16: READ(int16_t)
@@ -31,6 +19,16 @@ bool ml_read_integers(const ml_tensor *tensor, const void *value, int64_t count,
     }
 }
 #undef READ
+
+bool ml_read_index(const ml_tensor *tensor, const void *value, int64_t index, int64_t *out) {
+    return index >= 0 && index < ml_elements(&tensor->shape) &&
+           read_integers(tensor->type, value, index, 1, out);
+}
+
+bool ml_read_integers(const ml_tensor *tensor, const void *value, int64_t count, int64_t *out) {
+    return count <= ml_elements(&tensor->shape) &&
+           read_integers(tensor->type, value, 0, count, out);
+}
 
 ml_status ml_axis(const ml_call *c, int64_t axis, int32_t rank, int32_t *out) {
     int64_t counted = axis < 0 ? axis + rank : axis;

@@ -45,10 +45,6 @@ static ml_step *step_of(const reached *at, const ml_call *c) {
     return &r->steps[r->learnt->steps[at->place->node_base + (int32_t)c->node]];
 }
 
-static ml_tensor *output_row(const ml_call *c, int32_t i) {
-    return &c->env->tensors[c->env->slots[c->inputs[c->n_inputs + i]]];
-}
-
 /* The cost is proportional to the number of readers. Folded nodes have no step; the step of a stale
  * reader points here already. Readers come after the running node, so its own step does not change.
  * In the frame of a subgraph the calling node sets the shapes of inputs before it runs the
@@ -68,7 +64,7 @@ void ml_mark_readers(ml_residence *r, const ml_subgraph *sub, const ml_frame *pl
 
 /* The input whose place placement has given to output `i`; -1 if none. */
 static int32_t shares_with(const reached *at, const ml_call *c, int32_t i) {
-    const ml_tensor *t = output_row(c, i);
+    const ml_tensor *t = ml_output_row(c, i);
     if (i > 0 || t->root == c->inputs[c->n_inputs]) return -1;
     if (at->node->io->flags & ML_NODE_VIEW) return 0;
     for (int32_t k = 0; k < c->n_inputs && k < 8; k++) {
@@ -92,7 +88,7 @@ static void moved(const reached *at, const ml_call *c, int32_t i) {
  * many bytes as the input, so that it fits. */
 static bool follow(const reached *at, const ml_call *c, int32_t i, int32_t k) {
     const ml_tensor *input = ml_input(c, k);
-    ml_tensor *t = output_row(c, i);
+    ml_tensor *t = ml_output_row(c, i);
     int32_t number = c->inputs[c->n_inputs + i], from = c->inputs[k];
     if (!(at->node->io->flags & ML_NODE_VIEW) && t->bytes != input->bytes) return false;
     ml_reserved *reserved = at->residence->rows->reserved + at->place->slot_base;
@@ -108,7 +104,7 @@ static bool follow(const reached *at, const ml_call *c, int32_t i, int32_t k) {
 /* A value that the frame hands to its caller, for which the caller has a block with room for
  * another size; of a fixed shape it has room already. */
 static ml_status place_carried(const reached *at, const ml_call *c, int32_t i) {
-    const ml_tensor *t = output_row(c, i);
+    const ml_tensor *t = ml_output_row(c, i);
     if (!t->dynamic) return ML_OK;
     ml_block *block =
         ml_state_carries(at->state, at->frame, ~t->root) + at->residence->frames[at->frame].writes;
@@ -125,7 +121,7 @@ static ml_status place_output(const reached *at, const ml_call *c, int32_t i) {
     ml_residence *r = at->residence;
     int32_t number = c->inputs[c->n_inputs + i];
     int64_t slot = at->place->slot_base + c->env->slots[number];
-    ml_tensor *t = output_row(c, i);
+    ml_tensor *t = ml_output_row(c, i);
     if (t->storage == ML_STORAGE_SLOT) return place_carried(at, c, i);
     if (t->storage != ML_STORAGE_ARENA)
         return t->storage == ML_STORAGE_BOUND
@@ -181,14 +177,14 @@ static ml_status place_scratch(const reached *at, const ml_call *c) {
 static ml_status place_outputs(const reached *at, const ml_call *c) {
     ml_status status = ML_OK;
     for (int32_t i = 0; i < c->n_outputs && status == ML_OK; i++)
-        if (output_row(c, i)->shaped) status = place_output(at, c, i);
+        if (ml_output_row(c, i)->shaped) status = place_output(at, c, i);
     return status;
 }
 
 /* Checks that an eval which sets shapes has set all of them. */
 static ml_status check_shaped(const ml_call *c) {
     for (int32_t i = 0; i < c->n_outputs; i++)
-        if (!output_row(c, i)->shaped)
+        if (!ml_output_row(c, i)->shaped)
             return ml_fail(c, ML_KERNEL_ERROR, "its eval gave output %d no shape", i);
     return ML_OK;
 }
@@ -234,8 +230,8 @@ static ml_status prepare_again(const reached *at, const ml_call *c, ml_wish *wis
 /* A view that shares its input's memory has nothing to compute. */
 static bool is_view(const reached *at, const ml_call *c) {
     if (!(at->node->io->flags & ML_NODE_VIEW)) return false;
-    return output_row(c, 0)->root == ml_input(c, 0)->root &&
-           output_row(c, 0)->storage == ML_STORAGE_ARENA;
+    return ml_output_row(c, 0)->root == ml_input(c, 0)->root &&
+           ml_output_row(c, 0)->storage == ML_STORAGE_ARENA;
 }
 
 /* The steps of open nodes keep pointing here, so that each run prepares them. The steps of other

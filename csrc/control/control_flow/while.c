@@ -229,7 +229,7 @@ static ml_status run_changing(const ml_call *c, const ml_child *condition, const
         bool go_on;
         status = ask_condition(c, condition, made, &go_on);
         if (status != ML_OK || !go_on) break;
-        turn = turn == 0;
+        turn = turn == 0 ? 1 : 0;
         status = point_outputs(c, body, turn);
         if (status == ML_OK) status = ml_child_run(c, body);
         if (status == ML_OK) status = carry_on(c, body, turn);
