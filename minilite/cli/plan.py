@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minilite.cli import arguments, plan_sizes
+from minilite.cli import arguments, plan_sizes, plan_tflm
 from minilite.cli.arguments import UsageError
 from minilite.cli.output import print_json, width
 from minilite.engine.tensor_arguments import tensor_number
@@ -74,6 +74,7 @@ def add_parser(commands: Any) -> None:
         help="plan without this tensor, by name or number, as if it were bound to an array; may be repeated",
     )  # fmt: skip
     plan_sizes.add_arguments(parser)
+    plan_tflm.add_arguments(parser)
     arguments.add_json(parser)
     parser.set_defaults(execute=execute)
 
@@ -97,7 +98,11 @@ def execute(options: argparse.Namespace) -> None:
     if options.model is not None and options.model.endswith(".csv"):
         message = f"{options.model} is not a model: give usage records with --problem {options.model}"
         raise UsageError(message)
+    plan_tflm.check_options(options)
     plan_sizes.check_options(options)
+    if options.target:
+        plan_tflm.show(options)
+        return
     if options.fit is not None or options.sweep:
         (plan_sizes.sweep if options.sweep else plan_sizes.fit)(options)
         return

@@ -101,7 +101,7 @@ def offline_payload(model: Model, offsets: Mapping[int, int]) -> bytes:
 
 
 def _check_overlaps(model: Model, offsets: Mapping[int, int]) -> None:
-    records = [record for record in usage_records(model) if record.tensor in offsets]
+    records = [record for record in usage_records(model) if record.tensor in offsets and record.last_node > 0]
     if fault := check(records, [offsets[record.tensor] for record in records]):
         pair = [model.subgraphs[0].tensors[records[position].tensor].name for position in fault.records]
         message = f"offline memory plan: {' and '.join(repr(name) for name in pair)}: {fault.text}"

@@ -1,43 +1,30 @@
 """Plans memory like TensorFlow Lite Micro: its lifetimes, its greedy planner, and offline plans for it.
 
-TFLM counts scopes: 0 at the start, one more for each operator and for each subgraph an operator calls. Graph inputs
-live from scope 0 to their last reader, graph outputs to the end, everything else from its operator to its last reader;
-nothing is shared in place. Sizes are rounded up to 16. Kernels request scratch while they are prepared, of sizes that
-are not in the file.
+TFLM counts scopes: one at the start, one more for each operator and for each subgraph an operator calls. Graph inputs
+live from the first scope to their last reader, graph outputs to the end, everything else from its operator to its last
+reader; nothing is shared in place. Tensors that no node of a subgraph that runs mentions get memory, too: they all live
+before the first scope, here called scope 0. Sizes are rounded up to 16. Kernels request scratch while they are
+prepared (tflm_kernels.py).
 
 Source: tflite-micro, micro_allocation_info.cc, memory_planner/greedy_memory_planner.cc (2026).
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-import numpy as np
-
-from minilite.format.dtypes import numpy_type
-from minilite.format.model import Model, Node, Tensor
-from minilite.memory.lower_bound import rounded
+from minilite.format.model import Model, Node
 from minilite.memory.plan import MemoryPlan, plan
 from minilite.memory.records import UsageRecord
+from minilite.memory.tflm_kernels import Build, byte_size, call_of, scratch_of, up
 
 ALIGNMENT = 16
-SCRATCH_OPS = frozenset(
-    {
-        "BATCH_MATMUL",
-        "MEAN",
-        "REDUCE_MAX",
-        "REDUCE_MIN",
-        "SUM",
-        "SVDF",
-        "TRANSPOSE_CONV",
-        "UNIDIRECTIONAL_SEQUENCE_LSTM",
-    }
-)
-"""Builtin operators whose kernels request scratch; kernels of custom operators may, too."""
-_SCRATCH_SIZES = tuple(16 << shift for shift in range(0, 20, 2))
+HOST = Build(pointer=8, compression=True, recording=True)
+"""The package tflite-micro on x86-64."""
+_UNKNOWN = tuple(16 << shift for shift in range(0, 20, 2))
+"""The sizes tried for scratch of which none is known."""
 _CALLS = (
     "then_subgraph_index",
     "else_subgraph_index",
@@ -56,77 +43,119 @@ class OfflinePlan(NamedTuple):
     """The offsets of fixed tensors of the main subgraph, by number; the others are placed at run time."""
 
 
-class _Walk:
-    """Counts scopes over a model, like TFLM."""
+class Scratch(NamedTuple):
+    """The scratch of one node's kernel."""
+
+    subgraph: int
+    node: int
+    first: int
+    """The first scope; 0 if the node never runs."""
+    last: int
+    sizes: tuple[int, ...] | None
+    """None if they are not known."""
+
+
+class Lifetimes:
+    """The scopes of a model's tensors and scratch; tensors are numbered on through all subgraphs."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
         self.base = [sum(len(s.tensors) for s in model.subgraphs[:i]) for i in range(len(model.subgraphs))]
-        self.first: dict[int, int] = {}
-        self.last: dict[int, int] = {}
-        self.scratch: list[tuple[int, int]] = []
-        self.scope = 0
+        count = sum(len(subgraph.tensors) for subgraph in model.subgraphs)
+        self.first = [0] * count
+        self.last = [0] * count
+        self.nodes: dict[tuple[int, int], tuple[int, int]] = {}
+        self.scope = 1
         self.entered: list[int] = []
-        self.enter(0)
+        self._enter(0)
 
-    def create(self, tensor: int) -> None:
-        self.first[tensor] = self.last[tensor] = self.scope
+    def _create(self, tensor: int) -> None:
+        self.first[tensor] = self.first[tensor] or self.scope
 
-    def enter(self, index: int) -> None:
+    def _enter(self, index: int) -> None:
         if index in self.entered:  # the engine refuses recursion
             return
         self.entered.append(index)
         subgraph, base = self.model.subgraphs[index], self.base[index]
-        for tensor in (*subgraph.inputs, *subgraph.outputs):
-            self.create(base + tensor)
+        for tensor in subgraph.inputs:
+            self._create(base + tensor)
+            self.last[base + tensor] = self.scope
         for node in subgraph.nodes:
-            self.node(node, base)
+            self._run(index, node, base)
         for tensor in subgraph.outputs:
+            self._create(base + tensor)
             self.last[base + tensor] = self.scope
         self.entered.pop()
 
-    def node(self, node: Node, base: int) -> None:
+    def _run(self, index: int, node: Node, base: int) -> None:
         self.scope += 1
         start = self.scope
         outputs = [base + tensor for tensor in node.outputs if tensor >= 0]
         for tensor in outputs:
-            self.create(tensor)
+            self._create(tensor)
         for field in _CALLS:
             called = node.options.get(field, -1)
             if isinstance(called, int) and 0 <= called < len(self.model.subgraphs):
                 self.scope += 1
-                self.enter(called)
+                self._enter(called)
         for tensor in (*(base + tensor for tensor in node.inputs if tensor >= 0), *outputs):
             self.last[tensor] = self.scope
-        if node.custom or node.op in SCRATCH_OPS:
-            self.scratch.append((start, self.scope))
+        began, _ = self.nodes.get((index, node.index), (start, 0))
+        self.nodes[index, node.index] = began, self.scope
+
+    def scratch(self, build: Build = HOST) -> list[Scratch]:
+        """The scratch of all kernels that request some or may do so, in the order of the requests."""
+        found = []
+        for subgraph in self.model.subgraphs:
+            for node in subgraph.nodes:
+                sizes = scratch_of(call_of(self.model, subgraph.index, node, build))
+                span = self.nodes.get((subgraph.index, node.index), (0, 0))
+                if sizes is None or sizes:
+                    found.append(Scratch(subgraph.index, node.index, *span, None if sizes is None else tuple(sizes)))
+        return found
+
+    def records(self) -> list[UsageRecord]:
+        """The usage records of tensors; variables and resources have none."""
+        tensors = [tensor for subgraph in self.model.subgraphs for tensor in subgraph.tensors]
+        handles = {
+            base + number
+            for base, subgraph in zip(self.base, self.model.subgraphs, strict=True)
+            for node in subgraph.nodes
+            if node.op == "VAR_HANDLE"
+            for number in node.outputs
+        }
+        return [
+            UsageRecord(number, up(byte_size(tensor), ALIGNMENT), self.first[number], self.last[number])
+            for number, tensor in enumerate(tensors)
+            if tensor.data is None and not tensor.is_variable and number not in handles
+            if min(tensor.shape, default=1) > 0
+        ]
 
 
-def _size(tensor: Tensor) -> int:
-    return math.prod(tensor.shape) * np.dtype(numpy_type(tensor.type)).itemsize
-
-
-def _records(model: Model, walk: _Walk) -> list[UsageRecord]:
-    tensors = [tensor for subgraph in model.subgraphs for tensor in subgraph.tensors]
-    return [
-        UsageRecord(number, rounded(_size(tensor), ALIGNMENT), walk.first[number], walk.last[number])
-        for number, tensor in enumerate(tensors)
-        if number in walk.first and tensor.data is None and not tensor.is_variable and min(tensor.shape, default=1) > 0
-    ]
+def scratch_records(scratch: Sequence[Scratch], unknown: int = 0) -> list[UsageRecord]:
+    """The usage records of scratch, numbered down from -1; a kernel whose requests are not known has one of `unknown`
+    bytes."""
+    sizes = [(size, s.first, s.last) for s in scratch for size in (s.sizes if s.sizes is not None else (unknown,))]
+    return [UsageRecord(-1 - i, up(size, ALIGNMENT), first, last) for i, (size, first, last) in enumerate(sizes)]
 
 
 def usage_records(model: Model) -> list[UsageRecord]:
     """TFLM's records, with scopes for nodes; tensors are numbered on through all subgraphs. Variables have none."""
-    return _records(model, _Walk(model))
+    return Lifetimes(model).records()
 
 
 def greedy(records: Sequence[UsageRecord], offsets: Mapping[int, int]) -> int:
     """The arena bytes of TFLM's own planner, with some tensors at given offsets."""
     held = [record._replace(offset=offsets.get(record.tensor)) for record in records]
-    return plan(held, "tflm", ALIGNMENT).arena_bytes
+    unused: dict[int | None, UsageRecord] = {}  # on top of each other: only the largest at an offset counts
+    for record in held:
+        if record.last_node == 0 and record.offset is not None:
+            unused[record.offset] = max(record, unused.get(record.offset, record), key=lambda each: each.size)
+    kept = [record for record in held if record.last_node or record.offset is None]
+    return plan([*unused.values(), *kept], "tflm", ALIGNMENT).arena_bytes
 
 
-def _fixable(model: Model, walk: _Walk, records: Sequence[UsageRecord]) -> set[int]:
+def _fixable(model: Model, scratch: Sequence[Scratch], records: Sequence[UsageRecord]) -> set[int]:
     """Tensors that may be fixed: those of the main subgraph that are not live while a kernel has scratch.
 
     TFLM reads entry i of the list for tensor i of *every* subgraph, so entries that mean two tensors are left out.
@@ -136,16 +165,16 @@ def _fixable(model: Model, walk: _Walk, records: Sequence[UsageRecord]) -> set[i
     return {
         r.tensor
         for r in records
-        if shared <= r.tensor < main and not any(r.first_node <= end and r.last_node >= at for at, end in walk.scratch)
+        if shared <= r.tensor < main and not any(r.first_node <= s.last and r.last_node >= s.first for s in scratch)
     }
 
 
-def _never_larger(records: list[UsageRecord], walk: _Walk, offsets: Mapping[int, int]) -> bool:
+def _never_larger(records: list[UsageRecord], scratch: Sequence[Scratch], offsets: Mapping[int, int]) -> bool:
     """True if TFLM, which plans the rest, needs no more than without the plan, whatever scratch kernels request."""
-    sizes = _SCRATCH_SIZES if walk.scratch else (0,)
+    sizes = (0,) if all(s.sizes is not None for s in scratch) else _UNKNOWN
     for size in sizes:
-        scratch = [UsageRecord(-1 - i, size, *span) for i, span in enumerate(walk.scratch)]
-        if greedy([*records, *scratch], offsets) > greedy([*records, *scratch], {}):
+        every = [*records, *scratch_records(scratch, size)]
+        if greedy(every, offsets) > greedy(every, {}):
             return False
     return True
 
@@ -156,22 +185,24 @@ def plan_for_tflm(
     """Plans a model for TFLM, alignment 16.
 
     Tensors that are live while a kernel has scratch are placed at run time. If TFLM could still need more with the plan
-    than without, so are tensors that are live together with those, and finally all. Raises: InputError, ArenaError.
+    than without, so are tensors that are live together with those, and finally all. Tensors that no node mentions are
+    put at offset 0, on top of others: nothing ever writes them. Raises: InputError, ArenaError.
     """
-    walk = _Walk(model)
-    records = _records(model, walk)
+    lifetimes = Lifetimes(model)
+    every, scratch = lifetimes.records(), lifetimes.scratch()
+    fixable = _fixable(model, scratch, every)
+    records = [r._replace(size=0) if r.last_node == 0 and r.tensor in fixable else r for r in every]
     tensors = [tensor for subgraph in model.subgraphs for tensor in subgraph.tensors]
     names = {record.tensor: tensors[record.tensor].name for record in records}
     made = plan(records, strategy, ALIGNMENT, capacity=capacity, max_seconds=max_seconds, names=names)
-    fixable = _fixable(model, walk, records)
     left = [record for record in records if record.tensor not in fixable]
     apart = {
         r.tensor for r in records if not any(r.first_node <= o.last_node and r.last_node >= o.first_node for o in left)
     }
-    ends = [made.arena_bytes - at - record.size for at, record in zip(made.offsets, records, strict=True)]
+    ends = [made.arena_bytes - at - r.size if r.size else 0 for at, r in zip(made.offsets, records, strict=True)]
     for chosen in (fixable, fixable & apart):
         for version in (made, replace(made, offsets=tuple(ends))):  # upside down, the rest finds other gaps
             offsets = {r.tensor: at for r, at in zip(records, version.offsets, strict=True) if r.tensor in chosen}
-            if _never_larger(records, walk, offsets):
+            if _never_larger(every, scratch, offsets):
                 return OfflinePlan(version, offsets)
     return OfflinePlan(made, {})

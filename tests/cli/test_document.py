@@ -28,6 +28,7 @@ KEYS = DOCUMENT.with_name("command_json.md")
 BLOCK = re.compile(r"^```(python|console|sh|)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 OPEN = (
     "counters", "operators", "metadata", "about", "associated_files", "options", "inputs", "outputs", "steps", "ratios",
+    "shares",
 )  # fmt: skip
 """Keys whose own keys depend on the model, where the document says `.*`."""
 
@@ -164,6 +165,7 @@ def test_all_commands_with_json_are_listed() -> None:
         "inspect --check",
         "plan",
         "plan --compare",
+        "plan --for tflm",
         "plan --fit 1MB",
         "plan --sweep 1,8..10,8..10,3",
         "profile",

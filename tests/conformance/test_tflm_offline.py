@@ -25,7 +25,7 @@ CHOSEN = {  # and how many tensors are fixed
     "mlperftiny_ad01_int8": 11,
     "mlperftiny_kws_ref_model": 14,
     "tinymaix_mnist_valid_f": 5,
-    "microwakeword_v2_hey_jarvis": 38,
+    "microwakeword_v2_hey_jarvis": 32,
     "tflm_hello_world_int8": 4,
 }
 RUN = """

@@ -208,7 +208,7 @@ def test_writing_checks_what_it_writes() -> None:
 
 def test_lifetimes_are_those_of_tflm() -> None:
     spans = [(r.tensor, r.size, r.first_node, r.last_node) for r in tflm.usage_records(read_model(chain(5)))]
-    assert spans == [(0, 32, 0, 1), (1, 32, 1, 2), (2, 32, 2, 3), (3, 32, 3, 3)]
+    assert spans == [(0, 32, 1, 2), (1, 32, 2, 3), (2, 32, 3, 4), (3, 32, 4, 4)]
 
 
 def test_tensors_live_with_scratch_are_left_to_run_time() -> None:
