@@ -24,6 +24,9 @@
  *           index that comes from tensor data. It is not called if no output has elements, unless
  *           the kernel has effects, memory or variables, sets shapes, or refuses values.
  *
+ * window    optional: tells what a rectangle of output 0 needs, so that a node can be computed
+ *           patch by patch.
+ *
  * All of them see the node as the same ml_call, and reach the core through the inlines below alone,
  * so that a kernel compiled elsewhere plugs in by the address of its row. A family is one file, or
  * a folder, which ends with its table ML_KERNELS(family). */
@@ -33,7 +36,7 @@
 #include "core/shape.h"
 
 /* Rows of another number are refused. */
-#define ML_KERNEL_ABI 8
+#define ML_KERNEL_ABI 9
 
 struct ml_simd;
 struct ml_frame_engine;
@@ -224,6 +227,13 @@ struct ml_kernel {
      * and layers differ in weights and scales. NULL: it may read values and quantization, so only
      * nodes in which they are equal too count as one. */
     int64_t (*prepare_reads)(const ml_call *c);
+    /* A pure function of a prepared node: what it needs to compute the rectangle `out` of output 0,
+     * its only output. Gives the rectangle of each input, `in` (on entry each input is needed
+     * whole), and changes `params`, a copy of the node's parameters, so that the kernel, prepared
+     * with these on tensors of just those sizes, computes just that rectangle, bit for bit. May
+     * enlarge `out`, to where the operator can be cut. False: this node cannot be cut there. NULL:
+     * the operator never can. */
+    bool (*window)(const ml_call *c, ml_rectangle *out, ml_rectangle *in, void *params);
     const ml_typed *typed; /* ends with types == NULL; without a match the numpy reference runs */
 };
 
@@ -334,6 +344,9 @@ static inline int64_t ml_reads_nothing(const ml_call *c) { return 0; }
     extern const ml_kernel ml_kernels_##family[]; \
     const ml_kernel ml_kernels_##family[]
 #define ML_KERNELS_END {.name = NULL}
+
+/* The end of a range that reaches the end of its dimension, whatever that is. */
+#define ML_TO_THE_END INT32_MAX
 
 /* Writes the error's text once (the first failure stays) and returns `status`. */
 #define ml_fail(c, status, ...) ((c)->env->core->fail((c), (status), __VA_ARGS__))

@@ -140,6 +140,7 @@ typedef struct ml_kernel_info {
     int32_t tflite_shares;
     int32_t folds;
     int32_t has_reference;
+    int32_t has_window;
 } ml_kernel_info;
 
 /* The kernel of that name, or NULL. Built-in kernel number `index`, or NULL after the last. */
@@ -169,6 +170,9 @@ ml_status ml_graph_new(const ml_graph_def *def, ml_graph **graph, ml_error *erro
                        int32_t n_errors);
 /* Gives up one hold. States and plans hold their graph too; it is freed with the last of them. */
 void ml_graph_free(ml_graph *graph);
+/* The parameters of the node at a position of the main frame, in the layout of its kernel; NULL if
+ * there is no such node. */
+const void *ml_graph_params(const ml_graph *graph, int32_t position, int32_t *bytes);
 /* Bytes that kernels keep from run to run, in the value of a snapshot's row ML_KEPT_NODES: those of
  * a node of the main subgraph, or of a subgraph that is run for it. */
 typedef struct ml_memory_row {

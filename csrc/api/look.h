@@ -36,6 +36,11 @@ const char *ml_plan_level(const ml_plan *plan);
 /* Copies up to `room` usage records of a frame (scratch of the node at position n has tensor number
  * n_tensors + n); returns their number, -1 without memory. */
 int32_t ml_plan_records(const ml_plan *plan, int32_t frame, ml_record *records, int32_t room);
+/* Tells what the node at a position of the main frame needs to compute the rectangle `out` of its
+ * output, which may grow: `in` by input, and `params` in place of its parameters, as `window` of
+ * kernel.h says. 0 if it cannot be cut there. */
+int32_t ml_plan_window(const ml_plan *plan, int32_t position, ml_rectangle *out, ml_rectangle *in,
+                       void *params);
 /* The main frame's arena as the same strategy would plan it without these tensors. */
 typedef struct ml_outlook {
     int64_t arena_bytes;

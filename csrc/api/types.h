@@ -107,6 +107,18 @@ typedef struct ml_shape {
     int32_t dims[ML_MAX_RANK];
 } ml_shape;
 
+/* A side of a rectangle: indices first <= i < end of a dimension. */
+typedef struct ml_side {
+    int32_t first;
+    int32_t end;
+} ml_side;
+
+/* A part of a tensor of rank 3 or 4: dimension 1 (rows) and dimension 2 (columns) within these
+ * ranges, the other dimensions whole. */
+typedef struct ml_rectangle {
+    ml_side side[2]; /* rows, columns */
+} ml_rectangle;
+
 /* A tensor in a plan or a residence. */
 typedef struct ml_tensor {
     const void *known; /* its value, where that is known before any run; else NULL */

@@ -294,6 +294,13 @@ static int32_t node_of_frame(const ml_graph *g, int32_t frame) {
     return g->frames[frame].parent_node;
 }
 
+const void *ml_graph_params(const ml_graph *g, int32_t position, int32_t *bytes) {
+    const ml_subgraph *sub = ml_frame_subgraph(g, 0);
+    const bool has = position >= 0 && position < sub->io.n_nodes;
+    *bytes = has ? sub->nodes[position].kernel->params_bytes : 0;
+    return has ? sub->nodes[position].params : NULL;
+}
+
 int32_t ml_graph_memories(const ml_graph *g, ml_memory_row *rows, int32_t room) {
     int32_t found = 0;
     for (int32_t frame = 0; frame < g->n_frames; frame++) {

@@ -127,7 +127,8 @@ ml_status ml_kernel_describe(const ml_kernel *k, ml_kernel_info *info, ml_error 
                              .is_view = (k->flags & ML_KERNEL_IS_VIEW) != 0,
                              .tflite_shares = (k->flags & ML_KERNEL_TFLITE_SHARES) != 0,
                              .folds = (k->flags & ML_KERNEL_FOLDS) != 0,
-                             .has_reference = !(k->flags & ML_KERNEL_NO_REFERENCE)};
+                             .has_reference = !(k->flags & ML_KERNEL_NO_REFERENCE),
+                             .has_window = k->window != NULL};
     return ML_OK;
 }
 

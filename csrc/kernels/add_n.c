@@ -37,6 +37,7 @@ ADD_N(s32, uint32_t)
 ML_KERNELS(add_n) = {
     {ML_OP(ADD_N, 1, 1), .name = "add_n", .takes = "a b more...? -> y", .in_place = ML_INPUT(0),
      .blob_bytes = (int32_t)sizeof(ml_elementwise), .prepare = prepare_add_n,
+     .window = ml_cut_elementwise,
      ML_TYPED({"f32 f32 f32...? -> f32", NULL, NULL, add_n_f32},
               {"s32 s32 s32...? -> s32", NULL, NULL, add_n_s32})},
     ML_KERNELS_END,

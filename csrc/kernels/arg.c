@@ -37,6 +37,15 @@ static ml_status prepare_arg(const ml_call *c, ml_wish *wish) {
     return ml_set_output(c, 0, &y);
 }
 
+/* Along the channels: each pixel of the output needs that pixel. */
+static bool window_of_arg(const ml_call *c, ml_rectangle *out, ml_rectangle *in, void *params) {
+    const ml_shape *x = &ml_input(c, 0)->shape, *y = &ml_output(c, 0)->shape;
+    const arg_blob *blob = c->blob;
+    const bool along = x->rank == 4 && blob->inner == 1 && blob->size == x->dims[3];
+    in[0] = *out;
+    return along && y->dims[1] == x->dims[1] && y->dims[2] == x->dims[2];
+}
+
 enum { LANES = 8 };
 
 static void put(const ml_call *c, int64_t at, int64_t found) {
@@ -184,6 +193,7 @@ ARG_BYTES(min_u8, 0xFF)
 #define ARG_ROW(operator, kernel_name, which)                                                     \
     {ML_OP(operator, 1, 3), .name = (kernel_name), .takes = "x axis -> y",                    \
      .blob_bytes = (int32_t)sizeof(arg_blob), .prepare = prepare_arg,                         \
+     .window = window_of_arg,                                                                  \
      ML_TYPED({"f32 s32|s64 -> s32|s64", NULL, NULL, which##_f32},                            \
               {"s8 s32|s64 -> s32|s64", NULL, NULL, which##_s8_bytes},                        \
               {"u8 s32|s64 -> s32|s64", NULL, NULL, which##_u8_bytes},                        \

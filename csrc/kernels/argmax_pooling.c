@@ -15,7 +15,7 @@ static ml_status prepare_argmax(const ml_call *c, ml_wish *wish) {
     ml_window *w = c->blob;
     w->y = (ml_window_axis){.size = p->filter_h, .stride = p->filter_h, .dilation = 1};
     w->x = (ml_window_axis){.size = p->filter_w, .stride = p->filter_w, .dilation = 1};
-    ml_status status = ml_window_prepare(c, w, p->same);
+    ml_status status = ml_window_prepare(c, w, &(ml_window_params){.same = p->same});
     if (status != ML_OK) return status;
     const ml_shape y = {4, {w->batches, w->y.out, w->x.out, w->channels}};
     status = ml_set_output(c, 0, &y);

@@ -76,6 +76,26 @@ static ml_status prepare_space_to_depth(const ml_call *c, ml_wish *wish) {
     return ML_OK;
 }
 
+/* Reaches out to whole blocks. */
+static bool window_of_depth_to_space(const ml_call *c, ml_rectangle *out, ml_rectangle *in,
+                                     void *params) {
+    const int32_t b = ((const depth_params *)c->params)->block_size;
+    for (int i = 0; i < 2; i++) {
+        const ml_side to = out->side[i];
+        in[0].side[i] = (ml_side){to.first / b, (int32_t)ml_ceil_div(to.end, b)};
+        out->side[i] = (ml_side){in[0].side[i].first * b, in[0].side[i].end * b};
+    }
+    return true;
+}
+
+static bool window_of_space_to_depth(const ml_call *c, ml_rectangle *out, ml_rectangle *in,
+                                     void *params) {
+    const int32_t b = ((const depth_params *)c->params)->block_size;
+    for (int i = 0; i < 2; i++)
+        in[0].side[i] = (ml_side){out->side[i].first * b, out->side[i].end * b};
+    return true;
+}
+
 /* Blocks and batches --------------------------------------------------------------------------- */
 
 /* The two sides: pixels (n, height, width), and blocks (height, width, n, rows, columns). */
@@ -242,14 +262,15 @@ static ml_status check_scale(const ml_call *c, void *params) {
     return ml_check_same_scale(c, c->inputs[0], "the input");
 }
 
-#define DEPTH(operator, kernel_name, prepare_fn)                                               \
+#define DEPTH(operator, kernel_name, prepare_fn, window_fn)                                    \
     {ML_OP(operator, 1, 2), .name = (kernel_name), .takes = "x -> y",                          \
      ML_PARAMS_OF(depth_params), .blob_bytes = sizeof(ml_nest), .prepare = (prepare_fn),       \
+     .window = (window_fn),                                                                    \
      ML_TYPED({"T -> T: " ML_WHOLE_BYTES, NULL, NULL, ml_nest_move})}
 #define BATCH_TYPES "T s32 s32 -> T: f32 f16 bf16 f64 s8 u8 b8 s16 u16 s32 u32 s64 u64 c64"
 ML_KERNELS(blocks) = {
-    DEPTH(DEPTH_TO_SPACE, "depth_to_space", prepare_depth_to_space),
-    DEPTH(SPACE_TO_DEPTH, "space_to_depth", prepare_space_to_depth),
+    DEPTH(DEPTH_TO_SPACE, "depth_to_space", prepare_depth_to_space, window_of_depth_to_space),
+    DEPTH(SPACE_TO_DEPTH, "space_to_depth", prepare_space_to_depth, window_of_space_to_depth),
     {ML_OP(SPACE_TO_BATCH_ND, 1, 4), .name = "space_to_batch_nd", .takes = "x block paddings -> y",
      .check = check_scale, .blob_bytes = sizeof(batch_blob), .prepare = prepare_space_to_batch,
      ML_TYPED({BATCH_TYPES, derive_zero, NULL, space_to_batch})},

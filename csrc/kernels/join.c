@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "rules/checks.h"
+#include "rules/elementwise.h"
 #include "rules/packed.h"
 #include "rules/quantized.h"
 #include "rules/values.h"
@@ -92,6 +93,13 @@ static ml_status prepare_concatenation(const ml_call *c, ml_wish *wish) {
                        (long long)total, INT32_MAX);
     shape.dims[axis] = (int32_t)total;
     return finish(c, &shape, axis, scalars);
+}
+
+/* Along the channels: each pixel of the output needs that pixel of each input. */
+static bool window_of_concatenation(const ml_call *c, ml_rectangle *out, ml_rectangle *in,
+                                    void *params) {
+    const join_blob *blob = c->blob;
+    return blob->axis == 3 && ml_cut_pixels(c, out, in, params);
 }
 
 static int64_t run_of(const ml_call *c, const join_blob *blob, int i) {
@@ -253,6 +261,7 @@ ML_KERNELS(join) = {
     {ML_OP(CONCATENATION, 1, 7), .name = "concatenation", .takes = "x... -> y",
      .check = check_concatenation, ML_PARAMS_OF(join_params), .blob_bytes = sizeof(join_blob),
      .prepare = prepare_concatenation, .prepare_reads = ml_reads_nothing,
+     .window = window_of_concatenation,
      ML_TYPED({"u8... -> u8", derive_tables, NULL, concatenation_u8},
               {"s4... -> s4", NULL, NULL, join_nibbles},
               {"T... -> T: f32 f16 bf16 s8 b8 s16 s32 u32 s64", NULL, NULL, join})},

@@ -6,11 +6,27 @@
 #include "rules/values.h"
 #include "rules/work.h"
 
+/* is_part: of a node that is computed patch by patch; its rows and columns are padded by these in
+ * place of the operand's. */
+#define PAD_FIELDS(X, S) \
+    X(S, i32, is_part, ML_IS(0))                                 \
+    X(S, i32, pad_top, ML_IS(0)) X(S, i32, pad_bottom, ML_IS(0)) \
+    X(S, i32, pad_left, ML_IS(0)) X(S, i32, pad_right, ML_IS(0))
+ML_PARAMS(pad_params, PAD_FIELDS)
+
+static void take_part(const pad_params *p, int64_t pairs[]) {
+    pairs[2] = p->pad_top;
+    pairs[3] = p->pad_bottom;
+    pairs[4] = p->pad_left;
+    pairs[5] = p->pad_right;
+}
+
 /* Reads the padded shape and, per dimension, the padding before it. */
-static ml_status read_paddings(const ml_call *c, const void *value, ml_shape *shape,
-                               int64_t before[]) {
+static ml_status read_paddings(const ml_call *c, const pad_params *part, const void *value,
+                               ml_shape *shape, int64_t before[]) {
     int64_t pairs[2 * ML_MAX_RANK];
     const bool read = ml_read_integers(ml_input(c, 1), value, 2 * shape->rank, pairs);
+    if (part && part->is_part) take_part(part, pairs);
     for (int32_t d = 0; d < shape->rank; d++) {
         const int64_t b = read ? pairs[2 * d] : -1, a = read ? pairs[2 * d + 1] : -1;
         if (b < 0 || a < 0)
@@ -58,10 +74,29 @@ static ml_status prepare_pad(const ml_call *c, ml_wish *wish) {
     if (!value && x->shape.rank > 0) return ml_open(wish, 0);
     ml_shape shape = x->shape;
     int64_t before[ML_MAX_RANK] = {0};
-    ml_status status = read_paddings(c, value, &shape, before);
+    ml_status status = read_paddings(c, c->params, value, &shape, before);
     if (status == ML_OK) status = ml_set_output(c, 0, &shape);
     if (status == ML_OK) build(c->blob, &x->shape, &shape, before, ml_type_bytes(x->type));
     return status;
+}
+
+/* False for a patch that lies in the padding: no tensor would be its input. */
+static bool window_of_pad(const ml_call *c, ml_rectangle *out, ml_rectangle *in, void *params) {
+    const ml_shape *x = &ml_input(c, 0)->shape;
+    int64_t pairs[2 * ML_MAX_RANK];
+    pad_params *p = params;
+    if (!ml_read_integers(ml_input(c, 1), ml_value(c, 1), 2 * x->rank, pairs)) return false;
+    int32_t *pads[2][2] = {{&p->pad_top, &p->pad_bottom}, {&p->pad_left, &p->pad_right}};
+    for (int i = 0; i < 2; i++) {
+        const int64_t first = out->side[i].first - pairs[2 * i + 2];
+        const int64_t end = out->side[i].end - pairs[2 * i + 2], size = x->dims[i + 1];
+        if (first >= size || end <= 0) return false;
+        in[0].side[i] = (ml_side){(int32_t)ml_max_s64(first, 0), (int32_t)ml_min_s64(end, size)};
+        *pads[i][0] = (int32_t)(in[0].side[i].first - first);
+        *pads[i][1] = (int32_t)(end - in[0].side[i].end);
+    }
+    p->is_part = 1;
+    return true;
 }
 
 /* Writes sixteen bytes of equal elements, copies of `value`. */
@@ -113,7 +148,7 @@ static ml_status prepare_mirror_pad(const ml_call *c, ml_wish *wish) {
     if (!value && x->shape.rank > 0) return ml_open(wish, 0);
     ml_shape shape = x->shape;
     int64_t before[ML_MAX_RANK] = {0};
-    ml_status status = read_paddings(c, value, &shape, before);
+    ml_status status = read_paddings(c, NULL, value, &shape, before);
     if (status != ML_OK) return status;
     blob->reflect = ((const mirror_params *)c->params)->reflect;
     /* A dimension is padded by at most as much as it has to reflect. */
@@ -203,8 +238,8 @@ static ml_status check_mirror_pad(const ml_call *c, void *params) {
 
 #define PAD(operator, kernel_name)                                                              \
     {ML_OP(operator, 1, 6), .name = (kernel_name), .flags = ML_KERNEL_PADS,                     \
-     .takes = "x paddings value? -> y", .check = check_pad, .blob_bytes = sizeof(ml_nest),      \
-     .prepare = prepare_pad,                                                                    \
+     .takes = "x paddings value? -> y", .check = check_pad, ML_PARAMS_OF(pad_params),           \
+     .blob_bytes = sizeof(ml_nest), .prepare = prepare_pad, .window = window_of_pad,            \
      ML_TYPED({"T s8|s16|s32|s64 T? -> T: f32 f16 bf16 s8 u8 b8 s16 s32 s64", derive_fill, NULL, pad})}
 ML_KERNELS(pad) = {
     PAD(PAD, "pad"),

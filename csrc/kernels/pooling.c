@@ -13,8 +13,7 @@
 enum { CHUNK = 32 };
 
 #define POOL_FIELDS(X, S) \
-    X(S, i32, same, ML_SAME_PADDING)                                                              \
-    X(S, i32, stride_h, ML_POSITIVE("stride_h")) X(S, i32, stride_w, ML_POSITIVE("stride_w"))     \
+    X(S, window, window)                                                                          \
     X(S, i32, filter_h, ML_POSITIVE("filter_height")) X(S, i32, filter_w, ML_POSITIVE("filter_width")) \
     ML_CLAMP_FIELDS(X, S)
 ML_PARAMS(pool_params, POOL_FIELDS)
@@ -27,16 +26,19 @@ typedef struct pool_limits {
 
 static ml_status prepare_pool(const ml_call *c, ml_wish *wish) {
     const pool_params *params = c->params;
+    const ml_window_params *p = &params->window;
     ml_window *window = c->blob;
     const ml_shape *x = &ml_in_tensor(c, 0)->shape;
-    window->y =
-        (ml_window_axis){.size = params->filter_h, .stride = params->stride_h, .dilation = 1};
-    window->x =
-        (ml_window_axis){.size = params->filter_w, .stride = params->stride_w, .dilation = 1};
-    ml_status status = ml_window_prepare(c, window, params->same);
+    window->y = (ml_window_axis){.size = params->filter_h, .stride = p->stride_h, .dilation = 1};
+    window->x = (ml_window_axis){.size = params->filter_w, .stride = p->stride_w, .dilation = 1};
+    ml_status status = ml_window_prepare(c, window, p);
     if (status != ML_OK) return status;
     ml_shape y = {4, {x->dims[0], window->y.out, window->x.out, x->dims[3]}};
     return ml_set_output(c, 0, &y);
+}
+
+static bool window_of_pool(const ml_call *c, ml_rectangle *out, ml_rectangle *in, void *params) {
+    return ml_cut_window(c->blob, out, in, &((pool_params *)params)->window);
 }
 
 static int64_t derive_limits(const ml_call *c, void *to) {
@@ -181,7 +183,7 @@ static ml_status pool_by(const ml_call *c, pool_fn *pool) {
 }
 
 /* True if one window covers the whole image and is summed line by line, so that its pixels are rows
- * that are read sequentially. */
+ * that are read sequentially. Sums are the same, because a patch may be a window. */
 static inline bool is_whole(const ml_window *w) {
     const bool one = w->y.out == 1 && w->x.out == 1 && w->y.before == 0 && w->x.before == 0;
     return one && w->y.size == w->y.in && w->x.size == w->x.in && w->x.size != 3;
@@ -246,7 +248,8 @@ TYPED(max_pool)
 #define ROW(operator, last, operation)                                                             \
     {ML_OP(operator, 1, last), .name = #operation, .takes = "x -> y", .flags = ML_KERNEL_CLAMPS,    \
      ML_PARAMS_OF(pool_params),                                                                    \
-     .blob_bytes = sizeof(ml_window), .prepare = prepare_pool, .prepare_reads = ml_reads_nothing, .typed = operation}
+     .blob_bytes = sizeof(ml_window), .prepare = prepare_pool, .prepare_reads = ml_reads_nothing, \
+     .window = window_of_pool, .typed = operation}
 static const ml_typed l2_pool_2d[] = {{"f32 -> f32", NULL, NULL, l2_pool_f32},
                                       {NULL, NULL, NULL, NULL}};
 ML_KERNELS(pooling) = {ROW(AVERAGE_POOL_2D, 3, average_pool_2d), ROW(MAX_POOL_2D, 3, max_pool_2d),

@@ -47,7 +47,7 @@ ML_BINARY_OF(prelu_s16, int16_t, int8_t, int16_t, ML_DERIVED_AS(prelu_rule),
 ML_KERNELS(prelu) = {
     {ML_OP(PRELU, 1, 1), .name = "prelu", .takes = "x alpha -> y", .in_place = ML_INPUT(0),
      .quantization = ML_TAKES_QUANTIZED, .blob_bytes = (int32_t)sizeof(ml_broadcast),
-     .prepare = prepare_prelu, .prepare_reads = ml_reads_nothing,
+     .prepare = prepare_prelu, .prepare_reads = ml_reads_nothing, .window = ml_cut_broadcast,
      ML_TYPED({"f32 f32 -> f32", NULL, NULL, prelu_f32},
               {"s8 s8 -> s8", derive_prelu, NULL, prelu_s8},
               {"u8 u8 -> u8", derive_prelu, NULL, prelu_u8},

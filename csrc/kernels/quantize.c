@@ -26,6 +26,22 @@ static ml_status prepare_dequantize(const ml_call *c, ml_wish *wish) {
     return prepare(c, wish, ml_input_quantization(c, 0));
 }
 
+/* Rows and columns with scales of their own are not cut. */
+static bool window_of_scaled(const ml_call *c, const ml_quantization *q, ml_rectangle *out,
+                             ml_rectangle *in) {
+    if (q && q->n_scales > 1 && (q->dimension == 1 || q->dimension == 2)) return false;
+    in[0] = *out;
+    return true;
+}
+static bool window_of_quantize(const ml_call *c, ml_rectangle *out, ml_rectangle *in,
+                               void *params) {
+    return window_of_scaled(c, ml_output_quantization(c, 0), out, in);
+}
+static bool window_of_dequantize(const ml_call *c, ml_rectangle *out, ml_rectangle *in,
+                                 void *params) {
+    return window_of_scaled(c, ml_input_quantization(c, 0), out, in);
+}
+
 static int64_t derive_quantize(const ml_call *c, void *to) {
     return ml_derive_channels(ml_output_quantization(c, 0), ml_output(c, 0)->type, to);
 }
@@ -135,10 +151,11 @@ ML_KERNELS(quantize) = {
     /* Lowering makes the constant dense, so no DENSIFY node is left to run. */
     {ML_OP(DENSIFY, 1, 1), .name = "densify", .takes = "x -> y",
      .flags = ML_KERNEL_TAKES_SPARSE | ML_KERNEL_FOLDS, .check = check_densify,
-     ML_PREPARED_ELEMENTWISE, ML_TYPED({"T -> T: f32 f16 s8", NULL, NULL, NULL})},
+     .blob_bytes = (int32_t)sizeof(ml_elementwise), .prepare = ml_prepare_elementwise,
+     ML_TYPED({"T -> T: f32 f16 s8", NULL, NULL, NULL})},
     {ML_OP(QUANTIZE, 1, 6), .name = "quantize", .takes = "x -> y", .in_place = ML_INPUT(0),
      .check = check_quantize, .blob_bytes = (int32_t)sizeof(quantize_blob),
-     .prepare = prepare_quantize,
+     .prepare = prepare_quantize, .window = window_of_quantize,
      ML_TYPED({"f32 -> s8", derive_quantize, NULL, quantize_f32_s8},
               {"f32 -> u8", derive_quantize, NULL, quantize_f32_u8},
               {"f32 -> s16", derive_quantize, NULL, quantize_f32_s16},
@@ -153,6 +170,7 @@ ML_KERNELS(quantize) = {
     {ML_OP(DEQUANTIZE, 1, 9), .name = "dequantize", .takes = "x -> y", .in_place = ML_INPUT(0),
      .flags = ML_KERNEL_FOLDS, .check = check_dequantize,
      .blob_bytes = (int32_t)sizeof(quantize_blob), .prepare = prepare_dequantize,
+     .window = window_of_dequantize,
      ML_TYPED({"s8 -> f32", derive_dequantize, NULL, dequantize_s8},
               {"u8 -> f32", derive_dequantize, NULL, dequantize_u8},
               {"s16 -> f32", derive_dequantize, NULL, dequantize_s16},

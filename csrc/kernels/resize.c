@@ -8,17 +8,41 @@
 #include "rules/values.h"
 #include "simd/simd.h"
 
-#define RESIZE_FIELDS(X, S) X(S, i32, align_corners) X(S, i32, half_pixel_centers)
+/* The fields per side are for a patch: the sizes of the whole input and output (0: this is the
+ * whole), the first index of either that the patch has, and the patch's size. */
+#define RESIZE_FIELDS(X, S) \
+    X(S, i32, align_corners) X(S, i32, half_pixel_centers)                                         \
+    X(S, i32, in_h, ML_IS(0)) X(S, i32, out_h, ML_IS(0)) X(S, i32, from_h, ML_IS(0))               \
+    X(S, i32, to_h, ML_IS(0)) X(S, i32, count_h, ML_IS(0))                                         \
+    X(S, i32, in_w, ML_IS(0)) X(S, i32, out_w, ML_IS(0)) X(S, i32, from_w, ML_IS(0))               \
+    X(S, i32, to_w, ML_IS(0)) X(S, i32, count_w, ML_IS(0))
 ML_PARAMS(resize_params, RESIZE_FIELDS)
+
+/* One side: its part `to` .. `to` + count - 1 of the output is computed from an input that begins
+ * at `from`. */
+typedef struct resize_side {
+    int32_t in;
+    int32_t out;
+    int32_t from;
+    int32_t to;
+    int32_t count;
+} resize_side;
 
 typedef struct resize_blob {
     int64_t batches;
     int64_t channels;
     int32_t in[2]; /* height, width */
     int32_t out[2];
+    resize_side sides[2];
     int64_t taps; /* offset of the columns' taps in scratch */
     bool weighs; /* u8: columns are weighed before they are blended */
 } resize_blob;
+
+static resize_side side_of(const resize_params *p, int32_t i, int32_t in, int32_t out) {
+    if (p->in_h == 0) return (resize_side){in, out, 0, 0, out};
+    return i == 0 ? (resize_side){p->in_h, p->out_h, p->from_h, p->to_h, p->count_h}
+                  : (resize_side){p->in_w, p->out_w, p->from_w, p->to_w, p->count_w};
+}
 
 static ml_status prepare_resize(const ml_call *c, ml_wish *wish) {
     const ml_shape *x = &ml_input(c, 0)->shape;
@@ -46,7 +70,8 @@ static ml_status prepare_resize(const ml_call *c, ml_wish *wish) {
             return ml_fail(c, ML_SHAPE_ERROR, "dimension %d of the input is %d, expected 1 to %d",
                            i + 1, x->dims[i + 1], 1 << 20);
         blob->in[i] = x->dims[i + 1];
-        blob->out[i] = y.dims[i + 1] = (int32_t)size;
+        blob->sides[i] = side_of(c->params, i, x->dims[i + 1], (int32_t)size);
+        blob->out[i] = y.dims[i + 1] = blob->sides[i].count;
     }
     blob->batches = x->dims[0];
     blob->channels = x->dims[3];
@@ -55,14 +80,17 @@ static ml_status prepare_resize(const ml_call *c, ml_wish *wish) {
     return ml_set_output(c, 0, &y);
 }
 
-/* Room for the weighed columns of two lines, where pixels share them and they stay near. */
+/* Room for the weighed columns of two lines, where pixels share them and they stay near. A patch is
+ * computed like the whole. */
 static ml_status prepare_bilinear(const ml_call *c, ml_wish *wish) {
     enum { NEAR_BYTES = 256 << 10 };
     resize_blob *b = c->blob;
     const ml_status status = prepare_resize(c, wish);
-    const int64_t bytes = 2 * b->in[1] * b->channels * (int64_t)sizeof(float);
-    b->weighs = ml_input(c, 0)->type == ML_U8 && b->out[1] > b->in[1] && bytes <= NEAR_BYTES;
-    if (b->weighs) wish->worker_bytes = bytes;
+    const resize_side *whole = &b->sides[1];
+    const int64_t column = 2 * b->channels * (int64_t)sizeof(float);
+    b->weighs =
+        ml_input(c, 0)->type == ML_U8 && whole->out > whole->in && whole->in * column <= NEAR_BYTES;
+    if (b->weighs) wish->worker_bytes = b->in[1] * column;
     return status;
 }
 
@@ -74,26 +102,29 @@ static float real_scale(const resize_params *p, int32_t in, int32_t out) {
 static int32_t min_s32(int32_t a, int32_t b) { return a < b ? a : b; }
 static int32_t max_s32(int32_t a, int32_t b) { return a > b ? a : b; }
 
-static void find_real(const resize_params *p, int32_t in, int32_t out, ml_blend_tap *taps) {
-    const float scale = real_scale(p, in, out);
-    for (int32_t i = 0; i < out; i++) {
-        const float at =
-            p->half_pixel_centers ? ((float)i + 0.5f) * scale - 0.5f : (float)i * scale;
-        taps[i].first = min_s32(max_s32((int32_t)__builtin_floorf(at), 0), in - 1);
-        taps[i].second = max_s32(min_s32((int32_t)__builtin_ceilf(at), in - 1), 0);
-        taps[i].part.real = at - (float)taps[i].first;
+static void find_real(const resize_params *p, const resize_side *s, ml_blend_tap *taps) {
+    const float scale = real_scale(p, s->in, s->out);
+    for (int32_t i = 0; i < s->count; i++) {
+        const float to = (float)(s->to + i);
+        const float at = p->half_pixel_centers ? (to + 0.5f) * scale - 0.5f : to * scale;
+        const int32_t first = min_s32(max_s32((int32_t)__builtin_floorf(at), 0), s->in - 1);
+        taps[i].first = first - s->from;
+        taps[i].second = max_s32(min_s32((int32_t)__builtin_ceilf(at), s->in - 1), 0) - s->from;
+        taps[i].part.real = at - (float)first;
     }
 }
 
-static void find_fixed(const resize_params *p, int32_t in, int32_t out, ml_blend_tap *taps) {
-    const bool corners = p->align_corners && out > 1;
-    const int64_t of = corners ? out - 1 : out;
-    const int64_t scale = ((int64_t)1024 * (corners ? in - 1 : in) + of / 2) / of;
-    for (int32_t i = 0; i < out; i++) {
-        const int64_t at = p->half_pixel_centers ? i * scale + scale / 2 - 512 : i * scale;
-        taps[i].first = min_s32(max_s32((int32_t)(at / 1024), 0), in - 1);
-        taps[i].second = max_s32(min_s32((int32_t)((at + 1023) / 1024), in - 1), 0);
-        taps[i].part.fixed = (int32_t)(at - (int64_t)1024 * taps[i].first);
+static void find_fixed(const resize_params *p, const resize_side *s, ml_blend_tap *taps) {
+    const bool corners = p->align_corners && s->out > 1;
+    const int64_t of = corners ? s->out - 1 : s->out;
+    const int64_t scale = ((int64_t)1024 * (corners ? s->in - 1 : s->in) + of / 2) / of;
+    for (int32_t i = 0; i < s->count; i++) {
+        const int64_t to = (s->to + i) * scale;
+        const int64_t at = p->half_pixel_centers ? to + scale / 2 - 512 : to;
+        const int32_t first = min_s32(max_s32((int32_t)(at / 1024), 0), s->in - 1);
+        taps[i].first = first - s->from;
+        taps[i].second = max_s32(min_s32((int32_t)((at + 1023) / 1024), s->in - 1), 0) - s->from;
+        taps[i].part.fixed = (int32_t)(at - (int64_t)1024 * first);
     }
 }
 
@@ -119,7 +150,7 @@ static void blend_line_s16(const ml_blend_args *p) {
     }
 }
 
-typedef void find_fn(const resize_params *p, int32_t in, int32_t out, ml_blend_tap *taps);
+typedef void find_fn(const resize_params *p, const resize_side *side, ml_blend_tap *taps);
 typedef void blend_fn(const ml_blend_args *args);
 
 static ml_status blend_rows(const ml_call *c, int64_t first, int64_t end, int32_t worker,
@@ -152,8 +183,8 @@ enum { COST = 2 };
 static ml_status bilinear(const ml_call *c, find_fn *find, blend_fn *blend) {
     const resize_blob *b = c->blob;
     ml_blend_tap *taps = ml_scratch(c, b->taps);
-    find(c->params, b->in[0], b->out[0], taps);
-    find(c->params, b->in[1], b->out[1], taps + b->out[0]);
+    find(c->params, &b->sides[0], taps);
+    find(c->params, &b->sides[1], taps + b->out[0]);
     return ml_in_blocks(c, b->batches * b->out[0], COST * b->out[1] * b->channels, blend_rows,
                         &blend);
 }
@@ -168,13 +199,13 @@ static ml_status bilinear_s8(const ml_call *c) {
 }
 static ml_status bilinear_s16(const ml_call *c) { return bilinear(c, find_fixed, blend_line_s16); }
 
-static void find_nearest(const resize_params *p, int32_t in, int32_t out, ml_blend_tap *taps) {
-    const float scale = real_scale(p, in, out), offset = p->half_pixel_centers ? 0.5f : 0.0f;
-    for (int32_t i = 0; i < out; i++) {
-        const float at = ((float)i + offset) * scale;
+static void find_nearest(const resize_params *p, const resize_side *s, ml_blend_tap *taps) {
+    const float scale = real_scale(p, s->in, s->out), offset = p->half_pixel_centers ? 0.5f : 0.0f;
+    for (int32_t i = 0; i < s->count; i++) {
+        const float at = ((float)(s->to + i) + offset) * scale;
         const int32_t nearest =
             p->align_corners ? (int32_t)__builtin_roundf(at) : (int32_t)__builtin_floorf(at);
-        taps[i].first = max_s32(min_s32(nearest, in - 1), 0);
+        taps[i].first = taps[i].second = max_s32(min_s32(nearest, s->in - 1), 0) - s->from;
     }
 }
 
@@ -197,9 +228,46 @@ static ml_status nearest_rows(const ml_call *c, int64_t first, int64_t end, int3
 static ml_status nearest(const ml_call *c) {
     const resize_blob *b = c->blob;
     ml_blend_tap *taps = ml_scratch(c, b->taps);
-    find_nearest(c->params, b->in[0], b->out[0], taps);
-    find_nearest(c->params, b->in[1], b->out[1], taps + b->out[0]);
+    find_nearest(c->params, &b->sides[0], taps);
+    find_nearest(c->params, &b->sides[1], taps + b->out[0]);
     return ml_in_blocks(c, b->batches * b->out[0], b->out[1] * b->channels, nearest_rows, taps);
+}
+
+/* Taps ascend, so the first and the last index of the output tell the range of the input. */
+static void resized_side(const ml_call *c, find_fn *find, int32_t i, ml_side out, ml_side *in,
+                         resize_side *side) {
+    const resize_blob *b = c->blob;
+    ml_blend_tap first, last;
+    *side = (resize_side){b->in[i], b->out[i], 0, out.first, 1};
+    find(c->params, side, &first);
+    side->to = out.end - 1;
+    find(c->params, side, &last);
+    *in = (ml_side){first.first, last.second + 1};
+    *side = (resize_side){b->in[i], b->out[i], in->first, out.first, out.end - out.first};
+}
+
+static bool cut_resized(const ml_call *c, find_fn *find, const ml_rectangle *out, ml_rectangle *in,
+                        void *params) {
+    resize_params *p = params;
+    resize_side down, across;
+    resized_side(c, find, 0, out->side[0], &in[0].side[0], &down);
+    resized_side(c, find, 1, out->side[1], &in[0].side[1], &across);
+    *p = (resize_params){p->align_corners, p->half_pixel_centers,
+                         down.in,          down.out,
+                         down.from,        down.to,
+                         down.count,       across.in,
+                         across.out,       across.from,
+                         across.to,        across.count};
+    return true;
+}
+static bool window_of_bilinear(const ml_call *c, ml_rectangle *out, ml_rectangle *in,
+                               void *params) {
+    const int32_t type = ml_in_tensor(c, 0)->type;
+    return cut_resized(c, type == ML_F32 || type == ML_U8 ? find_real : find_fixed, out, in,
+                       params);
+}
+static bool window_of_nearest(const ml_call *c, ml_rectangle *out, ml_rectangle *in, void *params) {
+    return cut_resized(c, find_nearest, out, in, params);
 }
 
 static ml_status check_bilinear(const ml_call *c, void *params) {
@@ -212,12 +280,14 @@ ML_KERNELS(resize) = {
     {ML_OP(RESIZE_BILINEAR, 1, 4), .name = "resize_bilinear", .takes = "x size -> y",
      .check = check_bilinear, ML_PARAMS_OF(resize_params),
      .blob_bytes = (int32_t)sizeof(resize_blob), .prepare = prepare_bilinear,
+     .window = window_of_bilinear,
      ML_TYPED({"f32 s32 -> f32", NULL, NULL, bilinear_f32},
               {"u8 s32 -> u8", NULL, NULL, bilinear_u8}, {"s8 s32 -> s8", NULL, NULL, bilinear_s8},
               {"s16 s32 -> s16", NULL, NULL, bilinear_s16})},
     {ML_OP(RESIZE_NEAREST_NEIGHBOR, 1, 4), .name = "resize_nearest_neighbor",
      .takes = "x size -> y", ML_PARAMS_OF(resize_params),
      .blob_bytes = (int32_t)sizeof(resize_blob), .prepare = prepare_resize,
+     .window = window_of_nearest,
      ML_TYPED({"T s32 -> T: f32 f16 bf16 s8 u8 b8 s16 u16 s32 u32", NULL, NULL, nearest})},
     ML_KERNELS_END,
 };

@@ -10,6 +10,7 @@
 #include "math/float_math.h"
 #include "math/lines_s16.h"
 #include "rules/checks.h"
+#include "rules/elementwise.h"
 #include "rules/quantized.h"
 #include "simd/simd.h"
 #include "rules/work.h"
@@ -341,7 +342,7 @@ ML_KERNELS(softmax) = {
     {ML_OP(SOFTMAX, 1, 4), .name = "softmax", .takes = "x -> y", .in_place = ML_INPUT(0),
      .flags = ML_KERNEL_TFLITE_SHARES, .quantization = ML_TAKES_QUANTIZED, .check = check_softmax,
      ML_PARAMS_OF(softmax_params), .blob_bytes = (int32_t)sizeof(softmax_blob),
-     .prepare = prepare_softmax, .prepare_reads = ml_reads_nothing,
+     .prepare = prepare_softmax, .prepare_reads = ml_reads_nothing, .window = ml_cut_pixels,
      ML_TYPED({"f32 -> f32", NULL, NULL, softmax_f32}, {"f16 -> f16", NULL, NULL, softmax_f16},
               {"s8 -> s8", derive_bytes, NULL, softmax_bytes},
               {"u8 -> u8", derive_bytes, NULL, softmax_bytes},
@@ -350,7 +351,7 @@ ML_KERNELS(softmax) = {
     {ML_OP(LOG_SOFTMAX, 1, 2), .name = "log_softmax", .takes = "x -> y", .in_place = ML_INPUT(0),
      .quantization = ML_TAKES_QUANTIZED, .check = check_log_softmax,
      .blob_bytes = (int32_t)sizeof(softmax_blob), .prepare = prepare_softmax,
-     .prepare_reads = ml_reads_nothing,
+     .prepare_reads = ml_reads_nothing, .window = ml_cut_pixels,
      ML_TYPED({"f32 -> f32", NULL, NULL, log_softmax_f32},
               {"s8 -> s8", derive_log_softmax, NULL, log_softmax_s8},
               {"u8 -> u8", derive_log_softmax, NULL, log_softmax_u8})},

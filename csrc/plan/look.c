@@ -2,6 +2,7 @@
  * copy of a residence, with the places that runs have left. */
 #include <stdlib.h>
 
+#include "plan/patch.h"
 #include "plan/plan.h"
 #include "simd/simd.h"
 
@@ -76,6 +77,27 @@ int32_t ml_plan_part_of(const ml_plan *p, int32_t frame, int32_t position) {
     const ml_node *nodes = ml_frame_subgraph(p->graph, frame)->nodes;
     int32_t whole = nodes[position].part_of;
     return whole < 0 ? -1 : nodes[whole].index;
+}
+
+static bool has_node(const ml_plan *plan, int32_t position) {
+    return position >= 0 && position < ml_frame_subgraph(plan->graph, 0)->io.n_nodes;
+}
+
+int32_t ml_plan_window(const ml_plan *plan, int32_t position, ml_rectangle *out, ml_rectangle *in,
+                       void *params) {
+    if (!has_node(plan, position)) return 0;
+    ml_error quiet = ML_NO_ERROR;
+    ml_rows rows = plan->rows;
+    ml_engine engine = {.graph = plan->graph,
+                        .core = &ml_planning_core,
+                        .simd = plan->graph->simd,
+                        .error = &quiet,
+                        .rows = &rows};
+    struct ml_frame_engine fe = {.engine = &engine, .subgraph = plan->graph->frames[0].subgraph};
+    const ml_env env = ml_frame_env(&engine, &fe);
+    const ml_call c = ml_call_of(&engine, &env, position);
+    if (rows.nodes[plan->graph->frames[0].node_base + position].status != ML_NODE_RUNS) return 0;
+    return ml_patch_needs(&c, out, in, params);
 }
 
 /* The record of a tensor that shares no place, or is the first of those that do. */

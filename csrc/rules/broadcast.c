@@ -80,6 +80,20 @@ ml_status ml_prepare_broadcast(const ml_call *c, ml_wish *wish) {
     return ml_broadcast_prepare(c, c->blob);
 }
 
+bool ml_cut_broadcast(const ml_call *c, ml_rectangle *out, ml_rectangle *in, void *params) {
+    const ml_shape *y = &ml_output(c, 0)->shape;
+    for (int i = 0; i < c->n_inputs; i++) {
+        const ml_shape *x = &ml_in_tensor(c, i)->shape;
+        const int32_t missing = y->rank - x->rank; /* leading dimensions of 1 */
+        for (int32_t d = 1; d <= 2; d++) {
+            if (d < missing || x->dims[d - missing] == 1) continue;
+            if (missing > 0) return false; /* rows or columns are other dimensions there */
+            in[i].side[d - 1] = out->side[d - 1];
+        }
+    }
+    return true;
+}
+
 /* Adjacent rows of the output (those with the same index in all outer dimensions but the
  * innermost), or a piece of a row. */
 typedef struct stretch {

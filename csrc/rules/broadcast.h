@@ -35,6 +35,8 @@ ml_status ml_broadcast_shape(const ml_call *c, const ml_shape *a, const ml_shape
 ml_status ml_broadcast_prepare(const ml_call *c, ml_broadcast *blob);
 /* The same as the prepare of a kernel whose blob is just an ml_broadcast. */
 ml_status ml_prepare_broadcast(const ml_call *c, ml_wish *wish);
+/* window: an input that is not repeated along a side is cut like the output. */
+bool ml_cut_broadcast(const ml_call *c, ml_rectangle *out, ml_rectangle *in, void *params);
 
 /* Computes rows by `row`(c, a, b, y, n, kind); with the bytes of an element of each operand. */
 typedef void ml_row_fn(const ml_call *c, const void *a, const void *b, void *y, int64_t n,
@@ -130,7 +132,7 @@ ml_status ml_broadcast_f32(const ml_call *c, int32_t function, float low, float 
 /* Fields of a kernel's row whose blob is an ml_broadcast. */
 #define ML_PREPARED_BROADCAST                                                     \
     .blob_bytes = (int32_t)sizeof(ml_broadcast), .prepare = ml_prepare_broadcast, \
-    .prepare_reads = ml_reads_nothing
+    .prepare_reads = ml_reads_nothing, .window = ml_cut_broadcast
 /* A kernel's row whose prepare is ml_prepare_broadcast; `...` are the rows of its table. The one
  * with params clamps by them. */
 #define ML_BINARY_KERNEL(kernel_name, params, more_flags, ...)                        \

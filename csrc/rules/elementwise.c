@@ -9,6 +9,17 @@ ml_status ml_prepare_elementwise(const ml_call *c, ml_wish *wish) {
     return ml_set_output(c, 0, &ml_in_tensor(c, 0)->shape);
 }
 
+bool ml_cut_elementwise(const ml_call *c, ml_rectangle *out, ml_rectangle *in, void *params) {
+    for (int i = 0; i < c->n_inputs; i++) in[i] = *out;
+    return true;
+}
+
+bool ml_cut_pixels(const ml_call *c, ml_rectangle *out, ml_rectangle *in, void *params) {
+    for (int i = 0; i < c->n_inputs; i++)
+        if (ml_in_tensor(c, i)->shape.rank != 4) return false;
+    return ml_cut_elementwise(c, out, in, params);
+}
+
 static ml_status lookup_block(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                               void *args) {
     const uint8_t *x = ml_in(c, 0);

@@ -26,6 +26,10 @@ typedef struct ml_elementwise {
 
 /* Output 0 has the shape of input 0. */
 ml_status ml_prepare_elementwise(const ml_call *c, ml_wish *wish);
+/* window: a rectangle needs the same one of each input. */
+bool ml_cut_elementwise(const ml_call *c, ml_rectangle *out, ml_rectangle *in, void *params);
+/* The same where only rows and columns can be cut: of tensors (batch, height, width, channels). */
+bool ml_cut_pixels(const ml_call *c, ml_rectangle *out, ml_rectangle *in, void *params);
 
 /* Defines eval `name`: y[i] = EXPRESSION, which may use an element `x`, and `p`, which CONTEXT
  * declares (rules/context.h). ivdep only states that each element is read before it is written. */
@@ -102,7 +106,7 @@ int64_t ml_derive_lookup(const ml_call *c, void *to, int32_t (*one)(int32_t x, c
 /* Fields of a kernel's row whose blob is an ml_elementwise. */
 #define ML_PREPARED_ELEMENTWISE                                                       \
     .blob_bytes = (int32_t)sizeof(ml_elementwise), .prepare = ml_prepare_elementwise, \
-    .prepare_reads = ml_reads_nothing
+    .prepare_reads = ml_reads_nothing, .window = ml_cut_elementwise
 /* A kernel's row whose prepare is ml_prepare_elementwise; `...` are the rows of its table. */
 #define ML_UNARY_KERNEL(kernel_name, params, ...)                                                  \
     {.abi = ML_KERNEL_ABI, .name = (kernel_name), ML_PARAMS_OF(params),                            \

@@ -36,8 +36,7 @@ static ml_status prepare_padded_axis(const ml_call *c, ml_window_axis *axis, con
     return status;
 }
 
-static ml_status prepare_padded(const ml_call *c, ml_window *window,
-                                const ml_window_params *params) {
+ml_status ml_window_prepare(const ml_call *c, ml_window *window, const ml_window_params *params) {
     const ml_shape *input = &ml_in_tensor(c, 0)->shape;
     char text[96];
     if (input->rank != 4)
@@ -58,10 +57,6 @@ static ml_status prepare_padded(const ml_call *c, ml_window *window,
     return status;
 }
 
-ml_status ml_window_prepare(const ml_call *c, ml_window *window, bool same) {
-    return prepare_padded(c, window, &(ml_window_params){.same = same});
-}
-
 ml_status ml_window_prepare_filter(const ml_call *c, ml_window *window,
                                    const ml_window_params *params, const char *layout) {
     const ml_shape *w = &ml_in_tensor(c, 1)->shape;
@@ -73,7 +68,28 @@ ml_status ml_window_prepare_filter(const ml_call *c, ml_window *window,
         .size = w->dims[1], .stride = params->stride_h, .dilation = params->dilation_h};
     window->x = (ml_window_axis){
         .size = w->dims[2], .stride = params->stride_w, .dilation = params->dilation_w};
-    return prepare_padded(c, window, params);
+    return ml_window_prepare(c, window, params);
+}
+
+/* Cuts one axis; sets the padding before and after. */
+static bool cut_axis(const ml_window_axis *axis, ml_side out, ml_side *in, int32_t *before,
+                     int32_t *after) {
+    const int64_t extent = (axis->size - (int64_t)1) * axis->dilation + 1;
+    const int64_t start = (int64_t)out.first * axis->stride - axis->before;
+    const int64_t stop = (out.end - (int64_t)1) * axis->stride - axis->before + extent;
+    if (start >= axis->in || stop <= 0) return false;
+    in->first = (int32_t)ml_max_s64(start, 0);
+    in->end = (int32_t)ml_min_s64(stop, axis->in);
+    *before = (int32_t)(in->first - start);
+    *after = (int32_t)(stop - in->end);
+    return true;
+}
+
+bool ml_cut_window(const ml_window *w, const ml_rectangle *out, ml_rectangle *in,
+                   ml_window_params *params) {
+    params->same = 0;
+    return cut_axis(&w->y, out->side[0], &in->side[0], &params->pad_top, &params->pad_bottom) &&
+           cut_axis(&w->x, out->side[1], &in->side[1], &params->pad_left, &params->pad_right);
 }
 
 /* Transposed convolutions ---------------------------------------------------------------------- */

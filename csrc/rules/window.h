@@ -51,7 +51,7 @@ typedef struct ml_taps {
  * (ComputeOutSize, ComputePadding): SAME: out = ceil(in / stride), half of the padding, rounded
  * down, comes first; VALID: only whole windows (if the input is too small by less than a stride,
  * there is no output; if by more, it is refused). The caller has set size, stride, dilation > 0. */
-ml_status ml_window_prepare(const ml_call *c, ml_window *window, bool same);
+ml_status ml_window_prepare(const ml_call *c, ml_window *window, const ml_window_params *params);
 /* The same for one axis, over `in` elements; `name` names the axis in errors. */
 ml_status ml_window_prepare_axis(const ml_call *c, ml_window_axis *axis, const char *name,
                                  int32_t in, bool same);
@@ -59,6 +59,11 @@ ml_status ml_window_prepare_axis(const ml_call *c, ml_window_axis *axis, const c
  * `layout` names its dimensions. */
 ml_status ml_window_prepare_filter(const ml_call *c, ml_window *window,
                                    const ml_window_params *params, const char *layout);
+
+/* Cuts the window of a node: the rectangle of the input that `out` of the output sees, and the
+ * parameters that give it the same padding. False if a side of it sees nothing but padding. */
+bool ml_cut_window(const ml_window *window, const ml_rectangle *out, ml_rectangle *in,
+                   ml_window_params *params);
 
 /* A convolution whose inputs are (shape of the output, filter, x): each element of x is added to a
  * window of the output. The caller has set everything, and checked the ranks of filter and x. */

@@ -289,6 +289,12 @@ class Graph:
         lib.ml_graph_memories(self.pointer, rows, room)
         return [Memory(row.node, row.start, row.bytes) for row in rows[0:room]]
 
+    def params(self, position: int) -> Any:
+        """The bytes of the parameters of a node of the main frame, in the layout of its kernel."""
+        count = ffi.new("int32_t *")
+        address = lib.ml_graph_params(self.pointer, position, count)
+        return ffi.buffer(ffi.cast("char *", address), count[0]) if count[0] else b""
+
     def count_tensors(self, subgraph: int) -> int:
         """The number of tensors of a subgraph."""
         return int(self._keep.pointer.description.subgraphs[subgraph].n_tensors)

@@ -74,6 +74,8 @@ class OperatorRow(NamedTuple):
     """Inputs that are variable tensors and are written."""
     has_reference: bool
     """The operator has a numpy reference."""
+    has_window: bool
+    """Nodes can be computed patch by patch."""
 
 
 def _inputs_of(mask: int) -> tuple[int, ...]:
@@ -116,6 +118,7 @@ def _row(pointer: Any) -> OperatorRow | None:
         bool(info.folds),
         _inputs_of(info.writes),
         bool(info.has_reference),
+        bool(info.has_window),
     )
 
 

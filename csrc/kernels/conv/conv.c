@@ -75,6 +75,15 @@ static ml_status prepare_conv(const ml_call *c, ml_wish *wish) {
     return ml_conv_prepare_integers(c, wish);
 }
 
+/* Floats that runs quantize have a scale of the whole image. */
+static bool window_of_conv(const ml_call *c, ml_rectangle *out, ml_rectangle *in, void *params) {
+    ml_window window;
+    conv_params *part = params;
+    const bool hybrid = ml_in_tensor(c, 0)->type == ML_F32 && ml_in_tensor(c, 1)->type != ML_F32;
+    return !hybrid && ml_window_prepare_filter(c, &window, &part->window, "") == ML_OK &&
+           ml_cut_window(&window, out, in, &part->window);
+}
+
 static int64_t pack_f32(const ml_call *c, void *to) {
     return ml_pack_weights_f32(c, to, ((const conv_blob *)c->blob)->blocks.groups);
 }
@@ -138,6 +147,7 @@ ML_KERNELS(conv) = {
     {ML_OP(CONV_2D, 1, 8), .name = "conv_2d", .takes = "x filter bias? -> y",
      .flags = ML_KERNEL_CLAMPS | ML_KERNEL_TAKES_PADDING, ML_PARAMS_OF(conv_params),
      .blob_bytes = sizeof(conv_blob), .packs = 1, .multiply_adds = count_conv,
-     .prepare = prepare_conv, .prepare_reads = ml_reads_weighted, .typed = conv_2d},
+     .prepare = prepare_conv, .prepare_reads = ml_reads_weighted, .window = window_of_conv,
+     .typed = conv_2d},
     ML_KERNELS_END,
 };

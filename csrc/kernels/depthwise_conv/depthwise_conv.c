@@ -63,6 +63,14 @@ static ml_status prepare_depthwise(const ml_call *c, ml_wish *wish) {
     return status == ML_OK ? prepare_scratch(c, wish) : status;
 }
 
+/* Floats that runs quantize have a scale of the whole image. */
+static bool window_of_depthwise(const ml_call *c, ml_rectangle *out, ml_rectangle *in,
+                                void *params) {
+    const depthwise_blob *blob = c->blob;
+    return form_of(c) != DEPTHWISE_HYBRID &&
+           ml_cut_window(&blob->window, out, in, &((depthwise_params *)params)->window);
+}
+
 int64_t ml_depthwise_panel(const depthwise_blob *blob, int64_t lines) {
     return lines * blob->window.x.size * ML_PANEL_DEPTHWISE;
 }
@@ -171,6 +179,7 @@ ML_KERNELS(depthwise_conv) = {
     {ML_OP(DEPTHWISE_CONV_2D, 1, 7), .name = "depthwise_conv_2d", .takes = "x filter bias? -> y",
      .flags = ML_KERNEL_CLAMPS | ML_KERNEL_TAKES_PADDING, ML_PARAMS_OF(depthwise_params),
      .blob_bytes = sizeof(depthwise_blob), .packs = 1, .multiply_adds = count_depthwise,
-     .prepare = prepare_depthwise, .prepare_reads = reads_depthwise, .typed = depthwise_conv_2d},
+     .prepare = prepare_depthwise, .prepare_reads = reads_depthwise, .window = window_of_depthwise,
+     .typed = depthwise_conv_2d},
     ML_KERNELS_END,
 };

@@ -101,6 +101,49 @@ static void place_windows(const ml_call *c, const ml_shape *y) {
         const int64_t excess = (blob->in[i] - 1) * stride + blob->taps[i] - blob->out[i];
         blob->before[i] = (int32_t)(excess > 0 ? excess / 2 : 0);
     }
+    if (p->out_h == 0) return;
+    blob->before[0] = p->before_h;
+    blob->before[1] = p->before_w;
+}
+
+/* Cuts one side: the pixels of the input whose windows reach outputs of `out`; returns the number
+ * of outputs to cut off before them. */
+static int32_t cut_side(const transpose_conv_blob *b, int32_t i, int64_t stride, ml_side out,
+                        ml_side *in) {
+    const int64_t first = out.first + (int64_t)b->before[i], above = first - b->taps[i] + 1;
+    const int64_t last = ml_min_s64((out.end - (int64_t)1 + b->before[i]) / stride, b->in[i] - 1);
+    /* Where strides are larger than windows, the first output may belong to none. */
+    int64_t from = above > 0 ? ml_ceil_div(above, stride) : 0;
+    from = ml_min_s64(ml_min_s64(from, first / stride), last);
+    *in = (ml_side){(int32_t)from, (int32_t)last + 1};
+    return (int32_t)(first - from * stride);
+}
+
+/* Floats that runs quantize have a scale of the whole image. */
+static bool cut_transposed(const ml_call *c, int x, const ml_rectangle *out, ml_rectangle *in,
+                           void *params) {
+    const transpose_conv_blob *b = c->blob;
+    transpose_conv_params *p = params;
+    if (ml_input(c, x)->type == ML_F32 && ml_input(c, 1)->type != ML_F32) return false;
+    p->before_h = cut_side(b, 0, p->stride_h, out->side[0], &in[x].side[0]);
+    p->before_w = cut_side(b, 1, p->stride_w, out->side[1], &in[x].side[1]);
+    p->out_h = out->side[0].end - out->side[0].first;
+    p->out_w = out->side[1].end - out->side[1].first;
+    return true;
+}
+static bool window_of_transpose_conv(const ml_call *c, ml_rectangle *out, ml_rectangle *in,
+                                     void *params) {
+    return cut_transposed(c, 2, out, in, params);
+}
+static bool window_of_shapeless(const ml_call *c, ml_rectangle *out, ml_rectangle *in,
+                                void *params) {
+    return cut_transposed(c, 0, out, in, params);
+}
+
+static void part_shape(const ml_call *c, ml_shape *y) {
+    const transpose_conv_params *p = c->params;
+    const ml_shape *x = &ml_input(c, 2)->shape, *w = &ml_input(c, 1)->shape;
+    *y = (ml_shape){4, {x->dims[0], p->out_h, p->out_w, w->dims[0]}};
 }
 
 static ml_status prepare_transpose_conv(const ml_call *c, ml_wish *wish) {
@@ -114,7 +157,8 @@ static ml_status prepare_transpose_conv(const ml_call *c, ml_wish *wish) {
     const void *value = ml_value(c, 0);
     if (!value && ml_input(c, 0)) return ml_open_all(wish);
     ml_shape y;
-    status = value ? read_shape(c, value, &y) : make_shape(c, &y);
+    if (((const transpose_conv_params *)c->params)->out_h > 0) part_shape(c, &y);
+    else status = value ? read_shape(c, value, &y) : make_shape(c, &y);
     if (status == ML_OK) status = ml_set_output(c, 0, &y);
     if (status != ML_OK) return status;
     place_windows(c, &y);
@@ -255,6 +299,7 @@ static ml_status shapeless_f32(const ml_call *c) {
     X(S, i32, same, ML_BY_CHECK) X(S, i32, stride_h, ML_BY_CHECK)            \
     X(S, i32, stride_w, ML_BY_CHECK) X(S, i32, cut_h, ML_BY_CHECK)           \
     X(S, i32, cut_w, ML_BY_CHECK) X(S, i32, fits_file, ML_IS(0))             \
+    TRANSPOSE_CONV_PART(X, S)                                                \
     X(S, f32, minimum, ML_IS(-INFINITY)) X(S, f32, maximum, ML_IS(INFINITY))
 ML_FIELDS_AS(bias, transpose_conv_params, BIAS_FIELDS)
 
@@ -314,6 +359,7 @@ ML_KERNELS(transpose_conv) = {
      .check = check_constant_shape, .flags = ML_KERNEL_CLAMPS, ML_PARAMS_OF(transpose_conv_params),
      .blob_bytes = (int32_t)sizeof(transpose_conv_blob), .packs = 1,
      .multiply_adds = count_transpose_conv, .prepare = prepare_transpose_conv,
+     .window = window_of_transpose_conv,
      ML_TYPED({"s32 f32 f32 f32? -> f32", NULL, pack_f32, transpose_conv_f32},
               {"s32 s8 s8 s32? -> s8", ml_transpose_conv_derive_s8, ml_transpose_conv_pack_s8,
                ml_transpose_conv_integers},
@@ -327,7 +373,7 @@ ML_KERNELS(transpose_conv) = {
      .takes = "x filter bias -> y", .check = check_bias,
      ML_PARAMS_AS_IN(bias, transpose_conv_params),
      .blob_bytes = (int32_t)sizeof(transpose_conv_blob), .packs = 1,
-     .multiply_adds = count_shapeless, .prepare = prepare_shapeless,
+     .multiply_adds = count_shapeless, .prepare = prepare_shapeless, .window = window_of_shapeless,
      ML_TYPED({"f32 f32 f32 -> f32", NULL, pack_f32, shapeless_f32})},
     ML_KERNELS_END,
 };

@@ -7,10 +7,14 @@
 
 /* cut: if no output shape is given, the number of elements by which the output is smaller than the
  * area that its windows cover. fits_file: the output's shape is a constant that fits the input's
- * shape in the file. */
+ * shape in the file. out_h: of a part of a node that is computed patch by patch the height of the
+ * output, else 0; with out_w, and the outputs that are cut off before it. */
 #define TRANSPOSE_CONV_FIELDS(X, S)                                                                \
     X(S, i32, same, ML_SAME_PADDING) X(S, i32, stride_h, ML_POSITIVE("stride_h")) X(S, i32, stride_w, ML_POSITIVE("stride_w")) X(S, i32, cut_h, ML_IS(0)) X(S, i32, cut_w, ML_IS(0)) \
-    X(S, i32, fits_file, ML_BY_CHECK) ML_CLAMP_FIELDS(X, S)
+    X(S, i32, fits_file, ML_BY_CHECK) TRANSPOSE_CONV_PART(X, S) ML_CLAMP_FIELDS(X, S)
+#define TRANSPOSE_CONV_PART(X, S)                            \
+    X(S, i32, out_h, ML_IS(0)) X(S, i32, out_w, ML_IS(0))    \
+    X(S, i32, before_h, ML_IS(0)) X(S, i32, before_w, ML_IS(0))
 ML_GROUP(transpose_conv_params, TRANSPOSE_CONV_FIELDS)
 
 typedef struct transpose_conv_blob {
