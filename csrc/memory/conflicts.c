@@ -23,13 +23,14 @@ void ml_sort_by_node(ml_record_at *records, int32_t count) {
 
 /* Goes through the records by first node, and keeps those that are still live. `degree` counts the
  * pairs of each record; if `start` is given, it says where to list them. Returns the number of
- * pairs. */
+ * pairs; ends early once there are more than `most`. */
 static int64_t walk(const ml_record *records, const ml_record_at *begin, int32_t count,
-                    int32_t *live, int32_t *degree, const int32_t *start, int32_t *others) {
+                    int32_t *live, int32_t *degree, const int32_t *start, int32_t *others,
+                    int64_t most) {
     int64_t pairs = 0;
     int32_t n_live = 0;
     memset(degree, 0, (size_t)count * sizeof *degree);
-    for (int32_t next = 0; next < count; next++) {
+    for (int32_t next = 0; next < count && pairs <= most; next++) {
         int32_t i = begin[next].record, kept = 0;
         for (int32_t k = 0; k < n_live; k++) {
             int32_t other = live[k];
@@ -60,8 +61,9 @@ void ml_conflicts_find(ml_conflicts *c, const ml_record *records, int32_t count)
         sorted &= i == 0 || begin[i - 1].node <= begin[i].node;
     }
     if (!sorted) ml_sort_by_node(begin, count);
-    int64_t pairs = walk(records, begin, count, live, degree, NULL, NULL);
-    if (count > 0 && pairs <= ml_max_s64((int64_t)count * MOST_ON_AVERAGE / 2, FEW_PAIRS))
+    int64_t most = ml_max_s64((int64_t)count * MOST_ON_AVERAGE / 2, FEW_PAIRS);
+    int64_t pairs = walk(records, begin, count, live, degree, NULL, NULL, most);
+    if (count > 0 && pairs <= most)
         c->start = malloc(((size_t)count + 1 + 2 * (size_t)pairs) * sizeof *c->start);
     if (c->start) {
         c->others = c->start + count + 1;
@@ -71,7 +73,7 @@ void ml_conflicts_find(ml_conflicts *c, const ml_record *records, int32_t count)
             c->start[i + 1] = c->start[i] + degree[i];
             if (degree[i] > c->most) c->most = degree[i];
         }
-        walk(records, begin, count, live, degree, c->start, c->others);
+        walk(records, begin, count, live, degree, c->start, c->others, most);
         c->count = count;
     }
     free(begin);

@@ -12,6 +12,8 @@
  *   it in a longer search);
  *   5. moves: a record goes before an earlier one, if the plan does not become larger.
  *
+ * Of more than ML_MANY_RECORDS, the orders of wheel.c take the place of 2, 4 and 5.
+ *
  * 2 and 5 place by best fit and by first fit. The budget is counted in looks at placed records, so
  * that the result is the same on any machine. If nothing before came within an eighth of the bound,
  * the order by size is tried even without budget. */
@@ -20,13 +22,15 @@
 
 #include "memory/strategies.h"
 #include "memory/strategies/exact.h"
-#include "memory/strategies/passes.h"
+#include "memory/strategies/wheel.h"
 
 enum {
     ORDER_MOVES = 200,
     MANY = 120, /* records */
     MOST_TO_DIVE = 1000, /* records: memory of the search is quadratic */
-    WORK_OF_MANY = 750000 /* if no budget is given */
+    /* If no budget is given: */
+    WORK_OF_MANY = 750000,
+    WORK_OF_VERY_MANY = 100000000 /* more than ML_MANY_RECORDS; about 0.3 s */
 };
 
 /* The best order so far, which is in passes->order, and how it was placed. */
@@ -163,6 +167,19 @@ static void try_greedy(attempt *a, const ml_problem *p) {
     }
 }
 
+/* Very many records are tried in other orders instead, which mean less work. */
+static void try_wheel(attempt *a, const ml_problem *p) {
+    if (!wanting(a)) return;
+    ml_wheel wheel = {.bound = a->bound, .height = a->height, .work = a->work};
+    if (p->max_seconds > 0) wheel.end = ml_cpu_seconds() + p->max_seconds;
+    a->searched += ml_wheel_turn(&wheel, &a->passes);
+    a->by_size = true;
+    if (wheel.height >= a->height) return;
+    a->height = wheel.height;
+    a->fit = ML_FIRST_FIT;
+    a->stands = false;
+}
+
 static int32_t draw(uint32_t *seed, int32_t below) {
     *seed = *seed * 1664525u + 1013904223u;
     return (int32_t)((uint64_t)(*seed >> 8) * (uint64_t)below >> 24);
@@ -219,21 +236,23 @@ ml_strategy_status ml_strategy_default(ml_problem *p) {
     if (status != ML_STRATEGY_OK) return status;
     attempt a = {.height = INT64_MAX};
     if (!ml_passes_begin(&a.passes, p)) return ML_STRATEGY_NO_MEMORY;
-    bool many = a.passes.waiting > MANY;
+    bool many = a.passes.waiting > MANY, very_many = p->count > ML_MANY_RECORDS;
     a.bound = p->hints && p->hints->bound >= 0 ? p->hints->bound : ml_memory_lower_bound(p);
-    a.work = p->hints && p->hints->work >= 0 ? p->hints->work : many ? WORK_OF_MANY : ML_WORK;
+    a.work = many ? WORK_OF_MANY : ML_WORK;
+    if (very_many) a.work = WORK_OF_VERY_MANY;
+    if (p->hints && p->hints->work >= 0) a.work = p->hints->work;
     if (a.passes.fixed_height > a.bound) a.bound = a.passes.fixed_height;
     try_hint(&a, p);
-    try_greedy(&a, p);
+    if (very_many) try_wheel(&a, p);
+    else try_greedy(&a, p);
     if (!p->hints || p->hints->hinted == 0) {
         rise(&a, p);
         dive(&a, p);
     }
-    move(&a);
+    if (!very_many) move(&a);
     p->lower_bound = a.bound;
     p->proved_optimal = a.height == a.bound;
     if (p->hints) hand_back(&a, p);
     if (a.height == INT64_MAX) a.height = a.passes.fixed_height;
-    ml_passes_end(&a.passes, p, a.height, a.searched);
-    return ML_STRATEGY_OK;
+    return ml_passes_end(&a.passes, p, a.height, a.searched);
 }

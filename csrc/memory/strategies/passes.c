@@ -4,6 +4,37 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void free_passes(ml_passes *s) {
+    ml_grid_free(s->grid);
+    ml_moments_free(&s->moments);
+    free(s->size);
+}
+
+static bool begin_few(ml_passes *s) {
+    ml_layout layout;
+    ml_layout_start(&layout, s->fixed, s->problem);
+    s->n_fixed = layout.count;
+    s->fixed_height = layout.height;
+    const ml_hints *hints = s->problem->hints;
+    if (hints && hints->conflicts && s->n_fixed == 0) s->conflicts = hints->conflicts;
+    return true;
+}
+
+static bool begin_many(ml_passes *s) {
+    const ml_problem *p = s->problem;
+    for (int32_t i = 0; i < p->count; i++) {
+        const ml_record *r = &p->records[i];
+        if (r->offset == ML_UNPLACED || r->size <= 0) continue;
+        s->fixed_height =
+            ml_max_s64(s->fixed_height, ml_round_up(r->offset + r->size, p->alignment));
+        s->n_fixed++;
+    }
+    if (!ml_moments_find(&s->moments, p)) return false;
+    if (p->hints && p->hints->conflicts && s->n_fixed == 0) s->conflicts = p->hints->conflicts;
+    else if (s->moments.count > 0) s->grid = ml_grid_new(p, &s->moments);
+    return s->conflicts || s->grid || s->moments.count == 0;
+}
+
 bool ml_passes_begin(ml_passes *s, const ml_problem *p) {
     size_t n = (size_t)p->count + 1;
     char *block = malloc(n * (4 * sizeof(int64_t) + 2 * sizeof(ml_placed) + 2 * sizeof(int32_t)));
@@ -17,18 +48,48 @@ bool ml_passes_begin(ml_passes *s, const ml_problem *p) {
     s->fixed = s->room + n;
     s->order = (int32_t *)(void *)(s->fixed + n);
     s->trial = s->order + n;
-    ml_layout layout;
-    ml_layout_start(&layout, s->fixed, p);
-    s->n_fixed = layout.count;
-    s->fixed_height = layout.height;
     for (int32_t i = 0; i < p->count; i++) {
         bool waits = p->records[i].offset == ML_UNPLACED;
         s->size[i] = ml_round_up(p->records[i].size, p->alignment);
         s->best[i] = waits ? 0 : p->records[i].offset;
         s->waiting += waits && p->records[i].size > 0;
     }
-    if (p->hints && p->hints->conflicts && s->n_fixed == 0) s->conflicts = p->hints->conflicts;
-    return true;
+    bool made = p->count > ML_MANY_RECORDS ? begin_many(s) : begin_few(s);
+    if (!made) free_passes(s);
+    return made;
+}
+
+bool ml_passes_busiest(ml_passes *s, int64_t *bytes) {
+    if (!s->moments.at && !ml_moments_find(&s->moments, s->problem)) return false;
+    return ml_moments_busiest(&s->moments, s->problem, bytes);
+}
+
+typedef struct ranked {
+    int64_t key;
+    int64_t size;
+    int32_t first;
+    int32_t record;
+} ranked;
+
+static int by_rank(const void *x, const void *y) {
+    const ranked *a = x, *b = y;
+    if (a->key != b->key) return a->key > b->key ? -1 : 1;
+    if (a->size != b->size) return a->size > b->size ? -1 : 1;
+    if (a->first != b->first) return a->first < b->first ? -1 : 1;
+    return (a->record > b->record) - (a->record < b->record);
+}
+
+void ml_passes_order(ml_passes *s, const int64_t *key, int32_t *order) {
+    _Static_assert(sizeof(ranked) <= sizeof *s->room, "ranks lie where records are placed");
+    ranked *ranks = (ranked *)(void *)s->room;
+    int32_t n = 0;
+    for (int32_t i = 0; i < s->problem->count; i++) {
+        const ml_record *r = &s->problem->records[i];
+        if (r->offset != ML_UNPLACED || r->size <= 0) continue;
+        ranks[n++] = (ranked){key[i], s->size[i], r->first, i};
+    }
+    qsort(ranks, (size_t)n, sizeof *ranks, by_rank);
+    for (int32_t i = 0; i < n; i++) order[i] = ranks[i].record;
 }
 
 /* The costs of sorting a neighbour by its offset and of a step of the heap, in looks at a
@@ -49,8 +110,22 @@ static int64_t place_by_lists(ml_passes *s, const int32_t *order, ml_fit fit, in
     return height;
 }
 
+static int64_t place_by_grid(ml_passes *s, const int32_t *order, ml_fit fit, int64_t limit) {
+    int64_t height = s->fixed_height;
+    ml_grid_clear(s->grid);
+    for (int32_t i = 0; i < s->waiting; i++) {
+        int32_t k = order[i];
+        s->offset[k] = ml_grid_place(s->grid, k, s->size[k], s->problem->alignment, fit, &s->looks);
+        if (s->offset[k] < 0) s->short_of_memory = true;
+        height = ml_max_s64(height, s->offset[k] + s->size[k]);
+        if (height >= limit || s->short_of_memory) return limit;
+    }
+    return height;
+}
+
 int64_t ml_passes_place(ml_passes *s, const int32_t *order, ml_fit fit, int64_t limit) {
     if (s->conflicts) return place_by_lists(s, order, fit, limit);
+    if (s->grid) return place_by_grid(s, order, fit, limit);
     ml_layout layout = {s->room, s->n_fixed, s->problem->alignment, s->fixed_height};
     memcpy(s->room, s->fixed, (size_t)s->n_fixed * sizeof *s->fixed);
     for (int32_t i = 0; i < s->waiting; i++) {
@@ -134,10 +209,11 @@ void ml_passes_keep(ml_passes *s, const int32_t *order) {
     for (int32_t i = 0; i < s->waiting; i++) s->best[order[i]] = s->offset[order[i]];
 }
 
-void ml_passes_end(ml_passes *s, ml_problem *p, int64_t height, int64_t searched) {
-    for (int32_t i = 0; i < p->count; i++)
+ml_strategy_status ml_passes_end(ml_passes *s, ml_problem *p, int64_t height, int64_t searched) {
+    for (int32_t i = 0; i < p->count && !s->short_of_memory; i++)
         if (p->records[i].offset == ML_UNPLACED) p->records[i].offset = s->best[i];
     p->arena_bytes = ml_round_up(height, p->alignment);
     p->searched = searched;
-    free(s->size);
+    free_passes(s);
+    return s->short_of_memory ? ML_STRATEGY_NO_MEMORY : ML_STRATEGY_OK;
 }
