@@ -41,6 +41,35 @@ int32_t ml_plan_records(const ml_plan *plan, int32_t frame, ml_record *records, 
  * kernel.h says. 0 if it cannot be cut there. */
 int32_t ml_plan_window(const ml_plan *plan, int32_t position, ml_rectangle *out, ml_rectangle *in,
                        void *params);
+/* Tiles: ranges of nodes that run patch by patch, so that what lies between them never exists
+ * whole. The outputs of a range are cut into
+ * rows x columns parts. */
+typedef struct ml_tile_group {
+    int64_t live; /* the most bytes that are live while it runs */
+    double more; /* work beyond that of the whole nodes */
+    int32_t first; /* positions of nodes, both inclusive */
+    int32_t last;
+    int32_t rows;
+    int32_t columns;
+} ml_tile_group;
+enum { ML_MOST_TILE_GROUPS = 64 };
+/* Work is counted in multiply-adds; operators without products count one per element of the
+ * output. */
+typedef struct ml_tiling {
+    int64_t untiled; /* lower bound of the main frame's arena without tiles */
+    int64_t smallest; /* the lowest that tiles reach, by any work, if that is above the limit */
+    int64_t bound; /* with these groups */
+    double work; /* of the whole nodes */
+    double more; /* of all groups */
+    int32_t n_groups;
+    int32_t reserved;
+    ml_tile_group groups[ML_MOST_TILE_GROUPS]; /* ascending, apart from each other */
+} ml_tiling;
+/* Finds the groups of least work whose bound is within `limit`. If there are none, or their work
+ * beyond that of the whole nodes is above `most` (as a share of it; below 0: any), the groups of
+ * the lowest bound that is possible within `most`. */
+ml_status ml_plan_tile(const ml_plan *plan, int64_t limit, double most, ml_tiling *tiling,
+                       ml_error *error);
 /* The main frame's arena as the same strategy would plan it without these tensors. */
 typedef struct ml_outlook {
     int64_t arena_bytes;

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minilite._core import ffi, lib
+from minilite._native.status import fresh_error, raise_error
 
 if TYPE_CHECKING:
     from minilite._native.plan import Plan
@@ -37,3 +38,44 @@ def patch_of(plan: Plan, position: int, out: Rectangle, inputs: int) -> Patch | 
     if not lib.ml_plan_window(plan._pointer, position, whole, needs, params):
         return None
     return Patch(_rectangle(whole), tuple(_rectangle(needs[i]) for i in range(inputs)), ffi.buffer(params, size)[:])
+
+
+class TileGroup(NamedTuple):
+    """A range of nodes, by position, that runs patch by patch; its outputs are cut into rows x columns parts."""
+
+    first: int
+    last: int
+    rows: int
+    columns: int
+    live: int
+    """The most bytes that are live while it runs."""
+    more: float
+    """Work beyond that of the whole nodes."""
+
+
+class Tiling(NamedTuple):
+    """The groups that a search has found. Work is counted in multiply-adds; operators without products count one per
+    element of the output."""
+
+    groups: tuple[TileGroup, ...]
+    untiled: int
+    """The lower bound of the arena without tiles."""
+    bound: int
+    """The lower bound with these groups."""
+    smallest: int
+    """The lowest bound that tiles reach, by any work, if that is above the limit."""
+    work: float
+    more: float
+
+
+def find_tiles(plan: Plan, limit: int, most: float = -1.0) -> Tiling:
+    """The groups of least work that bring the arena's lower bound within `limit` bytes; else, or if the work beyond
+    that of the whole nodes is above `most` of it (below 0: any), those of the lowest bound within `most`. Raises:
+    ArenaError."""
+    error, found = fresh_error(), ffi.new("ml_tiling *")
+    if lib.ml_plan_tile(plan._pointer, limit, most, found, error):
+        raise_error(error, None)
+    groups = tuple(
+        TileGroup(g.first, g.last, g.rows, g.columns, int(g.live), g.more) for g in found.groups[0 : found.n_groups]
+    )
+    return Tiling(groups, int(found.untiled), int(found.bound), int(found.smallest), found.work, found.more)
