@@ -45,7 +45,9 @@ def interpreter_html(interpreter: Any) -> str:
     try:
         usage = interpreter.usage
         memory = (
-            f"arena {usage.arena_bytes} bytes, lower bound {usage.bound_bytes}" if interpreter.plan else "not allocated"
+            f"arena {usage.arena_bytes} bytes, lower bound {usage.bound_bytes}, inputs {usage.input_bytes} bytes"
+            if interpreter.plan
+            else "not allocated"
         )
     except StateError:
         memory = "running"

@@ -285,10 +285,12 @@ class Interpreter:
         """Runs the model on arrays and returns the outputs by name: ``run(array)``, ``run(first, second)`` or
         ``run({name: array})``. Tensors of one name go by their numbers.
 
-        Inputs are resized to the shapes of the arrays if they differ. Outputs are owned copies; those named in `out`
-        are written to the arrays there, which must have the right dtypes and shapes. The token `cancel` ends the run
-        when it is set. `until` gives these tensors instead of the outputs, `taps` gives more beside them; `since` maps
-        tensors to arrays that replace what computes them. Then only the nodes between run, with plans of their own.
+        Inputs are resized to the shapes of the arrays if they differ. A large array is read where it is, if numpy owns
+        its memory, and kept until the input has another value: see docs/binding.md. Outputs are owned copies; those
+        named in `out` are written to the arrays there, which must have the right dtypes and shapes. The token `cancel`
+        ends the run when it is set. `until` gives these tensors instead of the outputs, `taps` gives more beside them;
+        `since` maps tensors to arrays that replace what computes them. Then only the nodes between run, with plans of
+        their own.
         Raises: InputError for names, counts and arrays that do not fit; ShapeError for shapes the model refuses.
         """
         if unknown:

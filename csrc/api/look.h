@@ -7,6 +7,7 @@ int32_t ml_plan_frames(const ml_plan *plan);
 int32_t ml_plan_frame_subgraph(const ml_plan *plan, int32_t frame, int32_t *parent, int32_t *node);
 const ml_tensor *ml_plan_tensor(const ml_plan *plan, int32_t frame, int32_t tensor);
 int64_t ml_plan_arena_bytes(const ml_plan *plan);
+int64_t ml_plan_input_bytes(const ml_plan *plan); /* of inputs, beside these bytes */
 int64_t ml_plan_lower_bound(const ml_plan *plan);
 /* Bytes of the work block that small scratch is taken from, beside the arena: at most 64 KiB,
  * whatever the model. */

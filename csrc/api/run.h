@@ -141,6 +141,13 @@ void ml_plan_free(ml_plan *plan);
 uintptr_t ml_state_run(ml_state *state);
 /* The same, but ends when the token is set. */
 uintptr_t ml_state_run_until(ml_state *state, const ml_cancel *cancel);
+/* The same on arrays of the caller, in which inputs that are lendable are read: a row each, whose
+ * `number` is not used. Nothing writes to them, nor keeps their addresses. Afterwards such an input
+ * is lent: it has no memory, and a run that is given no array for it ends with ML_LENT, until
+ * ml_state_own_input gives it memory of its own. `cancel` may be NULL. */
+uintptr_t ml_state_run_on(ml_state *state, const ml_binding *rows, int32_t count,
+                          const ml_cancel *cancel);
+ml_status ml_state_own_input(ml_state *state, int32_t tensor, ml_error *error);
 /* The time of a node in a timed run. The times of a frame's nodes, and those of the loop between
  * them, add up to the time of the frame. */
 typedef struct ml_node_time {
@@ -232,6 +239,7 @@ typedef struct ml_place_now {
     uint64_t layout; /* ML_LAYOUT at that time */
     int64_t buffer; /* the number of the buffer that it is bound to; 0: of none */
     bool moves; /* runs may change its shape and place */
+    bool lendable; /* ml_state_run_on takes an array for it */
     bool settled; /* runs change no shape of the plan in use */
 } ml_place_now;
 ml_status ml_state_place(ml_state *state, int32_t tensor, ml_place_now *place, ml_error *error);
@@ -263,6 +271,8 @@ typedef struct ml_usage {
     int64_t resource_bytes;
     int64_t taken_bytes; /* counted against max_bytes, by all states of the interpreter */
     int64_t arena_bytes; /* of the residence in use, with capacities of dynamic tensors */
+    /* Bytes beside these for inputs; those that are lendable take none until something needs it. */
+    int64_t input_bytes;
     int64_t arena_capacity; /* bytes held, used or not */
     int64_t kept_bytes; /* of released arenas, which the process keeps for the next ones */
     /* Bytes of blocks outside the arena: values of variable size, and carried values of loops that

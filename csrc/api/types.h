@@ -32,6 +32,8 @@
  *               lifetimes
  *   persistent  variable tensors; owned by the state; zeroed when allocated, kept between runs
  *   bound       the caller's buffer; never moved or freed here
+ *   input       a graph input: the caller's array during a run that was given one, else a
+ *               place in the state's memory for inputs, taken when something needs it
  *   slot        a loop-carried value or a branch's operand; placed by the node that calls the
  *               subgraph
  *   heap        values of variable size (strings); blocks of the state, which keep their room
@@ -61,7 +63,8 @@ typedef enum {
     ML_NOT_READY = 8, /* no plan is in use */
     ML_GRAPH_ERROR = 9, /* the graph cannot be run: cycles, too many frames */
     ML_BINDING_ERROR = 10, /* a caller's buffer does not suit its tensor */
-    ML_UNSUPPORTED = 11 /* a node's types, options or quantization have no kernel */
+    ML_UNSUPPORTED = 11, /* a node's types, options or quantization have no kernel */
+    ML_LENT = 12 /* an input has no value: the last run read it in the caller's array */
 } ml_status;
 
 /* Element types, by their codes in the file format. */
@@ -99,7 +102,8 @@ typedef enum {
     ML_STORAGE_PERSISTENT = 4,
     ML_STORAGE_BOUND = 5,
     ML_STORAGE_SLOT = 6,
-    ML_STORAGE_HEAP = 7
+    ML_STORAGE_HEAP = 7,
+    ML_STORAGE_INPUT = 8
 } ml_storage;
 
 typedef struct ml_shape {

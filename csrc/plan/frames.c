@@ -8,6 +8,7 @@
  * are thrown away before anyone has used them. */
 #include "plan/frames.h"
 
+#include "plan/inputs.h"
 #include "plan/layout.h"
 
 /* The frame that is placed. */
@@ -222,6 +223,7 @@ ml_status ml_place_frames(const ml_placing *all, ml_error *error) {
     placing x = {.all = all, .relations = relations, .error = error};
     ml_status status = place_all(&x);
     if (relations) ml_family_close(all->family);
+    if (status == ML_OK) status = ml_inputs_place(all->demand.graph, all->rows, error);
     return status;
 }
 

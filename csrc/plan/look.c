@@ -29,6 +29,8 @@ const ml_tensor *ml_plan_tensor(const ml_plan *plan, int32_t frame, int32_t tens
 
 int64_t ml_plan_arena_bytes(const ml_plan *plan) { return plan->rows.frames[0].region_bytes; }
 
+int64_t ml_plan_input_bytes(const ml_plan *plan) { return plan->rows.frames[0].input_bytes; }
+
 int64_t ml_plan_work_bytes(const ml_plan *plan) {
     int64_t most = 0;
     for (int32_t n = 0; n < plan->graph->total_nodes; n++) {

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "plan/frames.h"
+#include "plan/inputs.h"
 
 /* Key ------------------------------------------------------------------------------------------ */
 
@@ -273,6 +274,7 @@ static ml_status fill(ml_plan *p, const ml_plan_request *r, ml_error *error) {
     if (status != ML_OK) return status;
     for (int32_t n = 0; n < r->graph->total_nodes && !p->dynamic; n++)
         p->dynamic = p->rows.nodes[n].open;
+    ml_inputs_take_out(p->graph, &p->rows, p->options);
     const ml_placing placing = placing_of(p, &p->rows, r->family);
     return ml_place_frames(&placing, error);
 }

@@ -52,6 +52,10 @@ typedef struct ml_frame_plan {
     int64_t room; /* bytes that its caller's scratch has for it */
     int64_t lower_bound;
     int64_t persistent_start; /* of its variable tensors, in the state's persistent memory */
+    /* Frame 0: of inputs outside the region; and of those that runs never read in arrays of the
+     * caller, which come first. */
+    int64_t input_bytes;
+    int64_t copied_bytes;
 } ml_frame_plan;
 
 /* The tables of all rows, in one block that begins with the frames. */

@@ -86,53 +86,76 @@ static ml_status run_nodes(ml_state *s, ml_residence *r) {
     return status;
 }
 
+/* The arguments of a run. */
+typedef struct run_options {
+    ml_timing *timing;
+    const ml_cancel *cancel;
+    const ml_binding *rows; /* arrays of the caller that inputs are read in */
+    int32_t n_rows;
+} run_options;
+
+/* All that is done around the nodes of a run. */
+static ml_status run_ready(ml_state *s, const run_options *o) {
+    ml_residence *r = s->now;
+    if (--s->trim.left < 0) ml_next_trim_window(s);
+    if (r->learnt && (r->learnt->grew || r->learnt->refused)) place_anew(s, r);
+    ml_cancel_flags *flags = &s->interpreter->cancel;
+    atomic_store_explicit(&flags->own, 0, memory_order_relaxed);
+    flags->token = o->cancel;
+    s->poll_at = 0;
+    s->ticks = ML_TICKS_PER_LOOK;
+    r->ran = true;
+    ml_pool *pool = s->interpreter->pool;
+    ml_watch watch = {flags, ml_poll_state, s};
+    if (pool) ml_pool_enter_run(pool, &watch);
+    bool fresh = s->fresh;
+    int64_t faults = fresh ? ml_os_page_faults() : 0;
+    ml_status status =
+        ml_is_cancelled(flags)
+            ? ml_error_set(&s->error, ML_CANCELLED, "the run was cancelled before its first node")
+            : run_nodes(s, r);
+    if (fresh) {
+        s->counters.page_faults += ml_os_page_faults() - faults;
+        s->fresh = false;
+    }
+    if (status == ML_ARENA_ERROR && r->learnt) {
+        ml_needs_forget(s);
+        r->learnt->refused = true;
+    }
+    if (pool) ml_pool_leave_run(pool);
+    flags->token = NULL;
+    if (s->run_changed) ml_run_changed(s);
+    s->run_changed = false;
+    s->counters.invokes++;
+    return status;
+}
+
 /* Calls in steps point at the state's error, which is empty before and after each run. */
-static uintptr_t run(ml_state *s, ml_timing *timing, const ml_cancel *cancel) {
+static uintptr_t run(ml_state *s, const run_options *o) {
     ml_status status = ml_enter(s->interpreter);
     if (status != ML_OK) return ml_busy_error();
-    s->timing = timing;
-    ml_residence *r = s->now;
-    if (!ml_is_ready(s)) {
+    s->timing = o->timing;
+    if (!ml_is_ready(s))
         status = ml_error_set(&s->error, ML_NOT_READY,
                               "Invoke called on model that is not ready: allocate_tensors() has to "
                               "come first");
-    } else {
-        if (--s->trim.left < 0) ml_next_trim_window(s);
-        if (r->learnt && (r->learnt->grew || r->learnt->refused)) place_anew(s, r);
-        ml_cancel_flags *flags = &s->interpreter->cancel;
-        atomic_store_explicit(&flags->own, 0, memory_order_relaxed);
-        flags->token = cancel;
-        s->poll_at = 0;
-        s->ticks = ML_TICKS_PER_LOOK;
-        r->ran = true;
-        ml_pool *pool = s->interpreter->pool;
-        ml_watch watch = {flags, ml_poll_state, s};
-        if (pool) ml_pool_enter_run(pool, &watch);
-        bool fresh = s->fresh;
-        int64_t faults = fresh ? ml_os_page_faults() : 0;
-        status = ml_is_cancelled(flags)
-                     ? ml_error_set(&s->error, ML_CANCELLED,
-                                    "the run was cancelled before its first node")
-                     : run_nodes(s, r);
-        if (fresh) {
-            s->counters.page_faults += ml_os_page_faults() - faults;
-            s->fresh = false;
-        }
-        if (status == ML_ARENA_ERROR && r->learnt) {
-            ml_needs_forget(s);
-            r->learnt->refused = true;
-        }
-        if (pool) ml_pool_leave_run(pool);
-        flags->token = NULL;
-        if (s->run_changed) ml_run_changed(s);
-        s->run_changed = false;
-        s->counters.invokes++;
-    }
+    else if (o->n_rows > 0 || s->lacks_inputs)
+        status = ml_inputs_lend(s, o->rows, o->n_rows, &s->error);
+    if (status == ML_OK) status = run_ready(s, o);
+    if (o->n_rows > 0 && s->now) ml_resolve_inputs(s, s->now);
     uintptr_t failed = status == ML_OK ? 0 : ml_state_give_error(s, status);
     ml_leave(s->interpreter);
     return failed;
 }
 
-uintptr_t ml_state_run(ml_state *s) { return run(s, NULL, NULL); }
-uintptr_t ml_state_run_until(ml_state *s, const ml_cancel *cancel) { return run(s, NULL, cancel); }
-uintptr_t ml_state_run_timed(ml_state *s, ml_timing *timing) { return run(s, timing, NULL); }
+uintptr_t ml_state_run(ml_state *s) { return run(s, &(run_options){.timing = NULL}); }
+uintptr_t ml_state_run_until(ml_state *s, const ml_cancel *cancel) {
+    return run(s, &(run_options){.cancel = cancel});
+}
+uintptr_t ml_state_run_on(ml_state *s, const ml_binding *rows, int32_t count,
+                          const ml_cancel *cancel) {
+    return run(s, &(run_options){.cancel = cancel, .rows = rows, .n_rows = count});
+}
+uintptr_t ml_state_run_timed(ml_state *s, ml_timing *timing) {
+    return run(s, &(run_options){.timing = timing});
+}

@@ -9,6 +9,7 @@
  * valid, and are taken in the same two steps. */
 #include <stdlib.h>
 
+#include "plan/inputs.h"
 #include "state/state.h"
 
 static bool has_tensor(const ml_state *s, int32_t tensor) {
@@ -73,6 +74,8 @@ ml_status ml_state_place(ml_state *s, int32_t tensor, ml_place_now *place, ml_er
         place->buffer = buffer_of(s, &place->tensor, tensor);
         place->settled = !s->now->learnt;
         place->moves = runs_move(&place->tensor);
+        place->lendable = place->tensor.storage == ML_STORAGE_INPUT &&
+                          ml_input_may_be_lent(s->now->rows, &place->tensor);
     }
     ml_leave(s->interpreter);
     return status;
@@ -118,10 +121,22 @@ ml_status ml_state_write(ml_state *s, int32_t tensor, uint64_t generation, const
     return status;
 }
 
+/* While a view is held no memory grows, so inputs get theirs before; if there is none, a call that
+ * needs it says so. */
+static ml_status make_room_for_inputs(ml_state *s) {
+    ml_error quiet = ML_NO_ERROR;
+    if (s->pinned || !s->lacks_inputs) return ML_OK;
+    ml_status status = ml_enter(s->interpreter);
+    if (status != ML_OK) return status;
+    if (s->now && !s->released) ml_inputs_acquire(s, &quiet);
+    ml_leave(s->interpreter);
+    return ML_OK;
+}
+
 ml_status ml_state_pin(ml_state *s, int32_t tensor, uint64_t generation, int64_t bytes,
                        ml_pin *pin) {
-    ml_status status;
-    find_for_copy(s, tensor, generation, bytes, &status);
+    ml_status status = make_room_for_inputs(s);
+    if (status == ML_OK) find_for_copy(s, tensor, generation, bytes, &status);
     if (status != ML_OK) return status;
     atomic_fetch_add(&s->holders, 1);
     atomic_fetch_add(&s->pinned, 1);
@@ -250,6 +265,12 @@ static void tell_apart(const ml_subgraph *sub, const ml_late_records *late,
     }
 }
 
+/* Inputs that the last run read in arrays of the caller. */
+static void tell_lent(const ml_state *s, const ml_rows *rows) {
+    for (int32_t i = 0; s->lent != 0 && i < ML_MOST_LENT; i++)
+        if (s->lent >> i & 1) ml_input_row(s->graph, rows, i)->storage = ML_STORAGE_BOUND;
+}
+
 /* If runs change no rows, it is enough to hold the plan. Else rows are copied in a turn, so that
  * the copy shows one moment. */
 ml_status ml_state_memory(ml_state *s, ml_plan **plan, ml_error *error) {
@@ -257,10 +278,11 @@ ml_status ml_state_memory(ml_state *s, ml_plan **plan, ml_error *error) {
     ml_status status = ml_enter_copy(s->interpreter);
     if (status != ML_OK) return status;
     const ml_residence *r = s->now;
-    if (r && !r->learnt) *plan = ml_plan_hold(r->plan);
+    if (r && !r->learnt && !s->lent) *plan = ml_plan_hold(r->plan);
     else if (r) {
         status = ml_plan_copy(r->plan, r->rows, plan, error);
-        for (int32_t f = 0; status == ML_OK && f < s->graph->n_frames; f++)
+        if (status == ML_OK) tell_lent(s, &(*plan)->rows);
+        for (int32_t f = 0; status == ML_OK && r->learnt && f < s->graph->n_frames; f++)
             tell_apart(ml_frame_subgraph(s->graph, f), &r->learnt->late[f],
                        r->rows->reserved + s->graph->frames[f].slot_base,
                        (*plan)->rows.tensors + s->graph->frames[f].slot_base);
@@ -273,7 +295,7 @@ ml_status ml_state_get_counters(ml_state *s, ml_counters *counters) {
     ml_status status = ml_enter_copy(s->interpreter);
     if (status != ML_OK) return status;
     *counters = s->counters;
-    counters->bytes_copied += s->arena.copied;
+    counters->bytes_copied += s->arena.copied + s->inputs.copied;
     for (int32_t f = 0; f < s->graph->n_frames; f++) counters->bytes_copied += s->spills[f].copied;
     ml_leave(s->interpreter);
     return ML_OK;
@@ -289,6 +311,7 @@ ml_status ml_state_get_usage(ml_state *s, ml_usage *usage) {
                    .resident_bytes = ml_arena_resident(&s->arena),
                    .resource_bytes = ml_blocks_bytes(p->resources, p->n_resources),
                    .taken_bytes = p->account.taken,
+                   .input_bytes = s->now ? ml_inputs_needed(s, s->now) : 0,
                    .arena_capacity = s->arena.capacity,
                    .kept_bytes = ml_arena_kept(),
                    .block_bytes = ml_blocks_bytes(s->heap, s->graph->total_slots) +
@@ -296,7 +319,8 @@ ml_status ml_state_get_usage(ml_state *s, ml_usage *usage) {
                    .cached_bytes = s->cached_bytes,
                    .cached_plans = s->n_cached,
                    .views = s->pinned,
-                   .stays_mapped = s->arena.reserved > 0};
+                   .stays_mapped = (!s->arena.base || s->arena.reserved > 0) &&
+                                   (!s->inputs.base || s->inputs.reserved > 0)};
     ml_leave(s->interpreter);
     return ML_OK;
 }

@@ -2,9 +2,9 @@
  * refusal changes nothing.
  *
  * The order ensures that. Memory that is replaced (variables, the work block) is allocated beside
- * the old one. The pool and its scratch may end up larger than the plan in use needs, which does no
- * harm. The arena comes last, because it grows in place. After that nothing can fail. The caller
- * then resolves, because pointers may be invalid.
+ * the old one. The pool and its scratch, and the memory for inputs, which keeps its values, may end
+ * up larger than the plan in use needs, which does no harm. The arena comes last, because it grows
+ * in place. After that nothing can fail. The caller then resolves, because pointers may be invalid.
  *
  * The arena shrinks only by trims (see ml_next_trim_window) and by release, so switching between
  * sizes takes no memory. */
@@ -13,22 +13,35 @@
 #include "os/os.h"
 #include "state/state.h"
 
-static ml_status refuse_view(const ml_state *s, int64_t needs, ml_error *error) {
+static ml_status refuse_view(const char *what, int64_t had, int64_t needs, ml_error *error) {
     return ml_error_set(
         error, ML_VIEW_HELD,
-        "the arena has to grow from %lld to %lld bytes while a view of it is held: drop the view",
-        (long long)s->arena.capacity, (long long)needs);
+        "the %s has to grow from %lld to %lld bytes while a view of it is held: drop the view",
+        what, (long long)had, (long long)needs);
 }
 
 enum { FIRST_WINDOW = 64, LONGEST_WINDOW = 1 << 16, LEAST_SPARE = 1 << 20 };
 
-void ml_arena_needed(ml_state *s, int64_t bytes, int64_t had) {
-    s->trim.most = ml_max_s64(s->trim.most, bytes);
-    s->counters.arena_moves = s->arena.moves;
-    if (s->arena.capacity == had) return;
+static void note_taken(ml_state *s) {
     s->fresh = true;
     if (s->trim.gave && s->trim.window < LONGEST_WINDOW) s->trim.window *= 2;
     s->trim.gave = false;
+}
+
+void ml_arena_needed(ml_state *s, int64_t bytes, int64_t had) {
+    s->trim.most[0] = ml_max_s64(s->trim.most[0], bytes);
+    s->counters.arena_moves = s->arena.moves;
+    if (s->arena.capacity != had) note_taken(s);
+}
+
+ml_status ml_inputs_commit(ml_state *s, const ml_residence *r, ml_error *error) {
+    const int64_t needs = ml_inputs_needed(s, r), had = s->inputs.capacity;
+    if (s->pinned && needs > had) return refuse_view("memory of inputs", had, needs, error);
+    ml_status status = ml_arena_commit(&s->inputs, needs, had, error);
+    if (status != ML_OK) return status;
+    s->trim.most[1] = ml_max_s64(s->trim.most[1], needs);
+    if (s->inputs.capacity != had) note_taken(s);
+    return ML_OK;
 }
 
 /* Done only if addresses are reserved: then nothing moves, and pages come back when they are
@@ -36,24 +49,32 @@ void ml_arena_needed(ml_state *s, int64_t bytes, int64_t had) {
  * back. */
 void ml_next_trim_window(ml_state *s) {
     ml_trim_window *trim = &s->trim;
-    int64_t needed = ml_max_s64(trim->most, trim->before),
-            spare = s->arena.capacity + s->arena.kept - needed;
-    bool begun = trim->window > 0;
+    ml_arena *const arenas[2] = {&s->arena, &s->inputs};
+    const int64_t now[2] = {s->now ? s->now->rows->frames[0].region_bytes : 0,
+                            s->now ? ml_inputs_needed(s, s->now) : 0};
+    const bool begun = trim->window > 0;
+    bool gives = false;
     if (!begun) trim->window = FIRST_WINDOW;
-    trim->before = trim->most;
-    trim->most = s->now ? s->now->rows->frames[0].region_bytes : 0;
     trim->left = trim->window;
-    if (!begun || !s->arena.reserved || spare < LEAST_SPARE || spare < needed) return;
-    ml_arena_shrink(&s->arena, needed);
-    s->counters.given_back++;
-    trim->gave = true;
+    for (int i = 0; i < 2; i++) {
+        const int64_t needed = ml_max_s64(trim->most[i], trim->before[i]),
+                      spare = arenas[i]->capacity + arenas[i]->kept - needed;
+        trim->before[i] = trim->most[i];
+        trim->most[i] = now[i];
+        if (!begun || !arenas[i]->reserved || spare < LEAST_SPARE || spare < needed) continue;
+        ml_arena_shrink(arenas[i], needed);
+        gives = true;
+    }
+    s->counters.given_back += gives;
+    trim->gave |= gives;
 }
 
 /* While a view is held the arena does not grow, even if it would not move: so refusals do not
  * depend on the system. No bytes are kept, because the new residence has no values yet. */
 ml_status ml_acquire(ml_state *s, const ml_residence *r, ml_error *error) {
     int64_t needs = r->rows->frames[0].region_bytes, variables = r->rows->persistent_bytes;
-    if (s->pinned && needs > s->arena.capacity) return refuse_view(s, needs, error);
+    if (s->pinned && needs > s->arena.capacity)
+        return refuse_view("arena", s->arena.capacity, needs, error);
     uint8_t *persistent = NULL, *work = NULL;
     ml_account *account = &s->interpreter->account;
     int64_t more = ml_max_s64(variables - s->persistent_capacity, 0);
@@ -70,6 +91,7 @@ ml_status ml_acquire(ml_state *s, const ml_residence *r, ml_error *error) {
     if (status == ML_OK && threads &&
         !ml_interpreter_pool(s->interpreter, r->rows->worker_bytes, error))
         status = ML_ARENA_ERROR;
+    if (status == ML_OK) status = ml_inputs_commit(s, r, error);
     /* The last step that can fail; an arena that cannot grow stays as it is. */
     int64_t had = s->arena.capacity;
     if (status == ML_OK) status = ml_arena_commit(&s->arena, needs, 0, error);

@@ -51,6 +51,7 @@ typedef struct ml_residence {
     ml_learnt *learnt; /* NULL: the plan has no dynamic tensor, rows are its own */
     ml_step *steps; /* of all frames, one per node that has to run */
     const uint8_t *at_persistent; /* where variables lay when pointers were made */
+    const uint8_t *at_inputs; /* likewise inputs */
     uint64_t changes[2]; /* numbers of the state when a pointer or a shape last changed */
     bool resolved;
     bool improved; /* the longer search was tried */

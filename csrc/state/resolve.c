@@ -10,14 +10,38 @@
  * set in each run by the node that calls it. */
 #include <stdlib.h>
 
+#include "plan/inputs.h"
 #include "state/state.h"
 
 /* The address of tensors without bytes; never read, never written. */
 static uint8_t nothing[64];
 
+void ml_resolve_inputs(ml_state *s, ml_residence *r) {
+    const ml_planner_graph *io = &ml_frame_subgraph(s->graph, 0)->io;
+    const int64_t end = ml_min_s64(ml_inputs_needed(s, r), s->inputs.capacity);
+    s->lacks_inputs = false;
+    for (int32_t i = 0; i < io->n_inputs && r->rows->frames[0].input_bytes > 0; i++) {
+        const ml_tensor *row = ml_input_row(s->graph, r->rows, i);
+        if (!row) continue;
+        const bool lent = i < ML_MOST_LENT && s->lent >> i & 1;
+        const bool there = row->offset + row->bytes <= end && !lent;
+        ml_now_data(r, 0)[io->inputs[i]] = there ? s->inputs.base + row->offset : NULL;
+        s->lacks_inputs |= !there;
+    }
+}
+
+void ml_inputs_follow(ml_state *s) {
+    if (!s->now) return;
+    ml_resolve_inputs(s, s->now);
+    if (s->now->at_inputs == s->inputs.base) return;
+    s->now->at_inputs = s->inputs.base;
+    ml_changed(s);
+}
+
 void ml_resolve_outside_arena(ml_state *s, ml_residence *r) {
     for (int32_t i = 0; i < s->n_bound; i++)
         ml_now_data(r, 0)[s->bound[i].tensor] = s->bound[i].data;
+    ml_resolve_inputs(s, r);
     if (s->graph->n_heap == 0) return;
     for (int32_t frame = 0; frame < s->graph->n_frames; frame++) {
         const ml_subgraph *sub = ml_frame_subgraph(s->graph, frame);
@@ -52,7 +76,8 @@ static void resolve_slots(ml_state *s, ml_residence *r, int32_t frame) {
                   : tensor->bytes > 0           ? NULL
                                                 : nothing;
             break;
-        default: *at = NULL; /* bound, heap: ml_resolve_outside_arena; slots: the node that calls */
+        /* bound, input, heap: ml_resolve_outside_arena; slots: the node that calls */
+        default: *at = NULL;
         }
     }
 }
@@ -161,8 +186,8 @@ void ml_enter_residence(ml_state *s, ml_residence *r) {
 /* If addresses are reserved, neither arena nor spills ever move; else another residence may have
  * moved them. */
 bool ml_stands(const ml_state *s, const ml_residence *r) {
-    bool stands =
-        r->resolved && r->frames[0].region == s->arena.base && r->at_persistent == s->persistent;
+    bool stands = r->resolved && r->frames[0].region == s->arena.base &&
+                  r->at_persistent == s->persistent && r->at_inputs == s->inputs.base;
     for (int32_t frame = 1; stands && r->learnt && frame < s->graph->n_frames; frame++)
         stands = !r->frames[frame].spilled || r->frames[frame].region == s->spills[frame].base;
     return stands;
@@ -185,6 +210,7 @@ void ml_resolve(ml_state *s, ml_residence *r, const ml_residence *like) {
     resolve_frame(s, r, like, 0);
     ml_resolve_outside_arena(s, r);
     r->at_persistent = s->persistent;
+    r->at_inputs = s->inputs.base;
     r->resolved = true;
     s->counters.resolves++;
 }

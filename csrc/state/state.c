@@ -78,6 +78,7 @@ ml_status ml_state_make(ml_family *family, ml_interpreter *interpreter, const ml
     s->error = ML_NO_ERROR;
     s->arena = (ml_arena){.account = &interpreter->account,
                           .keeps_pages = (o->options & ML_KEEP_PAGES) != 0};
+    s->inputs = (ml_arena){.account = &interpreter->account}; /* kept pages are for the arena */
     if (allocate_tables(s, graph)) {
         enter_graph(s);
         *state = s;
@@ -92,6 +93,7 @@ void ml_state_free(ml_state *s) {
     ml_cache_drop_all_but(s, NULL);
     if (s->buckets != s->first_buckets) free(s->buckets);
     ml_arena_release(&s->arena);
+    ml_arena_release(&s->inputs);
     for (int32_t f = 0; s->spills && f < s->graph->n_frames; f++) ml_arena_release(&s->spills[f]);
     ml_blocks_free(&s->interpreter->account, s->heap, s->graph->total_slots);
     ml_blocks_free(&s->interpreter->account, s->carries, 2 * (int64_t)s->graph->total_slots);
@@ -181,6 +183,7 @@ static void put_in_force(ml_state *s, ml_residence *r, bool rebinds, bool resize
     else ml_heap_enter(s, r, fresh);
     const ml_residence *before = s->now;
     s->now = r;
+    s->lent = 0;
     ml_enter_residence(s, r);
     if (stood) ml_resolve_outside_arena(s, r);
     else ml_resolve(s, r, before);
@@ -229,6 +232,7 @@ static ml_status prepare(ml_state *s, const ml_plan_request *request, ml_binding
     if (status != ML_OK) {
         ml_blocks_free(&s->interpreter->account, fresh, ml_frame_subgraph(s->graph, 0)->n_slots);
         if (made) ml_residence_free(r);
+        ml_inputs_follow(s);
         return status;
     }
     bool rebinds = differ(s->bound, s->n_bound, request->bound, request->n_bound);
@@ -314,6 +318,7 @@ ml_status ml_state_trim(ml_state *s, ml_error *error) {
     if (status == ML_OK) {
         ml_cache_drop_all_but(s, s->now);
         ml_arena_shrink(&s->arena, s->now ? s->now->rows->frames[0].region_bytes : 0);
+        ml_arena_shrink(&s->inputs, s->now ? ml_inputs_needed(s, s->now) : 0);
         ml_arena_drop_kept();
         ml_heap_trim(s);
         if (s->now && s->graph->n_heap > 0) {
@@ -327,13 +332,18 @@ ml_status ml_state_trim(ml_state *s, ml_error *error) {
 
 /* If addresses are reserved, only pages are given back: copies that take no turn (see
  * ml_interpreter_sequence) may still read there. */
+static void give_back(ml_arena *arena) {
+    if (arena->reserved) ml_arena_shrink(arena, 0);
+    else ml_arena_release(arena);
+}
+
 ml_status ml_state_release_memory(ml_state *s, ml_error *error) {
     ml_status status = ml_enter(s->interpreter);
     if (status != ML_OK) return status;
     status = refuse_views(s, error);
     if (status == ML_OK) {
-        if (s->arena.reserved) ml_arena_shrink(&s->arena, 0);
-        else ml_arena_release(&s->arena);
+        give_back(&s->arena);
+        give_back(&s->inputs);
         ml_arena_drop_kept();
         s->released = true;
         if (s->now) {

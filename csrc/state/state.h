@@ -18,8 +18,8 @@ typedef struct ml_work_time {
  * was too short, and the next is twice as long. So sizes that alternate stop giving memory back
  * after a few windows. */
 typedef struct ml_trim_window {
-    int64_t most; /* bytes needed in this window */
-    int64_t before; /* bytes needed in the window before */
+    int64_t most[2]; /* bytes needed in this window, of the arena and of the memory for inputs */
+    int64_t before[2]; /* bytes needed in the window before */
     int32_t left; /* runs until it ends */
     int32_t window; /* runs; 0 = none has begun */
     bool gave; /* memory was given back since it was last taken */
@@ -76,9 +76,13 @@ struct ml_state {
     atomic_int holders; /* the caller and every view, which may be finalized in any order */
     atomic_int pinned; /* live views of the arena */
     ml_arena arena;
+    ml_arena inputs; /* memory of graph inputs */
     ml_trim_window trim;
     bool fresh; /* memory was taken since the last run */
     ml_arena *spills; /* by frame: memory of frames that outgrew their caller's scratch */
+    uint64_t lent; /* by position of a graph input: its value is in an array of the caller's */
+    bool has_inputs; /* also inputs that may be lent have memory, from when one first needed it */
+    bool lacks_inputs; /* of the residence in use, some have none, or are lent */
     uint8_t *persistent;
     int64_t persistent_capacity;
     uint8_t *work; /* ML_WORK_BYTES */
@@ -193,6 +197,9 @@ ml_status ml_bound_check_bytes(const ml_state *state, const ml_residence *reside
 
 /* memory.c: stores that the arena is needed up to `bytes`; it had `had` bytes before. */
 void ml_arena_needed(ml_state *state, int64_t bytes, int64_t had);
+/* Takes memory for the inputs of a residence; values stay. ml_inputs_follow has to come next, for
+ * that memory may have moved. */
+ml_status ml_inputs_commit(ml_state *state, const ml_residence *residence, ml_error *error);
 /* Ends a window of runs, and gives back memory that was not needed for long. */
 void ml_next_trim_window(ml_state *state);
 /* memory.c: takes all memory that a residence needs, or changes nothing. */
@@ -204,6 +211,23 @@ static inline ml_block *ml_state_carries(const ml_state *s, int32_t frame, int32
     const int32_t slot = s->graph->frames[frame].slot_base + sub->slots[sub->io.inputs[i]];
     return &s->carries[2 * (int64_t)slot];
 }
+
+/* The bytes that the inputs of a residence need. */
+static inline int64_t ml_inputs_needed(const ml_state *s, const ml_residence *r) {
+    const ml_frame_plan *frame = &r->rows->frames[0];
+    return s->has_inputs ? frame->input_bytes : frame->copied_bytes;
+}
+
+/* resolve.c: sets the pointers to inputs outside the region: NULL while they are lent, or have no
+ * memory. */
+void ml_resolve_inputs(ml_state *state, ml_residence *residence);
+/* resolve.c: the same for the residence in use; if that memory has moved, places are others. */
+void ml_inputs_follow(ml_state *state);
+/* inputs.c: takes memory for all inputs outside the region of the residence in use. */
+ml_status ml_inputs_acquire(ml_state *state, ml_error *error);
+/* Lets a run read the rows' arrays, and sees to it that all other inputs have memory. ML_LENT: one
+ * of the others is lent. After the run, ml_resolve_inputs forgets the arrays. */
+ml_status ml_inputs_lend(ml_state *state, const ml_binding *rows, int32_t count, ml_error *error);
 
 /* heap.c: the block of a tensor of variable size; NULL for other tensors. */
 ml_block *ml_heap_block(const ml_state *state, const ml_residence *residence, int32_t frame,

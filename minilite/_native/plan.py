@@ -45,12 +45,21 @@ class Plan:
         self._owner = owner
 
     def __repr__(self) -> str:
-        return f"<Plan: arena {self.arena_bytes} bytes, lower bound {self.lower_bound}, {self.n_tensors} tensors>"
+        inputs = f", inputs {self.input_bytes} bytes" if self.input_bytes else ""
+        return (
+            f"<Plan: arena {self.arena_bytes} bytes, lower bound {self.lower_bound}{inputs}, {self.n_tensors} tensors>"
+        )
 
     @property
     def arena_bytes(self) -> int:
         """The arena's high-water mark in bytes."""
         return int(lib.ml_plan_arena_bytes(self._pointer))
+
+    @property
+    def input_bytes(self) -> int:
+        """Bytes of graph inputs, which do not share memory and are not in `arena_bytes`; large ones take none while
+        `run` reads them in the caller's arrays."""
+        return int(lib.ml_plan_input_bytes(self._pointer))
 
     @property
     def work_bytes(self) -> int:

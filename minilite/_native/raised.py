@@ -36,6 +36,7 @@ _CLASSES: dict[int, type[errors.MiniliteError]] = {
     lib.ML_GRAPH_ERROR: errors.ModelFormatError,
     lib.ML_BINDING_ERROR: errors.InputError,
     lib.ML_UNSUPPORTED: errors.UnsupportedOpError,
+    lib.ML_LENT: errors.StateError,
 }
 
 

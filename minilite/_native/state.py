@@ -39,7 +39,7 @@ class Place:
     `moves`, does not change."""
 
     __slots__ = (
-        "address", "array_shape", "bound", "buffer", "bytes", "dtype", "encoded", "generation", "layout", "moves",
+        "address", "array_shape", "bound", "buffer", "bytes", "dtype", "encoded", "generation", "layout", "lendable", "moves",
         "settled", "shape", "storage", "type", "writable",
     )  # fmt: skip
 
@@ -59,6 +59,8 @@ class Place:
         """Runs change no shapes, so they move nothing."""
         self.moves: bool = bool(now.moves)
         """Runs may change this tensor's shape and place."""
+        self.lendable: bool = bool(now.lendable)
+        """Runs may read it in an array of the caller."""
         self.buffer: int = now.buffer
         """The number of the buffer that it is bound to; 0: of none."""
         self.bound: Array | None = None
@@ -81,6 +83,21 @@ class Place:
 def _numbers(address: Any, count: int) -> memoryview:
     """Numbers in C's memory, in the form that Python reads fastest; valid as long as that memory."""
     return memoryview(ffi.buffer(address, 8 * count)).cast("Q")
+
+
+def buffer_of(array: Array) -> Any:
+    """The bytes of a C-contiguous array, which it keeps alive."""
+    return ffi.from_buffer(array)
+
+
+def _token(cancel: Cancel) -> Any:
+    """C's token of a Cancel. Raises: InputTypeError."""
+    from minilite._native.cancel import Cancel  # already imported, if the argument is right
+
+    if not isinstance(cancel, Cancel):
+        message = f"cancel is of type {type(cancel).__name__}, must be a minilite.Cancel"
+        raise errors.InputTypeError(message)
+    return cancel.pointer
 
 
 class Shared:
@@ -130,6 +147,9 @@ class State:
             raise_error(error, graph.names)
         self.pointer: Any = self._cell[0]
         self.generations: Any = _numbers(lib.ml_state_generation(self.pointer), 2)
+        self.lent: dict[int, Any] = {}
+        """The arrays that inputs were read in by the last run, by tensor, as buffers: they have these inputs' values
+        until C has memory for them."""
 
     def _fail(self, status: int, error: Any) -> None:
         """Raises the exception of a failed call: that of a hook, else one for its ml_error, which belongs to this call
@@ -147,23 +167,52 @@ class State:
 
     def run(self) -> Callable[[], None]:
         """A function that runs the plan in use by one call into C."""
-        run, pointer, fail = lib.ml_state_run, self.pointer, self.check
+        run, pointer, again = lib.ml_state_run, self.pointer, self._again
 
         def invoke() -> None:
             if failed := run(pointer):
-                fail(failed)
+                again(failed, run, pointer)
 
         return invoke
 
     def run_until(self, cancel: Cancel) -> None:
         """Runs the plan in use; ends early when the token is set. Raises: InputTypeError, KernelError."""
-        from minilite._native.cancel import Cancel  # already imported, if the argument is right
+        arguments = self.pointer, _token(cancel)
+        if failed := lib.ml_state_run_until(*arguments):
+            self._again(failed, lib.ml_state_run_until, *arguments)
 
-        if not isinstance(cancel, Cancel):
-            message = f"cancel is of type {type(cancel).__name__}, must be a minilite.Cancel"
-            raise errors.InputTypeError(message)
-        if failed := lib.ml_state_run_until(self.pointer, cancel.pointer):
-            self.check(failed)
+    def run_on(self, arrays: dict[int, Any], cancel: Cancel | None) -> None:
+        """Runs the plan in use on arrays of the caller, given as buffers by the inputs that are read in them; the
+        arrays are kept until these inputs have other values. Raises: as `run_until`."""
+        rows = ffi.new("ml_binding[]", [(data, len(data), 0, index) for index, data in arrays.items()])
+        arguments = self.pointer, rows, len(rows), ffi.NULL if cancel is None else _token(cancel)
+        before, self.lent = self.lent, arrays
+        if failed := lib.ml_state_run_on(*arguments):
+            if ffi.cast("ml_error *", failed).status in (lib.ML_BUSY, lib.ML_NOT_READY):
+                self.lent = before  # it did not begin
+            self._again(failed, lib.ml_state_run_on, *arguments)
+
+    def _again(self, failed: int, run: Callable[..., int], *arguments: Any) -> None:
+        """Gives lent inputs memory and runs again, if a run failed for that; otherwise raises its error."""
+        while failed:
+            if not self.lent or ffi.cast("ml_error *", failed).status != lib.ML_LENT:
+                self.check(failed)
+            lib.ml_error_free(ffi.cast("ml_error *", failed))
+            self.own_lent()
+            failed = run(*arguments)
+
+    def own(self, tensor: int) -> None:
+        """Gives an input outside the arena memory of its own, and its value if it is lent. Raises: StateError,
+        ArenaError."""
+        self._call(lib.ml_state_own_input, tensor)
+        array = self.lent.pop(tensor, None)
+        if array is not None:
+            lib.ml_state_write(self.pointer, tensor, self.place(tensor).generation, array, len(array))
+
+    def own_lent(self) -> None:
+        """Gives all lent inputs memory of their own. Raises: as `own`."""
+        for tensor in tuple(self.lent):
+            self.own(tensor)
 
     def check(self, address: int) -> None:
         """Raises the error of a failed call."""

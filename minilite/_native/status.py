@@ -38,7 +38,7 @@ NODE_PYTHON: int = lib.ML_NODE_PYTHON
 NODE_VIEW: int = lib.ML_NODE_VIEW
 NODE_TFLITE_SHARES: int = lib.ML_NODE_TFLITE_SHARES
 NODE_IN_PLACE: int = lib.ML_NODE_IN_PLACE
-STORAGES = ("none", "constant", "folded", "arena", "persistent", "bound", "slot", "heap")
+STORAGES = ("none", "constant", "folded", "arena", "persistent", "bound", "slot", "heap", "input")
 BUSY = "the interpreter is running in another call: one call at a time"
 NODE_STATUSES = ("waits", "runs", "folded", "view", "fused", "empty")
 

@@ -63,6 +63,7 @@ def run_timed(state: State, nodes: int, turns: Iterable[object], room: int = 0, 
 
     Raises: StateError, KernelError, and what the clock raises.
     """
+    state.own_lent()
     events = np.zeros(room, _EVENT)
     rows, spans, noted, lost = [], [], 0, 0
     timing = ffi.new("ml_timing *")

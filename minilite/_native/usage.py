@@ -11,6 +11,8 @@ class Usage(NamedTuple):
     """The bytes of the plan in use, with capacities of dynamic tensors; 0 if there is none."""
     bound_bytes: int = 0
     """The most bytes live at once, for the sizes it was placed for: `arena_bytes` cannot be less."""
+    input_bytes: int = 0
+    """Bytes beside these for inputs; one that `run` reads in the caller's array takes none until something needs it."""
     arena_capacity: int = 0
     """Bytes that the arena holds, used or not."""
     resident_bytes: int = 0

@@ -112,14 +112,16 @@ def execute(options: argparse.Namespace) -> None:
     started = time.process_time()
     with working("planning"):
         if options.problem is not None:
-            title, made = Path(options.problem).name, _problem(options)
+            title, made, beside = Path(options.problem).name, _problem(options), 0
+        elif options.write_offline:
+            title, made, beside = Path(options.model).name, _offline(options), 0
         else:
-            title, made = Path(options.model).name, _offline(options) if options.write_offline else _model(options)
+            title, (made, beside) = Path(options.model).name, _model(options)
     spent = time.process_time() - started
     if options.json:
-        print_json(_facts(options, made, spent))
+        print_json({**_facts(options, made, spent), "input_bytes": beside})
     else:
-        say(_summary(title, made, spent))
+        say(_summary(title, made, spent, beside))
         say(_map(made) if options.map else _places(made))
     if not options.json and options.capacity is not None and made.arena_bytes > options.capacity:
         say(f"does not fit {options.capacity} bytes: the budget ran out, it is not known whether another plan does")
@@ -148,19 +150,20 @@ def _problem_records(options: argparse.Namespace) -> list[UsageRecord]:
     return [record for record in records if str(record.tensor) not in options.bind]
 
 
-def _model(options: argparse.Namespace) -> MemoryPlan:
-    """Plans the records of the engine's plan by the given strategy."""
-    records, names, inputs = _model_records(options)
+def _model(options: argparse.Namespace) -> tuple[MemoryPlan, int]:
+    """Plans the records of the engine's plan by the given strategy; the number is that of bytes of inputs, which lie
+    beside the arena."""
+    records, names, found = _model_records(options)
     made = plan(
         records, options.strategy or "default", options.alignment or 64,
         capacity=options.capacity, max_seconds=options.seconds or _SECONDS, names=names,
     )  # fmt: skip
-    return replace(made, title=inputs)
+    return replace(made, title=found.inputs_text()), found.input_bytes
 
 
-def _model_records(options: argparse.Namespace) -> tuple[list[UsageRecord], dict[int, str], str]:
-    """Returns the records of the engine's plan, after sharing in place, their names, and the inputs with their shapes.
-    A plan in the file is ignored."""
+def _model_records(options: argparse.Namespace) -> tuple[list[UsageRecord], dict[int, str], ModelPlan]:
+    """Returns the records of the engine's plan, after sharing in place, their names, and that plan. A plan in the file
+    is ignored."""
     model = load_model(options.model)
     bare = {name: payload for name, payload in model.metadata.items() if name != offline.NAME}
     interpreter = Interpreter(model._replace(metadata=Metadata(bare)))
@@ -172,7 +175,7 @@ def _model_records(options: argparse.Namespace) -> tuple[list[UsageRecord], dict
     for tensor, size, first, last, _ in found.records():
         records.append(UsageRecord(tensor, size, first, last))
         names[tensor] = main.tensors[tensor].name if tensor < count else f"scratch of node {tensor - count}"
-    return records, names, found.inputs_text()
+    return records, names, found
 
 
 def _bound(interpreter: Interpreter, options: argparse.Namespace, shapes: Mapping[int, arguments.Shape]) -> ModelPlan:
@@ -306,7 +309,7 @@ def _offline(options: argparse.Namespace) -> MemoryPlan:
     return made.plan
 
 
-def _summary(title: str, made: MemoryPlan, seconds: float) -> str:
+def _summary(title: str, made: MemoryPlan, seconds: float, beside: int) -> str:
     gap = made.arena_bytes - made.lower_bound
     percent = f" ({100 * gap / made.lower_bound:.2f} %)" if made.lower_bound else ""
     unit = "node" if made.strategy == "exact" else "pass"
@@ -315,6 +318,7 @@ def _summary(title: str, made: MemoryPlan, seconds: float) -> str:
         ("arena", f"{made.arena_bytes} bytes"),
         ("lower bound", f"{made.lower_bound} bytes"),
         ("gap", f"{gap} bytes{percent}"),
+        *([("inputs beside", f"{beside} bytes")] if beside else []),
         ("proved optimal", "yes" if made.proved_optimal else "no"),
         ("searched", f"{made.searched} {unit}{many}"),
         ("CPU time", f"{seconds:.3f} s"),

@@ -93,9 +93,13 @@ class ArrayCall:
         """
         self.allocate(arrays)
         session = self.session
+        lent: dict[int, Any] = {}
         for index, array in arrays:
-            session.set(index, array)
-        session.invoke(cancel)
+            session.set(index, array, lent)
+        if lent:
+            session.run_on(lent, cancel)
+        else:
+            session.invoke(cancel)
         found = {}
         for name, index in self._names:
             found[name] = session.get(index) if out is None else self._taken(index, name, out.get(name))

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minilite import errors
-from minilite._native.state import packed_dims
+from minilite._native.state import buffer_of, packed_dims
 from minilite._native.status import LOCKED, OPTIONS
 from minilite.engine import binding, mismatch
 from minilite.engine.place import MOVES, checked_tensor, completed, copier, decoded_values
 from minilite.engine.program import new_state
 from minilite.format import values
-from minilite.format.dtypes import ENCODED, TensorType, public_bits
+from minilite.format.dtypes import ENCODED, TensorType, public_bits, public_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -49,9 +49,13 @@ if TYPE_CHECKING:
             """Runs a slice."""
 
     _Places = dict[int, Place]
+    _Lendable = dict[int, tuple[Any, Shape] | None]
+    """For inputs by number: dtype and shape of arrays that runs may read in place, or None."""
     _Small = dict[int, tuple[Callable[[], Array] | None, Any, Any, Shape]]
     """For tensors that are copied without a turn, by number: numpy's copy function, or None to copy by bytes; the
     memory, dtype and shape."""
+    _Known = tuple[int, _Places, _Small, _Lendable]
+    """Places and the rest, valid while the generation is this number."""
 
 CHANGES = ("ask", "allocate", "invoke_unchecked", "run_until", "set", "bind", "reset_variables", "close")
 """The methods of a Session that a listener hears."""
@@ -86,8 +90,8 @@ class Session:
         self._prepare, self._prepared = self.state.preparing()
         self._arrays: dict[int, dict[int, Binding]] = {}  # what C may use of a call of `bind`, by number and tensor
         self._numbers = itertools.count(1)  # of calls of `bind`
-        self._known: tuple[int, _Places, _Small] = (-1, {}, {})  # one tuple: threads see all of it or nothing
-        self._all_known: dict[int, tuple[int, _Places, _Small]] = {}
+        self._known: _Known = (-1, {}, {}, {})  # one tuple: threads see all of it or nothing
+        self._all_known: dict[int, _Known] = {}
         self._generations = self.state.generations
         self._sequence = shared.sequence
         self._written: dict[int, int] = {}  # the sequence when a tensor was last set: while it is the same, nothing ran
@@ -194,6 +198,10 @@ class Session:
         else:
             self.run_until(cancel)
 
+    def run_on(self, arrays: dict[int, Any], cancel: Cancel | None = None) -> None:
+        """Runs the plan in use on arrays that were lent. Raises: as `invoke`."""
+        self.state.run_on(arrays, cancel)
+
     def run_until(self, cancel: Cancel) -> None:
         """Runs the plan in use; ends early when the token is set. Raises: as `invoke`."""
         self.state.run_until(cancel)
@@ -226,6 +234,7 @@ class Session:
     def release_memory(self) -> None:
         """Frees the arena until the next `allocate`; the plan stays, `invoke` is refused meanwhile."""
         self._owners.clear()
+        self.state.lent.clear()
         self.state.release_memory()
 
     def close(self) -> None:
@@ -236,6 +245,7 @@ class Session:
     def bind(self, arrays: Mapping[int, Array | None]) -> None:
         """Binds the caller's arrays to tensors from the next `allocate` on; None ends it. Raises: InputError, after
         which nothing has changed."""
+        self.state.own_lent()  # values stay where only buffers change
         kept: dict[int, Binding] = {}
         for index, array in arrays.items():
             tensor = self.program.lowered.operands.tensor(self.root, self.tensor(index).index)
@@ -291,17 +301,17 @@ class Session:
 
     def _still_known(self, index: int) -> Place | None:
         """The place found by an earlier lookup, if it is still valid."""
-        layout, places, _ = self._known
+        layout, places, _, _ = self._known
         place = places.get(index) if layout == self._generations[0] else None
         gone = place is not None and place.moves and place.generation != self._generations[1]
         return None if gone else place
 
-    def _know(self) -> tuple[int, _Places, _Small]:
+    def _know(self) -> tuple[int, _Places, _Small, _Lendable]:
         """The places known for the current generation; those of other generations are not valid."""
         if len(self._all_known) >= _MOST_KNOWN:
             self._all_known.clear()
         now = self._generations[0]
-        self._known = self._all_known.setdefault(now, (now, {}, {}))
+        self._known = self._all_known.setdefault(now, (now, {}, {}, {}))
         return self._known
 
     def _forget_place(self, index: int) -> None:
@@ -317,6 +327,9 @@ class Session:
         tensor = self.tensor(index)
         for _ in range(_TRIES):
             place = self.state.place(index) if self.allocated else None
+            if place is not None and place.lendable and not place.address and self.ready:
+                self.state.own(index)
+                continue
             if place is None or not place.buffer:
                 return completed(tensor, place)
             call = self._arrays.get(place.buffer)
@@ -327,7 +340,8 @@ class Session:
 
     def _is_small(self, index: int, place: Place) -> bool:
         """True if the tensor is copied without a turn."""
-        few = place.storage == "arena" and not place.moves and 0 < place.bytes <= _SHORT and place.encoded is None
+        kept = place.storage in ("arena", "input") and not place.lendable  # C has to know of values that were lent
+        few = kept and not place.moves and 0 < place.bytes <= _SHORT and place.encoded is None
         return few and LOCKED and index in self._kept and self.state.stays_mapped()
 
     # Small tensors are copied without a turn, out of and into memory that stays mapped. The sequence tells whether a
@@ -373,8 +387,9 @@ class Session:
         if node >= 0:
             raise mismatch.overwritten(self.tensor(index), f"node {node} ({self.subgraph.nodes[node].op})")
 
-    def set(self, index: int, value: Any) -> None:
-        """Copies values into a tensor. Raises: InputError, StateError."""
+    def set(self, index: int, value: Any, lent: dict[int, Any] | None = None) -> None:
+        """Copies values into a tensor, or puts them into `lent` if `run_on` may read the array in place. Raises:
+        InputError, StateError, ArenaError."""
         sequence, known, layout = self._sequence[0], self._known, self._generations[0]
         if known[0] != layout:
             known = self._know()
@@ -391,6 +406,11 @@ class Session:
         if not layout:
             message = "Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first"
             raise errors.StateError(message, tensors=[self.tensor(index).name])
+        if lent is not None:
+            buffer = self._buffer_to_lend(index, value)
+            if buffer is not None:
+                lent[index] = buffer
+                return
         for _ in range(_TRIES):
             place = self._place(index)
             plain = type(value) is np.ndarray and place.encoded is None
@@ -407,9 +427,33 @@ class Session:
             write = self.state.write_heap if place.encoded == TensorType.STRING else self.state.write
             if write(index, place, array):
                 self._written[index] = self._sequence[0]
+                self.state.lent.pop(index, None)
                 return
+            self.state.lent.pop(index, None)  # its old value is not needed
             self._forget_place(index)
         raise errors.StateError(MOVES, tensors=[self.tensor(index).name])
+
+    def _buffer_to_lend(self, index: int, array: Array) -> Any:
+        """The array as a buffer, if a run may read it in place of the tensor; else None.
+
+        Only memory that numpy owns is lent: what lies in a mapping, or belongs to another library, may be closed or
+        written again once the run is over."""
+        known = self._known
+        if index not in known[3]:
+            known[3][index] = self._find_lendable(index)
+        wanted = known[3][index]
+        if wanted is None or array.dtype is not wanted[0] or array.shape != wanted[1]:
+            return None
+        flags, base = array.flags, array.base
+        while type(base) is _ndarray:
+            base = base.base
+        return buffer_of(array) if base is None and flags.c_contiguous and flags.aligned else None
+
+    def _find_lendable(self, index: int) -> tuple[Any, Shape] | None:
+        place = self.state.place(index)
+        if not place.lendable or place.shape is None:
+            return None
+        return public_type(TensorType(place.type)), place.shape
 
     def view(self, index: int) -> Callable[[], Array]:
         """A function that returns a live view of a tensor; while such an array lives, memory does not move.

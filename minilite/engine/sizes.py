@@ -33,13 +33,13 @@ _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 1 << 10, "MIB": 1
 
 
 class PlannedSize(NamedTuple):
-    """A size, with the arena bytes of its plan."""
+    """A size, with the bytes of its plan's arena and inputs."""
 
     size: int
     shapes: Mapping[str, Shape]
     """Shapes of the inputs that have this size, by name, or by number where several have one name."""
     arena_bytes: int | None
-    """The bytes of the arena; None if the model refuses the size."""
+    """The bytes of the arena and the inputs; None if the model refuses the size."""
     lower_bound: int | None
     seconds: float
     """Seconds of planning."""
@@ -179,7 +179,9 @@ def _planned(
     except (ShapeError, ArenaError) as error:
         errors.append(error)
         return PlannedSize(size, names, None, None, time.perf_counter() - started, " ".join(str(error).split()))
-    return PlannedSize(size, names, plan.arena_bytes, plan.lower_bound, time.perf_counter() - started)
+    inputs = plan.input_bytes
+    seconds = time.perf_counter() - started
+    return PlannedSize(size, names, plan.arena_bytes + inputs, plan.lower_bound + inputs, seconds)
 
 
 class _Search:

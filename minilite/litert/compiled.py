@@ -280,7 +280,7 @@ class CompiledSignature:
     def _may_lie_apart(self, at: int, index: int) -> bool:
         """True if a tensor may be bound to a buffer: it is computed, its shape is known, and it has no other buffer."""
         planned = self._plan.tensor(index)
-        computed = planned.storage in ("arena", "bound") and not planned.dynamic
+        computed = planned.storage in ("arena", "input", "bound") and not planned.dynamic
         return computed and index not in (*self._in, *self._out)[:at]
 
     def _bind(self, pairs: Sequence[tuple[int, HostMemory]], apart: Sequence[int]) -> None:

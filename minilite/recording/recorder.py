@@ -110,8 +110,8 @@ class Recorder:
     def _run_until(self, session: Session, call: Callable[..., Any], cancel: Cancel) -> None:
         self.invoked(session, partial(call, cancel))
 
-    def _set(self, session: Session, call: Callable[..., Any], index: int, value: Any) -> None:
-        call(index, value)
+    def _set(self, session: Session, call: Callable[..., Any], index: int, value: Any, _lent: object = None) -> None:
+        call(index, value)  # copied, so that the run that is noted is the one that is made again
         self.note_set(session, index, value)
 
     def _bind(self, session: Session, call: Callable[..., Any], arrays: Mapping[int, Array | None]) -> None:

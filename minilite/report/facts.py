@@ -41,6 +41,7 @@ def model_facts(model: Model, title: str, plan: Plan | None = None) -> Facts:
         "frames": [_frame(model, plan, number, frame) for number, frame in enumerate(frames)],
         "arena_bytes": plan.arena_bytes if plan is not None else None,
         "lower_bound": plan.lower_bound if plan is not None else None,
+        "input_bytes": plan.input_bytes if plan is not None else None,
     }
 
 

@@ -279,6 +279,8 @@ def totals(
     yield "arena", f"{plan.arena_bytes:,} bytes"
     above = plan.arena_bytes - plan.lower_bound
     yield "lower bound", f"{plan.lower_bound:,} bytes" + (f", {above:,} below the arena" if above else ", met")
+    if plan.input_bytes:
+        yield "inputs beside the arena", f"{plan.input_bytes:,} bytes"
     if made.records and plan.arena_bytes:
         yield "a place for each tensor", f"{bytes_text(made.naive_bytes)}, {made.reuse_factor:.1f} times the arena"
     if profiled is not None:

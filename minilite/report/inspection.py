@@ -28,7 +28,8 @@ def inspection(model: Model, title: str, plan: Plan | None = None, width: int | 
             ]
             lines += ["", table(["node", "scratch bytes", "offset"], rows, width=width)]
     if plan is not None:
-        lines += ["", f"arena {plan.arena_bytes} bytes, lower bound {plan.lower_bound}"]
+        inputs = f", inputs {plan.input_bytes} bytes" if plan.input_bytes else ""
+        lines += ["", f"arena {plan.arena_bytes} bytes, lower bound {plan.lower_bound}{inputs}"]
     return "\n".join(lines)
 
 

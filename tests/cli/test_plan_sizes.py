@@ -135,7 +135,7 @@ def test_map_shows_the_arena_before_and_after_binding(capsys: pytest.CaptureFixt
     assert main(["plan", DIGITS, "--map", "--bind", "conv_1", "--bind", "3", "--bind", "image"]) == 0
     bound = capsys.readouterr().out
     assert "0 (id=0): size=" in whole
-    assert whole.count("(id=") == bound.count("(id=") + 2
+    assert whole.count("(id=") == bound.count("(id=") + 1
 
 
 def test_map_of_a_problem_without_some_records(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

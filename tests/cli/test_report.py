@@ -82,7 +82,7 @@ def test_tensors_that_share_memory_are_named(tmp_path: Path) -> None:
     (tmp_path / "chain.tflite").write_bytes(builder.build())
     data = data_of(written(tmp_path / "out.html", str(tmp_path / "chain.tflite"), "--runs", "0"))
     shared = {data["tensors"][each["tensor"]]["name"]: each.get("shared") for each in data["records"]}
-    assert shared == {"x": None, "first": "tanh0, tanh1, tanh2, tanh3 and 1 more", "tanh5": None}
+    assert shared == {"first": "tanh0, tanh1, tanh2, tanh3 and 1 more", "tanh5": None}
 
 
 def test_without_runs_nothing_is_timed(tmp_path: Path) -> None:

@@ -248,7 +248,8 @@ def test_every_command_has_json_with_its_keys(capsys: pytest.CaptureFixture[str]
         "operators": [{"op": "SUB", "supported": True, "reason": None, "nodes": [[0, 0]]}],
     }
     found = facts(capsys, "plan", "m.tflite", "--shape", "first=4,2")
-    assert found["records"][0].items() >= {"name": "first", "bytes": 32}.items()
+    assert found["records"][0].items() >= {"name": "z", "bytes": 32}.items()
+    assert found["input_bytes"] == 128
     found = facts(capsys, "plan", "m.tflite", "--compare")
     assert {"default", "exact"} < {each["strategy"] for each in found["strategies"]}
     found = facts(capsys, "profile", "m.tflite", "--runs", "3")

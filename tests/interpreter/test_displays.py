@@ -87,13 +87,16 @@ def test_a_plan_shows_its_largest_tensors_and_draws_itself() -> None:
     for plan in (interpreter.plan, interpreter.memory, interpreter.plan_for({"x": (64,)})):
         assert plan is not None
         head, columns, *rows = repr(plan).splitlines()
-        assert head == f"<Plan: arena {plan.arena_bytes} bytes, lower bound {plan.lower_bound}, 40 tensors>"
+        assert (
+            head
+            == f"<Plan: arena {plan.arena_bytes} bytes, lower bound {plan.lower_bound}, inputs 256 bytes, 40 tensors>"
+        )
         assert columns.split() == ["tensor", "name", "shape", "bytes", "offset", "lives"]
         assert len(rows) == 11
         assert rows[-1] == f"  and {len(plan.records()) - 10} records that are not larger"
         root = ET.fromstring(plan._repr_svg_())
         titles = [title.text or "" for title in root.iter("{http://www.w3.org/2000/svg}title")]
-        assert any(title.startswith("x: 256 bytes at ") for title in titles)
+        assert any(title.startswith("part 3: 256 bytes at ") for title in titles)
         made = plan.to_memory_plan()
         assert (made.arena_bytes, made.lower_bound) == (plan.arena_bytes, plan.lower_bound)
         assert made.check() is None
@@ -102,11 +105,11 @@ def test_a_plan_shows_its_largest_tensors_and_draws_itself() -> None:
 def test_a_plan_shows_offsets_and_lives() -> None:
     plan = ready(relu_chain()).plan
     assert plan is not None
-    (record,) = [row for row in plan.records() if row[0] == 0]
-    row = next(line for line in repr(plan).splitlines() if line.split()[0] == "0")
+    (record,) = [row for row in plan.records() if row[0] == 1]
+    row = next(line for line in repr(plan).splitlines() if line.split()[0] == "1")
     last = "end" if record[3] == 2**31 - 1 else str(record[3])
-    assert row.split() == ["0", "x", "4", str(record[1]), str(record[4]), f"{record[2]}-{last}"]
-    assert plan.tensor(0).offset == record[4]
+    assert row.split() == ["1", "y0", "4", str(record[1]), str(record[4]), f"{record[2]}-{last}"]
+    assert plan.tensor(1).offset == record[4]
 
 
 @pytest.mark.parametrize("count", [0, 1])
@@ -128,7 +131,7 @@ def test_usage_and_counters_are_tables_in_notebooks() -> None:
     interpreter.allocate_tensors()
     interpreter.invoke()
     usage, counters = interpreter.usage._repr_html_(), interpreter.counters._repr_html_()  # type: ignore[attr-defined]
-    assert '<td style="text-align:left">arena bytes</td><td>768.0 KiB</td>' in usage
+    assert '<td style="text-align:left">arena bytes</td><td>512.0 KiB</td>' in usage
     assert "stays mapped" not in usage
     assert '<td style="text-align:left">invokes</td><td>1</td>' in counters
     assert "plan hits" not in counters
@@ -143,7 +146,7 @@ def test_a_plan_s_picture_says_of_what_it_is() -> None:
     assert "plan for x 4: " in small
     assert "plan for x 65536: " in large
     assert (">bytes<" in small, ">KiB<" in small, ">bytes<" in large, ">KiB<" in large) == (True, False, False, True)
-    assert ">lower bound, 768 KiB: no plan is smaller. " in large
+    assert ">lower bound, 512 KiB: no plan is smaller. " in large
     assert interpreter.plan_for({"x": (1 << 16,)}).to_memory_plan().to_svg() == large
     assert interpreter.plan.to_memory_plan().strategy == "in use"
 

@@ -41,9 +41,11 @@ def squaring_loop(turns: int) -> bytes:
 def test_a_size_that_takes_more_than_max_bytes_is_refused_and_the_old_one_stays() -> None:
     free = ready(relu_chain())
     resized(free, 100_000)
+    free.set_tensor(0, np.zeros(100_000, np.float32))  # its memory comes with the first value
     interpreter = ready(relu_chain(), max_bytes=free.usage.taken_bytes)
     x, y = interpreter.get_input_details()[0]["index"], interpreter.get_output_details()[0]["index"]
     resized(interpreter, 100_000)
+    interpreter.set_tensor(x, np.zeros(100_000, np.float32))
     with pytest.raises(ArenaError, match=r"the arena needs \d+ bytes more, \d+ are taken, max_bytes is \d+"):
         resized(interpreter, 200_000)
     interpreter.set_tensor(x, np.full(100_000, -1, np.float32))
@@ -128,13 +130,13 @@ def test_memory_used_sums_signatures() -> None:
     interpreter = minilite.Interpreter(model_content=model, max_bytes=20 * MIB, in_place="none")
     interpreter.get_signature_runner("a")(**values)
     one = interpreter.usage
-    assert one.taken_bytes >= one.arena_capacity >= 8 * MIB
+    assert one.taken_bytes >= one.arena_capacity >= 4 * MIB  # the input is read in the caller's array
     interpreter.get_signature_runner("b")(**values)
     assert interpreter.usage.taken_bytes == 2 * one.taken_bytes
     assert interpreter.usage.arena_bytes == 2 * one.arena_bytes
-    tight = minilite.Interpreter(model_content=model, max_bytes=12 * MIB, in_place="none")
+    tight = minilite.Interpreter(model_content=model, max_bytes=6 * MIB, in_place="none")
     tight.get_signature_runner("a")(**values)
-    with pytest.raises(ArenaError, match="max_bytes is 12582912"):
+    with pytest.raises(ArenaError, match="max_bytes is 6291456"):
         tight.get_signature_runner("b")(**values)
     assert tight.get_signature_runner("a")(**values)["y"].sum() == MIB
 
@@ -218,7 +220,7 @@ def test_runs_free_memory_of_a_large_unused_size() -> None:
     assert interpreter.counters["given_back"] == 1
     assert interpreter.usage.arena_capacity <= mmap.PAGESIZE
     assert interpreter.usage.resident_bytes <= mmap.PAGESIZE
-    assert interpreter.usage.taken_bytes == held.taken_bytes - held.arena_capacity + interpreter.usage.arena_capacity
+    assert interpreter.usage.taken_bytes <= interpreter.usage.arena_capacity + mmap.PAGESIZE  # and the input
     resized(interpreter, big)
     x, y = interpreter.get_input_details()[0]["index"], interpreter.get_output_details()[0]["index"]
     interpreter.set_tensor(x, np.arange(big, dtype=np.float32))

@@ -99,7 +99,8 @@ def counted(one: minilite.Interpreter, *_: Any) -> None:
 def planned(one: minilite.Interpreter, *_: Any) -> None:
     """Looks at the plan. Raises: AssertionError if it is none."""
     plan = one.plan
-    assert plan is None or (plan.lower_bound <= plan.arena_bytes and plan.records())
+    ends = [offset + size for _, size, _, _, offset in plan.records()] if plan else []
+    assert plan is None or max(plan.lower_bound, *ends, 0) <= plan.arena_bytes
 
 
 def planned_for(one: minilite.Interpreter, name: str, dice: random.Random, sizes: Sizes) -> None:

@@ -52,8 +52,8 @@ FAULTS = {
     ),
     "cancel": Fault(
         "csrc/run/run.c",
-        "        flags->token = cancel;\n",
-        "        flags->token = cancel && atomic_load(&cancel->set) ? NULL : cancel;\n",
+        "    flags->token = o->cancel;\n",
+        "    flags->token = o->cancel && atomic_load(&o->cancel->set) ? NULL : o->cancel;\n",
         "simulate",
     ),
     "rounding": Fault(

@@ -20,18 +20,18 @@ import minilite
 from minilite._native.state import debug_build
 
 COUNTS = {
-    "chain": "b65c27f4da2d 9d4622739ea4 e2607ca17526 0d0ce93ce34b e37568eb3666",
-    "wide": "b55737d3adb0 adfa0f531016 920bdfc0edf5 71d2d7081153 1f921376f9c9",
-    "variables": "c43d4b7bbf46 72122cad8278 3f381a774621 c66bb3bf1a95 f743356afe1f",
-    "dynamic": "8de798e013f9 057c80a2f5e4 46ae45c408f7 eba14c923929 b9852988f77b",
-    "custom": "d289b30af1a4 b24f7ebdee2b 537d1686361c 9a69f55eda67 c54ab25dd699",
-    "growing_loop": "0b1f4afdd8c6 0b1f4afdd8c6 3fef0c5a7bf5 cd9908e1824f 79d0bab6870c",
-    "closed_loop": "951ac957f4ad 670bcd6dac77 832ae32b7cc1 4ffd586f45b3 3e3fa2a44a22",
-    "branches": "fc1d6bc5b4aa 03e8b39ada63 3a6819fce6fa dd47757bd1dd 55babbdcda82",
-    "nested_loops": "87571614745d 87571614745d 63cbef666bb8 d02212e52b05 a10236c664cb",
-    "resources": "7c058110cb19 21879fc14375 0471b3d10026 4e67e3acbdfc 5a12464a4720",
-    "signatures": "36806c971dda 1f4223be3247 ab02fc2c192d 342934fd5636 5abd46bd3ecf",
-    "strings": "0158df58825f 0158df58825f 80f26b561c78 c558893dcfa8 8f79ff960ac8",
+    "chain": "d6dceac98423 99a357c562c7 e2607ca17526 d8111d70901d a4dbbb59e2b1",
+    "wide": "6cfb877f5c12 1be35983b839 920bdfc0edf5 c97f9824e6ac 7d6d0b508277",
+    "variables": "0b7cfd1e5f9b aa6e8b542f4d 3f381a774621 c97e3a757a0d 1181d82c5429",
+    "dynamic": "108944f25fe3 7aa22ba9f692 46ae45c408f7 6c079d12858d d023cd5276d9",
+    "custom": "b59660508858 87bc305200d4 537d1686361c 704725d5dce5 e63236efdb86",
+    "growing_loop": "d308932cb5e7 d308932cb5e7 3fef0c5a7bf5 838e5ab274cd 917b4d9178ea",
+    "closed_loop": "9f01616e2ecf bc6ee207d9af 832ae32b7cc1 446404df80e2 e4218333e786",
+    "branches": "eabdfc932979 ebbcd82b8253 3a6819fce6fa 9aa917350fe0 879859c073a5",
+    "nested_loops": "3bfaaea3bf59 3bfaaea3bf59 63cbef666bb8 4192b1b1e666 046d279bb4df",
+    "resources": "e10a530be807 f580131455ec 0471b3d10026 71d252fefc35 0624b0a5417a",
+    "signatures": "cce1c1084c14 340bd317054b ab02fc2c192d 2dab07da091e 3d342488db39",
+    "strings": "aa07e9a2a455 aa07e9a2a455 80f26b561c78 e796c380cc5a 49123ba9d36c",
 }
 """Digests in the order of OPTIONS."""
 OPTIONS: dict[str, dict[str, Any]] = {
