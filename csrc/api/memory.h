@@ -54,6 +54,46 @@ int64_t ml_memory_lower_bound(const ml_problem *problem);
 /* The name of strategy `index`, or NULL past the last. */
 const char *ml_memory_strategy_name(int32_t index);
 
+/* Several memories: which record lies in which ------------------------------------------------- */
+
+enum { ML_MOST_ROOMS = 4 };
+
+/* A memory that records may lie in. */
+typedef struct ml_memory_room {
+    int64_t capacity; /* the most bytes that its records may take at once */
+    int64_t cost; /* of each byte that is moved to or from it */
+    int32_t alignment; /* sizes are rounded up to it: a power of two */
+    int32_t reserved;
+} ml_memory_room;
+
+/* A record that has to be assigned to a memory. */
+typedef struct ml_choice {
+    int64_t size;
+    int64_t traffic; /* bytes that a run moves to and from it */
+    int32_t first;
+    int32_t last; /* inclusive */
+    int32_t allowed; /* bit m: it may lie in memory m */
+    int32_t room; /* out: the number of its memory */
+} ml_choice;
+
+typedef struct ml_assignment {
+    ml_choice *choices;
+    const ml_memory_room *rooms;
+    int32_t count;
+    int32_t n_rooms; /* at most ML_MOST_ROOMS */
+    int32_t most_states; /* kept at each record */
+    /* Results. */
+    int32_t states; /* the most that were kept */
+    int64_t cost; /* the sum of traffic * cost */
+    int32_t optimal; /* no state was dropped: no assignment costs less */
+    int32_t reserved;
+} ml_assignment;
+
+/* Assigns each record to a memory at the least cost, so that what is live at once fits each memory
+ * (without regard to offsets). ML_STRATEGY_OVER_CAPACITY if none was found; there is none if
+ * `optimal` is set. Costs must add up to less than INT64_MAX / 2. */
+ml_strategy_status ml_memory_assign(ml_assignment *assignment);
+
 /* ArenaPlanner: TFLite's calls over any graph -------------------------------------------------- */
 
 typedef struct ml_node_io {

@@ -87,3 +87,45 @@ def memory_lower_bound(rows: Iterable[Row], alignment: int) -> int:
     if bound < 0:
         raise _no_memory(problem.count)
     return bound
+
+
+class Room(NamedTuple):
+    """A memory: its capacity, the cost of each byte moved, the alignment."""
+
+    capacity: int
+    cost: int
+    alignment: int
+
+
+class Assignment(NamedTuple):
+    """The number of each record's memory, at the least cost."""
+
+    rooms: tuple[int, ...]
+    cost: int
+    optimal: bool
+    """No state was dropped: no assignment costs less."""
+    states: int
+
+
+def assign_memories(
+    rows: Iterable[tuple[int, int, int, int, int]], rooms: Iterable[Room], most_states: int
+) -> Assignment | None:
+    """Assigns records, given as size, traffic, first node, last node and mask of allowed memories; None if they fit in
+    no way that was found. Raises: ArenaError if memory for planning itself is short."""
+    filled = [(*row, 0) for row in rows]
+    choices = ffi.new("ml_choice[]", filled or 1)
+    given = ffi.new("ml_memory_room[]", [(*room, 0) for room in rooms])
+    assignment = ffi.new(
+        "ml_assignment *",
+        {"choices": choices, "rooms": given, "count": len(filled), "n_rooms": len(given), "most_states": most_states},
+    )
+    status = lib.ml_memory_assign(assignment)
+    if status == lib.ML_STRATEGY_NO_MEMORY:
+        raise _no_memory(len(filled))
+    if status != lib.ML_STRATEGY_OK:
+        return None
+    found = tuple(choice.room for choice in choices[0 : len(filled)])
+    return Assignment(found, assignment.cost, bool(assignment.optimal), assignment.states)
+
+
+MOST_ROOMS: int = lib.ML_MOST_ROOMS

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minilite.cli import arguments, plan_sizes, plan_tflm
+from minilite.cli import arguments, plan_memory, plan_sizes, plan_tflm
 from minilite.cli.arguments import UsageError
 from minilite.cli.output import print_json, width
 from minilite.engine.tensor_arguments import tensor_number
@@ -75,6 +75,7 @@ def add_parser(commands: Any) -> None:
     )  # fmt: skip
     plan_sizes.add_arguments(parser)
     plan_tflm.add_arguments(parser)
+    plan_memory.add_arguments(parser)
     arguments.add_json(parser)
     parser.set_defaults(execute=execute)
 
@@ -99,9 +100,13 @@ def execute(options: argparse.Namespace) -> None:
         message = f"{options.model} is not a model: give usage records with --problem {options.model}"
         raise UsageError(message)
     plan_tflm.check_options(options)
+    plan_memory.check_options(options)
     plan_sizes.check_options(options)
     if options.target:
         plan_tflm.show(options)
+        return
+    if options.memory:
+        plan_memory.show(options)
         return
     if options.fit is not None or options.sweep:
         (plan_sizes.sweep if options.sweep else plan_sizes.fit)(options)

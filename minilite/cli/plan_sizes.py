@@ -49,7 +49,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--sweep", metavar="[NAME=]1,16..512,16..512,3", action="append", default=[],
         help="plan many sizes; ranges move together from end to end, 16..512:8 in steps of 8; may be repeated",
     )  # fmt: skip
-    parser.add_argument("--csv", metavar="OUT.csv", type=Path, help="write what --sweep has found as a table")
+    parser.add_argument(
+        "--csv", metavar="OUT.csv", type=Path, help="write what --sweep or --memory has found as a table"
+    )
 
 
 def check_options(options: argparse.Namespace) -> None:
@@ -58,8 +60,8 @@ def check_options(options: argparse.Namespace) -> None:
         message = "--fit and --sweep: one of the two"
         raise UsageError(message)
     for name, goes in (("axis", options.fit), ("step", options.fit), ("csv", options.sweep)):
-        if getattr(options, name) is not None and not goes:
-            message = f"--{name} goes with {'--sweep' if name == 'csv' else '--fit'}"
+        if getattr(options, name) is not None and not goes and not options.memory:
+            message = f"--{name} goes with {'--sweep or --memory' if name == 'csv' else '--fit'}"
             raise UsageError(message)
     if options.fit is None and not options.sweep:
         return

@@ -19,7 +19,7 @@ from minilite.text import cut, table, wrapped
 
 _NOT_FOR_TFLM = (
     "strategy", "compare", "shape", "alignment", "capacity", "write_offline", "svg", "map", "bind", "fit", "axis",
-    "step", "sweep", "csv", "problem",
+    "step", "sweep", "csv", "problem", "memory",
 )  # fmt: skip
 _BOARD = "32-bit"
 _MOST_OPERATORS, _MOST_LISTED = 6, 4

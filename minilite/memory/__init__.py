@@ -10,6 +10,7 @@ from minilite._native.memory import strategies
 from minilite.memory.arena_planner import ArenaPlanner, PlannerGraph, PlannerNode
 from minilite.memory.checker import Fault, check
 from minilite.memory.lower_bound import lower_bound, positional_maxima, sections, shared_objects_bound
+from minilite.memory.memories import MemoriesPlan, Memory, plan_memories
 from minilite.memory.plan import MemoryPlan, plan
 from minilite.memory.records import FOREVER, UsageRecord, read_csv, write_csv
 
@@ -17,6 +18,8 @@ __all__ = [
     "FOREVER",
     "ArenaPlanner",
     "Fault",
+    "MemoriesPlan",
+    "Memory",
     "MemoryPlan",
     "PlannerGraph",
     "PlannerNode",
@@ -24,6 +27,7 @@ __all__ = [
     "check",
     "lower_bound",
     "plan",
+    "plan_memories",
     "positional_maxima",
     "read_csv",
     "sections",

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from minilite.errors import InputError, InputTypeError, shortened, shown
 from minilite.numeric import whole
@@ -25,7 +25,8 @@ of so many bits."""
 class UsageRecord(NamedTuple):
     """A tensor's claim on memory: `size` bytes from `first_node` to `last_node`, both inclusive.
 
-    A record with an `offset` is fixed: it stays there, and others are placed around it.
+    A record with an `offset` is fixed: it stays there, and others are placed around it. `memory` names the memory that
+    the record must lie in, or a tuple of those that it may lie in; only `plan_memories` looks at it.
     """
 
     tensor: int
@@ -33,6 +34,7 @@ class UsageRecord(NamedTuple):
     first_node: int
     last_node: int
     offset: int | None = None
+    memory: str | tuple[str, ...] | None = None
 
 
 def checked_records(records: Iterable[UsageRecord], alignment: int = 1) -> tuple[list[UsageRecord], int]:
@@ -51,13 +53,14 @@ def _checked(position: int, record: UsageRecord) -> UsageRecord:
         message = f"record {position} is {shown(record)}, must be a UsageRecord: {', '.join(names)}"
         raise InputTypeError(message)
     where = f"record {position}"
-    tensor, size, first, last, offset = record
+    tensor, size, first, last, offset, memory = record
     checked = UsageRecord(
         whole(f"{where}: tensor", tensor),
         whole(f"{where}: size", size, _SIZE_BITS),
         whole(f"{where}: first_node", first),
         whole(f"{where}: last_node", last),
         None if offset is None else whole(f"{where}: offset", offset),
+        _checked_memory(where, memory),
     )
     if fault := record_fault(checked):
         message = f"record {position}, tensor {checked.tensor}: {fault}"
@@ -65,16 +68,25 @@ def _checked(position: int, record: UsageRecord) -> UsageRecord:
     return checked
 
 
+def _checked_memory(where: str, memory: Any) -> str | tuple[str, ...] | None:
+    names = (memory,) if isinstance(memory, str) else memory
+    if memory is not None and not (isinstance(names, tuple) and names and all(isinstance(n, str) for n in names)):
+        message = f"{where}: memory is {shown(memory)}, must be a name, a tuple of names, or None"
+        raise InputTypeError(message)
+    return memory  # type: ignore[no-any-return]
+
+
 def _plainly_valid(records: Sequence[UsageRecord]) -> bool:
-    """True if no record is fixed, all have plain integers, and none has a fault: a check by columns, which costs a
-    fraction of a look at each record. If False, they may still be valid."""
+    """True if no record is fixed or names a memory, all have plain integers, and none has a fault: a check by columns,
+    which costs a fraction of a look at each record. If False, they may still be valid."""
     if not {*map(type, records)} <= {UsageRecord}:
         return False
     if not records:
         return True
-    tensors, sizes, firsts, lasts, offsets = zip(*records, strict=True)
+    tensors, sizes, firsts, lasts, offsets, memories = zip(*records, strict=True)
     return (
-        {*map(type, chain(tensors, sizes, firsts, lasts))} == {int} and {*map(type, offsets)} == {type(None)}
+        {*map(type, chain(tensors, sizes, firsts, lasts))} == {int}
+        and {*map(type, chain(offsets, memories))} == {type(None)}
         and min(tensors) >= -FOREVER and max(tensors) <= FOREVER
         and min(sizes) >= 0 and max(sizes).bit_length() < _SIZE_BITS
         and min(firsts) >= 0 and max(lasts) <= FOREVER and all(map(operator.le, firsts, lasts))

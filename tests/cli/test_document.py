@@ -166,6 +166,7 @@ def test_all_commands_with_json_are_listed() -> None:
         "plan",
         "plan --compare",
         "plan --for tflm",
+        "plan --memory a=1K --memory b=1M",
         "plan --fit 1MB",
         "plan --sweep 1,8..10,8..10,3",
         "profile",
