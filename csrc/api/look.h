@@ -68,9 +68,10 @@ typedef struct ml_tiling {
 } ml_tiling;
 /* Finds the groups of least work whose bound is within `limit`. If there are none, or their work
  * beyond that of the whole nodes is above `most` (as a share of it; below 0: any), the groups of
- * the lowest bound that is possible within `most`. */
-ml_status ml_plan_tile(const ml_plan *plan, int64_t limit, double most, ml_tiling *tiling,
-                       ml_error *error);
+ * the lowest bound that is possible within `most`. `whole` has a byte per node, by position: 1 =
+ * it may not run patch by patch; NULL: none. */
+ml_status ml_plan_tile(const ml_plan *plan, const uint8_t *whole, int64_t limit, double most,
+                       ml_tiling *tiling, ml_error *error);
 /* The main frame's arena as the same strategy would plan it without these tensors. */
 typedef struct ml_outlook {
     int64_t arena_bytes;

@@ -10,6 +10,7 @@ typedef struct ml_tile_facts {
     const ml_plan *plan;
     const ml_subgraph *sub;
     const ml_node_plan *nodes;
+    const uint8_t *whole; /* by node: 1 = it may not run patch by patch; NULL: none */
     int32_t n_nodes;
     int64_t *live; /* by node: bytes of all records that are live there */
     int64_t *scratch; /* by node: bytes of its scratch in the arena */

@@ -208,6 +208,7 @@ bool ml_tile_walk_add(ml_tile_walk *w, int32_t n) {
     const ml_tile_facts *f = w->facts;
     const ml_node_io *io = f->sub->nodes[n].io;
     if (ml_tile_skips(f, n)) return true;
+    if (f->whole && f->whole[n]) return false;
     if (f->nodes[n].status != ML_NODE_RUNS || io->n_outputs != 1 ||
         io->n_inputs > ML_TILE_OPERANDS || w->n_members == ML_TILE_NODES)
         return false;

@@ -173,13 +173,14 @@ static ml_status choose(const ml_tile_facts *f, const group_list *list, int64_t 
     return ML_OK;
 }
 
-ml_status ml_plan_tile(const ml_plan *plan, int64_t limit, double most, ml_tiling *tiling,
-                       ml_error *error) {
+ml_status ml_plan_tile(const ml_plan *plan, const uint8_t *whole, int64_t limit, double most,
+                       ml_tiling *tiling, ml_error *error) {
     ml_tile_facts facts;
     group_list list = {0};
     *tiling = (ml_tiling){0};
     ml_status status = ml_tile_facts_find(plan, &facts, error);
     if (status != ML_OK) return status;
+    facts.whole = whole;
     /* A tensor that is kept must exist whole. */
     if (!(plan->options & ML_KEEP_ALL) && limit < facts.most_live)
         status = list_groups(&facts, limit, &list, error);

@@ -8,6 +8,8 @@ from minilite._core import ffi, lib
 from minilite._native.status import fresh_error, raise_error
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from minilite._native.plan import Plan
 
 Rectangle = tuple[tuple[int, int], tuple[int, int]]
@@ -68,12 +70,13 @@ class Tiling(NamedTuple):
     more: float
 
 
-def find_tiles(plan: Plan, limit: int, most: float = -1.0) -> Tiling:
+def find_tiles(plan: Plan, limit: int, most: float = -1.0, whole: Collection[int] = ()) -> Tiling:
     """The groups of least work that bring the arena's lower bound within `limit` bytes; else, or if the work beyond
-    that of the whole nodes is above `most` of it (below 0: any), those of the lowest bound within `most`. Raises:
-    ArenaError."""
+    that of the whole nodes is above `most` of it (below 0: any), those of the lowest bound within `most`. Nodes at the
+    positions in `whole` are in none. Raises: ArenaError."""
     error, found = fresh_error(), ffi.new("ml_tiling *")
-    if lib.ml_plan_tile(plan._pointer, limit, most, found, error):
+    marks = bytes(position in whole for position in range(plan._owner.count_nodes(plan.frames()[0][0])))
+    if lib.ml_plan_tile(plan._pointer, marks, limit, most, found, error):
         raise_error(error, None)
     groups = tuple(
         TileGroup(g.first, g.last, g.rows, g.columns, int(g.live), g.more) for g in found.groups[0 : found.n_groups]

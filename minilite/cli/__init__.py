@@ -1,4 +1,4 @@
-"""The minilite command: run, batch, inspect, plan, profile, bench, compare, replay, report, as, completion."""
+"""The minilite command: run, batch, inspect, plan, tile, profile, bench, compare, replay, report, as, completion."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ COMMANDS = {
     "batch": "batch",
     "inspect": "inspect",
     "plan": "plan",
+    "tile": "tile",
     "profile": "profile",
     "bench": "bench",
     "compare": "compare",

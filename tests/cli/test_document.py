@@ -32,8 +32,9 @@ OPEN = (
 )  # fmt: skip
 """Keys whose own keys depend on the model, where the document says `.*`."""
 
-SELDOM = ("rows[].steps", "rows[].changes", "delegated", "notes", "detections[]", "files[]")
-"""Lists of `compare` that are empty here, and keys that `run` has only for detectors and for several files."""
+SELDOM = ("rows[].steps", "rows[].changes", "delegated", "notes", "detections[]", "files[]", "groups[]")
+"""Lists of `compare` that are empty here, keys that `run` has only for detectors and for several files, and
+groups of a model that `tile` leaves as it is."""
 
 
 def steps(block: str) -> Iterator[tuple[str, str]]:
@@ -135,6 +136,7 @@ def printed(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str], monkeypa
             "run MODEL": "run m.tflite x.npy",
             "run": "run",
             "batch": "batch m.tflite x.npy --out o.npz",
+            "tile": "tile m.tflite o.tflite --budget 1MB",
             "compare": "compare m.tflite --against reference",
             "replay": "replay r.npz m.tflite",
         }
@@ -169,6 +171,7 @@ def test_all_commands_with_json_are_listed() -> None:
         "plan --memory a=1K --memory b=1M",
         "plan --fit 1MB",
         "plan --sweep 1,8..10,8..10,3",
+        "tile",
         "profile",
         "bench",
         "compare",

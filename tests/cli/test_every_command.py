@@ -29,6 +29,7 @@ CALLS = {
     "run": ("MODEL", "MODEL --repeat none", "at least 1, got 'none'"),
     "inspect": ("MODEL", "MODEL --shape 1,x", "'1,x' is not a list of dimensions"),
     "plan": ("MODEL", "MODEL --strategy best", "no planning strategy 'best'"),
+    "tile": ("MODEL out.tflite --budget 1MB", "MODEL out.tflite --budget some", "takes bytes such as"),
     "profile": ("MODEL --runs 3", "MODEL --runs 0", "at least 1, got '0'"),
     "bench": ("MODEL --runs 3", "", "arguments are required: MODEL\n"),
     "compare": ("MODEL --against scalar", "MODEL", "compare takes a second model"),

@@ -62,6 +62,10 @@ class Slow:
     def in_arena(self, tensor: int) -> bool:
         return tensor >= 0 and self.plan.tensor(tensor).storage == "arena"
 
+    def is_cut(self, tensor: int) -> bool:
+        """Inputs of runs may lie elsewhere, but their parts are copied all the same."""
+        return tensor >= 0 and self.sub.tensors[tensor].data is None
+
     def shape(self, tensor: int) -> tuple[int, ...]:
         return tuple(self.plan.shape(tensor) or ())
 
@@ -141,7 +145,7 @@ class Slow:
             needs[y] = found.out
             shapes = self.shapes(n)
             for i, (x, part) in enumerate(zip(inputs, found.inputs, strict=True)):
-                if not self.in_arena(x):
+                if not self.is_cut(x):
                     continue
                 operands[n, i] = part
                 needs[x] = hull(needs[x], part) if x in needs else part
@@ -164,7 +168,7 @@ class Slow:
         for n in range(first, last + 1):
             y = self.nodes[n].outputs[0]
             for i, x in enumerate(self.nodes[n].inputs):
-                if not self.in_arena(x):
+                if not self.is_cut(x):
                     continue
                 read = [operands[n, i] for (_, operands), _ in patches]
                 around = [p[x] for p in parts]
@@ -183,7 +187,7 @@ class Slow:
                 records.get(x) == size and readers[x][-1] == n == self.last_within(x, last, outputs)
                 and all(p[x] == p[y] == o[n, i] for p, ((_, o), _) in zip(parts, patches, strict=True))
                 for i, x in enumerate(self.nodes[n].inputs)
-                if i in find_row(self.nodes[n].op).in_place and self.in_arena(x)
+                if i in find_row(self.nodes[n].op).in_place and self.is_cut(x)
             )  # fmt: skip
             lives.append((size, n + over, max(readers.get(y, [n])[-1], n)))
         return max(
