@@ -86,6 +86,15 @@ static ml_status prepare_fully_connected(const ml_call *c, ml_wish *wish) {
     return status;
 }
 
+/* In an image that keeps its shape, each pixel needs that pixel alone. */
+static bool window_of_fully_connected(const ml_call *c, ml_rectangle *out, ml_rectangle *in,
+                                      void *params) {
+    const ml_shape *x = &ml_input(c, 0)->shape, *w = &ml_input(c, 1)->shape;
+    const bool hybrid = ml_input(c, 0)->type == ML_F32 && ml_input(c, 1)->type != ML_F32;
+    in[0] = *out;
+    return x->rank == 4 && ml_output(c, 0)->shape.rank == 4 && x->dims[3] == w->dims[1] && !hybrid;
+}
+
 /* Weights in blocks have parameters of their own each. */
 static int64_t reads_fully_connected(const ml_call *c) {
     return ((const fc_params *)c->params)->block ? 0 : ml_reads_weighted(c);
@@ -247,6 +256,7 @@ ML_KERNELS(fully_connected) = {
      .flags = ML_KERNEL_CLAMPS, .check = check_fully_connected, ML_PARAMS_OF(fc_params),
      .blob_bytes = sizeof(ml_blocks), .packs = 1, .multiply_adds = count_fully_connected,
      .prepare = prepare_fully_connected, .prepare_reads = reads_fully_connected,
+     .window = window_of_fully_connected,
      ML_TYPED({"f32 f32 f32? -> f32", NULL, pack_f32, fully_connected_f32},
               {"f32 s8|u8|s4|s2 f32? -> f32", derive_hybrid, pack_s8, fully_connected_hybrid},
               {"s8 s8|s4|s2 s32? -> s8", derive_bytes, pack_s8, fully_connected_integer},

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "rules/checks.h"
+#include "rules/elementwise.h"
 #include "rules/quantized.h"
 #include "rules/values.h"
 #include "rules/work.h"
@@ -231,11 +232,12 @@ ML_KERNELS(normalization) = {
      .prepare = prepare_rms, ML_TYPED({"f32 f32? -> f32", NULL, NULL, rms_f32})},
     {ML_OP(L2_NORMALIZATION, 1, 2), .name = "l2_normalization", .takes = "x -> y",
      .quantization = ML_TAKES_QUANTIZED, .check = check_l2, ML_PARAMS_OF(l2_params),
-     .blob_bytes = (int32_t)sizeof(rows_blob), .prepare = prepare_rows,
+     .blob_bytes = (int32_t)sizeof(rows_blob), .prepare = prepare_rows, .window = ml_cut_pixels,
      ML_TYPED({"f32 -> f32", NULL, NULL, l2_f32}, {"u8 -> u8", derive_zero, NULL, l2_u8},
               {"s8 -> s8", derive_zero, NULL, l2_s8})},
     {ML_OP(LOCAL_RESPONSE_NORMALIZATION, 1, 1), .name = "local_response_normalization",
      .takes = "x -> y", ML_PARAMS_OF(response_params), .blob_bytes = (int32_t)sizeof(rows_blob),
-     .prepare = prepare_rows, ML_TYPED({"f32 -> f32", NULL, NULL, response_f32})},
+     .prepare = prepare_rows, .window = ml_cut_pixels,
+     ML_TYPED({"f32 -> f32", NULL, NULL, response_f32})},
     ML_KERNELS_END,
 };

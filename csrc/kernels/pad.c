@@ -125,16 +125,55 @@ static ml_status pad(const ml_call *c) {
 
 /* MIRROR_PAD ----------------------------------------------------------------------------------- */
 
-/* reflect: the edge is not repeated. */
-#define MIRROR_FIELDS(X, S) X(S, i32, reflect, ML_BY_CHECK)
+/* reflect: the edge is not repeated. The fields per side are for a patch: its size (0: this is the
+ * whole), what lies before the image, the size of the whole image, and the first index that the
+ * input has. */
+#define MIRROR_FIELDS(X, S) \
+    X(S, i32, reflect, ML_BY_CHECK)                               \
+    X(S, i32, out_h, ML_IS(0)) X(S, i32, before_h, ML_IS(0))      \
+    X(S, i32, size_h, ML_IS(0)) X(S, i32, from_h, ML_IS(0))       \
+    X(S, i32, out_w, ML_IS(0)) X(S, i32, before_w, ML_IS(0))      \
+    X(S, i32, size_w, ML_IS(0)) X(S, i32, from_w, ML_IS(0))
 ML_PARAMS(mirror_params, MIRROR_FIELDS)
 
 typedef struct mirror_blob {
     int32_t reflect;
     int32_t innermost; /* dimension that is padded; those after it are copied with it */
-    int32_t before[ML_MAX_RANK];
+    int32_t before[ML_MAX_RANK]; /* of a patch also negative */
+    int32_t size[ML_MAX_RANK]; /* of the whole input */
+    int32_t from[ML_MAX_RANK]; /* the first index that the input has: 0, but for patches */
     int64_t unit; /* bytes of one of its indices */
 } mirror_blob;
+
+static void take_mirror_part(const mirror_params *p, ml_shape *y, mirror_blob *b) {
+    if (p->out_h == 0) return;
+    y->dims[1] = p->out_h;
+    y->dims[2] = p->out_w;
+    b->before[1] = p->before_h;
+    b->before[2] = p->before_w;
+    b->size[1] = p->size_h;
+    b->size[2] = p->size_w;
+    b->from[1] = p->from_h;
+    b->from[2] = p->from_w;
+}
+
+/* Sets padding and sizes of dimension `d`, which is padded by at most as much as it has to
+ * reflect. */
+static ml_status mirror_dimension(const ml_call *c, int32_t d, int64_t before, int64_t behind) {
+    mirror_blob *blob = c->blob;
+    const mirror_params *p = c->params;
+    const int32_t size = ml_input(c, 0)->shape.dims[d];
+    const int64_t most = ml_max_s64(size - blob->reflect, 0);
+    if (p->out_h == 0 && (before > most || behind > most))
+        return ml_fail(
+            c, ML_SHAPE_ERROR,
+            "dimension %d of size %d is padded by %lld and %lld, at most %lld is reflected", d,
+            size, (long long)before, (long long)behind, (long long)most);
+    blob->before[d] = (int32_t)before;
+    blob->size[d] = size;
+    if (before + behind > 0) blob->innermost = d;
+    return ML_OK;
+}
 
 static ml_status prepare_mirror_pad(const ml_call *c, ml_wish *wish) {
     const ml_tensor *x = ml_input(c, 0);
@@ -151,19 +190,10 @@ static ml_status prepare_mirror_pad(const ml_call *c, ml_wish *wish) {
     ml_status status = read_paddings(c, NULL, value, &shape, before);
     if (status != ML_OK) return status;
     blob->reflect = ((const mirror_params *)c->params)->reflect;
-    /* A dimension is padded by at most as much as it has to reflect. */
-    for (int32_t d = 0; d < shape.rank; d++) {
-        int64_t most = x->shape.dims[d] - blob->reflect;
-        int64_t behind = shape.dims[d] - x->shape.dims[d] - before[d];
-        if (before[d] > (most > 0 ? most : 0) || behind > (most > 0 ? most : 0))
-            return ml_fail(c, ML_SHAPE_ERROR,
-                           "dimension %d of size %d is padded by %lld and %lld, at most %lld is "
-                           "reflected",
-                           d, x->shape.dims[d], (long long)before[d], (long long)behind,
-                           (long long)(most > 0 ? most : 0));
-        blob->before[d] = (int32_t)before[d];
-        if (before[d] + behind > 0) blob->innermost = d;
-    }
+    for (int32_t d = 0; d < shape.rank && status == ML_OK; d++)
+        status = mirror_dimension(c, d, before[d], shape.dims[d] - x->shape.dims[d] - before[d]);
+    if (status != ML_OK) return status;
+    take_mirror_part(c->params, &shape, blob);
     status = ml_set_output(c, 0, &shape);
     blob->unit = ml_elements_of(&shape, blob->innermost + 1, shape.rank) * ml_type_bytes(x->type);
     return status;
@@ -182,7 +212,8 @@ static const uint8_t *mirrored_line(const ml_call *c, int64_t line) {
     const ml_shape *x = &ml_in_tensor(c, 0)->shape, *y = &ml_out_tensor(c, 0)->shape;
     int64_t from = 0, pitch = b->unit * x->dims[b->innermost];
     for (int32_t d = b->innermost - 1; d >= 0; line /= y->dims[d--]) {
-        from += mirrored(line % y->dims[d] - b->before[d], x->dims[d], b->reflect) * pitch;
+        const int64_t at = line % y->dims[d] - b->before[d];
+        from += (mirrored(at, b->size[d], b->reflect) - b->from[d]) * pitch;
         pitch *= x->dims[d];
     }
     return (const uint8_t *)ml_in(c, 0) + from;
@@ -192,7 +223,8 @@ static const uint8_t *mirrored_line(const ml_call *c, int64_t line) {
 static ml_status mirror_some(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                              void *args) {
     const mirror_blob *b = c->blob;
-    const int64_t size = ml_in_tensor(c, 0)->shape.dims[b->innermost], unit = b->unit;
+    const int64_t size = b->size[b->innermost], from = b->from[b->innermost], unit = b->unit;
+    const int64_t have = from + ml_in_tensor(c, 0)->shape.dims[b->innermost];
     const int64_t across = ml_out_tensor(c, 0)->shape.dims[b->innermost];
     uint8_t *y = (uint8_t *)ml_out(c, 0) + first * unit;
     for (int64_t i = first, stop; i < end; i = stop) {
@@ -200,13 +232,45 @@ static ml_status mirror_some(const ml_call *c, int64_t first, int64_t end, int32
         const int64_t before = b->before[b->innermost], begin = i - i % across;
         stop = ml_min_s64(end, begin + across);
         for (int64_t k = i - begin - before, n; k < stop - begin - before; k += n) {
-            const bool inside = k >= 0 && k < size;
-            n = inside ? ml_min_s64(stop - begin - before, size) - k : 1;
-            memcpy(y, line + mirrored(k, size, b->reflect) * unit, (size_t)(n * unit));
+            const bool inside = k >= from && k < have;
+            n = inside ? ml_min_s64(stop - begin - before, have) - k : 1;
+            memcpy(y, line + (mirrored(k, size, b->reflect) - from) * unit, (size_t)(n * unit));
             y += n * unit;
         }
     }
     return ML_OK;
+}
+
+/* The range of a side that its part `out` reflects: the image turns at its ends. */
+static ml_side reflected(const mirror_blob *b, int32_t d, ml_side out) {
+    const int64_t size = b->size[d], first = out.first - (int64_t)b->before[d];
+    const int64_t last = out.end - (int64_t)1 - b->before[d];
+    int64_t low = mirrored(first, size, b->reflect), high = low;
+    const int64_t others[] = {last, first <= 0 && last >= 0 ? 0 : first,
+                              first < size && last >= size - 1 ? size - 1 : last};
+    for (int i = 0; i < 3; i++) {
+        const int64_t at = mirrored(others[i], size, b->reflect);
+        low = ml_min_s64(low, at);
+        high = ml_max_s64(high, at);
+    }
+    return (ml_side){(int32_t)low, (int32_t)high + 1};
+}
+
+static bool window_of_mirror_pad(const ml_call *c, ml_rectangle *out, ml_rectangle *in,
+                                 void *params) {
+    const mirror_blob *b = c->blob;
+    mirror_params *p = params;
+    const ml_side down = reflected(b, 1, out->side[0]), across = reflected(b, 2, out->side[1]);
+    in[0] = (ml_rectangle){{down, across}};
+    p->out_h = out->side[0].end - out->side[0].first;
+    p->before_h = b->before[1] - out->side[0].first;
+    p->size_h = b->size[1];
+    p->from_h = down.first;
+    p->out_w = out->side[1].end - out->side[1].first;
+    p->before_w = b->before[2] - out->side[1].first;
+    p->size_w = b->size[2];
+    p->from_w = across.first;
+    return true;
 }
 
 static ml_status mirror_pad(const ml_call *c) {
@@ -246,7 +310,7 @@ ML_KERNELS(pad) = {
     PAD(PADV2, "padv2"),
     {ML_OP(MIRROR_PAD, 1, 3), .name = "mirror_pad", .takes = "x paddings -> y",
      .check = check_mirror_pad, ML_PARAMS_OF(mirror_params), .blob_bytes = sizeof(mirror_blob),
-     .prepare = prepare_mirror_pad,
+     .prepare = prepare_mirror_pad, .window = window_of_mirror_pad,
      ML_TYPED({"T s32|s64 -> T: " ML_WHOLE_BYTES, NULL, NULL, mirror_pad})},
     ML_KERNELS_END,
 };

@@ -147,6 +147,7 @@ SELECT(select_x8, uint64_t)
 #define SELECT_ROW(operator, last, kernel_name, prepare_fn)                                       \
     {ML_OP(operator, 1, last), .name = (kernel_name), .takes = "condition x y -> z",          \
      .blob_bytes = (int32_t)sizeof(select_blob), .prepare = (prepare_fn),                     \
+     .window = ml_cut_broadcast,                                                              \
      ML_TYPED({"b8 T T -> T: f32 s32 u32", NULL, NULL, select_x4},                            \
               {"b8 T T -> T: f16 bf16 s16 u16", NULL, NULL, select_x2},                       \
               {"b8 T T -> T: s8 u8 b8", NULL, NULL, select_x1},                               \

@@ -30,7 +30,7 @@ _PADS = ("pad_top", "pad_bottom", "pad_left", "pad_right")
 _WINDOWS = {"CONV_2D", "DEPTHWISE_CONV_2D", "MAX_POOL_2D", "AVERAGE_POOL_2D", "L2_POOL_2D"}
 _UNPADDED = {"AVERAGE_POOL_2D", "L2_POOL_2D"}
 """Operators that divide by the elements inside the image, as no operator without padding of its own does."""
-_OTHER = {"RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"}
+_OTHER = {"RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR", "MIRROR_PAD"}
 """Operators whose patches no operator computes."""
 _VERSIONS = {
     ("SLICE", TensorType.INT8): 2, ("SLICE", TensorType.UINT8): 2, ("SLICE", TensorType.INT16): 4,
