@@ -86,7 +86,7 @@ static ml_status prepare_fully_connected(const ml_call *c, ml_wish *wish) {
     return status;
 }
 
-/* In an image that keeps its shape, each pixel needs that pixel alone. */
+/* The output keeps the shape of the image: each pixel needs that pixel alone. */
 static bool window_of_fully_connected(const ml_call *c, ml_rectangle *out, ml_rectangle *in,
                                       void *params) {
     const ml_shape *x = &ml_input(c, 0)->shape, *w = &ml_input(c, 1)->shape;
