@@ -17,6 +17,7 @@ __all__ = [
     "SignatureRunner",
     "StateError",
     "UnsupportedOpError",
+    "Workspace",
     "__version__",
     "compare",
     "get_include",
@@ -29,6 +30,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from minilite._native.cancel import Cancel
+    from minilite._native.workspace import Workspace
     from minilite.batch.predictor import Predictor
     from minilite.batch.rebatched import rebatched
     from minilite.comparison.compare import compare
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
 else:
     _PARTS = {
         "_native.cancel": ("Cancel",),
+        "_native.workspace": ("Workspace",),
         "batch.predictor": ("Predictor",),
         "batch.rebatched": ("rebatched",),
         "comparison.compare": ("compare",),

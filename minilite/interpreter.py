@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from minilite._native.cancel import Cancel
     from minilite._native.plan import Plan
     from minilite._native.usage import Usage
+    from minilite._native.workspace import Workspace
     from minilite.details import NodeDetails, TensorDetails
     from minilite.engine import async_run, float_values, slices
     from minilite.engine.model_plan import ModelPlan
@@ -64,7 +65,8 @@ class Interpreter:
     `plan_cache_bytes` bounds what kept plans take, tables included; `max_bytes` what tensors take: sizes that need more
     are refused (None: 1 GiB, or 64 times the bytes of the file if that is more, until an input is resized);
     `max_iterations` how often a WHILE runs its body before the run fails; `level` names the level of instructions, of
-    those that ``minilite --version`` lists (None: the one in MINILITE_ISA, else the best of this machine).
+    those that ``minilite --version`` lists (None: the one in MINILITE_ISA, else the best of this machine); `workspace`
+    is memory that several interpreters use in turn (`minilite.Workspace`); clones have memory of their own.
 
     Wherever a method takes a tensor's number, it also takes its name or its details.
 
@@ -96,6 +98,7 @@ class Interpreter:
         max_bytes: int | None = None,
         max_iterations: int | None = None,
         level: str | None = None,
+        workspace: Workspace | None = None,
         **unknown: NoReturn,
     ) -> None:
         if unknown:
@@ -119,7 +122,9 @@ class Interpreter:
             max_iterations=max_iterations,
             level=level,
         )
+        options.check_workspace(workspace)
         self._begin(Engine(options.read(model_path, model_content, load), wanted))
+        self._engine.workspace = workspace
         self._metrics.increase_counter_interpreter_creation()
 
     def _begin(self, engine: Engine) -> None:

@@ -207,6 +207,20 @@ def checked_count(name: str, value: Any, least: int, unit: str) -> int:
         raise errors.InputError(message) from None
 
 
+def check_workspace(workspace: Any) -> None:
+    """Refuses anything but a Workspace, which is open, or None. Raises: InputError, StateError."""
+    if workspace is None:
+        return
+    from minilite._native.workspace import Workspace
+
+    if not isinstance(workspace, Workspace):
+        message = f"workspace is of type {type(workspace).__name__}, must be a minilite.Workspace"
+        raise errors.InputTypeError(message)
+    if workspace.closed:
+        message = "the workspace was closed: its interpreters have no memory to run in"
+        raise errors.StateError(message)
+
+
 def check_delegates(delegates: Sequence[Any] | None) -> None:
     """Refuses any delegate. Raises: InputError."""
     if delegates:

@@ -89,7 +89,7 @@ PAGES: tuple[tuple[str, str, tuple[Any, ...]], ...] = (
     (
         "Running models",
         "minilite",
-        (minilite.Interpreter, minilite.Cancel, minilite.SignatureRunner, minilite.OpResolverType),
+        (minilite.Interpreter, minilite.Cancel, minilite.Workspace, minilite.SignatureRunner, minilite.OpResolverType),
     ),
     ("Errors", "minilite", tuple(getattr(minilite, name) for name in minilite.__all__ if name.endswith("Error"))),
     ("Inputs from files", "minilite.inputs", (load_input, Feed, Reading)),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import zlib
 from pathlib import Path
 
+import numpy as np
+
 from . import common, dynamic_family
 
 MODELS = ["conv", "chain 1", "chain 10", "chain 100"]
@@ -46,6 +48,28 @@ class Arena:
             before = self.interpreter.usage.cached_bytes
             common.resize(self.interpreter, self.source, common.shape(self.name, 7))
             return int(self.interpreter.usage.cached_bytes - before)
+
+
+class InTurn:
+    """Bytes of the arenas of three interpreters that run one after the other, in memory of their own or in one
+    workspace."""
+
+    params = [["alone", "workspace"]]
+    param_names = ["memory"]
+    unit = "bytes"
+    deterministic = True
+
+    def setup(self, memory: str) -> None:
+        with common.since("0.16.0"):
+            import minilite
+
+            shared = {"workspace": minilite.Workspace()} if memory == "workspace" else {}
+            self.interpreters = [common.interpreter(model_content=common.model("conv"), **shared) for _ in range(3)]
+            for step, interpreter in enumerate(self.interpreters):
+                interpreter.run(np.zeros(common.shape("conv", step), np.float32))
+
+    def track_arenas(self, _: str) -> int:
+        return sum(int(interpreter.usage.arena_capacity) for interpreter in self.interpreters)
 
 
 class Peak:

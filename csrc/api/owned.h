@@ -14,4 +14,5 @@ void ml_plan_end(ml_plan **cell);
 void ml_store_end(ml_store **cell);
 void ml_cancel_end(ml_cancel **cell);
 void ml_interpreter_end(ml_interpreter **cell);
+void ml_workspace_end(ml_workspace **cell);
 void ml_planner_end(ml_planner **cell);

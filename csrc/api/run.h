@@ -18,7 +18,8 @@ typedef enum {
     ML_FREE_UNREAD = 16, /* a tensor without readers is freed at once (TFLite keeps it) */
     /* If a plan with sharing misses its lower bound, plan without sharing too; keep the smaller. */
     ML_KEEP_SMALLER = 32,
-    ML_KEEP_PAGES = 64 /* the process keeps the pages of a released arena for the next one */
+    ML_KEEP_PAGES = 64, /* the process keeps the pages of a released arena for the next one */
+    ML_SHARES_ARENA = 128 /* set by states of a workspace: all inputs lie outside the arena */
 } ml_option;
 
 typedef struct ml_counters {
@@ -56,6 +57,19 @@ typedef struct ml_counters {
 ml_status ml_interpreter_new(int32_t resources, int32_t subgraphs, int64_t max_bytes,
                              int64_t max_iterations, ml_interpreter **interpreter, ml_error *error);
 void ml_interpreter_free(ml_interpreter *interpreter);
+/* Makes one arena for the states of several interpreters, which run one after the other: the arena
+ * has the values of the one that ran last. With `own_at_once`, an interpreter that is called while
+ * another one runs, or by another thread than the first, takes an arena of its own for good;
+ * otherwise such a call ends with ML_SHARED. The caller and the interpreters hold it.
+ * ML_ARENA_ERROR. */
+ml_status ml_workspace_new(int32_t own_at_once, ml_workspace **workspace, ml_error *error);
+void ml_workspace_free(ml_workspace *workspace);
+/* Gives the memory back, and with it all values there; `ends`: runs in it are refused from now on.
+ * ML_SHARED during a run, ML_VIEW_HELD. */
+ml_status ml_workspace_trim(ml_workspace *workspace, int32_t ends, ml_error *error);
+int64_t ml_workspace_bytes(const ml_workspace *workspace);
+/* The states of this interpreter, of which there are none yet, use the workspace's arena. */
+void ml_interpreter_share(ml_interpreter *interpreter, ml_workspace *workspace);
 /* Makes the current run stop with ML_CANCELLED at its next node or block. Any thread may call
  * it. */
 void ml_interpreter_cancel(ml_interpreter *interpreter);
@@ -181,6 +195,7 @@ void ml_error_free(ml_error *error);
  * nor is freed: the state itself lives until its caller and all pins have released it. */
 typedef struct ml_pin {
     ml_state *state;
+    int32_t shares; /* of the memory of a workspace */
 } ml_pin;
 /* Fills an empty pin, if a tensor of the main frame still has that size, and the state still has
  * the generation under which it was looked up; else ML_NOT_READY. ML_BUSY during a call. */
@@ -240,6 +255,7 @@ typedef struct ml_place_now {
     int64_t buffer; /* the number of the buffer that it is bound to; 0: of none */
     bool moves; /* runs may change its shape and place */
     bool lendable; /* ml_state_run_on takes an array for it */
+    bool shared; /* it lies in the memory of a workspace */
     bool settled; /* runs change no shape of the plan in use */
 } ml_place_now;
 ml_status ml_state_place(ml_state *state, int32_t tensor, ml_place_now *place, ml_error *error);

@@ -64,7 +64,8 @@ typedef enum {
     ML_GRAPH_ERROR = 9, /* the graph cannot be run: cycles, too many frames */
     ML_BINDING_ERROR = 10, /* a caller's buffer does not suit its tensor */
     ML_UNSUPPORTED = 11, /* a node's types, options or quantization have no kernel */
-    ML_LENT = 12 /* an input has no value: the last run read it in the caller's array */
+    ML_LENT = 12, /* an input has no value: the last run read it in the caller's array */
+    ML_SHARED = 13 /* another interpreter of the workspace has its memory */
 } ml_status;
 
 /* Element types, by their codes in the file format. */
@@ -168,5 +169,6 @@ typedef struct ml_graph ml_graph;
 typedef struct ml_plan ml_plan;
 typedef struct ml_state ml_state;
 typedef struct ml_interpreter ml_interpreter;
+typedef struct ml_workspace ml_workspace;
 typedef struct ml_kernel ml_kernel;
 typedef struct ml_call ml_call;

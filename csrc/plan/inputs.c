@@ -30,9 +30,14 @@ static int32_t count_of(const int32_t *tensors, int32_t count, int32_t tensor) {
     return found;
 }
 
+static bool is_only_input(const ml_planner_graph *io, int32_t tensor) {
+    return count_of(io->inputs, io->n_inputs, tensor) == 1 &&
+           count_of(io->outputs, io->n_outputs, tensor) == 0;
+}
+
 static bool may_be_lent(const ml_subgraph *sub, int32_t tensor, const ml_tensor *row) {
     const int32_t slot = sub->slots[tensor];
-    bool may = row->bytes >= ML_LEAST_LENT && is_data(row->type);
+    bool may = row->bytes >= ML_LEAST_LENT && is_data(row->type) && is_only_input(&sub->io, tensor);
     for (int32_t k = sub->reader_start[slot]; k < sub->reader_start[slot + 1] && may; k++)
         may = may_change(&sub->nodes[sub->readers[k]]);
     return may;
@@ -41,12 +46,12 @@ static bool may_be_lent(const ml_subgraph *sub, int32_t tensor, const ml_tensor 
 void ml_inputs_take_out(const ml_graph *g, ml_rows *rows, int32_t options) {
     const ml_subgraph *sub = ml_frame_subgraph(g, 0);
     const ml_planner_graph *io = &sub->io;
-    if (!(options & ML_KEEP_INPUTS) || sub->planned_offline) return;
+    const bool all = options & ML_SHARES_ARENA;
+    if (!all && (!(options & ML_KEEP_INPUTS) || sub->planned_offline)) return;
     for (int32_t i = 0; i < io->n_inputs; i++) {
         const int32_t tensor = io->inputs[i], slot = tensor < 0 ? -1 : sub->slots[tensor];
         if (slot >= 0 && rows->tensors[slot].storage == ML_STORAGE_ARENA &&
-            rows->tensors[slot].bytes > 0 && count_of(io->inputs, io->n_inputs, tensor) == 1 &&
-            count_of(io->outputs, io->n_outputs, tensor) == 0)
+            rows->tensors[slot].bytes > 0 && (all || is_only_input(io, tensor)))
             rows->tensors[slot].storage = ML_STORAGE_INPUT;
     }
 }

@@ -35,19 +35,19 @@ static ml_status enlarge(ml_state *s, ml_residence *r, int32_t frame, int64_t ne
         bool fits = !r->frames[frame].spilled && needs <= r->rows->frames[frame].room;
         return fits ? ML_OK : spill(s, r, frame, had, needs);
     }
-    if (needs <= s->arena.capacity) {
-        ml_arena_needed(s, needs, s->arena.capacity);
+    if (needs <= s->arena->capacity) {
+        ml_arena_needed(s, needs, s->arena->capacity);
         return ML_OK;
     }
-    const uint8_t *from = s->arena.base;
-    int64_t capacity = s->arena.capacity;
-    ml_status status = ml_arena_commit(&s->arena, needs, had, &s->error);
+    const uint8_t *from = s->arena->base;
+    int64_t capacity = s->arena->capacity;
+    ml_status status = ml_region_commit(s, needs, had, &s->error);
     if (status != ML_OK) return status;
-    if (s->arena.base != from && from) {
-        ml_relocate(s, r, 0, from, capacity, s->arena.base);
+    if (s->arena->base != from && from) {
+        ml_relocate(s, r, 0, from, capacity, s->arena->base);
         ml_changed(s);
     }
-    r->frames[0].region = s->arena.base;
+    r->frames[0].region = s->arena->base;
     ml_arena_needed(s, needs, capacity);
     return ML_OK;
 }
@@ -74,13 +74,13 @@ ml_status ml_grow(ml_state *s, ml_residence *r, int32_t frame, int32_t id, int64
             &s->error, ML_VIEW_HELD,
             "tensors have to move while a view of the arena is held: drop the view");
     if (bytes > INT64_MAX / 4)
-        return ml_error_memory(&s->error, "a tensor", bytes, s->arena.capacity);
+        return ml_error_memory(&s->error, "a tensor", bytes, s->arena->capacity);
     ml_record record = record_of(s->graph, r->rows, frame, id);
     record.size = ml_round_up(bytes, ML_ALIGNMENT);
     record.offset = ml_late_find(late, &record);
     int64_t end;
     if (__builtin_add_overflow(record.offset, record.size, &end))
-        return ml_error_memory(&s->error, "the arena", bytes, s->arena.capacity);
+        return ml_error_memory(&s->error, "the arena", bytes, s->arena->capacity);
     /* The old place is given up only here, after the last step that can fail: until then the row
      * refers to it. */
     ml_status status =

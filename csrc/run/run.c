@@ -6,6 +6,7 @@
 #include "run/loop.h"
 #include "run/run_core.h"
 #include "run/sharing.h"
+#include "state/in_turn.h"
 
 static const ml_runner runner = {&ml_run_core, ml_eval_of, ml_run_unsettled};
 
@@ -98,7 +99,6 @@ typedef struct run_options {
 static ml_status run_ready(ml_state *s, const run_options *o) {
     ml_residence *r = s->now;
     if (--s->trim.left < 0) ml_next_trim_window(s);
-    if (r->learnt && (r->learnt->grew || r->learnt->refused)) place_anew(s, r);
     ml_cancel_flags *flags = &s->interpreter->cancel;
     atomic_store_explicit(&flags->own, 0, memory_order_relaxed);
     flags->token = o->cancel;
@@ -130,6 +130,15 @@ static ml_status run_ready(ml_state *s, const run_options *o) {
     return status;
 }
 
+/* Sees to it that everything lies where it is read and written in this run: arrays of the caller
+ * last, because all else may set pointers. */
+static ml_status get_ready(ml_state *s, const run_options *o) {
+    ml_residence *r = s->now;
+    if (r->learnt && (r->learnt->grew || r->learnt->refused)) place_anew(s, r);
+    if (o->n_rows == 0 && !s->lacks_inputs) return ML_OK;
+    return ml_inputs_lend(s, o->rows, o->n_rows, &s->error);
+}
+
 /* Calls in steps point at the state's error, which is empty before and after each run. */
 static uintptr_t run(ml_state *s, const run_options *o) {
     ml_status status = ml_enter(s->interpreter);
@@ -139,9 +148,12 @@ static uintptr_t run(ml_state *s, const run_options *o) {
         status = ml_error_set(&s->error, ML_NOT_READY,
                               "Invoke called on model that is not ready: allocate_tensors() has to "
                               "come first");
-    else if (o->n_rows > 0 || s->lacks_inputs)
-        status = ml_inputs_lend(s, o->rows, o->n_rows, &s->error);
+    const bool shares = s->interpreter->workspace && status == ML_OK;
+    if (shares) status = ml_workspace_enter(s, &s->error);
+    const bool entered = shares && status == ML_OK;
+    if (status == ML_OK) status = get_ready(s, o);
     if (status == ML_OK) status = run_ready(s, o);
+    if (entered) ml_workspace_leave(s);
     if (o->n_rows > 0 && s->now) ml_resolve_inputs(s, s->now);
     uintptr_t failed = status == ML_OK ? 0 : ml_state_give_error(s, status);
     ml_leave(s->interpreter);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "plan/inputs.h"
-#include "state/state.h"
+#include "state/in_turn.h"
 
 static bool has_tensor(const ml_state *s, int32_t tensor) {
     return tensor >= 0 && tensor < ml_frame_subgraph(s->graph, 0)->io.n_tensors;
@@ -35,7 +35,7 @@ static void *find_bytes(const ml_state *s, int32_t tensor, int64_t *bytes) {
         *bytes = block->assigned ? block->bytes : 0;
         return block->assigned ? block->data : NULL;
     }
-    bool arena_gone = t->storage == ML_STORAGE_ARENA && s->arena.capacity == 0;
+    bool arena_gone = t->storage == ML_STORAGE_ARENA && s->arena == &s->own && s->own.capacity == 0;
     const bool hidden = t->storage == ML_STORAGE_NONE;
     return !t->shaped || hidden || arena_gone || !has_room(s, tensor, t)
                ? NULL
@@ -58,6 +58,10 @@ static int64_t buffer_of(const ml_state *s, const ml_tensor *t, int32_t tensor) 
     return s->bound[i].number;
 }
 
+static bool in_arena(const ml_state *s, int32_t tensor) {
+    return ml_row_of(s->graph, s->now->rows, 0, tensor)->storage == ML_STORAGE_ARENA;
+}
+
 /* Tensors without memory are allowed, because reports ask about all tensors. */
 ml_status ml_state_place(ml_state *s, int32_t tensor, ml_place_now *place, ml_error *error) {
     ml_status status = ml_enter_copy(s->interpreter);
@@ -73,6 +77,7 @@ ml_status ml_state_place(ml_state *s, int32_t tensor, ml_place_now *place, ml_er
         place->layout = s->now->changes[ML_LAYOUT];
         place->buffer = buffer_of(s, &place->tensor, tensor);
         place->settled = !s->now->learnt;
+        place->shared = in_arena(s, tensor) && s->arena != &s->own;
         place->moves = runs_move(&place->tensor);
         place->lendable = place->tensor.storage == ML_STORAGE_INPUT &&
                           ml_input_may_be_lent(s->now->rows, &place->tensor);
@@ -81,21 +86,33 @@ ml_status ml_state_place(ml_state *s, int32_t tensor, ml_place_now *place, ml_er
     return status;
 }
 
-/* Finds the bytes for a copy; NULL and a status if size or generation differ from what the caller
- * expects. */
+/* Finds the bytes for a copy, until leave_copy; NULL and a status if size or generation differ from
+ * what the caller expects. */
 static void *find_for_copy(ml_state *s, int32_t tensor, uint64_t generation, int64_t bytes,
                            ml_status *status) {
     *status = ml_enter_copy(s->interpreter);
     if (*status != ML_OK) return NULL;
     int64_t there = -1;
     void *data = NULL;
-    if (s->now && has_tensor(s, tensor) &&
-        number_of(s, ml_row_of(s->graph, s->now->rows, 0, tensor)) == generation)
-        data = find_bytes(s, tensor, &there);
-    if (there == bytes && (data || bytes == 0)) return data;
     *status = ML_NOT_READY;
+    if (s->now && has_tensor(s, tensor) &&
+        number_of(s, ml_row_of(s->graph, s->now->rows, 0, tensor)) == generation) {
+        const bool found = !in_arena(s, tensor) || ml_workspace_enter_copy(s);
+        if (!found) *status = ML_SHARED;
+        else data = find_bytes(s, tensor, &there);
+        if (found && there == bytes && (data || bytes == 0)) {
+            *status = ML_OK;
+            return data;
+        }
+        if (found && in_arena(s, tensor)) ml_workspace_leave(s);
+    }
     ml_leave(s->interpreter);
     return NULL;
+}
+
+static void leave_copy(ml_state *s, int32_t tensor) {
+    if (in_arena(s, tensor)) ml_workspace_leave(s);
+    ml_leave(s->interpreter);
 }
 
 ml_status ml_state_read(ml_state *s, int32_t tensor, uint64_t generation, void *to, int64_t bytes) {
@@ -103,7 +120,7 @@ ml_status ml_state_read(ml_state *s, int32_t tensor, uint64_t generation, void *
     const void *data = find_for_copy(s, tensor, generation, bytes, &status);
     if (status != ML_OK) return status;
     if (bytes > 0) memcpy(to, data, (size_t)bytes);
-    ml_leave(s->interpreter);
+    leave_copy(s, tensor);
     return ML_OK;
 }
 
@@ -117,7 +134,7 @@ ml_status ml_state_write(ml_state *s, int32_t tensor, uint64_t generation, const
     uint8_t storage = ml_row_of(s->graph, s->now->rows, 0, tensor)->storage;
     if (storage == ML_STORAGE_CONSTANT || storage == ML_STORAGE_FOLDED) status = ML_NOT_READY;
     else if (bytes > 0) memmove(data, from, (size_t)bytes);
-    ml_leave(s->interpreter);
+    leave_copy(s, tensor);
     return status;
 }
 
@@ -141,7 +158,9 @@ ml_status ml_state_pin(ml_state *s, int32_t tensor, uint64_t generation, int64_t
     atomic_fetch_add(&s->holders, 1);
     atomic_fetch_add(&s->pinned, 1);
     pin->state = s;
-    ml_leave(s->interpreter);
+    pin->shares = in_arena(s, tensor) && s->arena != &s->own;
+    if (pin->shares) ml_workspace_pin(s->interpreter->workspace, 1);
+    leave_copy(s, tensor);
     return ML_OK;
 }
 
@@ -295,7 +314,7 @@ ml_status ml_state_get_counters(ml_state *s, ml_counters *counters) {
     ml_status status = ml_enter_copy(s->interpreter);
     if (status != ML_OK) return status;
     *counters = s->counters;
-    counters->bytes_copied += s->arena.copied + s->inputs.copied;
+    counters->bytes_copied += s->arena->copied + s->inputs.copied;
     for (int32_t f = 0; f < s->graph->n_frames; f++) counters->bytes_copied += s->spills[f].copied;
     ml_leave(s->interpreter);
     return ML_OK;
@@ -305,22 +324,24 @@ ml_status ml_state_get_usage(ml_state *s, ml_usage *usage) {
     ml_status status = ml_enter_copy(s->interpreter);
     if (status != ML_OK) return status;
     ml_interpreter *p = s->interpreter;
+    const bool has_values = ml_workspace_enter_copy(s);
     *usage =
         (ml_usage){.arena_bytes = s->now ? s->now->rows->frames[0].region_bytes : 0,
                    .bound_bytes = s->now ? s->now->rows->frames[0].lower_bound : 0,
-                   .resident_bytes = ml_arena_resident(&s->arena),
+                   .resident_bytes = has_values ? ml_arena_resident(s->arena) : 0,
                    .resource_bytes = ml_blocks_bytes(p->resources, p->n_resources),
                    .taken_bytes = p->account.taken,
                    .input_bytes = s->now ? ml_inputs_needed(s, s->now) : 0,
-                   .arena_capacity = s->arena.capacity,
+                   .arena_capacity = has_values ? s->arena->capacity : 0,
                    .kept_bytes = ml_arena_kept(),
                    .block_bytes = ml_blocks_bytes(s->heap, s->graph->total_slots) +
                                   ml_blocks_bytes(s->carries, 2 * (int64_t)s->graph->total_slots),
                    .cached_bytes = s->cached_bytes,
                    .cached_plans = s->n_cached,
                    .views = s->pinned,
-                   .stays_mapped = (!s->arena.base || s->arena.reserved > 0) &&
+                   .stays_mapped = s->arena == &s->own && (!s->own.base || s->own.reserved > 0) &&
                                    (!s->inputs.base || s->inputs.reserved > 0)};
+    if (has_values) ml_workspace_leave(s);
     ml_leave(s->interpreter);
     return ML_OK;
 }

@@ -42,6 +42,10 @@ ml_status ml_interpreter_new(int32_t resources, int32_t subgraphs, int64_t max_b
     return ml_error_refused(error, "an interpreter's resources");
 }
 
+void ml_interpreter_share(ml_interpreter *p, ml_workspace *workspace) {
+    p->workspace = ml_workspace_hold(workspace);
+}
+
 ml_interpreter *ml_interpreter_hold(ml_interpreter *p) {
     atomic_fetch_add(&p->holders, 1);
     return p;
@@ -51,35 +55,23 @@ void ml_interpreter_free(ml_interpreter *p) {
     if (!p || atomic_fetch_sub(&p->holders, 1) > 1) return;
     if (p->resources) ml_blocks_free(&p->account, p->resources, p->n_resources);
     ml_pool_free(p->pool);
+    ml_workspace_free(p->workspace);
     free(p->called_once);
     free(p);
 }
 
-/* Copies are short, so others wait for one by yielding their time slice. Nobody waits for a
- * call. */
-static ml_status take_turn(ml_interpreter *p, int turn) {
-    for (;;) {
-        int found = ML_TURN_FREE;
-        if (atomic_compare_exchange_weak_explicit(&p->turn, &found, turn, memory_order_acquire,
-                                                  memory_order_relaxed))
-            return ML_OK;
-        if (found == ML_TURN_CALL) return ML_BUSY;
-        if (found == ML_TURN_COPY) ml_os_yield();
-    }
-}
-
 ml_status ml_enter(ml_interpreter *p) {
-    ml_status status = take_turn(p, ML_TURN_CALL);
+    ml_status status = ml_take_turn(&p->turn, ML_TURN_CALL);
     if (status == ML_OK) atomic_fetch_add_explicit(&p->sequence, 1, memory_order_acq_rel);
     return status;
 }
 
-ml_status ml_enter_copy(ml_interpreter *p) { return take_turn(p, ML_TURN_COPY); }
+ml_status ml_enter_copy(ml_interpreter *p) { return ml_take_turn(&p->turn, ML_TURN_COPY); }
 void ml_leave(ml_interpreter *p) {
     /* The sequence is odd in the turn of a call; the turn of a copy does not change it. */
     if (atomic_load_explicit(&p->sequence, memory_order_relaxed) & 1)
         atomic_fetch_add_explicit(&p->sequence, 1, memory_order_acq_rel);
-    atomic_store_explicit(&p->turn, ML_TURN_FREE, memory_order_release);
+    ml_give_turn(&p->turn);
 }
 
 const uint64_t *ml_interpreter_sequence(const ml_interpreter *p) {

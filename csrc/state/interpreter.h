@@ -8,6 +8,8 @@
 #include "core/cancel.h"
 #include "core/shape.h"
 #include "memory/account.h"
+#include "state/turn.h"
+#include "state/workspace.h"
 #include "threads/pool.h"
 
 /* A block of memory outside the arena, for a resource variable, a carried value of a loop whose
@@ -21,9 +23,6 @@ typedef struct ml_block {
     bool assigned;
 } ml_block;
 
-/* Who has the turn: nobody, a copy into or out of a tensor, or a call that changes something. */
-enum { ML_TURN_FREE = 0, ML_TURN_COPY = 1, ML_TURN_CALL = 2 };
-
 struct ml_interpreter {
     atomic_int holders;
     atomic_int turn;
@@ -35,6 +34,7 @@ struct ml_interpreter {
     ml_block *resources;
     bool *called_once; /* by subgraph */
     ml_account account; /* memory of tensors, and scratch of workers */
+    ml_workspace *workspace; /* held; NULL: states have arenas of their own */
     int64_t max_iterations; /* of a WHILE; 0 = no limit */
     /* Made when a plan first needs scratch for workers, or when there is a second thread. */
     ml_pool *pool;

@@ -28,10 +28,23 @@ static void note_taken(ml_state *s) {
     s->trim.gave = false;
 }
 
+/* The workspace's arena is counted for each state as if it were its own. */
+ml_status ml_region_commit(ml_state *s, int64_t bytes, int64_t keep, ml_error *error) {
+    if (s->arena == &s->own) return ml_arena_commit(&s->own, bytes, keep, error);
+    ml_account *account = &s->interpreter->account;
+    const int64_t more = ml_max_s64(bytes - s->charged, 0);
+    ml_status status = ml_account_take(account, "the arena", more, error);
+    if (status != ML_OK) return status;
+    status = ml_arena_commit(s->arena, bytes, keep, error);
+    if (status == ML_OK) s->charged += more;
+    else ml_account_give(account, more);
+    return status;
+}
+
 void ml_arena_needed(ml_state *s, int64_t bytes, int64_t had) {
     s->trim.most[0] = ml_max_s64(s->trim.most[0], bytes);
-    s->counters.arena_moves = s->arena.moves;
-    if (s->arena.capacity != had) note_taken(s);
+    s->counters.arena_moves = s->arena->moves;
+    if (s->arena->capacity != had) note_taken(s);
 }
 
 ml_status ml_inputs_commit(ml_state *s, const ml_residence *r, ml_error *error) {
@@ -49,7 +62,7 @@ ml_status ml_inputs_commit(ml_state *s, const ml_residence *r, ml_error *error) 
  * back. */
 void ml_next_trim_window(ml_state *s) {
     ml_trim_window *trim = &s->trim;
-    ml_arena *const arenas[2] = {&s->arena, &s->inputs};
+    ml_arena *const arenas[2] = {&s->own, &s->inputs};
     const int64_t now[2] = {s->now ? s->now->rows->frames[0].region_bytes : 0,
                             s->now ? ml_inputs_needed(s, s->now) : 0};
     const bool begun = trim->window > 0;
@@ -72,9 +85,11 @@ void ml_next_trim_window(ml_state *s) {
 /* While a view is held the arena does not grow, even if it would not move: so refusals do not
  * depend on the system. No bytes are kept, because the new residence has no values yet. */
 ml_status ml_acquire(ml_state *s, const ml_residence *r, ml_error *error) {
-    int64_t needs = r->rows->frames[0].region_bytes, variables = r->rows->persistent_bytes;
-    if (s->pinned && needs > s->arena.capacity)
-        return refuse_view("arena", s->arena.capacity, needs, error);
+    const bool shares = s->arena != &s->own;
+    int64_t needs = shares ? 0 : r->rows->frames[0].region_bytes,
+            variables = r->rows->persistent_bytes;
+    if (s->pinned && needs > s->arena->capacity)
+        return refuse_view("arena", s->arena->capacity, needs, error);
     uint8_t *persistent = NULL, *work = NULL;
     ml_account *account = &s->interpreter->account;
     int64_t more = ml_max_s64(variables - s->persistent_capacity, 0);
@@ -93,8 +108,8 @@ ml_status ml_acquire(ml_state *s, const ml_residence *r, ml_error *error) {
         status = ML_ARENA_ERROR;
     if (status == ML_OK) status = ml_inputs_commit(s, r, error);
     /* The last step that can fail; an arena that cannot grow stays as it is. */
-    int64_t had = s->arena.capacity;
-    if (status == ML_OK) status = ml_arena_commit(&s->arena, needs, 0, error);
+    int64_t had = s->arena->capacity;
+    if (status == ML_OK) status = ml_region_commit(s, needs, 0, error);
     if (status != ML_OK) {
         ml_account_give(account, more);
         ml_os_free(persistent);

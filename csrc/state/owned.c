@@ -18,5 +18,6 @@ ML_END(plan)
 ML_END(store)
 ML_END(cancel)
 ML_END(interpreter)
+ML_END(workspace)
 ML_END(planner)
 #undef ML_END

@@ -149,8 +149,8 @@ bool ml_residence_renew(ml_state *s, ml_residence *r) {
     ml_error quiet = ML_NO_ERROR;
     ml_residence *fresh;
     if (make(s, r->plan, r->rows, &fresh, &quiet) != ML_OK) return false;
-    int64_t needs = fresh->rows->frames[0].region_bytes, had = s->arena.capacity;
-    bool fits = ml_arena_commit(&s->arena, needs, 0, &quiet) == ML_OK;
+    int64_t needs = fresh->rows->frames[0].region_bytes, had = s->arena->capacity;
+    bool fits = ml_region_commit(s, needs, 0, &quiet) == ML_OK;
     if (fits) {
         ml_arena_needed(s, needs, had);
         ml_learnt *old = r->learnt;

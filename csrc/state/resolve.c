@@ -186,7 +186,7 @@ void ml_enter_residence(ml_state *s, ml_residence *r) {
 /* If addresses are reserved, neither arena nor spills ever move; else another residence may have
  * moved them. */
 bool ml_stands(const ml_state *s, const ml_residence *r) {
-    bool stands = r->resolved && r->frames[0].region == s->arena.base &&
+    bool stands = r->resolved && r->frames[0].region == s->arena->base &&
                   r->at_persistent == s->persistent && r->at_inputs == s->inputs.base;
     for (int32_t frame = 1; stands && r->learnt && frame < s->graph->n_frames; frame++)
         stands = !r->frames[frame].spilled || r->frames[frame].region == s->spills[frame].base;
@@ -204,7 +204,7 @@ static bool have_same_steps(const ml_residence *r, const ml_residence *like) {
 }
 
 void ml_resolve(ml_state *s, ml_residence *r, const ml_residence *like) {
-    r->frames[0].region = s->arena.base;
+    r->frames[0].region = s->arena->base;
     if (have_same_steps(r, like)) ml_residence_copy_pointers(r, like);
     else like = NULL;
     resolve_frame(s, r, like, 0);

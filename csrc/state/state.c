@@ -13,6 +13,7 @@
 
 #include "memory/problem.h"
 #include "os/os.h"
+#include "state/in_turn.h"
 
 /* Life ----------------------------------------------------------------------------------------- */
 
@@ -21,7 +22,7 @@ static bool allocate_tables(ml_state *s, const ml_graph *g) {
     s->frame_engines = calloc((size_t)g->n_frames, sizeof *s->frame_engines);
     s->envs = calloc(2 * (size_t)g->n_frames, sizeof *s->envs);
     s->shape_envs = s->envs + g->n_frames;
-    for (int32_t f = 0; s->spills && f < g->n_frames; f++) s->spills[f] = s->arena;
+    for (int32_t f = 0; s->spills && f < g->n_frames; f++) s->spills[f] = s->own;
     if (g->n_heap > 0) s->heap = calloc((size_t)g->total_slots + 1, sizeof *s->heap);
     if (g->memory_bytes > 0) {
         s->node_memory = ml_os_allocate(g->memory_bytes);
@@ -76,8 +77,10 @@ ml_status ml_state_make(ml_family *family, ml_interpreter *interpreter, const ml
     s->buckets = s->first_buckets;
     s->n_buckets = ML_BUCKETS;
     s->error = ML_NO_ERROR;
-    s->arena = (ml_arena){.account = &interpreter->account,
-                          .keeps_pages = (o->options & ML_KEEP_PAGES) != 0};
+    s->own = (ml_arena){.account = &interpreter->account,
+                        .keeps_pages = (o->options & ML_KEEP_PAGES) != 0};
+    s->arena = interpreter->workspace ? &interpreter->workspace->arena : &s->own;
+    if (interpreter->workspace) s->options |= ML_KEEP_INPUTS | ML_SHARES_ARENA;
     s->inputs = (ml_arena){.account = &interpreter->account}; /* kept pages are for the arena */
     if (allocate_tables(s, graph)) {
         enter_graph(s);
@@ -92,7 +95,9 @@ void ml_state_free(ml_state *s) {
     if (!s || atomic_fetch_sub(&s->holders, 1) > 1) return;
     ml_cache_drop_all_but(s, NULL);
     if (s->buckets != s->first_buckets) free(s->buckets);
-    ml_arena_release(&s->arena);
+    ml_workspace_forget(s);
+    ml_account_give(&s->interpreter->account, s->charged);
+    ml_arena_release(&s->own);
     ml_arena_release(&s->inputs);
     for (int32_t f = 0; s->spills && f < s->graph->n_frames; f++) ml_arena_release(&s->spills[f]);
     ml_blocks_free(&s->interpreter->account, s->heap, s->graph->total_slots);
@@ -182,6 +187,7 @@ static void put_in_force(ml_state *s, ml_residence *r, bool rebinds, bool resize
         ml_blocks_free(&s->interpreter->account, fresh, ml_frame_subgraph(s->graph, 0)->n_slots);
     else ml_heap_enter(s, r, fresh);
     const ml_residence *before = s->now;
+    if (!only_buffers) ml_workspace_forget(s);
     s->now = r;
     s->lent = 0;
     ml_enter_residence(s, r);
@@ -317,7 +323,7 @@ ml_status ml_state_trim(ml_state *s, ml_error *error) {
     status = refuse_views(s, error);
     if (status == ML_OK) {
         ml_cache_drop_all_but(s, s->now);
-        ml_arena_shrink(&s->arena, s->now ? s->now->rows->frames[0].region_bytes : 0);
+        ml_arena_shrink(&s->own, s->now ? s->now->rows->frames[0].region_bytes : 0);
         ml_arena_shrink(&s->inputs, s->now ? ml_inputs_needed(s, s->now) : 0);
         ml_arena_drop_kept();
         ml_heap_trim(s);
@@ -342,7 +348,8 @@ ml_status ml_state_release_memory(ml_state *s, ml_error *error) {
     if (status != ML_OK) return status;
     status = refuse_views(s, error);
     if (status == ML_OK) {
-        give_back(&s->arena);
+        ml_workspace_forget(s);
+        give_back(&s->own);
         give_back(&s->inputs);
         ml_arena_drop_kept();
         s->released = true;
@@ -370,6 +377,7 @@ void ml_pin_end(ml_pin *pin) {
     ml_state *s = pin->state;
     if (!s) return;
     pin->state = NULL;
+    if (pin->shares) ml_workspace_pin(s->interpreter->workspace, -1);
     atomic_fetch_sub(&s->pinned, 1);
     ml_state_free(s);
 }

@@ -75,7 +75,9 @@ struct ml_state {
     int32_t options;
     atomic_int holders; /* the caller and every view, which may be finalized in any order */
     atomic_int pinned; /* live views of the arena */
-    ml_arena arena;
+    ml_arena *arena; /* `own`, or the workspace's, which has values of this state or of another */
+    ml_arena own;
+    int64_t charged; /* bytes of the workspace's arena that the account has taken for this state */
     ml_arena inputs; /* memory of graph inputs */
     ml_trim_window trim;
     bool fresh; /* memory was taken since the last run */
@@ -195,14 +197,17 @@ ml_status ml_bound_check(const ml_plan *plan, const ml_rows *rows, const ml_bind
 ml_status ml_bound_check_bytes(const ml_state *state, const ml_residence *residence, int32_t tensor,
                                ml_error *error);
 
-/* memory.c: stores that the arena is needed up to `bytes`; it had `had` bytes before. */
+/* memory.c: makes room for `bytes` in the arena, keeping the first `keep`. */
+ml_status ml_region_commit(ml_state *state, int64_t bytes, int64_t keep, ml_error *error);
+/* Stores that the arena is needed up to `bytes`; it had `had` bytes before. */
 void ml_arena_needed(ml_state *state, int64_t bytes, int64_t had);
 /* Takes memory for the inputs of a residence; values stay. ml_inputs_follow has to come next, for
  * that memory may have moved. */
 ml_status ml_inputs_commit(ml_state *state, const ml_residence *residence, ml_error *error);
 /* Ends a window of runs, and gives back memory that was not needed for long. */
 void ml_next_trim_window(ml_state *state);
-/* memory.c: takes all memory that a residence needs, or changes nothing. */
+/* memory.c: takes all memory that a residence needs, or changes nothing. A workspace's arena is
+ * taken by runs. */
 ml_status ml_acquire(ml_state *state, const ml_residence *residence, ml_error *error);
 
 /* The two blocks of carried value `i` of a loop, whose body has that frame; the table is there. */

@@ -37,6 +37,7 @@ _CLASSES: dict[int, type[errors.MiniliteError]] = {
     lib.ML_BINDING_ERROR: errors.InputError,
     lib.ML_UNSUPPORTED: errors.UnsupportedOpError,
     lib.ML_LENT: errors.StateError,
+    lib.ML_SHARED: errors.StateError,
 }
 
 

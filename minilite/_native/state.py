@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from minilite._native.cancel import Cancel
     from minilite._native.graph import Graph
     from minilite._native.hooks import Hooks
+    from minilite._native.workspace import Workspace
 
 Array = Any
 Shape = tuple[int, ...]
@@ -40,7 +41,7 @@ class Place:
 
     __slots__ = (
         "address", "array_shape", "bound", "buffer", "bytes", "dtype", "encoded", "generation", "layout", "lendable", "moves",
-        "settled", "shape", "storage", "type", "writable",
+        "settled", "shape", "shared", "storage", "type", "writable",
     )  # fmt: skip
 
     def __init__(self, now: Any) -> None:
@@ -61,6 +62,8 @@ class Place:
         """Runs may change this tensor's shape and place."""
         self.lendable: bool = bool(now.lendable)
         """Runs may read it in an array of the caller."""
+        self.shared: bool = bool(now.shared)
+        """True if it lies in a workspace, which may have the values of another interpreter."""
         self.buffer: int = now.buffer
         """The number of the buffer that it is bound to; 0: of none."""
         self.bound: Array | None = None
@@ -111,7 +114,14 @@ class Shared:
             raise_error(error, None)
         self.pointer: Any = self._cell[0]
         self.resources: int = resources
+        self.workspace: Workspace | None = None
+        """The memory that its states use in turn with those of other interpreters."""
         self.sequence: Any = _numbers(lib.ml_interpreter_sequence(self.pointer), 1)
+
+    def share(self, workspace: Workspace) -> None:
+        """Lets states, of which there are none yet, use the workspace's memory."""
+        lib.ml_interpreter_share(self.pointer, workspace.pointer)
+        self.workspace = workspace
 
     def cancel(self) -> None:
         """Stops the current run at its next node or block; any thread may call it."""
@@ -298,10 +308,8 @@ class State:
         lives, memory neither moves nor is freed, not even with the state. Raises: StateError."""
         pin = owned.empty("ml_pin *", lib.ml_pin_end)
         status = lib.ml_state_pin(self.pointer, tensor, place.generation, place.bytes, pin)
-        if status == lib.ML_BUSY:
-            raise errors.StateError(BUSY)
         # Folded values may lie in the file, which the state keeps.
-        return None if status else owned.buffer((pin, self), place.address, place.bytes)
+        return None if not self._done(status, tensor) else owned.buffer((pin, self), place.address, place.bytes)
 
     def trim(self) -> None:
         """Gives back memory that the plan in use does not need."""
@@ -360,18 +368,24 @@ class State:
         """Copies a tensor's bytes into an array of the same size; False if it is no longer at `place`. Raises:
         StateError."""
         data = ffi.from_buffer(target, require_writable=True)
-        status = lib.ml_state_read(self.pointer, tensor, place.generation, data, len(data))
-        if status == lib.ML_BUSY:
-            raise errors.StateError(BUSY)
-        return not status
+        return self._done(lib.ml_state_read(self.pointer, tensor, place.generation, data, len(data)), tensor)
 
     def write(self, tensor: int, place: Place, source: Array) -> bool:
         """Copies a C-contiguous array of the same size into a tensor; False if it is no longer at `place`. Raises:
         StateError."""
         data = ffi.from_buffer(source)
-        status = lib.ml_state_write(self.pointer, tensor, place.generation, data, len(data))
+        return self._done(lib.ml_state_write(self.pointer, tensor, place.generation, data, len(data)), tensor)
+
+    def _done(self, status: int, tensor: int) -> bool:
+        """True if a copy was made, False if the tensor has moved. Raises: StateError."""
         if status == lib.ML_BUSY:
             raise errors.StateError(BUSY)
+        if status == lib.ML_SHARED:
+            message = (
+                f"tensor {tensor} has no values: the workspace has those of another interpreter, or of none: run this "
+                "interpreter again"
+            )
+            raise errors.StateError(message)
         return not status
 
     def write_heap(self, tensor: int, place: Place, value: Array) -> bool:

@@ -16,6 +16,7 @@ from minilite.engine.session import Session
 
 if TYPE_CHECKING:
     from minilite._native.state import Shared
+    from minilite._native.workspace import Workspace
     from minilite.details import Description, TensorDetails
     from minilite.engine.array_call import ArrayCall
     from minilite.engine.session import Listener
@@ -43,6 +44,9 @@ class Engine:
         self.model: Model = model
         self.options: Any = options
         self.making: Any = RLock()
+        self.workspace: Workspace | None = None
+        """The memory that its sessions use in turn with those of other interpreters; clones have memory of their own.
+        """
         self.shared: Shared | None = None
         """The objects that sessions share; None before the first session."""
         self.sessions: dict[int, Session] = {}
@@ -104,6 +108,8 @@ class Engine:
             shared = program.shared(wanted.max_iterations)
             if wanted.threads > 1:
                 shared.set_threads(wanted.threads)
+            if self.workspace is not None:
+                shared.share(self.workspace)
             self.shared = shared
         session = Session(program, self.shared, subgraph, wanted.strategy, wanted.engine, wanted.cache_bytes)
         if self.listener is not None:

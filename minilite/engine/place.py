@@ -50,7 +50,7 @@ def completed(tensor: Tensor, place: Place | None) -> Place:
     StateError."""
     if place is not None and place.storage == "none":
         raise mismatch.hidden(tensor)
-    if place is None or place.shape is None or (not place.address and place.bytes > 0):
+    if place is None or place.shape is None or (not place.address and place.bytes > 0 and not place.shared):
         message = (
             f"Tensor data is null. Run allocate_tensors() first: tensor {tensor.index} ('{tensor.name}') has no memory"
         )

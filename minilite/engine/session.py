@@ -492,7 +492,7 @@ class Session:
             if memory is not None:
                 array: Array = _ndarray(place.array_shape, place.dtype, memory)
                 array.flags.writeable = place.writable
-                if place.writable and place.settled:
+                if place.writable and place.settled and not place.shared:
                     self._owners[index] = place.generation, place.array_shape, place.dtype, memory
                 return array
         raise errors.StateError(MOVES, tensors=[self.tensor(index).name])

@@ -184,6 +184,17 @@ def test_a_run_on_arrays_fits_where_a_copy_does_not() -> None:
     assert (result(interpreter, x) == expected(x)).all()
 
 
+def test_runs_whose_tensors_outgrow_their_places_read_arrays_in_place() -> None:
+    interpreter, dice = minilite.Interpreter(model_content=grows()), np.random.default_rng(1)
+    for positive in (10, 5000, 3, 39_000, 20, 40_000, 1):
+        x = -dice.random(LARGE, np.float32)
+        x[dice.choice(LARGE, positive, replace=False)] = 1
+        (found,) = interpreter.run(x).values()
+        assert np.array_equal(found.ravel(), np.flatnonzero(x > 0))
+        assert storage(interpreter) == "bound"
+    assert interpreter.counters["replans"] > 0
+
+
 # Arrays that are read in place or copied ------------------------------------------------------------------------------
 
 
