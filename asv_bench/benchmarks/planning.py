@@ -59,6 +59,35 @@ class Offsets(SharedObjects):
     bound = "lower_bound"
 
 
+@common.suite
+class Memories:
+    """Two memories, of which the fast one has a part of the lower bound: the share of bytes moved to and from the slow
+    one, and the time."""
+
+    params: Any = ((2, 4), NETWORKS)
+    param_names = ("part", "network")
+    deterministic = True
+
+    def setup(self, part: int, network: str) -> None:
+        with common.since("0.16.0"):
+            from minilite import memory
+
+            from . import paper
+
+            self.plan, self.records = memory.plan_memories, paper.problem(network)
+            bound = memory.lower_bound(self.records, 1)
+            self.memories = [memory.Memory("fast", bound // part, None, 1), memory.Memory("slow", 4 * bound, None, 1)]
+
+    def track_slow_share(self, *_: Any) -> float:
+        made = self.plan(self.records, self.memories)
+        return float(made.cost / sum(made.traffic))
+
+    def time_plan(self, *_: Any) -> None:
+        self.plan(self.records, self.memories)
+
+    track_slow_share.unit = "ratio"  # type: ignore[attr-defined]
+
+
 class Pass:
     """One plan of random records, a tenth of them live at once: records in, offsets out, through the seam."""
 

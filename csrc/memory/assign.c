@@ -24,7 +24,8 @@ typedef struct ml_states {
 
 typedef struct ml_sweep {
     ml_assignment *a;
-    ml_record_at *order;
+    ml_record_at *order; /* by first node */
+    ml_record_at *ends; /* by last node */
     int64_t *sizes; /* n_rooms for each record: rounded */
     int32_t *slots; /* by record */
     uint32_t **links; /* by position in the order: origins of the states kept there */
@@ -34,6 +35,7 @@ typedef struct ml_sweep {
     int32_t room; /* states that fit */
     int32_t buckets; /* a power of two */
     int32_t words;
+    int32_t ended; /* so many of `ends` are no longer in the states */
     bool dropped;
 } ml_sweep;
 
@@ -71,16 +73,23 @@ static int32_t take_slots(ml_sweep *s, int32_t *lasts) {
     return slots;
 }
 
-/* The bytes that may lie in memory `m` when the record at `at` begins. */
-static int64_t possible_load(const ml_sweep *s, int32_t at, int32_t m) {
+/* Fills `loads`, by position in the order, with the bytes that may lie in memory `m` at that
+ * record's first node. */
+static void possible_loads(const ml_sweep *s, int32_t m, int64_t *loads) {
+    const ml_assignment *a = s->a;
     int64_t load = 0;
-    const int32_t node = s->order[at].node;
-    for (int32_t i = 0; i < s->a->count && s->order[i].node <= node; i++) {
-        const int32_t record = s->order[i].record;
-        const ml_choice *c = &s->a->choices[record];
-        if (c->last >= node && (c->allowed >> m & 1)) load += sizes_of(s, record)[m];
+    int32_t ended = 0, begun = 0;
+    for (int32_t i = 0; i < a->count; i++) {
+        for (; begun < a->count && s->order[begun].node <= s->order[i].node; begun++) {
+            const int32_t record = s->order[begun].record;
+            if (a->choices[record].allowed >> m & 1) load += sizes_of(s, record)[m];
+        }
+        for (; ended < a->count && s->ends[ended].node < s->order[i].node; ended++) {
+            const int32_t record = s->ends[ended].record;
+            if (a->choices[record].allowed >> m & 1) load -= sizes_of(s, record)[m];
+        }
+        loads[i] = load;
     }
-    return load;
 }
 
 static int32_t cheapest_memory(const ml_assignment *a, int32_t allowed) {
@@ -95,9 +104,7 @@ static int32_t cheapest_memory(const ml_assignment *a, int32_t allowed) {
 static void settle_memories(ml_sweep *s, int64_t *loads) {
     ml_assignment *a = s->a;
     for (int32_t m = 0; m < a->n_rooms; m++) {
-        for (int32_t i = 0; i < a->count; i++)
-            loads[i] = i && s->order[i].node == s->order[i - 1].node ? loads[i - 1]
-                                                                     : possible_load(s, i, m);
+        possible_loads(s, m, loads);
         for (int32_t i = 0; i < a->count; i++) {
             ml_choice *c = &a->choices[s->order[i].record];
             if (cheapest_memory(a, c->allowed) != m) continue;
@@ -150,11 +157,9 @@ static void add_state(ml_sweep *s, int32_t from, int32_t record, int32_t m) {
 }
 
 /* Takes records that end before `node` out of the states. */
-static void end_before(ml_sweep *s, int32_t position, int32_t before, int32_t node) {
-    for (int32_t i = 0; i < position; i++) {
-        const int32_t record = s->order[i].record;
-        const ml_choice *c = &s->a->choices[record];
-        if (c->last >= node || c->last < before) continue;
+static void end_before(ml_sweep *s, int32_t node) {
+    for (; s->ended < s->a->count && s->ends[s->ended].node < node; s->ended++) {
+        const int32_t record = s->ends[s->ended].record;
         const int32_t word = s->slots[record] / ML_SLOTS_A_WORD;
         const int32_t shift = 2 * (s->slots[record] % ML_SLOTS_A_WORD);
         for (int32_t k = 0; k < s->now.count; k++) {
@@ -230,7 +235,7 @@ static ml_strategy_status sweep_records(ml_sweep *s) {
     s->now.count = 1;
     for (int32_t i = 0; i < a->count; i++) {
         const int32_t record = s->order[i].record, node = s->order[i].node;
-        end_before(s, i, i ? s->order[i - 1].node : node, node);
+        end_before(s, node);
         for (s->buckets = 2; s->buckets < 2 * s->now.count * a->n_rooms;) s->buckets *= 2;
         memset(s->table, 0, (size_t)s->buckets * sizeof *s->table);
         s->next.count = 0;
@@ -252,20 +257,23 @@ static bool open_sweep(ml_sweep *s) {
     ml_assignment *a = s->a;
     const size_t n = (size_t)a->count + 1;
     s->order = malloc(n * sizeof *s->order);
+    s->ends = malloc(n * sizeof *s->ends);
     s->sizes = malloc(n * ML_MOST_ROOMS * sizeof *s->sizes);
     s->slots = malloc(n * sizeof *s->slots);
     s->links = calloc(n, sizeof *s->links);
     int64_t *loads = malloc(n * sizeof *loads);
     int32_t *lasts = malloc(n * sizeof *lasts);
-    const bool got = s->order && s->sizes && s->slots && s->links && loads && lasts;
+    const bool got = s->order && s->ends && s->sizes && s->slots && s->links && loads && lasts;
     if (got) {
         for (int32_t i = 0; i < a->count; i++) {
             s->order[i] = (ml_record_at){a->choices[i].first, i};
+            s->ends[i] = (ml_record_at){a->choices[i].last, i};
             a->choices[i].room = a->choices[i].allowed;
             for (int32_t m = 0; m < a->n_rooms; m++)
                 sizes_of(s, i)[m] = ml_round_up(a->choices[i].size, a->rooms[m].alignment);
         }
         ml_sort_by_node(s->order, a->count);
+        ml_sort_by_node(s->ends, a->count);
         settle_memories(s, loads);
         const int32_t slots = take_slots(s, lasts);
         s->words = slots / ML_SLOTS_A_WORD + 1;
@@ -298,6 +306,7 @@ ml_strategy_status ml_memory_assign(ml_assignment *a) {
     free(s.links);
     free(s.slots);
     free(s.sizes);
+    free(s.ends);
     free(s.order);
     return status;
 }

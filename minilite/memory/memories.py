@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import heapq
 import os
+import time
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -16,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from minilite._native.memory import MAX_BYTES, MOST_ROOMS, Assignment, Room, assign_memories
-from minilite.errors import ArenaError, InputError, shown
+from minilite.errors import ArenaError, InputError, InputTypeError, shown
 from minilite.memory import svg
 from minilite.memory.checker import Fault
 from minilite.memory.lower_bound import rounded, sections
@@ -26,6 +28,8 @@ from minilite.numeric import whole
 from minilite.text import table
 
 MOST_STATES = 20_000
+_MOST_STATES = 1 << 17
+"""The largest number that may be asked for."""
 _LINKS = 1 << 24
 """The most states that are remembered over all records, of 4 bytes each."""
 _FEWEST, _BRANCHES = 32, 20_000
@@ -162,7 +166,11 @@ class MemoriesPlan:
 
 def checked_memories(memories: Iterable[Memory]) -> tuple[Memory, ...]:
     """Memories with their costs, in Python's own integers. Raises: InputError."""
-    given = [memory if isinstance(memory, Memory) else Memory(*memory) for memory in memories]
+    given = [*memories]
+    for position, memory in enumerate(given):
+        if not isinstance(memory, Memory):
+            message = f"memory {position} is {shown(memory)}, must be a Memory"
+            raise InputTypeError(message)
     if not 1 <= len(given) <= MOST_ROOMS:
         message = f"{len(given)} memories, must be from 1 to {MOST_ROOMS}"
         raise InputError(message)
@@ -246,10 +254,13 @@ def _check_loads(rows: Sequence[UsageRecord], memories: Sequence[Memory], masks:
 def _placed(
     rows: Sequence[UsageRecord], memory: Memory, seconds: float | None, names: Mapping[int, str]
 ) -> tuple[MemoryPlan | None, bool]:
-    """The plan of one memory, None if none was found within its capacity; and True if that is proved."""
+    """The plan of one memory, None if none was found within its capacity; and True if that is proved. The search ends
+    after so many seconds of CPU time, 0 for no search."""
     made = plan(rows, "default", memory.alignment, names=names)
     if made.arena_bytes <= memory.capacity:
         return made, True
+    if seconds == 0:
+        return None, False
     try:
         made = plan(rows, "exact", memory.alignment, capacity=memory.capacity, max_seconds=seconds, names=names)
     except ArenaError:
@@ -261,24 +272,32 @@ def _least_cost(
     rows: Sequence[UsageRecord], memories: Sequence[Memory], masks: Sequence[int], traffic: Sequence[int]
 ) -> int:
     """A bound that needs no search: at each node, what does not fit into the cheapest memory costs more, the cheapest
-    excess first and the last record of it in part."""
+    excess first and the last record of it in part. Nodes count together if no record is live at two of them."""
     prices = [memory.cost or 0 for memory in memories]
-    options = [sorted(price for k, price in enumerate(prices) if mask >> k & 1) for mask in masks]
-    base = sum(moved * each[0] for moved, each in zip(traffic, options, strict=True))
     first = min(range(len(prices)), key=prices.__getitem__)
-    most = 0.0
-    for section in sections(rows, memories[first].alignment):
-        inside = [i for i in section.live if masks[i] >> first & 1 and len(options[i]) > 1]
-        sizes = {i: rounded(rows[i].size, memories[first].alignment) for i in inside}
-        excess = sum(sizes.values()) - memories[first].capacity
-        extra = 0.0
-        for i in sorted(inside, key=lambda i: traffic[i] * (options[i][1] - options[i][0]) / max(1, sizes[i])):
+    memory = memories[first]
+    sizes = [rounded(row.size, memory.alignment) for row in rows]
+    base, more = 0, []  # what each record costs at least, and more outside the cheapest memory
+    for mask, moved in zip(masks, traffic, strict=True):
+        cheapest, *others = sorted(price for k, price in enumerate(prices) if mask >> k & 1)
+        base += moved * cheapest
+        more.append(moved * (others[0] - cheapest) if others and mask >> first & 1 else -1)
+    ends = []
+    for section in sections(rows, memory.alignment):
+        inside = [i for i in section.live if more[i] >= 0]
+        excess, extra = sum(sizes[i] for i in inside) - memory.capacity, 0.0
+        for i in sorted(inside, key=lambda i: more[i] / max(1, sizes[i])) if excess > 0 else ():
+            extra += more[i] * min(1.0, excess / max(1, sizes[i]))
+            excess -= sizes[i]
             if excess <= 0:
                 break
-            extra += traffic[i] * (options[i][1] - options[i][0]) * min(1.0, excess / max(1, sizes[i]))
-            excess -= sizes[i]
-        most = max(most, extra)
-    return base + int(most * (1 - 1e-9))
+        if extra:
+            ends.append((max(rows[i].last_node for i in inside), section.first, extra))
+    nodes, sums = [-1], [0.0]  # the most by nodes up to here
+    for end, node, extra in sorted(ends):
+        sums.append(max(sums[-1], extra + sums[bisect_left(nodes, node) - 1]))
+        nodes.append(end)
+    return base + int(sums[-1] * (1 - 1e-9))
 
 
 def plan_memories(
@@ -293,15 +312,15 @@ def plan_memories(
     """Assigns each record to a memory, at the least cost of bytes moved, and places it there.
 
     `traffic` has the bytes that a run moves to and from each record; if it is None, each is written and read once. At
-    most `most_states` states are kept at each record; if there were more, the plan's `cut` is True. `max_seconds` of
-    CPU time go into placing one memory. Raises: InputError for records or memories that are not valid; ArenaError if
-    the records do not fit.
+    most `most_states` states are kept at each record; if there were more, the plan's `cut` is True. Searches for
+    layouts end after `max_seconds` of CPU time, None for no limit. Raises: InputError for records or memories that are
+    not valid; ArenaError if the records do not fit.
     """
     rows, _ = checked_records(records)
     rooms = checked_memories(memories)
     told = dict(names or {})
     moved = [2 * row.size for row in rows] if traffic is None else _checked_traffic(rows, traffic)
-    most = whole("most_states", most_states, least=1, most=1 << 20)
+    most = whole("most_states", most_states, least=1, most=_MOST_STATES)
     dearest = max(memory.cost or 0 for memory in rooms)
     if sum(moved) * max(1, dearest) > MAX_BYTES or sum(row.size for row in rows) > MAX_BYTES:
         message = f"the traffic adds up to {sum(moved)} bytes, at a cost of {dearest} that is above {MAX_BYTES}"
@@ -328,6 +347,13 @@ class _Problem:
     ) -> None:  # fmt: skip
         self.rows, self.memories, self.traffic = rows, memories, traffic
         self.most_states, self.seconds, self.names = most_states, seconds, names
+        self.end = None if seconds is None else time.process_time() + seconds
+
+    def left(self) -> float | None:
+        """The seconds that a search for one layout may take; None without a limit."""
+        if self.seconds is None or self.end is None:
+            return None
+        return max(0.0, min(self.end - time.process_time(), self.seconds / 4))
 
     def assigned(self, masks: Sequence[int], share: int = 0) -> Assignment | None:
         """The cheapest assignment that leaves so many 64ths of each capacity free."""
@@ -347,7 +373,7 @@ class _Problem:
         plans: list[MemoryPlan] = []
         for number, memory in enumerate(self.memories):
             rows = [self.rows[position] for position in self.inside(found, number)]
-            made, proved = _placed(rows, memory, self.seconds, self.names)
+            made, proved = _placed(rows, memory, self.left(), self.names)
             if made is None:
                 return plans, number, proved
             plans.append(made)
@@ -362,7 +388,7 @@ class _Problem:
         proved, cut = first.optimal, not first.optimal
         waiting = [(first.cost, 0, masks, first)]
         made, most = 1, max(_FEWEST, _BRANCHES // max(1, len(self.rows)))
-        while waiting and made <= most:
+        while waiting and made <= most and self.left() != 0:
             _, _, masks, found = heapq.heappop(waiting)
             plans, failed, known = self.placed(found)
             if failed < 0:
@@ -375,7 +401,7 @@ class _Problem:
                 if other is not None:
                     proved, cut = proved and other.optimal, cut or not other.optimal
                     heapq.heappush(waiting, (other.cost, made, branch, other))
-                if made > most:
+                if made > most or self.left() == 0:
                     break
         return self.loosened(first, cut)
 

@@ -73,6 +73,12 @@ def test_costs_are_those_of_all_assignments_tried() -> None:
         assert made.check() is None, seed
         assert (made.cost, made.lower_bound, made.proved_optimal) == (expected, expected, True), seed
         assert made.cost == sum(moved * k for k, moved in enumerate(made.moved()))
+        try:
+            narrow = plan_memories(rows, rooms, traffic, most_states=1)
+        except ArenaError:  # the only state that was kept did not lead to an end
+            continue
+        assert narrow.lower_bound <= expected <= narrow.cost, seed
+        assert narrow.check() is None, seed
     assert 0 < refused < 250
 
 
@@ -134,6 +140,20 @@ def test_costs_on_models_are_those_of_an_integer_program(part: int) -> None:
         assert made.cost == sum(traffic) + round(solved.fun), path.name
         count += 1
     assert count >= 100
+
+
+def test_searches_for_layouts_end_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without time for a search, less of a memory is used until a layout is found."""
+    tight = [(0, 4, 1), (1, 5, 2), (4, 6, 1), (0, 1, 2), (5, 6, 2)]
+    rows = [UsageRecord(i, 64 * s, a, b - 1) for i, (a, b, s) in enumerate(tight)]
+    rooms = [Memory("fast", 192), Memory("slow", 6400)]
+    now = iter(range(0, 10**6, 100))
+    monkeypatch.setattr(memories.time, "process_time", lambda: next(now))
+    made = plan_memories(rows, rooms, max_seconds=1.0)
+    assert made.check() is None
+    assert not made.proved_optimal
+    assert not made.cut
+    assert "the best assignment cannot be placed" in made.table()
 
 
 def test_one_memory_is_a_plan_of_one_arena() -> None:
@@ -211,6 +231,7 @@ RECORD = UsageRecord(7, 300, 0, 1)
         (InputError, "memory 'a': alignment 64 and base 100", [RECORD], [Memory("a", 400, 100)]),
         (InputError, "memory 'a': capacity is 0, must be from 1", [RECORD], [Memory("a", 0)]),
         (InputError, "0 memories, must be from 1 to 4", [RECORD], []),
+        (InputError, "memory 0 is 'fast', must be a Memory", [RECORD], ["fast"]),
         (InputError, "5 memories, must be from 1 to 4", [RECORD], [Memory(str(k), 400) for k in range(5)]),
         (InputError, "record 0, tensor 7 is fixed at 64", [RECORD._replace(offset=64)], None),
         (InputError, "record 0: memory is 5, must be a name", [RECORD._replace(memory=5)], None),
