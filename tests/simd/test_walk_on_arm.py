@@ -5,8 +5,10 @@ from __future__ import annotations
 import pathlib
 import re
 
+import pytest
 from test_walk import COMMON, CORE, HERE, run, tool, walked
 
+pytestmark = pytest.mark.slow  # four minutes of emulation
 LEVELS = ("neon", "neon_dot", "i8mm")
 
 
