@@ -33,9 +33,14 @@ typedef struct ml_problem {
     ml_record *records;
     int32_t count;
     int32_t alignment;
+    /* Multiples of `alignment`, by record, of which offsets are multiples; NULL = `alignment`. Only
+     * the default strategy supports them. */
+    const int32_t *alignments;
     /* Exact search only. */
     int64_t capacity; /* in: stop at any plan within it; 0 = minimize */
     int64_t max_nodes; /* in: budget of search nodes; 0 = none */
+    /* Exact search, and the default strategy for very many records, of which it places all at least
+     * once. */
     double max_seconds; /* in: budget of CPU seconds; 0 = none */
     /* Read and written: what the engine knows about the problem (problem.h); NULL = nothing. */
     struct ml_hints *hints;
@@ -51,6 +56,11 @@ typedef struct ml_problem {
 ml_strategy_status ml_memory_plan(const char *strategy, ml_problem *problem);
 /* The largest sum of rounded sizes that are live at once; -1 without memory. */
 int64_t ml_memory_lower_bound(const ml_problem *problem);
+/* Looks for two records that overlap: of `bytes` at `offset`, live from first to last (inclusive),
+ * all 0 or more. Shares no code with strategies. Returns the number of one and sets *other; -1 if
+ * there are none, -2 without memory. O(n log n). */
+int64_t ml_memory_overlap(int64_t count, const int64_t *offset, const int64_t *bytes,
+                          const int64_t *first, const int64_t *last, int64_t *other);
 /* The name of strategy `index`, or NULL past the last. */
 const char *ml_memory_strategy_name(int32_t index);
 

@@ -47,6 +47,7 @@ typedef ml_strategy_status (*ml_strategy_fn)(ml_problem *problem);
 typedef struct ml_strategy {
     const char *name;
     ml_strategy_fn plan;
+    bool aligns; /* supports problem->alignments */
 } ml_strategy;
 
 /* The index of a strategy in the table (ml_memory_strategy_name); -1 if there is none

@@ -1,10 +1,12 @@
-"""Plans usage records by a strategy, through ml_memory_plan."""
+"""Plans usage records by a strategy, through ml_memory_plan; looks for records that overlap."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Iterable
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from minilite._core import ffi, lib
 from minilite.errors import ArenaError
@@ -13,14 +15,15 @@ UNPLACED: int = lib.ML_UNPLACED
 MAX_BYTES = (1 << 62) - 1
 """The largest sum of sizes; above it planning is refused with ML_STRATEGY_OVERFLOW."""
 
-Row = tuple[int, int, int, int, int]
-"""A record in C's order: size, offset (UNPLACED = to be placed), first node, last node, tensor."""
+RECORD = np.dtype(
+    [("size", "i8"), ("offset", "i8"), ("first", "i4"), ("last", "i4"), ("tensor", "i4"), ("memory", "i4")]
+)
+"""An ml_record, of which arrays consist that C reads and writes in place."""
 
 
 class Placement(NamedTuple):
-    """The plan that a strategy has made for a problem."""
+    """The figures of a plan whose offsets are in the table of its records."""
 
-    offsets: tuple[int, ...]
     arena_bytes: int
     proved_optimal: bool
     searched: int
@@ -49,44 +52,66 @@ def strategies() -> tuple[str, ...]:
     return tuple(names)
 
 
-def _problem(rows: Iterable[Row], alignment: int) -> tuple[Any, Any]:
-    filled = [(*row, 0) for row in rows]
-    records = ffi.new("ml_record[]", filled or 1)
-    return ffi.new("ml_problem *", {"records": records, "count": len(filled), "alignment": alignment}), records
+def record_table(sizes: Any, offsets: Any, firsts: Any, lasts: Any, tensors: Any) -> np.ndarray[Any, Any]:
+    """Records as an array of RECORD, from a column or a number for each field."""
+    table = np.zeros(len(sizes), RECORD)
+    for name, column in zip(RECORD.names or (), (sizes, offsets, firsts, lasts, tensors), strict=False):
+        table[name] = column
+    return table
+
+
+def _problem(table: np.ndarray[Any, Any], alignment: int) -> Any:
+    """An ml_problem over a table, which must outlive it."""
+    records = ffi.from_buffer("ml_record[]", table) if len(table) else ffi.NULL
+    return ffi.new("ml_problem *", {"records": records, "count": len(table), "alignment": alignment})
 
 
 def _no_memory(count: int) -> ArenaError:
     return ArenaError(f"no memory to plan {count} records")
 
 
-def plan_memory(
+def plan_table(
     strategy: str,
-    rows: Iterable[Row],
+    table: np.ndarray[Any, Any],
     alignment: int,
     *,
+    alignments: np.ndarray[Any, Any] | None = None,
     capacity: int = 0,
     max_nodes: int = 0,
     max_seconds: float = 0.0,
 ) -> Placement | Refused:
-    """Runs a strategy over checked records. Raises: ArenaError if memory for planning itself is short."""
-    problem, records = _problem(rows, alignment)
+    """Runs a strategy over checked records, and writes their offsets into the table. Raises: ArenaError if memory for
+    planning itself is short."""
+    problem = _problem(table, alignment)
+    if alignments is not None and len(table):
+        problem.alignments = ffi.from_buffer("int32_t[]", alignments)
     problem.capacity, problem.max_nodes, problem.max_seconds = capacity, max_nodes, max_seconds
     status = lib.ml_memory_plan(strategy.encode(), problem)
     if status == lib.ML_STRATEGY_NO_MEMORY:
         raise _no_memory(problem.count)
     if status != lib.ML_STRATEGY_OK:
         return Refused(_REASONS[status])
-    offsets = tuple(record.offset for record in records[0 : problem.count])
-    return Placement(offsets, problem.arena_bytes, bool(problem.proved_optimal), problem.searched)
+    return Placement(problem.arena_bytes, bool(problem.proved_optimal), problem.searched)
 
 
-def memory_lower_bound(rows: Iterable[Row], alignment: int) -> int:
+def memory_lower_bound(table: np.ndarray[Any, Any], alignment: int) -> int:
     """The largest sum of rounded sizes live at once, as C computes it. Raises: ArenaError."""
-    problem, _records = _problem(rows, alignment)
-    bound = int(lib.ml_memory_lower_bound(problem))
+    bound = int(lib.ml_memory_lower_bound(_problem(table, alignment)))
     if bound < 0:
-        raise _no_memory(problem.count)
+        raise _no_memory(len(table))
     return bound
+
+
+def overlapping(*columns: np.ndarray[Any, Any]) -> tuple[int, int] | None:
+    """The positions of two records that overlap, ascending; None if there are none. The columns are of int64, all 0 or
+    more: offsets, sizes, first nodes, last nodes. Raises: ArenaError."""
+    other = ffi.new("int64_t *")
+    pointers = [ffi.from_buffer("int64_t[]", column) if len(column) else ffi.NULL for column in columns]
+    one = lib.ml_memory_overlap(len(columns[0]), *pointers, other)
+    if one == -2:
+        message = f"no memory to check {len(columns[0])} records"
+        raise ArenaError(message)
+    return None if one < 0 else (min(one, other[0]), max(one, other[0]))
 
 
 class Room(NamedTuple):

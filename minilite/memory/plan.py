@@ -8,12 +8,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from minilite._native.memory import MAX_BYTES, UNPLACED, Refused, memory_lower_bound, plan_memory, strategies
+import numpy as np
+
+from minilite._native.memory import (
+    MAX_BYTES,
+    UNPLACED,
+    Refused,
+    memory_lower_bound,
+    plan_table,
+    record_table,
+    strategies,
+)
 from minilite.errors import ArenaError, InputError, shown
 from minilite.memory import picture, svg
 from minilite.memory.checker import Fault, check
+from minilite.memory.csv_file import csv_text
 from minilite.memory.lower_bound import rounded, sections
-from minilite.memory.records import UsageRecord, checked_records, csv_text, record_fault
+from minilite.memory.records import UsageRecord, checked_records, record_fault
 from minilite.numeric import real, whole
 
 MAX_ALIGNMENT = 4096
@@ -121,11 +132,11 @@ def plan(
     total = sum(rounded(record.size, alignment) + (record.offset or 0) for record in rows)
     if total > MAX_BYTES:
         raise _overflow(total)
-    bound = _lower_bound(rows, alignment)
+    table = _table(rows)
+    bound = max(memory_lower_bound(table, alignment), *_fixed_ends(rows, alignment), 0)
     if capacity is not None and bound > capacity:
         raise _too_small(rows, alignment, bound, capacity, names or {})
-    table = [(r.size, UNPLACED if r.offset is None else r.offset, r.first_node, r.last_node, r.tensor) for r in rows]
-    result = plan_memory(
+    result = plan_table(
         strategy, table, alignment, capacity=capacity or 0, max_nodes=max_nodes or 0, max_seconds=max_seconds or 0.0
     )
     if isinstance(result, Refused):
@@ -140,7 +151,7 @@ def plan(
             raise ArenaError(message)
         raise _overflow(total)
     made = MemoryPlan(
-        tuple(rows), result.offsets, result.arena_bytes, bound,
+        tuple(rows), tuple(table["offset"].tolist()), result.arena_bytes, bound,
         result.proved_optimal or result.arena_bytes == bound, strategy, result.searched, alignment, dict(names or {}),
     )  # fmt: skip
     if capacity is not None and made.arena_bytes > capacity and strategy != "exact":
@@ -150,11 +161,16 @@ def plan(
     return made
 
 
-def _lower_bound(rows: list[UsageRecord], alignment: int) -> int:
-    """The lower bound from C, at least as high as the end of every fixed record."""
-    table = [(r.size, UNPLACED, r.first_node, r.last_node, r.tensor) for r in rows]
-    ends = (rounded(r.offset + r.size, alignment) for r in rows if r.offset is not None and r.size)
-    return max(memory_lower_bound(table, alignment), *ends, 0)
+def _table(rows: list[UsageRecord]) -> np.ndarray[Any, Any]:
+    """The records as C takes them."""
+    tensors, sizes, firsts, lasts, offsets, _ = zip(*rows, strict=True) if rows else ((),) * 6
+    is_free = {*map(type, offsets)} == {type(None)}
+    places = UNPLACED if is_free else [UNPLACED if offset is None else offset for offset in offsets]
+    return record_table(sizes, places, firsts, lasts, tensors)
+
+
+def _fixed_ends(rows: list[UsageRecord], alignment: int) -> list[int]:
+    return [rounded(r.offset + r.size, alignment) for r in rows if r.offset is not None and r.size]
 
 
 def _fixed(rows: list[UsageRecord]) -> str:

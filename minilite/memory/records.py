@@ -1,21 +1,17 @@
-"""Usage records, of which a planning problem consists; and their form in MiniMalloc's CSV files."""
+"""Usage records, of which a planning problem consists."""
 
 from __future__ import annotations
 
-import csv
 import operator
-import os
 from collections.abc import Iterable, Sequence
 from itertools import chain
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from minilite.errors import InputError, InputTypeError, shortened, shown
+from minilite.errors import InputError, InputTypeError, shown
 from minilite.numeric import whole
 
 FOREVER = (1 << 31) - 1
 """The last node of a record that is never freed."""
-COLUMNS = ("id", "lower", "upper", "size")
 _FARTHEST = (1 << 62) - 1
 _SIZE_BITS = 1 << 10
 """Sizes may be far too large for memory, because ArenaError says how many bytes they add up to; Python writes integers
@@ -110,75 +106,3 @@ def record_fault(record: UsageRecord, alignment: int = 1) -> str | None:
     if record.offset is not None and (record.offset < 0 or record.offset % alignment):
         return f"fixed offset {record.offset}, must be 0 or more and a multiple of the alignment, {alignment}"
     return None
-
-
-def _column_positions(header: Sequence[str], path: str) -> dict[str, int]:
-    names = [name.strip() for name in header]
-    missing = [name for name in COLUMNS if name not in names]
-    extra = [name for name in names if name not in (*COLUMNS, "offset")]
-    if missing or extra or len(set(names)) != len(names):
-        message = f"{path}, line 1: columns {','.join(names)}, must be {','.join(COLUMNS)}[,offset]"
-        raise InputError(message)
-    return {name: position for position, name in enumerate(names)}
-
-
-def _record(row: Sequence[str], columns: dict[str, int], where: str) -> UsageRecord:
-    if len(row) != len(columns):
-        message = f"{where}: {len(row)} fields, must be {len(columns)}"
-        raise InputError(message)
-    numbers: dict[str, int] = {}
-    for name, position in columns.items():
-        text = row[position].strip()
-        if name == "offset" and not text:
-            continue
-        try:
-            numbers[name] = int(text)
-        except ValueError:
-            message = f"{where}: {name} '{shortened(text)}' is not an integer"
-            raise InputError(message) from None
-    if numbers["upper"] <= numbers["lower"]:
-        message = f"{where}: upper {numbers['upper']}, must be above lower {numbers['lower']}"
-        raise InputError(message)
-    record = UsageRecord(numbers["id"], numbers["size"], numbers["lower"], numbers["upper"] - 1, numbers.get("offset"))
-    if fault := record_fault(record):
-        message = f"{where}: tensor {record.tensor}: {fault}"
-        raise InputError(message)
-    return record
-
-
-def read_csv(path: str | os.PathLike[str]) -> list[UsageRecord]:
-    """Reads a problem in MiniMalloc's format: a header `id,lower,upper,size[,offset]`, `upper` exclusive.
-
-    A record with an offset is fixed; one with an empty offset is placed by the planner. Raises: InputError with the
-    line.
-    """
-    name = os.fspath(path)
-    try:
-        with Path(path).open(newline="", encoding="utf-8") as file:
-            reader = csv.reader(file)
-            header = next(reader, None)
-            if header is None:
-                message = f"{name}, line 1: the file is empty, must start with {','.join(COLUMNS)}[,offset]"
-                raise InputError(message)
-            columns = _column_positions(header, name)
-            return [_record(row, columns, f"{name}, line {reader.line_num}") for row in reader if row]
-    except (UnicodeDecodeError, csv.Error) as error:
-        message = f"{name}: not a text table: {error}"
-        raise InputError(message) from error
-
-
-def csv_text(records: Iterable[UsageRecord], offsets: Sequence[int | None] | None = None) -> str:
-    """Records in MiniMalloc's format, with an offset column if any record has one. Raises: InputError."""
-    rows, _ = checked_records(records)
-    places = [record.offset for record in rows] if offsets is None else list(offsets)
-    placed = any(place is not None for place in places)
-    lines = [",".join((*COLUMNS, "offset") if placed else COLUMNS)]
-    for record, place in zip(rows, places, strict=True):
-        line = f"{record.tensor},{record.first_node},{record.last_node + 1},{record.size}"
-        lines.append(f"{line},{'' if place is None else place}" if placed else line)
-    return "\n".join(lines) + "\n"
-
-
-def write_csv(path: str | os.PathLike[str], records: Iterable[UsageRecord]) -> None:
-    """Writes a problem in MiniMalloc's format; `read_csv` gives the same records back. Raises: InputError."""
-    Path(path).write_text(csv_text(records), encoding="utf-8")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 from asv_bench.benchmarks.paper import SHARED_OBJECTS
 from minilite import memory
 from minilite._core import ffi, lib
-from minilite._native.memory import Placement, Refused, plan_memory
+from minilite._native.memory import RECORD, Placement, Refused, plan_table
 from minilite.errors import ArenaError, InputError
 from minilite.memory import FOREVER, UsageRecord, check, plan
 from minilite.memory.lower_bound import rounded
@@ -144,7 +146,7 @@ def test_capacity() -> None:
 
 
 def test_capacity_that_a_search_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(memory.plan.__globals__, "plan_memory", lambda *_, **__: Refused("over_capacity"))
+    monkeypatch.setitem(memory.plan.__globals__, "plan_table", lambda *_, **__: Refused("over_capacity"))
     with pytest.raises(
         ArenaError, match="no plan of 1 records fits 70 bytes: a search proved it; the lower bound is 64"
     ):
@@ -222,6 +224,12 @@ def test_csv_columns_in_any_order(tmp_path: Path) -> None:
 
 # Records that every strategy refuses ----------------------------------------------------------------------------------
 
+
+def plan_rows(strategy: str, rows: list[tuple[int, int, int, int, int]], alignment: int, **limits: Any) -> Any:
+    """Plans rows of size, offset, first node, last node and tensor, without the checks of `plan`."""
+    return plan_table(strategy, np.array([(*row, 0) for row in rows], RECORD), alignment, **limits)
+
+
 FREE, QUARTER = -1, 2**61
 """Not placed yet; just beyond a quarter of an int64."""
 IMPOSSIBLE = {
@@ -239,12 +247,12 @@ FIXED = {
 @pytest.mark.parametrize("strategy", memory.strategies())
 @pytest.mark.parametrize("name", [*IMPOSSIBLE, *FIXED])
 def test_sums_beyond_an_int64_are_refused(strategy: str, name: str) -> None:
-    found = plan_memory(strategy, (IMPOSSIBLE | FIXED)[name], 64)
+    found = plan_rows(strategy, (IMPOSSIBLE | FIXED)[name], 64)
     assert found == Refused("unsupported" if name in FIXED and strategy == "exact" else "overflow")
 
 
 def test_strategies_that_there_are_not() -> None:
-    assert plan_memory("nope", [(1, FREE, 0, 1, 0)], 64) == Refused("unknown_strategy")
+    assert plan_rows("nope", [(1, FREE, 0, 1, 0)], 64) == Refused("unknown_strategy")
     assert [lib.ml_memory_strategy_name(k) for k in (-1, len(memory.strategies()), 2**31 - 1)] == [ffi.NULL] * 3
 
 
@@ -252,11 +260,11 @@ def test_an_exact_search_ends_with_its_time_or_capacity() -> None:
     """At a capacity below the bound there is nothing to search."""
     chance = random.Random(5)
     rows = [(chance.randrange(1, 4000), FREE, k % 13, k % 13 + chance.randrange(9), k) for k in range(60)]
-    made = plan_memory("exact", rows, 64, max_seconds=1e-9)
+    made = plan_rows("exact", rows, 64, max_seconds=1e-9)
     assert isinstance(made, Placement)
     bound = memory.lower_bound([UsageRecord(k, size, first, last) for size, _, first, last, k in rows])
     assert made.arena_bytes >= bound
-    assert plan_memory("exact", rows, 64, capacity=bound - 64) == Refused("over_capacity")
-    wide = plan_memory("exact", rows, 64, capacity=2 * made.arena_bytes, max_seconds=60.0)
+    assert plan_rows("exact", rows, 64, capacity=bound - 64) == Refused("over_capacity")
+    wide = plan_rows("exact", rows, 64, capacity=2 * made.arena_bytes, max_seconds=60.0)
     assert isinstance(wide, Placement)
     assert wide.arena_bytes <= 2 * made.arena_bytes

@@ -12,7 +12,7 @@
  *   it in a longer search);
  *   5. moves: a record goes before an earlier one, if the plan does not become larger.
  *
- * Of more than ML_MANY_RECORDS, the orders of wheel.c take the place of 2, 4 and 5.
+ * Of problems that go by a grid, the orders of wheel.c take the place of 2, 4 and 5.
  *
  * 2 and 5 place by best fit and by first fit. The budget is counted in looks at placed records, so
  * that the result is the same on any machine. If nothing before came within an eighth of the bound,
@@ -88,7 +88,8 @@ static void sort_upwards(ml_passes *s) {
 static void dive(attempt *a, const ml_problem *p) {
     ml_passes *s = &a->passes;
     int64_t n = s->waiting, look = 3 * n / 2 + 1, nodes = (a->work - s->looks) / look, visited = 0;
-    if (!wanting(a) || s->n_fixed > 0 || n > MOST_TO_DIVE || nodes < n) return;
+    if (!wanting(a) || s->n_fixed > 0 || p->alignments) return;
+    if (n > MOST_TO_DIVE || nodes < n) return;
     bool all = p->hints && p->hints->longer;
     if (ml_exact_dive(p, a->bound, nodes < 4 * n || all ? nodes : 4 * n, s->offset, &visited)) {
         memcpy(s->trial, s->order, (size_t)n * sizeof *s->trial);
@@ -114,7 +115,7 @@ static int by_life(const void *x, const void *y) {
 static void rise(attempt *a, const ml_problem *p) {
     ml_passes *s = &a->passes;
     ml_conflicts own = {0};
-    if (!wanting(a) || s->n_fixed > 0) return;
+    if (!wanting(a) || s->n_fixed > 0 || p->alignments) return;
     if (!s->conflicts) {
         ml_conflicts_find(&own, p->records, p->count);
         if (own.count == 0) return;
@@ -236,8 +237,9 @@ ml_strategy_status ml_strategy_default(ml_problem *p) {
     if (status != ML_STRATEGY_OK) return status;
     attempt a = {.height = INT64_MAX};
     if (!ml_passes_begin(&a.passes, p)) return ML_STRATEGY_NO_MEMORY;
-    bool many = a.passes.waiting > MANY, very_many = p->count > ML_MANY_RECORDS;
-    a.bound = p->hints && p->hints->bound >= 0 ? p->hints->bound : ml_memory_lower_bound(p);
+    bool many = a.passes.waiting > MANY, very_many = ml_goes_by_grid(p);
+    if (p->hints && p->hints->bound >= 0) a.bound = p->hints->bound;
+    else a.bound = very_many ? ml_moments_peak(&a.passes.moments) : ml_memory_lower_bound(p);
     a.work = many ? WORK_OF_MANY : ML_WORK;
     if (very_many) a.work = WORK_OF_VERY_MANY;
     if (p->hints && p->hints->work >= 0) a.work = p->hints->work;

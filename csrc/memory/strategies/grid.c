@@ -115,8 +115,7 @@ static bool make_rows(ml_grid *g) {
     return true;
 }
 
-/* Counts the slots of each column in the column after it, and the long-lived records; returns the
- * number of slots. */
+/* Counts the slots of each column, and the long-lived records; returns the number of slots. */
 static int32_t count_slots(ml_grid *g) {
     range parts[2];
     int32_t slots = 0;
@@ -127,52 +126,46 @@ static int32_t count_slots(ml_grid *g) {
         g->n_long += x.from <= x.to;
         slots += n;
         for (int32_t k = 0; k < n; k++)
-            column_at(g, row_of(parts[k].last - parts[k].first + 1), parts[k].first)[1]++;
+            ++*column_at(g, row_of(parts[k].last - parts[k].first + 1), parts[k].first);
     }
     return slots;
 }
 
-/* Gives each part a slot in its column; `filled` counts those given, by column. */
-static void give_slots(ml_grid *g, int32_t *filled) {
+/* Gives each part a slot in its column, from the column's end to its start, which is then what
+ * `columns` has. */
+static void give_slots(ml_grid *g) {
     range parts[2];
-    for (int32_t i = 0; i < g->problem->count; i++) {
+    for (int32_t i = g->problem->count - 1; i >= 0; i--) {
         int32_t n = 0;
         if (g->problem->records[i].size > 0) {
             ml_extent x = extent_of(g, i);
             n = parts_of(g, i, &x, parts);
         }
         for (int32_t k = 0; k < 2; k++) {
-            g->slot_of[2 * (size_t)i + (size_t)k] = -1;
+            int32_t *slot = &g->slot_of[2 * (size_t)i + (size_t)k];
+            *slot = -1;
             if (k >= n) continue;
-            int32_t *c = column_at(g, row_of(parts[k].last - parts[k].first + 1), parts[k].first);
-            int32_t slot = *c + filled[c - g->columns]++;
-            g->slot_of[2 * (size_t)i + (size_t)k] = slot;
-            g->live[slot] = (range){parts[k].first, -1 - parts[k].last};
+            int32_t row = row_of(parts[k].last - parts[k].first + 1);
+            *slot = --*column_at(g, row, parts[k].first);
+            g->live[*slot] = (range){parts[k].first, -1 - parts[k].last};
         }
     }
 }
 
 static bool make_slots(ml_grid *g) {
     int32_t n = count_slots(g);
-    size_t columns = (size_t)(column_at(g, g->n_rows - 1, g->moments->count - 1) + 2 - g->columns);
-    for (int32_t r = 0; r < g->n_rows;
-         r++) { /* a row's slots come after those of the rows before */
-        int32_t *end = column_at(g, r, g->moments->count - 1) + 1;
-        if (r > 0) *g->row[r] = g->row[r][-1];
-        for (int32_t *c = g->row[r] + 1; c <= end; c++) *c += c[-1];
-    }
+    int32_t *last = column_at(g, g->n_rows - 1, g->moments->count - 1) + 1;
+    for (int32_t *c = g->columns + 1; c <= last; c++) *c += c[-1];
     size_t room = (size_t)n + 1;
     g->live = malloc(room * sizeof *g->live);
     g->place = malloc(room * sizeof *g->place);
     g->found = malloc(2 * room * sizeof *g->found);
     g->counts = malloc((3 * room + 2) * sizeof *g->counts);
     if (g->counts) g->hits = g->counts + 2 * room + 2;
-    int32_t *filled = calloc(columns, sizeof *filled);
     if (g->found) g->sorted = g->found + room;
-    bool made = g->live && g->place && g->found && g->counts && filled;
-    if (made) give_slots(g, filled);
-    free(filled);
-    return made;
+    if (!g->live || !g->place || !g->found || !g->counts) return false;
+    give_slots(g);
+    return true;
 }
 
 static bool make_blocks(ml_grid *g) {

@@ -39,6 +39,12 @@ void ml_moments_free(ml_moments *m) {
     *m = (ml_moments){0};
 }
 
+int64_t ml_moments_peak(const ml_moments *m) {
+    int64_t most = 0;
+    for (int32_t k = 0; k < m->count; k++) most = ml_max_s64(most, m->at[k].bytes);
+    return most;
+}
+
 bool ml_moments_busiest(const ml_moments *m, const ml_problem *p, int64_t *bytes) {
     size_t leaves = (size_t)m->count;
     int64_t *most = malloc((2 * leaves + 1) * sizeof *most); /* a tree: of 2 k and 2 k + 1 at k */

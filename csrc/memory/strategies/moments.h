@@ -17,6 +17,8 @@ typedef struct ml_moments {
 /* False without memory. O(n log n). */
 bool ml_moments_find(ml_moments *moments, const ml_problem *problem);
 void ml_moments_free(ml_moments *moments);
+/* The bytes live at the busiest moment. */
+int64_t ml_moments_peak(const ml_moments *moments);
 /* Fills `bytes`, by record, with those live at the record's busiest moment; 0 for records without
  * bytes. False without memory. O(n log n). */
 bool ml_moments_busiest(const ml_moments *moments, const ml_problem *problem, int64_t *bytes);

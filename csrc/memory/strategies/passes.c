@@ -29,10 +29,11 @@ static bool begin_many(ml_passes *s) {
             ml_max_s64(s->fixed_height, ml_round_up(r->offset + r->size, p->alignment));
         s->n_fixed++;
     }
+    bool lists = p->hints && p->hints->conflicts && s->n_fixed == 0 && !p->alignments;
+    if (lists) s->conflicts = p->hints->conflicts;
     if (!ml_moments_find(&s->moments, p)) return false;
-    if (p->hints && p->hints->conflicts && s->n_fixed == 0) s->conflicts = p->hints->conflicts;
-    else if (s->moments.count > 0) s->grid = ml_grid_new(p, &s->moments);
-    return s->conflicts || s->grid || s->moments.count == 0;
+    s->by_grid = !lists && s->moments.count > 0;
+    return true;
 }
 
 bool ml_passes_begin(ml_passes *s, const ml_problem *p) {
@@ -54,7 +55,7 @@ bool ml_passes_begin(ml_passes *s, const ml_problem *p) {
         s->best[i] = waits ? 0 : p->records[i].offset;
         s->waiting += waits && p->records[i].size > 0;
     }
-    bool made = p->count > ML_MANY_RECORDS ? begin_many(s) : begin_few(s);
+    bool made = ml_goes_by_grid(p) ? begin_many(s) : begin_few(s);
     if (!made) free_passes(s);
     return made;
 }
@@ -79,9 +80,9 @@ static int by_rank(const void *x, const void *y) {
     return (a->record > b->record) - (a->record < b->record);
 }
 
-void ml_passes_order(ml_passes *s, const int64_t *key, int32_t *order) {
-    _Static_assert(sizeof(ranked) <= sizeof *s->room, "ranks lie where records are placed");
-    ranked *ranks = (ranked *)(void *)s->room;
+bool ml_passes_order(ml_passes *s, const int64_t *key, int32_t *order) {
+    ranked *ranks = malloc(((size_t)s->waiting + 1) * sizeof *ranks);
+    if (!ranks) return false;
     int32_t n = 0;
     for (int32_t i = 0; i < s->problem->count; i++) {
         const ml_record *r = &s->problem->records[i];
@@ -90,6 +91,8 @@ void ml_passes_order(ml_passes *s, const int64_t *key, int32_t *order) {
     }
     qsort(ranks, (size_t)n, sizeof *ranks, by_rank);
     for (int32_t i = 0; i < n; i++) order[i] = ranks[i].record;
+    free(ranks);
+    return true;
 }
 
 /* The costs of sorting a neighbour by its offset and of a step of the heap, in looks at a
@@ -111,11 +114,15 @@ static int64_t place_by_lists(ml_passes *s, const int32_t *order, ml_fit fit, in
 }
 
 static int64_t place_by_grid(ml_passes *s, const int32_t *order, ml_fit fit, int64_t limit) {
+    const ml_problem *p = s->problem;
     int64_t height = s->fixed_height;
+    if (!s->grid) s->grid = ml_grid_new(p, &s->moments);
+    s->short_of_memory = !s->grid;
+    if (s->short_of_memory) return limit;
     ml_grid_clear(s->grid);
     for (int32_t i = 0; i < s->waiting; i++) {
-        int32_t k = order[i];
-        s->offset[k] = ml_grid_place(s->grid, k, s->size[k], s->problem->alignment, fit, &s->looks);
+        int32_t k = order[i], alignment = p->alignments ? p->alignments[k] : p->alignment;
+        s->offset[k] = ml_grid_place(s->grid, k, s->size[k], alignment, fit, &s->looks);
         if (s->offset[k] < 0) s->short_of_memory = true;
         height = ml_max_s64(height, s->offset[k] + s->size[k]);
         if (height >= limit || s->short_of_memory) return limit;
@@ -125,7 +132,7 @@ static int64_t place_by_grid(ml_passes *s, const int32_t *order, ml_fit fit, int
 
 int64_t ml_passes_place(ml_passes *s, const int32_t *order, ml_fit fit, int64_t limit) {
     if (s->conflicts) return place_by_lists(s, order, fit, limit);
-    if (s->grid) return place_by_grid(s, order, fit, limit);
+    if (s->by_grid) return place_by_grid(s, order, fit, limit);
     ml_layout layout = {s->room, s->n_fixed, s->problem->alignment, s->fixed_height};
     memcpy(s->room, s->fixed, (size_t)s->n_fixed * sizeof *s->fixed);
     for (int32_t i = 0; i < s->waiting; i++) {

@@ -11,7 +11,8 @@ typedef struct ml_passes {
     const ml_problem *problem;
     /* Without both, all placed records are looked at. */
     const ml_conflicts *conflicts; /* or NULL */
-    ml_grid *grid; /* of many records, unless there are lists of conflicts; or NULL */
+    ml_grid *grid; /* or NULL */
+    bool by_grid; /* it is made for the first pass */
     ml_moments moments; /* of many records */
     int64_t *size; /* by record, rounded */
     int64_t *key;
@@ -29,16 +30,19 @@ typedef struct ml_passes {
     bool short_of_memory; /* the last pass was; it has no plan */
 } ml_passes;
 
-/* From so many records on a pass goes by a grid. */
+/* More records than these go by a grid, and those with alignments of their own. */
 enum { ML_MANY_RECORDS = 1000 };
+static inline bool ml_goes_by_grid(const ml_problem *problem) {
+    return problem->count > ML_MANY_RECORDS || problem->alignments;
+}
 
 /* False without memory. */
 bool ml_passes_begin(ml_passes *passes, const ml_problem *problem);
 /* Fills `bytes`, by record, with those live at its busiest node. False without memory. */
 bool ml_passes_busiest(ml_passes *passes, int64_t *bytes);
 /* Fills `order` with the records to be placed: the largest key first (of equal ones the largest
- * record, then by first node, then by number). Uses `room`. */
-void ml_passes_order(ml_passes *passes, const int64_t *key, int32_t *order);
+ * record, then by first node, then by number). False without memory. */
+bool ml_passes_order(ml_passes *passes, const int64_t *key, int32_t *order);
 /* Places the records in `order`; returns the height, or `limit` as soon as it is reached. */
 int64_t ml_passes_place(ml_passes *passes, const int32_t *order, ml_fit fit, int64_t limit);
 /* Repeatedly places the record that can lie lowest (of equal ones, the first in `order`) on top of

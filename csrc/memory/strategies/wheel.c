@@ -49,8 +49,7 @@ static bool make_order(const ml_wheel *w, ml_passes *s, bool by_breadth) {
     memset(s->key, 0, (size_t)s->problem->count * sizeof *s->key);
     if (by_breadth && !ml_passes_busiest(s, s->key)) return false;
     for (int32_t i = 0; i < s->problem->count; i++) s->key[i] /= w->bound / STEPS + 1;
-    ml_passes_order(s, s->key, s->trial);
-    return true;
+    return ml_passes_order(s, s->key, s->trial);
 }
 
 int64_t ml_wheel_turn(ml_wheel *w, ml_passes *s) {
