@@ -39,9 +39,9 @@ const char *ml_plan_level(const ml_plan *plan);
 int32_t ml_plan_records(const ml_plan *plan, int32_t frame, ml_record *records, int32_t room);
 /* Tells what the node at a position of the main frame needs to compute the rectangle `out` of its
  * output, which may grow: `in` by input, and `params` in place of its parameters, as `window` of
- * kernel.h says. 0 if it cannot be cut there. */
+ * kernel.h says. 0 if it cannot be cut there, or has other than `n_inputs` inputs. */
 int32_t ml_plan_window(const ml_plan *plan, int32_t position, ml_rectangle *out, ml_rectangle *in,
-                       void *params);
+                       int32_t n_inputs, void *params);
 /* Tiles: ranges of nodes that run patch by patch, so that what lies between them never exists
  * whole. The outputs of a range are cut into
  * rows x columns parts. */

@@ -86,7 +86,7 @@ static bool has_node(const ml_plan *plan, int32_t position) {
 }
 
 int32_t ml_plan_window(const ml_plan *plan, int32_t position, ml_rectangle *out, ml_rectangle *in,
-                       void *params) {
+                       int32_t n_inputs, void *params) {
     if (!has_node(plan, position)) return 0;
     ml_error quiet = ML_NO_ERROR;
     ml_rows rows = plan->rows;
@@ -99,6 +99,7 @@ int32_t ml_plan_window(const ml_plan *plan, int32_t position, ml_rectangle *out,
     const ml_env env = ml_frame_env(&engine, &fe);
     const ml_call c = ml_call_of(&engine, &env, position);
     if (rows.nodes[plan->graph->frames[0].node_base + position].status != ML_NODE_RUNS) return 0;
+    if (c.n_inputs != n_inputs) return 0;
     return ml_patch_needs(&c, out, in, params);
 }
 

@@ -37,7 +37,7 @@ def patch_of(plan: Plan, position: int, out: Rectangle, inputs: int) -> Patch | 
     whole, needs = ffi.new("ml_rectangle *"), ffi.new("ml_rectangle[]", max(inputs, 1))
     for side, (first, end) in zip(whole.side, out, strict=True):
         side.first, side.end = first, end
-    if not lib.ml_plan_window(plan._pointer, position, whole, needs, params):
+    if not lib.ml_plan_window(plan._pointer, position, whole, needs, inputs, params):
         return None
     return Patch(_rectangle(whole), tuple(_rectangle(needs[i]) for i in range(inputs)), ffi.buffer(params, size)[:])
 

@@ -195,6 +195,17 @@ def test_an_operator_over_the_image_is_not_cut() -> None:
         assert bool(patches(joined, WAYS[0])) is cut_at
 
 
+def test_a_node_with_other_inputs_is_not_cut() -> None:
+    """What was fused has other inputs than the node in the file."""
+    interpreter = interpreter_of(OneNode("ABS", [np.zeros((1, 4, 4, 1), np.float32)]), WAYS[0])
+    run(interpreter, [np.zeros((1, 4, 4, 1), np.float32)])
+    assert interpreter.plan is not None
+    part = (0, 2), (0, 4)
+    assert patch_of(interpreter.plan, 0, part, 1) is not None
+    assert patch_of(interpreter.plan, 0, part, 0) is None
+    assert patch_of(interpreter.plan, 7, part, 1) is None
+
+
 def test_a_node_of_numpy_is_not_cut() -> None:
     one = OneNode("LOGISTIC", [Given(np.zeros((1, 4, 4, 1), np.uint16), kind="bf16")], kind="bf16")
     assert patches(one, WAYS[0]) == 0
