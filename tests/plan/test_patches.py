@@ -196,7 +196,7 @@ def test_an_operator_over_the_image_is_not_cut() -> None:
 
 
 def test_a_node_with_other_inputs_is_not_cut() -> None:
-    """What was fused has other inputs than the node in the file."""
+    """A node into which others were fused has more than in the file."""
     interpreter = interpreter_of(OneNode("ABS", [np.zeros((1, 4, 4, 1), np.float32)]), WAYS[0])
     run(interpreter, [np.zeros((1, 4, 4, 1), np.float32)])
     assert interpreter.plan is not None
