@@ -314,7 +314,7 @@ ml_status ml_state_get_counters(ml_state *s, ml_counters *counters) {
     ml_status status = ml_enter_copy(s->interpreter);
     if (status != ML_OK) return status;
     *counters = s->counters;
-    counters->bytes_copied += s->arena->copied + s->inputs.copied;
+    counters->bytes_copied += s->own.copied + s->inputs.copied;
     for (int32_t f = 0; f < s->graph->n_frames; f++) counters->bytes_copied += s->spills[f].copied;
     ml_leave(s->interpreter);
     return ML_OK;

@@ -53,6 +53,7 @@ static ml_status take_over(ml_state *s, ml_error *error) {
 }
 
 static void follow(ml_state *s) {
+    s->shared_base = s->arena->base;
     if (ml_stands(s, s->now)) return;
     ml_resolve(s, s->now, NULL);
     ml_changed(s);

@@ -88,8 +88,8 @@ ml_status ml_acquire(ml_state *s, const ml_residence *r, ml_error *error) {
     const bool shares = s->arena != &s->own;
     int64_t needs = shares ? 0 : r->rows->frames[0].region_bytes,
             variables = r->rows->persistent_bytes;
-    if (s->pinned && needs > s->arena->capacity)
-        return refuse_view("arena", s->arena->capacity, needs, error);
+    if (s->pinned && needs > s->own.capacity)
+        return refuse_view("arena", s->own.capacity, needs, error);
     uint8_t *persistent = NULL, *work = NULL;
     ml_account *account = &s->interpreter->account;
     int64_t more = ml_max_s64(variables - s->persistent_capacity, 0);
@@ -108,15 +108,15 @@ ml_status ml_acquire(ml_state *s, const ml_residence *r, ml_error *error) {
         status = ML_ARENA_ERROR;
     if (status == ML_OK) status = ml_inputs_commit(s, r, error);
     /* The last step that can fail; an arena that cannot grow stays as it is. */
-    int64_t had = s->arena->capacity;
-    if (status == ML_OK) status = ml_region_commit(s, needs, 0, error);
+    int64_t had = s->own.capacity;
+    if (status == ML_OK) status = ml_arena_commit(&s->own, needs, 0, error);
     if (status != ML_OK) {
         ml_account_give(account, more);
         ml_os_free(persistent);
         ml_os_free(work);
         return status;
     }
-    ml_arena_needed(s, needs, had);
+    if (!shares) ml_arena_needed(s, needs, had);
     if (persistent) {
         ml_os_free(s->persistent);
         s->persistent = persistent;

@@ -16,6 +16,10 @@
 /* The address of tensors without bytes; never read, never written. */
 static uint8_t nothing[64];
 
+static uint8_t *region_of(const ml_state *s) {
+    return s->arena == &s->own ? s->own.base : s->shared_base;
+}
+
 void ml_resolve_inputs(ml_state *s, ml_residence *r) {
     const ml_planner_graph *io = &ml_frame_subgraph(s->graph, 0)->io;
     const int64_t end = ml_min_s64(ml_inputs_needed(s, r), s->inputs.capacity);
@@ -186,7 +190,7 @@ void ml_enter_residence(ml_state *s, ml_residence *r) {
 /* If addresses are reserved, neither arena nor spills ever move; else another residence may have
  * moved them. */
 bool ml_stands(const ml_state *s, const ml_residence *r) {
-    bool stands = r->resolved && r->frames[0].region == s->arena->base &&
+    bool stands = r->resolved && r->frames[0].region == region_of(s) &&
                   r->at_persistent == s->persistent && r->at_inputs == s->inputs.base;
     for (int32_t frame = 1; stands && r->learnt && frame < s->graph->n_frames; frame++)
         stands = !r->frames[frame].spilled || r->frames[frame].region == s->spills[frame].base;
@@ -204,7 +208,7 @@ static bool have_same_steps(const ml_residence *r, const ml_residence *like) {
 }
 
 void ml_resolve(ml_state *s, ml_residence *r, const ml_residence *like) {
-    r->frames[0].region = s->arena->base;
+    r->frames[0].region = region_of(s);
     if (have_same_steps(r, like)) ml_residence_copy_pointers(r, like);
     else like = NULL;
     resolve_frame(s, r, like, 0);

@@ -77,6 +77,7 @@ struct ml_state {
     atomic_int pinned; /* live views of the arena */
     ml_arena *arena; /* `own`, or the workspace's, which has values of this state or of another */
     ml_arena own;
+    uint8_t *shared_base; /* of the workspace's arena in the last run of this state */
     int64_t charged; /* bytes of the workspace's arena that the account has taken for this state */
     ml_arena inputs; /* memory of graph inputs */
     ml_trim_window trim;
