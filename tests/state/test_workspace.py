@@ -134,7 +134,7 @@ def test_pointers_are_made_once_where_memory_stays() -> None:
     for turn in range(5):
         for one in (small, large):
             one.run(values(turn, 400_000))
-    assert (large.counters["resolves"], small.counters["resolves"]) == (2, 1)
+    assert (large.counters["resolves"], small.counters["resolves"]) == (2, 2)  # when allocated, and in the first run
 
 
 def test_inputs_stay_while_others_run() -> None:
