@@ -6,6 +6,8 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import numpy as np
+
 from . import common
 
 NETWORKS = ("mobilenet_v1", "mobilenet_v2", "deeplab_v3", "inception_v3", "posenet", "blazeface")
@@ -108,3 +110,37 @@ class Pass:
 
     def time_plan(self, strategy: str, _: int) -> None:
         self.plan(self.records, strategy)
+
+
+@common.suite
+class ManyRecords:
+    """Very many records from arrays: their sizes are lognormal, so that few are large. "short" ones live for 200 nodes
+    on average; of "long" ones a tenth live for over a quarter of the time, the others for 20 nodes."""
+
+    params: Any = (("short", "long"), (10_000, 100_000))
+    param_names = ("lives", "records")
+    timeout = 300
+
+    def setup(self, lives: str, records: int) -> None:
+        draw = np.random.default_rng(1)
+        first = np.arange(records)
+        life = draw.exponential(200 if lives == "short" else 20, records).astype(np.int64)
+        if lives == "long":
+            life[::10] = draw.integers(records // 4, records, records // 10)
+        sizes = draw.lognormal(10, 2, records).astype(np.int64) + 1
+        with common.since("0.16.0"):
+            from minilite import memory
+
+            self.memory, self.columns = memory, (sizes, first, first + life)
+            self.made = memory.plan_arrays(*self.columns)
+
+    def time_plan(self, *_: object) -> None:
+        self.memory.plan_arrays(*self.columns)
+
+    def time_check(self, *_: object) -> None:
+        self.memory.check_arrays(*self.columns, self.made.offsets)
+
+    def track_over_lower_bound(self, *_: object) -> float:
+        return float(self.made.arena_bytes / self.made.lower_bound)
+
+    track_over_lower_bound.unit = "ratio"  # type: ignore[attr-defined]
