@@ -367,6 +367,7 @@ class Options:
                 OPTIONS["keep_all"] if preserve_all else 0,
                 OPTIONS["free_unread"] if planner != "tflite" else 0,
                 OPTIONS["keep_pages"] if keep_pages else 0,
+                OPTIONS["inputs_apart"] if preserve_inputs and planner != "tflite" else 0,
             )
         )
         """Options of the engine: a sum of `_native.status.OPTIONS`."""

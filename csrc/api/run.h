@@ -19,7 +19,8 @@ typedef enum {
     /* If a plan with sharing misses its lower bound, plan without sharing too; keep the smaller. */
     ML_KEEP_SMALLER = 32,
     ML_KEEP_PAGES = 64, /* the process keeps the pages of a released arena for the next one */
-    ML_SHARES_ARENA = 128 /* set by states of a workspace: all inputs lie outside the arena */
+    ML_INPUTS_APART = 128, /* graph inputs that are kept lie beside the arena; TFLite plans them */
+    ML_SHARES_ARENA = 256 /* set by states of a workspace: all inputs lie outside the arena */
 } ml_option;
 
 typedef struct ml_counters {

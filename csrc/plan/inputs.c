@@ -47,7 +47,7 @@ void ml_inputs_take_out(const ml_graph *g, ml_rows *rows, int32_t options) {
     const ml_subgraph *sub = ml_frame_subgraph(g, 0);
     const ml_planner_graph *io = &sub->io;
     const bool all = options & ML_SHARES_ARENA;
-    if (!all && (!(options & ML_KEEP_INPUTS) || sub->planned_offline)) return;
+    if (!all && (!(options & ML_INPUTS_APART) || sub->planned_offline)) return;
     for (int32_t i = 0; i < io->n_inputs; i++) {
         const int32_t tensor = io->inputs[i], slot = tensor < 0 ? -1 : sub->slots[tensor];
         if (slot >= 0 && rows->tensors[slot].storage == ML_STORAGE_ARENA &&

@@ -28,6 +28,7 @@ OPTIONS: dict[str, int] = {
     "free_unread": lib.ML_FREE_UNREAD,
     "keep_smaller": lib.ML_KEEP_SMALLER,
     "keep_pages": lib.ML_KEEP_PAGES,
+    "inputs_apart": lib.ML_INPUTS_APART,
 }
 TENSOR_VARIABLE: int = lib.ML_TENSOR_VARIABLE
 TENSOR_SPARSE: int = lib.ML_TENSOR_SPARSE

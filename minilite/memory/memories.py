@@ -22,7 +22,7 @@ from minilite.errors import ArenaError, InputError, InputTypeError, shown
 from minilite.memory import svg
 from minilite.memory.checker import Fault
 from minilite.memory.lower_bound import rounded, sections
-from minilite.memory.plan import MAX_ALIGNMENT, MOST_DRAWN, MemoryPlan, plan
+from minilite.memory.plan import MAX_ALIGNMENT, MOST_DRAWN, MemoryPlan, checked_seconds, plan
 from minilite.memory.records import FOREVER, UsageRecord, checked_records
 from minilite.numeric import whole
 from minilite.text import table
@@ -83,13 +83,17 @@ class MemoriesPlan:
         return self.cost == self.lower_bound
 
     def label(self, position: int) -> str:
-        """A name for a record, given by position: its tensor's name, or its number."""
-        tensor = self.records[position].tensor
+        """A name for a record, given by position: its tensor's name, or its number. Raises: InputError."""
+        tensor = self.records[self._position(position)].tensor
         return self.names.get(tensor, f"tensor {tensor}")
 
     def address(self, position: int) -> int:
-        """The address of a record, given by position; its offset if its memory has no base."""
-        return (self.memories[self.rooms[position]].base or 0) + self.offsets[position]
+        """The address of a record, given by position; its offset if its memory has no base. Raises: InputError."""
+        at = self._position(position)
+        return (self.memories[self.rooms[at]].base or 0) + self.offsets[at]
+
+    def _position(self, position: int) -> int:
+        return whole("position", position, least=0, most=len(self.records) - 1)
 
     def moved(self) -> tuple[int, ...]:
         """The bytes that a run moves to and from each memory."""
@@ -321,13 +325,14 @@ def plan_memories(
     told = dict(names or {})
     moved = [2 * row.size for row in rows] if traffic is None else _checked_traffic(rows, traffic)
     most = whole("most_states", most_states, least=1, most=_MOST_STATES)
+    seconds = None if max_seconds is None else checked_seconds(max_seconds)
     dearest = max(memory.cost or 0 for memory in rooms)
     if sum(moved) * max(1, dearest) > MAX_BYTES or sum(row.size for row in rows) > MAX_BYTES:
         message = f"the traffic adds up to {sum(moved)} bytes, at a cost of {dearest} that is above {MAX_BYTES}"
         raise ArenaError(message)
     masks = _masks(rows, rooms, told)
     _check_loads(rows, rooms, masks)
-    problem = _Problem(rows, rooms, moved, max(1, min(most, _LINKS // max(1, len(rows)))), max_seconds, told)
+    problem = _Problem(rows, rooms, moved, max(1, min(most, _LINKS // max(1, len(rows)))), seconds, told)
     return problem.solved(masks)
 
 

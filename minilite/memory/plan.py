@@ -219,6 +219,11 @@ def _checked_problem(records: Iterable[UsageRecord], strategy: str, alignment: i
     return rows, alignment
 
 
+def checked_seconds(max_seconds: float) -> float:
+    """A limit of CPU time as a number. Raises: InputError."""
+    return float(_limit("max_seconds", max_seconds, real))
+
+
 def _limit(name: str, value: Any, taken: Callable[[str, Any], Any]) -> Any:
     """A limit, None for none, checked as a number of its kind. Raises: InputError."""
     number = None if value is None else taken(name, value)

@@ -69,6 +69,10 @@ def wide() -> memory.MemoryPlan:
     return memory.plan([UsageRecord(i, 64, 0, 1) for i in range(3)])
 
 
+def in_memories(**options: Any) -> memory.MemoriesPlan:
+    return memory.plan_memories([UsageRecord(0, 64, 0, 1)], [memory.Memory("one", 4096)], **options)
+
+
 def recorded(field: str) -> Callable[[Any], object]:
     return lambda value: memory.plan([UsageRecord(0, 64, 0, 1)._replace(**{field: value})])
 
@@ -227,6 +231,13 @@ CALLS: dict[str, tuple[int | float, Callable[[Any], object]]] = {
     "plan alignment": (64, lambda v: memory.plan(RECORDS, alignment=v)),
     "plan capacity": (64, lambda v: memory.plan(RECORDS, "exact", capacity=v)),
     "plan max_nodes": (64, lambda v: memory.plan(RECORDS, "exact", max_nodes=v)),
+    "MemoriesPlan.label position": (0, lambda v: in_memories().label(v)),
+    "MemoriesPlan.address position": (0, lambda v: in_memories().address(v)),
+    "MemoriesPlan.to_svg width": (200, lambda v: in_memories().to_svg(width=v)),
+    "MemoriesPlan.to_svg height": (200, lambda v: in_memories().to_svg(height=v)),
+    "plan_memories traffic": (1, lambda v: in_memories(traffic=[v])),
+    "plan_memories most_states": (9, lambda v: in_memories(most_states=v)),
+    "plan_memories max_seconds": (1.5, lambda v: in_memories(max_seconds=v)),
     "plan max_seconds": (1.5, lambda v: memory.plan(RECORDS, "exact", max_seconds=v)),
     "positional_maxima alignment": (64, lambda v: memory.positional_maxima(RECORDS, v)),
     "sections alignment": (64, lambda v: memory.sections(RECORDS, v)),
@@ -270,7 +281,7 @@ KINDS = ("tensor", "input", "variable", "constant")
 CHECKED_ELSEWHERE = {
     *(f"SubgraphBuilder.{kind} quantization" for kind in KINDS),  # by the fields of Quantization
     *(f"{name} records" for name in ("check", "lower_bound", "plan", "positional_maxima", "sections", "shared_objects_bound", "write_csv")),
-    "CpuOptions xnnpack_flags", "CpuOptions kernel_mode", "plan names", "Interpreter.run since",  # no numbers, or without effect
+    "CpuOptions xnnpack_flags", "CpuOptions kernel_mode", "plan names", "plan_memories names", "Interpreter.run since",  # no numbers, or without effect
     "InterpreterWithCustomOps custom_op_registerers", "Feed shape", "Feed rate", "Feed.of tensor",
 }  # fmt: skip
 LITERT_TAKES = ("tensor_size", "dims", "shapes")

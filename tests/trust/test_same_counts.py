@@ -20,18 +20,18 @@ import minilite
 from minilite._native.state import debug_build
 
 COUNTS = {
-    "chain": "d6dceac98423 99a357c562c7 e2607ca17526 d8111d70901d a4dbbb59e2b1",
-    "wide": "6cfb877f5c12 1be35983b839 920bdfc0edf5 c97f9824e6ac 7d6d0b508277",
-    "variables": "0b7cfd1e5f9b aa6e8b542f4d 3f381a774621 c97e3a757a0d 1181d82c5429",
-    "dynamic": "108944f25fe3 7aa22ba9f692 46ae45c408f7 6c079d12858d d023cd5276d9",
-    "custom": "b59660508858 87bc305200d4 537d1686361c 704725d5dce5 e63236efdb86",
-    "growing_loop": "d308932cb5e7 d308932cb5e7 3fef0c5a7bf5 838e5ab274cd 917b4d9178ea",
-    "closed_loop": "9f01616e2ecf bc6ee207d9af 832ae32b7cc1 446404df80e2 e4218333e786",
-    "branches": "eabdfc932979 ebbcd82b8253 3a6819fce6fa 9aa917350fe0 879859c073a5",
-    "nested_loops": "3bfaaea3bf59 3bfaaea3bf59 63cbef666bb8 4192b1b1e666 046d279bb4df",
-    "resources": "e10a530be807 f580131455ec 0471b3d10026 71d252fefc35 0624b0a5417a",
-    "signatures": "cce1c1084c14 340bd317054b ab02fc2c192d 2dab07da091e 3d342488db39",
-    "strings": "aa07e9a2a455 aa07e9a2a455 80f26b561c78 e796c380cc5a 49123ba9d36c",
+    "chain": "d6dceac98423 99a357c562c7 e2607ca17526 d8111d70901d e37568eb3666",
+    "wide": "6cfb877f5c12 1be35983b839 920bdfc0edf5 c97f9824e6ac 1f921376f9c9",
+    "variables": "0b7cfd1e5f9b aa6e8b542f4d 3f381a774621 c97e3a757a0d f743356afe1f",
+    "dynamic": "108944f25fe3 7aa22ba9f692 46ae45c408f7 6c079d12858d b9852988f77b",
+    "custom": "b59660508858 87bc305200d4 537d1686361c 704725d5dce5 c54ab25dd699",
+    "growing_loop": "d308932cb5e7 d308932cb5e7 3fef0c5a7bf5 838e5ab274cd 79d0bab6870c",
+    "closed_loop": "9f01616e2ecf bc6ee207d9af 832ae32b7cc1 446404df80e2 3e3fa2a44a22",
+    "branches": "eabdfc932979 ebbcd82b8253 3a6819fce6fa 9aa917350fe0 55babbdcda82",
+    "nested_loops": "3bfaaea3bf59 3bfaaea3bf59 63cbef666bb8 4192b1b1e666 a10236c664cb",
+    "resources": "e10a530be807 f580131455ec 0471b3d10026 71d252fefc35 5a12464a4720",
+    "signatures": "cce1c1084c14 340bd317054b ab02fc2c192d 2dab07da091e 5abd46bd3ecf",
+    "strings": "aa07e9a2a455 aa07e9a2a455 80f26b561c78 e796c380cc5a 8f79ff960ac8",
 }
 """Digests in the order of OPTIONS."""
 OPTIONS: dict[str, dict[str, Any]] = {

@@ -85,7 +85,7 @@ static void use_graph(ml_graph *graph, int32_t resources, const ml_file *file, c
     const ml_hooks hooks = {&polls, refuse_eval, refuse_shape, poll};
     const int32_t wide = ML_SHARE_WIDE | ML_KEEP_SMALLER;
     const int32_t options = data[bytes - 1] % 3 == 0   ? ML_KEEP_ALL
-                            : data[bytes - 1] % 3 == 1 ? ML_KEEP_INPUTS | wide
+                            : data[bytes - 1] % 3 == 1 ? ML_KEEP_INPUTS | ML_INPUTS_APART | wide
                                                        : wide;
     ml_state *state = NULL;
     ml_family *family = NULL;
