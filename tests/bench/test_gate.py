@@ -167,14 +167,14 @@ def replaced(root: Path, pattern: str, text: str, *globs: str) -> None:
 
 def more_planning(root: Path) -> None:
     """A loop before each plan, which adds 5 % to the instructions of one of 126 records."""
-    call = "return s->plan(problem);"
+    call = "return problem->alignments && !s->aligns ? ML_STRATEGY_UNSUPPORTED : s->plan(problem);"
     loop = "{ for (volatile int32_t k = problem->count * problem->count * 3 / 2; k > 0; k--) continue; " + call + " }"
     replaced(root, re.escape(call), loop, "csrc/memory/strategies.c")
 
 
 def a_malloc_per_run(root: Path) -> None:
     """ml_state_run takes and frees a block."""
-    heading = r"^(static uintptr_t run\(ml_state \*s, ml_timing \*timing, const ml_cancel \*cancel\) \{)$"
+    heading = r"^(static uintptr_t run\(ml_state \*s, const run_options \*o\) \{)$"
     block = r"\1\n    void *volatile block = malloc(48);\n    free(block);"
     replaced(root, heading, block, "csrc/run/run.c")
 

@@ -136,6 +136,7 @@ LINES = (
     "plan MODEL --sweep 1..3,4", "plan MODEL --sweep 1..3,4 --json", "plan UNEVEN --sweep 1..9,4", "plan MODEL --capacity 1",
     "plan MODEL --bind TEXT", "plan MODEL --write-offline offline.tflite", "plan MODEL --svg plan.svg", "plan --problem TEXT",
     "plan MODEL --sweep 1..3,4 --svg sizes.svg", "plan UNEVEN --sweep 1..9,4 --svg uneven.svg", "plan MODEL --fit TEXT",
+    "tile MODEL tiled.tflite --budget 1kB", "tile MODEL tiled.tflite --budget TEXT", "tile BROKEN tiled.tflite --budget 1kB",
     "profile MODEL --runs 2", "profile MODEL --runs 2 --json", "bench MODEL --runs 2", "bench MODEL --runs 2 --json",
     "compare MODEL --against scalar", "compare MODEL --against scalar --json", "compare MODEL OTHER", "compare MODEL STRINGS",
     "compare MODEL --against TEXT", "replay CALLS MODEL", "replay CALLS OTHER", "replay CALLS MODEL --json", "replay TEXT MODEL",

@@ -142,7 +142,7 @@ def test_sizes_beside_the_present_one_are_those_that_the_model_takes(kind: str) 
         if shapes[0][0] != 1 or not taken(shapes[0][1]):
             message = "refused"
             raise ShapeError(message)
-        return SimpleNamespace(arena_bytes=64, lower_bound=64)
+        return SimpleNamespace(arena_bytes=64, lower_bound=64, input_bytes=0)
 
     found = other_sizes(plan_for, graph, {0: (1, 40, 2)}, 10)
     assert [shapes[0] for shapes in found] == [(1, size, 2) for size in expected]

@@ -179,7 +179,7 @@ def move_before_a_loop() -> None:
     """With little address space an arena of pages moves when it grows, and its old pages are gone at once. Moves are
     counted if the address has changed."""
     resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
-    interpreter = ready(loop_after_a_dynamic_node(), custom_ops={"Head": head})
+    interpreter = ready(loop_after_a_dynamic_node(), custom_ops={"Head": head}, planner="tflite")  # inputs in the arena
     moves, copied = [], []
     for count in (2, 600_000, 600_000, 1_500_000, 3_000_000):
         before, address = interpreter.counters, arena_address(interpreter)
