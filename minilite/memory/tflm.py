@@ -59,13 +59,13 @@ class Lifetimes:
     """The scopes of a model's tensors and scratch; tensors are numbered on through all subgraphs."""
 
     def __init__(self, model: Model) -> None:
-        self.model = model
-        self.base = [sum(len(s.tensors) for s in model.subgraphs[:i]) for i in range(len(model.subgraphs))]
+        self.model: Model = model
+        self.base: list[int] = [sum(len(s.tensors) for s in model.subgraphs[:i]) for i in range(len(model.subgraphs))]
         count = sum(len(subgraph.tensors) for subgraph in model.subgraphs)
-        self.first = [0] * count
-        self.last = [0] * count
+        self.first: list[int] = [0] * count
+        self.last: list[int] = [0] * count
         self.nodes: dict[tuple[int, int], tuple[int, int]] = {}
-        self.scope = 1
+        self.scope: int = 1
         self.entered: list[int] = []
         self._enter(0)
 
