@@ -125,12 +125,13 @@ static bool allocate_tables(ml_graph *g, int64_t words) {
     return true;
 }
 
-/* Assigns rows to constants and slots to other tensors, and lists the readers of each slot. */
+/* Assigns rows to constants and slots to other tensors, lists the readers of each slot, and judges
+ * inputs. */
 static ml_status index_tensors(ml_graph *g, ml_error *error) {
     int64_t words = 0, constants = 1, all = 1, most = 0;
     for (int32_t s = 0; s < g->n_subgraphs; s++) {
         const ml_subgraph *sub = &g->subgraphs[s];
-        words += 3 * (int64_t)sub->io.n_tensors + 4 + count_inputs(sub);
+        words += 3 * (int64_t)sub->io.n_tensors + 4 + count_inputs(sub) + sub->io.n_inputs;
         most = sub->io.n_tensors > most ? sub->io.n_tensors : most;
         for (int32_t t = 0; t < sub->io.n_tensors; t++) constants += sub->tensors[t].data != NULL;
         all += sub->io.n_tensors;
@@ -168,9 +169,12 @@ static ml_status index_tensors(ml_graph *g, ml_error *error) {
         sub->slots = slots;
         sub->numbers = numbers;
         sub->constants = g->constants;
-        at = readers + list_readers(sub, start, readers, g->index_tables + words);
+        int32_t *uses = readers + list_readers(sub, start, readers, g->index_tables + words);
         sub->reader_start = start;
         sub->readers = readers;
+        ml_inputs_judge(sub, uses, g->index_tables + words);
+        sub->input_uses = uses;
+        at = uses + sub->io.n_inputs;
     }
     return ML_OK;
 }

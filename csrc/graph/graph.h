@@ -45,6 +45,7 @@ typedef struct ml_subgraph {
     const int32_t *reader_start;
     const int32_t *readers; /* positions of nodes, ascending, without repeats */
     const int32_t *numbers; /* by slot: the tensor's number */
+    const int32_t *input_uses; /* by input: ml_input_use */
     const ml_tensor *fresh; /* by slot: its row before any shape is known */
     /* The last answer of the store, by pack_start; NULL at first. This is the only part of a graph
      * that changes. Plans of several threads read and write it, so each entry is a single pointer

@@ -2,11 +2,11 @@
 #ifndef ML_PLAN_INPUTS_H
 #define ML_PLAN_INPUTS_H
 
+#include "graph/inputs.h"
 #include "plan/rows.h"
 
 /* Smaller inputs are always copied: up to about 100 KiB, passing an address takes as long. */
 enum { ML_LEAST_LENT = 128 * 1024 };
-enum { ML_MOST_LENT = 64 }; /* only the first so many inputs */
 
 /* Takes inputs out of the region of frame 0: their storage becomes ML_STORAGE_INPUT. */
 void ml_inputs_take_out(const ml_graph *graph, ml_rows *rows, int32_t options);
