@@ -43,8 +43,7 @@ int32_t ml_plan_records(const ml_plan *plan, int32_t frame, ml_record *records, 
 int32_t ml_plan_window(const ml_plan *plan, int32_t position, ml_rectangle *out, ml_rectangle *in,
                        int32_t n_inputs, void *params);
 /* Tiles: ranges of nodes that run patch by patch, so that what lies between them never exists
- * whole. The outputs of a range are cut into
- * rows x columns parts. */
+ * whole. The outputs of a range are cut into rows x columns parts. */
 typedef struct ml_tile_group {
     int64_t live; /* the most bytes that are live while it runs */
     double more; /* work beyond that of the whole nodes */

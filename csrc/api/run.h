@@ -69,6 +69,7 @@ void ml_workspace_free(ml_workspace *workspace);
  * ML_SHARED during a run, ML_VIEW_HELD. */
 ml_status ml_workspace_trim(ml_workspace *workspace, int32_t ends, ml_error *error);
 int64_t ml_workspace_bytes(const ml_workspace *workspace);
+int32_t ml_workspace_has_ended(const ml_workspace *workspace);
 /* The states of this interpreter, of which there are none yet, use the workspace's arena. */
 void ml_interpreter_share(ml_interpreter *interpreter, ml_workspace *workspace);
 /* Makes the current run stop with ML_CANCELLED at its next node or block. Any thread may call

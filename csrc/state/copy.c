@@ -35,7 +35,7 @@ static void *find_bytes(const ml_state *s, int32_t tensor, int64_t *bytes) {
         *bytes = block->assigned ? block->bytes : 0;
         return block->assigned ? block->data : NULL;
     }
-    bool arena_gone = t->storage == ML_STORAGE_ARENA && s->arena == &s->own && s->own.capacity == 0;
+    bool arena_gone = t->storage == ML_STORAGE_ARENA && !ml_shares_arena(s) && s->own.capacity == 0;
     const bool hidden = t->storage == ML_STORAGE_NONE;
     return !t->shaped || hidden || arena_gone || !has_room(s, tensor, t)
                ? NULL
@@ -77,7 +77,7 @@ ml_status ml_state_place(ml_state *s, int32_t tensor, ml_place_now *place, ml_er
         place->layout = s->now->changes[ML_LAYOUT];
         place->buffer = buffer_of(s, &place->tensor, tensor);
         place->settled = !s->now->learnt;
-        place->shared = in_arena(s, tensor) && s->arena != &s->own;
+        place->shared = in_arena(s, tensor) && ml_shares_arena(s);
         place->moves = runs_move(&place->tensor);
         place->lendable = place->tensor.storage == ML_STORAGE_INPUT &&
                           ml_input_may_be_lent(s->now->rows, &place->tensor);
@@ -158,7 +158,7 @@ ml_status ml_state_pin(ml_state *s, int32_t tensor, uint64_t generation, int64_t
     atomic_fetch_add(&s->holders, 1);
     atomic_fetch_add(&s->pinned, 1);
     pin->state = s;
-    pin->shares = in_arena(s, tensor) && s->arena != &s->own;
+    pin->shares = in_arena(s, tensor) && ml_shares_arena(s);
     if (pin->shares) ml_workspace_pin(s->interpreter->workspace, 1);
     leave_copy(s, tensor);
     return ML_OK;
@@ -339,7 +339,7 @@ ml_status ml_state_get_usage(ml_state *s, ml_usage *usage) {
                    .cached_bytes = s->cached_bytes,
                    .cached_plans = s->n_cached,
                    .views = s->pinned,
-                   .stays_mapped = s->arena == &s->own && (!s->own.base || s->own.reserved > 0) &&
+                   .stays_mapped = !ml_shares_arena(s) && (!s->own.base || s->own.reserved > 0) &&
                                    (!s->inputs.base || s->inputs.reserved > 0)};
     if (has_values) ml_workspace_leave(s);
     ml_leave(s->interpreter);

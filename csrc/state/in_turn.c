@@ -42,7 +42,7 @@ static ml_status leave_for_good(ml_state *s, ml_error *error) {
     return ML_OK;
 }
 
-/* Sees to it that the arena is large enough and the state's pointers refer to it. */
+/* Makes the arena large enough, and the state its holder. */
 static ml_status take_over(ml_state *s, ml_error *error) {
     ml_workspace *w = s->interpreter->workspace;
     if (atomic_load(&w->holder) != s && atomic_load(&w->pinned) > 0)
@@ -52,6 +52,7 @@ static ml_status take_over(ml_state *s, ml_error *error) {
     return status;
 }
 
+/* Lets the state's pointers refer to the arena. */
 static void follow(ml_state *s) {
     s->shared_base = s->arena->base;
     if (ml_stands(s, s->now)) return;
@@ -61,10 +62,10 @@ static void follow(ml_state *s) {
 
 ml_status ml_workspace_enter(ml_state *s, ml_error *error) {
     ml_workspace *w = s->interpreter->workspace;
-    if (s->arena == &s->own) return ML_OK;
+    if (!ml_shares_arena(s)) return ML_OK;
     const bool has_turn = is_ours(w) && ml_take_turn(&w->turn, ML_TURN_CALL) == ML_OK;
     ml_status status = ML_OK;
-    if (has_turn && w->ended) {
+    if (has_turn && atomic_load(&w->ended)) {
         status =
             ml_error_set(error, ML_SHARED,
                          "the workspace was closed: its interpreters have no memory to run in");
@@ -88,14 +89,14 @@ ml_status ml_workspace_enter(ml_state *s, ml_error *error) {
 
 void ml_workspace_leave(ml_state *s) {
     ml_workspace *w = s->interpreter->workspace;
-    if (s->arena == &s->own) return;
+    if (!ml_shares_arena(s)) return;
     atomic_store(&w->bytes, w->arena.capacity);
     ml_give_turn(&w->turn);
 }
 
 bool ml_workspace_enter_copy(ml_state *s) {
     ml_workspace *w = s->interpreter->workspace;
-    if (s->arena == &s->own) return true;
+    if (!ml_shares_arena(s)) return true;
     if (ml_take_turn(&w->turn, ML_TURN_COPY) != ML_OK) return false;
     if (atomic_load(&w->holder) == s) return true;
     ml_give_turn(&w->turn);

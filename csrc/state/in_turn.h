@@ -6,7 +6,7 @@
 
 /* Has the turn of the workspace's arena for a run of this state, whose values the arena then has;
  * ML_OK without effect if the state has an arena of its own. ML_SHARED: another interpreter has
- * the turn, or a view of its values is held, or the workspace has ended. */
+ * the turn, or the workspace has ended. ML_VIEW_HELD: a view of another one's values is held. */
 ml_status ml_workspace_enter(ml_state *state, ml_error *error);
 void ml_workspace_leave(ml_state *state);
 /* The same for a copy of values in the arena: false if these are not the state's. */

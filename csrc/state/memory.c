@@ -30,7 +30,7 @@ static void note_taken(ml_state *s) {
 
 /* The workspace's arena is counted for each state as if it were its own. */
 ml_status ml_region_commit(ml_state *s, int64_t bytes, int64_t keep, ml_error *error) {
-    if (s->arena == &s->own) return ml_arena_commit(&s->own, bytes, keep, error);
+    if (!ml_shares_arena(s)) return ml_arena_commit(&s->own, bytes, keep, error);
     ml_account *account = &s->interpreter->account;
     const int64_t more = ml_max_s64(bytes - s->charged, 0);
     ml_status status = ml_account_take(account, "the arena", more, error);
@@ -85,7 +85,7 @@ void ml_next_trim_window(ml_state *s) {
 /* While a view is held the arena does not grow, even if it would not move: so refusals do not
  * depend on the system. No bytes are kept, because the new residence has no values yet. */
 ml_status ml_acquire(ml_state *s, const ml_residence *r, ml_error *error) {
-    const bool shares = s->arena != &s->own;
+    const bool shares = ml_shares_arena(s);
     int64_t needs = shares ? 0 : r->rows->frames[0].region_bytes,
             variables = r->rows->persistent_bytes;
     if (s->pinned && needs > s->own.capacity)

@@ -17,7 +17,7 @@
 static uint8_t nothing[64];
 
 static uint8_t *region_of(const ml_state *s) {
-    return s->arena == &s->own ? s->own.base : s->shared_base;
+    return ml_shares_arena(s) ? s->shared_base : s->own.base;
 }
 
 void ml_resolve_inputs(ml_state *s, ml_residence *r) {

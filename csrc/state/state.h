@@ -218,6 +218,9 @@ static inline ml_block *ml_state_carries(const ml_state *s, int32_t frame, int32
     return &s->carries[2 * (int64_t)slot];
 }
 
+/* True if its arena is that of a workspace. */
+static inline bool ml_shares_arena(const ml_state *s) { return s->arena != &s->own; }
+
 /* The bytes that the inputs of a residence need. */
 static inline int64_t ml_inputs_needed(const ml_state *s, const ml_residence *r) {
     const ml_frame_plan *frame = &r->rows->frames[0];

@@ -22,6 +22,8 @@ void ml_workspace_free(ml_workspace *w) {
     free(w);
 }
 
+int32_t ml_workspace_has_ended(const ml_workspace *w) { return atomic_load(&w->ended); }
+
 int64_t ml_workspace_bytes(const ml_workspace *w) { return atomic_load(&w->bytes); }
 
 ml_status ml_workspace_refuse_pins(const ml_workspace *w, ml_error *error) {
@@ -38,7 +40,7 @@ ml_status ml_workspace_trim(ml_workspace *w, int32_t ends, ml_error *error) {
         atomic_store(&w->holder, NULL);
         ml_arena_release(&w->arena);
         atomic_store(&w->bytes, 0);
-        w->ended |= ends != 0;
+        if (ends) atomic_store(&w->ended, true);
     }
     ml_give_turn(&w->turn);
     return status;

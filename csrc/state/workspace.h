@@ -11,7 +11,7 @@ struct ml_workspace {
     _Atomic(const ml_state *) holder; /* whose values the arena has; only compared */
     atomic_uintptr_t thread; /* with own_at_once: the thread that shares it; 0: none has yet */
     bool own_at_once; /* who would run at once with another takes an arena of its own */
-    bool ended;
+    atomic_bool ended;
     atomic_int_least64_t bytes; /* of the arena */
     ml_arena arena;
 };

@@ -36,7 +36,6 @@ class Workspace:
         self._cell = cell
         self.at_once: str = at_once
         self.pointer: Any = cell[0]
-        self._closed = False
 
     @property
     def nbytes(self) -> int:
@@ -46,7 +45,7 @@ class Workspace:
     @property
     def closed(self) -> bool:
         """True if `close` was called."""
-        return self._closed
+        return bool(lib.ml_workspace_has_ended(self.pointer))
 
     def trim(self) -> None:
         """Gives the memory back until the next run, and with it the last outputs. Raises: StateError during a run, or
@@ -56,7 +55,6 @@ class Workspace:
     def close(self) -> None:
         """Gives the memory back; from now on runs in it are refused. Raises: as `trim`."""
         self._trim(ends=True)
-        self._closed = True
 
     def _trim(self, *, ends: bool) -> None:
         error = fresh_error()
@@ -70,4 +68,4 @@ class Workspace:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<minilite.Workspace, {'closed' if self._closed else f'{self.nbytes} bytes'}>"
+        return f"<minilite.Workspace, {'closed' if self.closed else f'{self.nbytes} bytes'}>"
