@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from minilite._native.kernels import level_names
 from minilite._native.memory import strategies
@@ -74,22 +74,26 @@ def level(text: str) -> str:
     return text
 
 
-def share(text: str) -> float:
-    """Reads a share, 0 or more."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1.0
-    if not 0 <= number < float("inf"):
-        message = f"takes a share of a tensor's largest value, such as 0.01, got {text!r}"
-        raise argparse.ArgumentTypeError(message)
-    return number
+def share_of(whole: str, example: str) -> Callable[[str], float]:
+    """Makes a function that reads a share of something, 0 or more."""
+
+    def share(text: str) -> float:
+        try:
+            number = float(text)
+        except ValueError:
+            number = -1.0
+        if not 0 <= number < float("inf"):
+            message = f"takes a share of {whole}, such as {example}, got {text!r}"
+            raise argparse.ArgumentTypeError(message)
+        return number
+
+    return share
 
 
 def add_tolerance(parser: argparse.ArgumentParser) -> None:
     """--tolerance."""
     parser.add_argument(
-        "--tolerance", metavar="T", type=share,
+        "--tolerance", metavar="T", type=share_of("a tensor's largest value", "0.01"),
         help="the largest error that is let pass, as a share of a tensor's largest absolute value: 0.01 is one percent",
     )  # fmt: skip
 

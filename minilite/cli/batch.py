@@ -15,6 +15,7 @@ from minilite.batch.predictor import Predictor
 from minilite.cli import arguments, feeding
 from minilite.cli.arguments import UsageError
 from minilite.cli.output import print_json, width
+from minilite.cli.writing import no_file_at
 from minilite.errors import ModelFormatError, listed
 from minilite.inputs import Feed, load_input
 from minilite.progress import working
@@ -140,13 +141,9 @@ def _form(options: argparse.Namespace) -> str:
         given = "--part" if options.part is not None else "--format"
         message = f"{given} goes with a folder: --out {options.out} is one file"
         raise UsageError(message)
-    wrong = ""
-    if options.out.is_dir():
-        wrong = "is a folder"
-    elif options.out.exists():  # only a folder says which job it belongs to
+    wrong = no_file_at(options.out)
+    if not wrong and options.out.exists():  # only a folder says which job it belongs to
         wrong = "is there already: remove it, or give another name"
-    elif not options.out.parent.is_dir():
-        wrong = f"there is no folder {str(options.out.parent)!r}"
     if wrong:
         message = f"--out {options.out}: {wrong}"
         raise UsageError(message)

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from minilite.cli.arguments import UsageError, add_json
+from minilite.cli.arguments import UsageError, add_json, share_of
 from minilite.cli.output import print_json, width
-from minilite.cli.writing import check_apart
+from minilite.cli.writing import check_apart, no_file_at
 from minilite.engine.sizes import byte_count
 from minilite.errors import ArenaError, InputError
 from minilite.format.model import Model
@@ -52,7 +52,7 @@ def add_parser(commands: Any) -> None:
         help="bytes that the arena may take: 200000, 200kB (the same), 200KiB (204800)",
     )  # fmt: skip
     parser.add_argument(
-        "--most-work", metavar="S", type=_share, default=None,
+        "--most-work", metavar="S", type=share_of("the model's work", "0.1"), default=None,
         help="the most multiply-adds beyond those of MODEL, as a share of them: 0.1 is ten percent (default: any)",
     )  # fmt: skip
     parser.add_argument(
@@ -70,24 +70,11 @@ def _budget(text: str) -> int:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def _share(text: str) -> float:
-    try:
-        share = float(text)
-    except ValueError:
-        share = -1.0
-    if not 0 <= share < float("inf"):
-        message = f"takes a share of the model's work, such as 0.1, got {text!r}"
-        raise argparse.ArgumentTypeError(message)
-    return share
-
-
 def execute(options: argparse.Namespace) -> None:
     """Searches, writes the file, and prints what it takes."""
     check_apart({"OUT": [options.out]}, [options.model])
-    if options.out.is_dir() or not options.out.parent.is_dir():
-        message = (
-            f"{options.out}: is a folder" if options.out.is_dir() else f"there is no folder '{options.out.parent}'"
-        )
+    if wrong := no_file_at(options.out):
+        message = f"{options.out}: {wrong}"
         raise UsageError(message)
     model = load_model(options.model)
     data = Path(options.model).read_bytes()

@@ -16,16 +16,22 @@ if TYPE_CHECKING:
     from minilite.report.results import Output
 
 
+def no_file_at(path: Path) -> str:
+    """Says why no file can be written there; an empty text if one can."""
+    if path.is_dir():
+        return "is a folder"
+    return "" if path.parent.is_dir() else f"there is no folder {str(path.parent)!r}"
+
+
 def check_target(path: Path, outputs: int) -> None:
     """Refuses targets that cannot be written, before anything runs. Raises: UsageError."""
     if path.suffix == ".npy" and outputs != 1:
         message = f"--out {path} is one array, the model has {outputs} outputs: give a folder or a .npz"
     elif path.suffix in (".npy", ".npz"):
-        if path.parent.is_dir() and not path.is_dir():
+        wrong = no_file_at(path)
+        if not wrong:
             return
-        message = (
-            f"--out {path}: is a folder" if path.is_dir() else f"--out {path}: there is no folder {str(path.parent)!r}"
-        )
+        message = f"--out {path}: {wrong}"
     elif path.exists() and not path.is_dir():
         message = f"--out {path}: is a file, must be a folder, a .npy or a .npz"
     else:

@@ -7,12 +7,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minilite._native.memory import MAX_BYTES, UNPLACED, Refused, plan_table, record_table, strategies
-from minilite.errors import ArenaError, InputError, shown
+from minilite._native.memory import MAX_BYTES, UNPLACED, Refused, plan_table, record_table
+from minilite.errors import ArenaError, InputError
 from minilite.memory import columns
 from minilite.memory.checker import Fault, Say, described, fault_of_one, fault_of_two
 from minilite.memory.columns import Columns, IntArray
-from minilite.numeric import real, whole
+from minilite.memory.plan import check_strategy, checked_seconds
+from minilite.memory.records import FARTHEST, MAX_ALIGNMENT
+from minilite.numeric import whole
 
 
 class MemoryUse(NamedTuple):
@@ -70,10 +72,8 @@ def plan_arrays(
     place. With `max_seconds` (CPU time) the default strategy goes on until then, unless it meets the lower bound; it
     places every record at least once. Raises: InputError with the index; ArenaError if sizes add up beyond 64 bits.
     """
-    if strategy not in strategies():
-        message = f"there is no planning strategy {shown(strategy)}: there are {', '.join(strategies())}"
-        raise InputError(message)
-    seconds = _seconds(max_seconds)
+    check_strategy(strategy)
+    seconds = 0.0 if max_seconds is None else checked_seconds(max_seconds)
     given = columns.checked(
         sizes, first, last, alignment=alignment, offsets=offsets, memory=memory, in_place=in_place
     )  # fmt: skip
@@ -123,7 +123,7 @@ def check_arrays(
     """The first fault of a plan that is given by columns, None if it is valid. O(n log n). Shares no code with
     strategies. Raises: InputError with the index."""
     rows = columns.checked(sizes, first, last, alignment=alignment, offsets=None, memory=memory, in_place=in_place)
-    places = columns.column("offsets", offsets, len(rows.sizes), least=-columns.FARTHEST)
+    places = columns.column("offsets", offsets, len(rows.sizes), least=-FARTHEST)
     limit = None if arena_bytes is None else whole("arena_bytes", arena_bytes)
     step = rows.alignment if rows.alignments is None else rows.alignments
     say = _names(rows, places)
@@ -162,19 +162,11 @@ def lower_bound_arrays(sizes: Any, first: Any, last: Any, alignment: int = 64) -
     return columns.bound(rows)
 
 
-def _seconds(limit: float | None) -> float:
-    seconds = 0.0 if limit is None else real("max_seconds", limit)
-    if not 0 <= seconds <= MAX_BYTES:
-        message = f"max_seconds {shown(limit)}, must be from 0 to {MAX_BYTES}"
-        raise InputError(message)
-    return seconds
-
-
 def _check_sum(rows: Columns) -> None:
     """Raises: ArenaError if the sizes and fixed offsets add up to more than C counts with."""
     low = sum(int((column & 0xFFFFFFFF).sum()) for column in _addends(rows))
     total = low + (sum(int((column >> 32).sum()) for column in _addends(rows)) << 32)
-    total += len(rows.sizes) * columns.MAX_ALIGNMENT  # the most that rounding adds
+    total += len(rows.sizes) * MAX_ALIGNMENT  # the most that rounding adds
     if total > MAX_BYTES:
         message = f"{total} bytes needed when added up, {MAX_BYTES} available: sizes are 64-bit"
         raise ArenaError(message)

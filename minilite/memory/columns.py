@@ -9,12 +9,9 @@ import numpy as np
 
 from minilite._native.memory import UNPLACED
 from minilite.errors import InputError
-from minilite.memory.records import FOREVER
+from minilite.memory.records import FARTHEST, FOREVER, MAX_ALIGNMENT
 from minilite.numeric import whole
 
-MAX_ALIGNMENT = 4096
-FARTHEST = (1 << 62) - 1
-"""The last byte that a record may reach."""
 IntArray = np.ndarray[Any, np.dtype[Any]]
 
 

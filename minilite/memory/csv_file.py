@@ -13,10 +13,9 @@ import numpy as np
 
 from minilite._native.memory import UNPLACED
 from minilite.errors import InputError, shortened
-from minilite.memory.records import FOREVER, UsageRecord, checked_records, record_fault
+from minilite.memory.records import FARTHEST, FOREVER, UsageRecord, checked_records, record_fault
 
 COLUMNS = ("id", "lower", "upper", "size")
-_FARTHEST = (1 << 62) - 1
 _PLAIN = b"0123456789,-\r\n"
 """All that a table of integers needs; numpy reads it many times as fast as Python."""
 IntArray = np.ndarray[Any, np.dtype[Any]]
@@ -76,11 +75,9 @@ def read_csv_arrays(path: str | os.PathLike[str]) -> CsvColumns:
     rows = _read_any(path)
     tensors, sizes, first, last, offsets, _ = zip(*rows, strict=True) if rows else ((),) * 6
     places = None if {*offsets} <= {None} else [UNPLACED if place is None else place for place in offsets]
-    if sizes and max(sizes) > _FARTHEST:
-        at = next(at for at, size in enumerate(sizes) if size > _FARTHEST)
-        message = (
-            f"{os.fspath(path)}: record {at}, tensor {tensors[at]}: {sizes[at]} bytes, must be {_FARTHEST} or less"
-        )
+    if sizes and max(sizes) > FARTHEST:
+        at = next(at for at, size in enumerate(sizes) if size > FARTHEST)
+        message = f"{os.fspath(path)}: record {at}, tensor {tensors[at]}: {sizes[at]} bytes, must be {FARTHEST} or less"
         raise InputError(message)
     ids, nbytes, begin, end = (np.array(column, np.int64) for column in (tensors, sizes, first, last))
     return CsvColumns(ids, nbytes, begin, end, None if places is None else np.array(places, np.int64))
@@ -116,9 +113,9 @@ def _read_plain(path: str | os.PathLike[str]) -> CsvColumns | None:
     offsets = np.ascontiguousarray(table[:, columns["offset"]]) if "offset" in columns else None
     last = upper - 1
     valid = (ids >= -FOREVER) & (ids <= FOREVER) & (lower >= 0) & (last >= lower) & (last <= FOREVER) & (sizes >= 0)
-    valid &= sizes <= _FARTHEST
+    valid &= sizes <= FARTHEST
     if offsets is not None:
-        valid &= (offsets >= 0) & (offsets <= _FARTHEST - sizes)
+        valid &= (offsets >= 0) & (offsets <= FARTHEST - sizes)
     return CsvColumns(ids, sizes, lower, last, offsets) if valid.all() else None
 
 

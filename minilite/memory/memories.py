@@ -22,8 +22,8 @@ from minilite.errors import ArenaError, InputError, InputTypeError, shown
 from minilite.memory import svg
 from minilite.memory.checker import Fault
 from minilite.memory.lower_bound import rounded, sections
-from minilite.memory.plan import MAX_ALIGNMENT, MOST_DRAWN, MemoryPlan, checked_seconds, plan
-from minilite.memory.records import FOREVER, UsageRecord, checked_records
+from minilite.memory.plan import MOST_DRAWN, MemoryPlan, checked_seconds, plan
+from minilite.memory.records import FOREVER, MAX_ALIGNMENT, UsageRecord, checked_records
 from minilite.numeric import whole
 from minilite.text import table
 

@@ -24,10 +24,9 @@ from minilite.memory import picture, svg
 from minilite.memory.checker import Fault, check
 from minilite.memory.csv_file import csv_text
 from minilite.memory.lower_bound import rounded, sections
-from minilite.memory.records import UsageRecord, checked_records, record_fault
+from minilite.memory.records import MAX_ALIGNMENT, UsageRecord, checked_records, record_fault
 from minilite.numeric import real, whole
 
-MAX_ALIGNMENT = 4096
 MOST_DRAWN = 100_000
 """The most pixels or characters that a picture may have in one direction."""
 _NAMED = 8
@@ -201,9 +200,7 @@ def _at_peak(rows: list[UsageRecord], alignment: int, names: Mapping[int, str]) 
 
 def _checked_problem(records: Iterable[UsageRecord], strategy: str, alignment: int) -> tuple[list[UsageRecord], int]:
     """Records and alignment in Python's own integers. Raises: InputError."""
-    if strategy not in strategies():
-        message = f"there is no planning strategy {shown(strategy)}: there are {', '.join(strategies())}"
-        raise InputError(message)
+    check_strategy(strategy)
     rows, alignment = checked_records(records, alignment)
     if alignment > MAX_ALIGNMENT or alignment & (alignment - 1):
         message = f"alignment {alignment}, must be a power of two from 1 to {MAX_ALIGNMENT}"
@@ -217,6 +214,13 @@ def _checked_problem(records: Iterable[UsageRecord], strategy: str, alignment: i
         message = f"fixed records: {clash.text}"
         raise InputError(message)
     return rows, alignment
+
+
+def check_strategy(strategy: str) -> None:
+    """Refuses a name that no strategy has. Raises: InputError."""
+    if strategy not in strategies():
+        message = f"there is no planning strategy {shown(strategy)}: there are {', '.join(strategies())}"
+        raise InputError(message)
 
 
 def checked_seconds(max_seconds: float) -> float:

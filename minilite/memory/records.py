@@ -7,12 +7,15 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
+from minilite._native.memory import MAX_BYTES
 from minilite.errors import InputError, InputTypeError, shown
 from minilite.numeric import whole
 
 FOREVER = (1 << 31) - 1
 """The last node of a record that is never freed."""
-_FARTHEST = (1 << 62) - 1
+FARTHEST = MAX_BYTES
+"""The last byte that a record may reach."""
+MAX_ALIGNMENT = 4096
 _SIZE_BITS = 1 << 10
 """Sizes may be far too large for memory, because ArenaError says how many bytes they add up to; Python writes integers
 of so many bits."""
@@ -36,7 +39,7 @@ class UsageRecord(NamedTuple):
 def checked_records(records: Iterable[UsageRecord], alignment: int = 1) -> tuple[list[UsageRecord], int]:
     """Records and alignment in Python's own integers; those of numpy would overflow. Raises: InputError for numbers
     that C or a bound could not count with."""
-    step = whole("alignment", alignment, least=1, most=_FARTHEST)
+    step = whole("alignment", alignment, least=1, most=FARTHEST)
     rows = [*records]
     if not _plainly_valid(rows):
         rows = [_checked(position, record) for position, record in enumerate(rows)]
@@ -101,8 +104,8 @@ def record_fault(record: UsageRecord, alignment: int = 1) -> str | None:
         return f"last node {record.last_node} lies before first node {record.first_node}"
     if record.last_node > FOREVER:
         return f"last node {record.last_node}, must be {FOREVER} (never freed) or less"
-    if record.offset is not None and record.offset + record.size > _FARTHEST:
-        return f"fixed offset {record.offset}: it ends at {record.offset + record.size}, beyond {_FARTHEST}"
+    if record.offset is not None and record.offset + record.size > FARTHEST:
+        return f"fixed offset {record.offset}: it ends at {record.offset + record.size}, beyond {FARTHEST}"
     if record.offset is not None and (record.offset < 0 or record.offset % alignment):
         return f"fixed offset {record.offset}, must be 0 or more and a multiple of the alignment, {alignment}"
     return None
