@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "graph/inputs.h"
 #include "os/os.h"
 
 static void *copy_bytes(const void *source, int64_t bytes) {
