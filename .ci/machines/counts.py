@@ -259,8 +259,9 @@ def stamp() -> str:
     root = pathlib.Path(__file__).resolve().parents[2]
     version = re.search(r'^version = "(.*)"$', (root / "pyproject.toml").read_text(), re.MULTILINE)
     assert version is not None
-    kind = "armv7l" if PROCESSOR == "cortex-a7" else "aarch64"
-    return f"*Emulated {PROCESSOR}, minilite {version[1]}: `.ci/emulated {kind} counts`.*"
+    of_kinds = {"cortex-a76": ".ci/emulated aarch64 counts", "cortex-a7": ".ci/emulated armv7l counts"}
+    command = of_kinds.get(PROCESSOR, f"CPU={PROCESSOR} .ci/machines/counts.py")
+    return f"*Emulated {PROCESSOR}, minilite {version[1]}: `{command}`.*"
 
 
 def main() -> int:
