@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+import re
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from minilite.errors import InputError, InputTypeError, shown
 
 _NOT_REAL = (bool, np.bool_, str, bytes, bytearray, np.ndarray)
 """Types that Python would convert to a float, though nobody who means a number gives one."""
+_UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}
 _LARGEST_FLOAT32 = float(np.finfo(np.float32).max)
 
 
@@ -48,3 +50,15 @@ def real(what: str, value: Any, bits: int = 64) -> float:
         message = f"{what} is {shown(value)}, must fit a float of {bits} bits"
         raise InputError(message)
     return number
+
+
+def byte_count(budget: int | str) -> int:
+    """Returns bytes given as a number or as text: 8000000, "8MB" (the same), "8MiB" (8388608). Raises: InputError."""
+    if isinstance(budget, str):
+        found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", budget)
+        unit = _UNITS.get(found[2].upper()) if found else None
+        if found is None or unit is None:
+            message = f"takes bytes such as 8000000, 8MB (the same) or 8MiB (8388608), got {budget!r}"
+            raise InputError(message)
+        budget = int(min(float(found[1]) * unit, 2.0**63))
+    return whole("a budget in bytes", budget, least=1, most=2**62 - 1)

@@ -10,6 +10,7 @@ from minilite._native.memory import strategies
 from minilite.engine.tensor_arguments import by_name
 from minilite.errors import InputError, listed
 from minilite.interpreter import Interpreter
+from minilite.numeric import byte_count
 
 Shape = tuple[int, ...]
 
@@ -111,6 +112,22 @@ def add_planner(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--planner", metavar="NAME", type=strategy, default="default", help="planning strategy (default: %(default)s)"
     )
+
+
+def add_max_arena(parser: argparse.ArgumentParser) -> None:
+    """--max-arena."""
+    parser.add_argument(
+        "--max-arena", metavar="BYTES", type=size_in_bytes,
+        help="bytes that the arena may have, such as 500kB: parts of the model run patch by patch until it fits",
+    )  # fmt: skip
+
+
+def size_in_bytes(text: str) -> int:
+    """Reads bytes such as 500000, 500kB (the same) or 500KiB (512000)."""
+    try:
+        return byte_count(text)
+    except InputError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:

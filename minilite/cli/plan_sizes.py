@@ -16,6 +16,7 @@ from minilite.engine import sizes
 from minilite.engine.engine import engine_of
 from minilite.errors import InputError
 from minilite.interpreter import Interpreter
+from minilite.numeric import byte_count
 from minilite.progress import progress, working
 from minilite.report.sizes_svg import plot
 from minilite.terminal import say
@@ -80,7 +81,7 @@ def fit(options: argparse.Namespace) -> None:
     interpreter = Interpreter(options.model)
     given = arguments.shapes(interpreter, options.shape)
     try:
-        sizes.byte_count(options.fit)
+        byte_count(options.fit)
     except InputError as error:
         message = f"argument --fit: {error}"
         raise UsageError(message) from None

@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from minilite.cli.arguments import UsageError, add_json, share_of
+from minilite.cli.arguments import UsageError, add_json, share_of, size_in_bytes
 from minilite.cli.output import print_json, width
 from minilite.cli.writing import check_apart, no_file_at
-from minilite.engine.sizes import byte_count
-from minilite.errors import ArenaError, InputError
+from minilite.errors import ArenaError
 from minilite.format.model import Model
 from minilite.format.reader import load_model, read_model
 from minilite.interpreter import Interpreter
@@ -48,7 +47,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("model", metavar="MODEL", help="a .tflite file")
     parser.add_argument("out", metavar="OUT.tflite", type=Path, help="the file to write")
     parser.add_argument(
-        "--budget", metavar="BYTES", type=_budget, required=True,
+        "--budget", metavar="BYTES", type=size_in_bytes, required=True,
         help="bytes that the arena may take: 200000, 200kB (the same), 200KiB (204800)",
     )  # fmt: skip
     parser.add_argument(
@@ -61,13 +60,6 @@ def add_parser(commands: Any) -> None:
     )  # fmt: skip
     add_json(parser)
     parser.set_defaults(execute=execute)
-
-
-def _budget(text: str) -> int:
-    try:
-        return byte_count(text)
-    except InputError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def execute(options: argparse.Namespace) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
@@ -12,7 +11,7 @@ from minilite.engine.array_call import by_key
 from minilite.errors import ArenaError, InputError, ShapeError
 from minilite.format.dtypes import TensorType, element_bits
 from minilite.format.model import Subgraph, Tensor
-from minilite.numeric import whole
+from minilite.numeric import byte_count, whole
 
 Shape = tuple[int, ...]
 Axis = Literal["batch", "length", "side"]
@@ -29,7 +28,6 @@ _QUICK = 0.05
 _POINTS = 24
 """The number of sizes in a sweep without given sizes."""
 _CHANNELS = 4
-_UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}
 
 
 class PlannedSize(NamedTuple):
@@ -74,18 +72,6 @@ class Fit(NamedTuple):
 
     def _considered(self, size: int) -> bool:
         return self.best is None or (size - self.best.size) % self.step == 0
-
-
-def byte_count(budget: int | str) -> int:
-    """Returns bytes given as a number or as text: 8000000, "8MB" (the same), "8MiB" (8388608). Raises: InputError."""
-    if isinstance(budget, str):
-        found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", budget)
-        unit = _UNITS.get(found[2].upper()) if found else None
-        if found is None or unit is None:
-            message = f"takes bytes such as 8000000, 8MB (the same) or 8MiB (8388608), got {budget!r}"
-            raise InputError(message)
-        budget = int(min(float(found[1]) * unit, 2.0**63))
-    return whole("a budget in bytes", budget, least=1, most=2**62 - 1)
 
 
 def _sides(shape: Shape) -> tuple[int, int]:

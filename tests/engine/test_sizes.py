@@ -11,9 +11,10 @@ import pytest
 
 import minilite
 from minilite.engine.engine import engine_of
-from minilite.engine.sizes import MAX_PLANS, PlannedSize, byte_count
+from minilite.engine.sizes import MAX_PLANS, PlannedSize
 from minilite.errors import InputError, ShapeError
 from minilite.format.builder import ModelBuilder
+from minilite.numeric import byte_count
 
 Make = Callable[[Any, random.Random], None]
 
