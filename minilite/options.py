@@ -16,7 +16,7 @@ from minilite._native.status import OPTIONS
 from minilite.format.model import Model
 from minilite.format.reader import load_model, read_model
 from minilite.late import Later
-from minilite.numeric import whole
+from minilite.numeric import byte_count, whole
 
 if TYPE_CHECKING:
     import mmap
@@ -307,6 +307,17 @@ def _limit(name: str, value: Any, unit: str) -> int:
     return 0 if value is None else checked_count(name, value, 1, unit)
 
 
+def _bytes(name: str, value: Any) -> Any:
+    """The number of bytes that a text such as "2MB" says; any other value as it is. Raises: InputError."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return byte_count(value)
+    except errors.InputError as error:
+        message = f"{name}: {error}"
+        raise errors.InputError(message) from None
+
+
 _SWITCHES = (
     "experimental_preserve_all_tensors",
     "experimental_disable_delegate_node_fusion",
@@ -323,6 +334,19 @@ def _check_switches(*values: Any) -> None:
         if value is not None and not hasattr(value, "__bool__"):
             message = f"{name} is {errors.shortened(repr(value))}, must be True or False"
             raise errors.InputTypeError(message)
+
+
+def _engine_options(planner: str, sharing: str, preserve_inputs: bool, preserve_all: bool, keep_pages: bool) -> int:
+    return sum(
+        (
+            _IN_PLACE[sharing],
+            OPTIONS["keep_inputs"] if preserve_inputs else 0,
+            OPTIONS["keep_all"] if preserve_all else 0,
+            OPTIONS["free_unread"] if planner != "tflite" else 0,
+            OPTIONS["keep_pages"] if keep_pages else 0,
+            OPTIONS["inputs_apart"] if preserve_inputs and planner != "tflite" else 0,
+        )
+    )
 
 
 class Options:
@@ -345,6 +369,7 @@ class Options:
         num_threads: Any = None,
         plan_cache_bytes: Any = PLAN_CACHE_BYTES,
         max_bytes: Any = None,
+        max_arena: Any = None,
         max_iterations: Any = None,
         level: Any = None,
     ) -> None:
@@ -360,16 +385,7 @@ class Options:
         """Nodes may run in another order that needs less memory."""
         self.strategy: str = planner
         self.compress_zero_points: bool = bool(compress_zero_points)
-        self.engine: int = sum(
-            (
-                _IN_PLACE[sharing],
-                OPTIONS["keep_inputs"] if preserve_inputs else 0,
-                OPTIONS["keep_all"] if preserve_all else 0,
-                OPTIONS["free_unread"] if planner != "tflite" else 0,
-                OPTIONS["keep_pages"] if keep_pages else 0,
-                OPTIONS["inputs_apart"] if preserve_inputs and planner != "tflite" else 0,
-            )
-        )
+        self.engine: int = _engine_options(planner, sharing, preserve_inputs, preserve_all, keep_pages)
         """Options of the engine: a sum of `_native.status.OPTIONS`."""
         self.fuses: bool = sharing == "wide" and not preserve_all and not keep_nodes
         """Nodes may be fused (csrc/graph/fuse.c)."""
@@ -379,6 +395,8 @@ class Options:
         """Bytes that plans not in use may take."""
         self.max_bytes: int = _limit("max_bytes", max_bytes, "bytes")
         """Bytes that tensors may take; 0 = no limit."""
+        self.max_arena: int = _limit("max_arena", _bytes("max_arena", max_arena), "bytes")
+        """Bytes that each arena may have; 0 = no limit."""
         self.max_iterations: int = _limit("max_iterations", max_iterations, "iterations")
         """The number of times that a WHILE may run its body; 0 = no limit."""
         self.level: str | None = checked_level(level)

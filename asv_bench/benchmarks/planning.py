@@ -3,6 +3,7 @@ pass."""
 
 from __future__ import annotations
 
+import itertools
 import random
 from typing import Any
 
@@ -110,6 +111,38 @@ class Pass:
 
     def time_plan(self, strategy: str, _: int) -> None:
         self.plan(self.records, strategy)
+
+
+@common.suite
+class Tiles:
+    """A model of images that runs patch by patch in half its arena, and one that does not."""
+
+    params: Any = (("whole", "tiles"),)
+    param_names = ("runs",)
+
+    def setup(self, runs: str) -> None:
+        with common.since("0.17.0"):
+            import minilite
+
+            content = common.conv_net(64)
+            whole = minilite.Interpreter(model_content=content)
+            whole.allocate_tensors()
+            most = whole.arena_bytes // 2 if runs == "tiles" else None
+            self.interpreter = minilite.Interpreter(model_content=content, max_arena=most)
+            self.interpreter.allocate_tensors()
+            self.sides = itertools.cycle(range(56, 73))
+
+    def time_invoke(self, _: str) -> None:
+        self.interpreter.invoke()
+
+    def time_plan_for(self, _: str) -> None:
+        """Another size each time; the tiles of the one before are tried first."""
+        self.interpreter.plan_for({0: (1, next(self.sides), 64, 3)})
+
+    def track_arena_bytes(self, _: str) -> int:
+        return int(self.interpreter.arena_bytes)
+
+    track_arena_bytes.unit = "bytes"  # type: ignore[attr-defined]
 
 
 @common.suite

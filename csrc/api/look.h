@@ -21,7 +21,10 @@ typedef enum {
     /* From here on there is nothing to compute. */
     ML_NODE_IS_VIEW = 3,
     ML_NODE_IS_FUSED = 4,
-    ML_NODE_IS_EMPTY = 5 /* its outputs have no elements */
+    ML_NODE_IS_EMPTY = 5, /* its outputs have no elements */
+    /* Part of a tile group, whose last node runs all of it, patch by patch. */
+    ML_NODE_IN_PATCHES = 6,
+    ML_NODE_RUNS_PATCHES = 7
 } ml_node_status;
 /* The way in which the node at a position is run (ml_node_status); -1 after the last. *index is its
  * number in the file. */
@@ -71,6 +74,8 @@ typedef struct ml_tiling {
  * it may not run patch by patch; NULL: none. */
 ml_status ml_plan_tile(const ml_plan *plan, const uint8_t *whole, int64_t limit, double most,
                        ml_tiling *tiling, ml_error *error);
+/* The groups that run patch by patch in this plan, up to `room` of them; returns their number. */
+int32_t ml_plan_tiles(const ml_plan *plan, ml_tile_group *groups, int32_t room);
 /* The main frame's arena as the same strategy would plan it without these tensors. */
 typedef struct ml_outlook {
     int64_t arena_bytes;

@@ -97,10 +97,12 @@ typedef struct ml_family ml_family;
 ml_status ml_family_new(ml_graph *graph, ml_family **family, ml_error *error);
 void ml_family_free(ml_family *family);
 
-/* `cache_bytes` limits the bytes of all plans that are not in use, with their residences. */
+/* `cache_bytes` limits the bytes of all plans that are not in use, with their residences.
+ * `most_arena` limits those of the arena (0: nothing does): parts of the model run patch by patch
+ * until it has no more; ML_ARENA_ERROR if that is not enough, or if a run would place more. */
 ml_status ml_state_new(ml_family *family, ml_interpreter *interpreter, const char *strategy,
-                       int32_t options, int64_t cache_bytes, const ml_hooks *hooks,
-                       ml_state **state, ml_error *error);
+                       int32_t options, int64_t cache_bytes, int64_t most_arena,
+                       const ml_hooks *hooks, ml_state **state, ml_error *error);
 void ml_state_free(ml_state *state);
 
 /* A buffer of the caller that replaces the memory of a tensor of the main subgraph. */

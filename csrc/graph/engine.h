@@ -38,7 +38,7 @@ struct ml_frame_engine {
     const ml_frame *place; /* set by ml_frame_env, as are sub and nodes */
     const ml_subgraph *sub;
     const ml_node *nodes;
-    /* while folding: tensors, in the order of the call's own numbers; else NULL */
+    /* while folding, and in patches: tensors, in the order of the call's own numbers; else NULL */
     const int32_t *numbers;
     void **data; /* in a run: env->data, writable */
 };
@@ -50,6 +50,11 @@ extern const ml_core ml_planning_core;
 ml_status ml_core_fail(const ml_call *call, ml_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 const ml_quantization *ml_core_quantization(const ml_call *call, int32_t tensor);
+/* The number of input `i`, which is not absent, in its subgraph. */
+static inline int32_t ml_number_of(const ml_call *c, int32_t i) {
+    const int32_t *numbers = c->env->engine->numbers;
+    return numbers ? numbers[c->inputs[i]] : c->inputs[i];
+}
 /* The row of output `i`, which exists. */
 static inline ml_tensor *ml_output_row(const ml_call *c, int32_t i) {
     return &c->env->tensors[c->env->slots[c->inputs[c->n_inputs + i]]];

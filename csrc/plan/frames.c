@@ -23,6 +23,10 @@ static const ml_subgraph *subgraph_of(const placing *x) {
     return ml_frame_subgraph(x->all->demand.graph, x->frame);
 }
 
+static const ml_planner_graph *io_of(const placing *x) {
+    return x->frame == 0 && x->all->tiled_io ? x->all->tiled_io : &subgraph_of(x)->io;
+}
+
 ml_status ml_set_scratch_offset(ml_node_plan *row, int64_t offset, ml_error *error) {
     int64_t most = INT32_MAX * (int64_t)ML_ALIGNMENT;
     if (offset > most) return ml_error_memory(error, "scratch memory in the arena", offset, most);
@@ -44,9 +48,8 @@ static ml_status planner_of(const placing *x, int32_t options, ml_planner **out)
         options &= ~(int32_t)ML_KEEP_INPUTS; /* operands lie in slots; inputs need not be kept */
     ml_planner *planner = *out = keeps ? kept->planner : NULL;
     if (!planner) {
-        ml_status status =
-            ml_planner_new(&subgraph_of(x)->io, ml_memory_strategy_name(all->strategy), options,
-                           ML_ALIGNMENT, out, x->error);
+        ml_status status = ml_planner_new(io_of(x), ml_memory_strategy_name(all->strategy), options,
+                                          ML_ALIGNMENT, out, x->error);
         if (status != ML_OK) return status;
         planner = *out;
     }

@@ -10,6 +10,7 @@ typedef struct ml_placing {
     ml_rows *rows; /* places are written to them; those of the demand, or NULL */
     int32_t strategy; /* its index in the table */
     ml_family *family; /* NULL: nothing is kept for other sizes */
+    const ml_planner_graph *tiled_io; /* the main frame with tile groups as nodes; NULL: none */
     bool longer; /* the sizes have come back: the rest of the budget may be spent */
 } ml_placing;
 

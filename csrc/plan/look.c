@@ -4,6 +4,7 @@
 
 #include "plan/patch.h"
 #include "plan/plan.h"
+#include "plan/tiled.h"
 #include "simd/simd.h"
 
 static bool has_frame(const ml_plan *plan, int32_t frame) {
@@ -47,7 +48,14 @@ int64_t ml_plan_own_bytes(const ml_plan *plan) {
     int64_t bytes = ml_plan_block_bytes(plan->graph, plan->words, plan->n_bound);
     for (const ml_folded *pool = plan->folded; pool; pool = pool->next)
         bytes += (int64_t)sizeof *pool + 1024;
+    if (plan->tiled && !plan->source) bytes += plan->tiled->bytes;
     return bytes;
+}
+
+int32_t ml_plan_tiles(const ml_plan *plan, ml_tile_group *groups, int32_t room) {
+    const int32_t count = plan->tiled ? plan->tiled->n_groups : 0;
+    for (int32_t i = 0; i < count && i < room; i++) groups[i] = plan->tiled->groups[i].range;
+    return count;
 }
 
 const char *ml_plan_kernel(const ml_plan *plan, int32_t frame, int32_t position,

@@ -15,6 +15,7 @@
 
 #include "plan/frames.h"
 #include "plan/inputs.h"
+#include "plan/tiled.h"
 
 /* Key ------------------------------------------------------------------------------------------ */
 
@@ -77,6 +78,7 @@ void ml_plan_free(ml_plan *plan) {
         free(pool);
         pool = next;
     }
+    if (!plan->source) ml_tiled_free(plan->tiled);
     ml_plan_free(plan->source);
     ml_graph_free((ml_graph *)(uintptr_t)plan->graph);
     free(plan);
@@ -91,6 +93,7 @@ ml_status ml_plan_copy(ml_plan *plan, const ml_rows *rows, ml_plan **copy, ml_er
     memcpy(p->key, plan->key, rows_start(plan->words, plan->n_bound) - offsetof(ml_plan, key));
     ml_rows_copy(&p->rows, rows, plan->graph);
     p->source = ml_plan_hold(plan->source ? plan->source : plan);
+    p->tiled = plan->tiled;
     p->hash = plan->hash;
     p->options = plan->options;
     p->dynamic = plan->dynamic;
@@ -103,7 +106,11 @@ ml_status ml_plan_copy(ml_plan *plan, const ml_rows *rows, ml_plan **copy, ml_er
 static ml_placing placing_of(const ml_plan *p, ml_rows *rows, ml_family *family) {
     const ml_demand demand = {
         .graph = p->graph, .rows = rows, .options = p->options, .offline = p->words == 0};
-    return (ml_placing){.demand = demand, .rows = rows, .strategy = p->strategy, .family = family};
+    return (ml_placing){.demand = demand,
+                        .rows = rows,
+                        .strategy = p->strategy,
+                        .family = p->tiled ? NULL : family, /* another size has other groups */
+                        .tiled_io = p->tiled ? &p->tiled->io : NULL};
 }
 
 ml_status ml_plan_place_rows(const ml_plan *p, ml_rows *rows, ml_family *family,

@@ -17,6 +17,7 @@ struct ml_plan {
     ml_rows rows;
     ml_plan *source; /* of a copy: the plan whose folded values it shares; held */
     ml_folded *folded; /* NULL in copies */
+    struct ml_tiled *tiled; /* of the plan, or of its source; NULL: all nodes run whole */
     int32_t options;
     int32_t strategy; /* its index in the table */
     int32_t n_bound;
@@ -44,6 +45,8 @@ typedef struct ml_plan_request {
     const struct ml_simd *simd;
     ml_counters *counters;
     ml_family *family; /* of the graph */
+    int64_t most_arena; /* bytes that the arena may have; 0 = any */
+    ml_tiling *tiling; /* the groups of the size before, replaced by those of this one */
 } ml_plan_request;
 
 ml_status ml_plan_new(const ml_plan_request *request, ml_plan **plan, ml_error *error);

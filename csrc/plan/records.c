@@ -160,7 +160,9 @@ static bool describe_nodes(const ml_demand *x, int32_t frame, ml_tensor_usage *u
         int64_t wants = 0;
         if (any || row->scratch_blocks > 0 || node->n_children > 0) {
             const int64_t own = scratch_of(x, f->node_base + n);
-            if ((own > 0 || node->n_children > 0) && ml_scratch_in_arena(node, own))
+            const bool runs_patches = row->status == ML_NODE_RUNS_PATCHES; /* own: their region */
+            if ((own > 0 || node->n_children > 0) &&
+                (runs_patches || ml_scratch_in_arena(node, own)))
                 wants = ml_records_room(x, frame, n) + own;
         }
         if (wants > 0 && memory[n] != ML_MEMORY_ARENA) {

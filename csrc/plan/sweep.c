@@ -65,7 +65,7 @@ ml_status ml_blame(const ml_call *c, ml_status status) {
     const bool named = error->n_tensors > 0;
     for (int i = 0; i < c->n_inputs && !named; i++) {
         const ml_tensor *t = ml_input(c, i);
-        if (t) ml_error_about(error, c->inputs[i], t->shaped ? &t->shape : NULL);
+        if (t) ml_error_about(error, ml_number_of(c, i), t->shaped ? &t->shape : NULL);
     }
     return status;
 }
@@ -99,7 +99,9 @@ static const void *constant_weights(ml_engine *engine, const ml_call *c, const m
     _Atomic(const ml_packed_weights *) *last = &sub->last_packed[node->pack_start];
     const ml_packed_weights *packed = atomic_load_explicit(last, memory_order_acquire);
     if (packed && packed->layout == layout) return packed->bytes;
-    ml_store *store = sub->tensors[t].flags & ML_TENSOR_OF_FILE ? g->store : g->own;
+    ml_store *store = sub->tensors[ml_number_of(c, node->kernel->packs)].flags & ML_TENSOR_OF_FILE
+                          ? g->store
+                          : g->own;
     packed = ml_store_packed(store, c, node->typed->pack, ml_tensor_of(c, t), layout);
     engine->counters->store_lookups++;
     if (!packed) return NULL;

@@ -101,8 +101,7 @@ static bool align(const ml_tile_walk *w, const ml_rectangle *whole, ml_rectangle
     return true;
 }
 
-/* The largest patch in bytes, rounded. */
-static int64_t patch_bytes(const ml_tile_walk *w, int32_t tensor, const ml_rectangle *parts) {
+int64_t ml_tile_bytes(const ml_tile_walk *w, int32_t tensor, const ml_rectangle *parts) {
     const ml_tensor *t = ml_tile_tensor(w->facts, tensor);
     int64_t most[2] = {0, 0};
     for (int i = 0; i < 2; i++)
@@ -113,10 +112,9 @@ static int64_t patch_bytes(const ml_tile_walk *w, int32_t tensor, const ml_recta
     return ml_round_up(ml_bytes_of(elements, t->type), ML_ALIGNMENT);
 }
 
-/* True if each part is one piece of the memory of what it is a part of: of one image, lines as wide
- * as those around them. */
-static bool is_contiguous(const ml_tile_walk *w, int32_t tensor, const ml_rectangle *parts,
-                          const ml_rectangle *around) {
+/* Rows of one image are a piece if they are as wide as those around them. */
+bool ml_tile_is_piece(const ml_tile_walk *w, int32_t tensor, const ml_rectangle *parts,
+                      const ml_rectangle *around) {
     bool wide = ml_tile_tensor(w->facts, tensor)->shape.dims[0] == 1;
     for (int32_t k = 0; k < w->patches; k++)
         wide &= memcmp(&parts[k].side[1], &around[k].side[1], sizeof(ml_side)) == 0;
@@ -135,9 +133,9 @@ static void measure(const ml_tile_walk *w, ml_tile_tensor_need *need) {
     ml_rectangle whole[ML_TILE_SIDE];
     for (int32_t k = 0; k < w->patches; k++)
         whole[k] = ml_patch_whole(ml_tile_tensor(w->facts, need->tensor));
-    need->bytes = patch_bytes(w, need->tensor, need->part);
-    need->is_piece =
-        is_whole(w, need->tensor, need->part) || is_contiguous(w, need->tensor, need->part, whole);
+    need->bytes = ml_tile_bytes(w, need->tensor, need->part);
+    need->is_piece = is_whole(w, need->tensor, need->part) ||
+                     ml_tile_is_piece(w, need->tensor, need->part, whole);
 }
 
 static ml_tile_tensor_need *touch(ml_tile_walk *w, int32_t tensor, const ml_rectangle *parts,
@@ -209,7 +207,7 @@ bool ml_tile_walk_add(ml_tile_walk *w, int32_t n) {
     const ml_node_io *io = f->sub->nodes[n].io;
     if (ml_tile_skips(f, n)) return true;
     if (f->whole && f->whole[n]) return false;
-    if (f->nodes[n].status != ML_NODE_RUNS || io->n_outputs != 1 ||
+    if (f->nodes[n].status != ML_NODE_RUNS || f->nodes[n].packs_in_run || io->n_outputs != 1 ||
         io->n_inputs > ML_TILE_OPERANDS || w->n_members == ML_TILE_NODES)
         return false;
     const int32_t y = io->outputs[0];
@@ -243,10 +241,6 @@ bool ml_tile_walk_add(ml_tile_walk *w, int32_t n) {
 
 /* Live bytes ----------------------------------------------------------------------------------- */
 
-static bool all_same(const ml_tile_walk *w, const ml_rectangle *a, const ml_rectangle *b) {
-    return memcmp(a, b, (size_t)w->patches * sizeof *a) == 0;
-}
-
 /* The patch of a need. */
 typedef struct patch_record {
     int64_t bytes; /* 0: it lies in a whole tensor */
@@ -277,8 +271,9 @@ static void count_input(counting *x, const ml_tile_member *m, int32_t i) {
             add_live(x, m->node, need->last, record->bytes);
         }
     }
-    if (!all_same(w, m->in[i], need->part) && !is_contiguous(w, need->tensor, m->in[i], need->part))
-        add_live(x, m->node, m->node, patch_bytes(w, need->tensor, m->in[i]));
+    if (!ml_tile_same(w, m->in[i], need->part) &&
+        !ml_tile_is_piece(w, need->tensor, m->in[i], need->part))
+        add_live(x, m->node, m->node, ml_tile_bytes(w, need->tensor, m->in[i]));
 }
 
 /* True if the node may write its patch over that of input `i`, which dies here. */
@@ -288,8 +283,8 @@ static bool overwrites(const counting *x, const ml_tile_member *m, int32_t i, in
     if (m->inputs[i] < 0 || !(flags & (ML_NODE_IN_PLACE << i))) return false;
     const ml_tile_tensor_need *need = &w->needs[m->inputs[i]], *y = &w->needs[m->output];
     const bool dies = need->last == m->node && !need->is_output;
-    return dies && x->records[m->inputs[i]].bytes == bytes && all_same(w, need->part, y->part) &&
-           all_same(w, need->part, m->in[i]);
+    return dies && x->records[m->inputs[i]].bytes == bytes &&
+           ml_tile_same(w, need->part, y->part) && ml_tile_same(w, need->part, m->in[i]);
 }
 
 static void count_output(counting *x, const ml_tile_member *m) {

@@ -10,8 +10,7 @@
 
 #include "plan/patch.h"
 #include "plan/tile_facts.h"
-
-enum { ML_TILE_SIDE = 8, ML_TILE_NODES = 48, ML_TILE_OPERANDS = 8 };
+#include "plan/tiled.h"
 
 typedef struct ml_tile_grid {
     int32_t parts[2]; /* of rows, of columns */
@@ -62,6 +61,16 @@ void ml_tile_walk_free(ml_tile_walk *walk);
  * columns. */
 void ml_tile_walk_begin(ml_tile_walk *walk, int32_t end, ml_tile_grid grid);
 bool ml_tile_walk_add(ml_tile_walk *walk, int32_t node);
+/* The largest of the parts in bytes, rounded. */
+int64_t ml_tile_bytes(const ml_tile_walk *walk, int32_t tensor, const ml_rectangle *parts);
+/* True if each part is one piece of the memory of what lies around it. */
+bool ml_tile_is_piece(const ml_tile_walk *walk, int32_t tensor, const ml_rectangle *parts,
+                      const ml_rectangle *around);
+/* True if both are the same in all patches. */
+static inline bool ml_tile_same(const ml_tile_walk *w, const ml_rectangle *a,
+                                const ml_rectangle *b) {
+    return memcmp(a, b, (size_t)w->patches * sizeof *a) == 0;
+}
 /* The most bytes that are live while the range runs, whole tensors and patches; `first` is its
  * first node. Whole tensors before and after it stay live to its end and from its beginning. */
 int64_t ml_tile_walk_live(const ml_tile_walk *walk, int32_t first);

@@ -12,7 +12,8 @@ static ml_status spill(ml_state *s, ml_residence *r, int32_t frame, int64_t had,
     const uint8_t *from = r->frames[frame].region;
     int64_t room = r->rows->frames[frame].room;
     bool out = r->frames[frame].spilled;
-    ml_status status = ml_arena_commit(arena, needs, out ? had : 0, &s->error);
+    ml_status status = ml_check_most_arena(s, r->rows->frames[0].region_bytes + needs, &s->error);
+    if (status == ML_OK) status = ml_arena_commit(arena, needs, out ? had : 0, &s->error);
     if (status != ML_OK) return status;
     s->fresh = true;
     if (out && arena->base == from) return ML_OK;
@@ -35,13 +36,15 @@ static ml_status enlarge(ml_state *s, ml_residence *r, int32_t frame, int64_t ne
         bool fits = !r->frames[frame].spilled && needs <= r->rows->frames[frame].room;
         return fits ? ML_OK : spill(s, r, frame, had, needs);
     }
+    ml_status status = ml_check_most_arena(s, needs, &s->error); /* it may have more, whole pages */
+    if (status != ML_OK) return status;
     if (needs <= s->arena->capacity) {
         ml_arena_needed(s, needs, s->arena->capacity);
         return ML_OK;
     }
     const uint8_t *from = s->arena->base;
     int64_t capacity = s->arena->capacity;
-    ml_status status = ml_region_commit(s, needs, had, &s->error);
+    status = ml_region_commit(s, needs, had, &s->error);
     if (status != ML_OK) return status;
     if (s->arena->base != from && from) {
         ml_relocate(s, r, 0, from, capacity, s->arena->base);

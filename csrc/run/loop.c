@@ -1,64 +1,15 @@
-/* loop.c -- the one loop that runs nodes, and what stops it.
+/* loop.c -- the one loop that runs nodes.
  *
  * A step has everything that its node needs: the loop decides nothing, looks nothing up and
  * resolves nothing. Nodes that need something special (numpy, weights to be packed first, unsettled
- * shapes) have another function in their step.
- *
- * A run can be stopped before each step, before each iteration of a loop, and before each block of
- * parallel work. The cancel flag is read each time, which costs one load. Reading the clock costs
- * more, so that is done after a certain amount of work, counted in ticks, and before every block,
- * since a block may take milliseconds. When 50 ms have passed, Python is asked to handle
- * signals. */
+ * shapes, patches) have another function in their step. */
 #include "run/loop.h"
 
-#include "os/os.h"
 #include "run/debug.h"
-
-static const int64_t poll_every_ns = 50 * 1000 * 1000;
-
-/* Interruption --------------------------------------------------------------------------------- */
-
-/* The first reading in a run starts the 50 ms, so a shorter run never calls Python. A run too small
- * for one reading never reads the clock. */
-static ml_status look_at_clock(ml_state *s) {
-    s->ticks = ML_TICKS_PER_LOOK;
-    int64_t now = ml_os_recently();
-    if (s->poll_at == 0) s->poll_at = now + poll_every_ns;
-    if (now < s->poll_at || !s->hooks.poll) return ML_OK;
-    s->poll_at = now + poll_every_ns;
-    return s->hooks.poll(s->hooks.owner)
-               ? ml_error_set(&s->error, ML_PYTHON_ERROR, "a signal handler raised")
-               : ML_OK;
-}
-
-ml_status ml_check_interrupt(ml_state *s, int32_t ticks) {
-    if (ml_is_cancelled(&s->interpreter->cancel)) return ml_cancelled_error(&s->error);
-    return (s->ticks -= ticks) < 0 ? look_at_clock(s) : ML_OK;
-}
-
-ml_status ml_poll_state(void *owner) { return ml_check_interrupt(owner, ML_TICKS_PER_LOOK + 1); }
+#include "run/patches.h"
+#include "run/watch.h"
 
 /* The loop ------------------------------------------------------------------------------------- */
-
-void ml_note_event(ml_state *s, ml_event event) {
-    const int64_t at = atomic_fetch_add_explicit(&s->n_events, 1, memory_order_relaxed);
-    if (at < s->timing->room) s->timing->events[at] = event;
-}
-
-/* Adds what a node took since `from`, what of it is `shared`, and one time more that it ran.
- * Returns when it ended, which is when the next one begins: a node costs one look at the clock. */
-static int64_t note_time(ml_state *s, int32_t frame, const ml_step *step, int64_t from,
-                         ml_work_time shared) {
-    const int64_t place = s->graph->frames[frame].node_base + step->call.node;
-    ml_node_time *time = &s->timing->times[place];
-    const int64_t now = ml_timed_now(s->timing);
-    time->ns += now - from;
-    time->runs++;
-    time->shared_ns += s->shared.ns - shared.ns;
-    time->blocks += s->shared.blocks - shared.blocks;
-    if (s->timing->events) ml_note_event(s, (ml_event){from, now, (int32_t)place, -1});
-    return now;
-}
 
 /* Runs of subgraphs get here from within an eval of the calling frame. Steps may change during the
  * loop: later ones by ml_mark_readers, the current one by ml_run_unsettled. Their number does not.
@@ -76,7 +27,10 @@ static inline ml_status run_steps(ml_state *s, ml_residence *r, int32_t frame, b
         ml_status status = ml_check_interrupt(s, step->call.ticks);
         const ml_work_time shared = timed ? s->shared : (ml_work_time){0, 0};
         if (status == ML_OK) status = step->eval(&step->call);
-        if (timed) from = note_time(s, frame, step, from, shared);
+        if (timed)
+            from = step->eval == ml_run_patches /* it notes each node of its group */
+                       ? ml_timed_now(s->timing)
+                       : ml_note_time(s, frame, &step->call, from, shared);
 #ifdef ML_DEBUG
         if (status == ML_OK) status = ml_debug_check(r, frame, step, &guards, &s->error);
 #endif
@@ -120,6 +74,7 @@ static ml_status run_python(const ml_call *call) {
 
 /* If C has no eval for these types, the numpy reference runs. */
 ml_eval_fn ml_eval_of(const ml_node *node, const ml_node_plan *row) {
+    if (row->status == ML_NODE_RUNS_PATCHES) return ml_run_patches;
     if (row->status >= ML_NODE_IS_VIEW) return run_nothing;
     if (!node->typed) return run_python;
     return row->packs_in_run ? run_packing : node->typed->eval;

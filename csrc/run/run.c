@@ -4,6 +4,7 @@
 #include "os/os.h"
 #include "run/dynamic.h"
 #include "run/loop.h"
+#include "run/watch.h"
 #include "run/run_core.h"
 #include "run/sharing.h"
 #include "state/in_turn.h"
@@ -11,9 +12,9 @@
 static const ml_runner runner = {&ml_run_core, ml_eval_of, ml_run_unsettled};
 
 ml_status ml_state_new(ml_family *family, ml_interpreter *interpreter, const char *strategy,
-                       int32_t options, int64_t cache_bytes, const ml_hooks *hooks,
-                       ml_state **state, ml_error *error) {
-    const ml_state_options all = {strategy, options, cache_bytes, hooks, &runner};
+                       int32_t options, int64_t cache_bytes, int64_t most_arena,
+                       const ml_hooks *hooks, ml_state **state, ml_error *error) {
+    const ml_state_options all = {strategy, options, cache_bytes, most_arena, hooks, &runner};
     return ml_state_make(family, interpreter, &all, state, error);
 }
 

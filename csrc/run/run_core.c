@@ -6,7 +6,7 @@
 
 #include "os/os.h"
 #include "run/dynamic.h"
-#include "run/loop.h"
+#include "run/watch.h"
 
 /* Only this function writes shapes of computed tensors in a run. If the shape is the same, nothing
  * happens, which makes steady runs cheap. A new shape marks the readers at once, so rows and marks
@@ -35,6 +35,7 @@ static ml_status settle(const ml_call *c) { return ml_settle_outputs(c); }
 /* The block of a tensor of variable size; NULL for other tensors. */
 static ml_block *heap_of(const ml_call *c, int32_t tensor) {
     const struct ml_frame_engine *fe = c->env->engine;
+    if (fe->numbers && tensor >= 0) tensor = fe->numbers[tensor];
     return ml_heap_block(fe->engine->state, fe->engine->residence, fe->frame, tensor);
 }
 

@@ -28,12 +28,23 @@ static void note_taken(ml_state *s) {
     s->trim.gave = false;
 }
 
+ml_status ml_check_most_arena(const ml_state *s, int64_t bytes, ml_error *error) {
+    if (s->most_arena == 0 || bytes <= s->most_arena) return ML_OK;
+    error->needed = bytes;
+    error->available = s->most_arena;
+    return ml_error_set(error, ML_ARENA_ERROR,
+                        "the arena would need %lld bytes, and max_arena is %lld", (long long)bytes,
+                        (long long)s->most_arena);
+}
+
 /* The workspace's arena is counted for each state as if it were its own. */
 ml_status ml_region_commit(ml_state *s, int64_t bytes, int64_t keep, ml_error *error) {
-    if (!ml_shares_arena(s)) return ml_arena_commit(&s->own, bytes, keep, error);
+    ml_status status = ml_check_most_arena(s, bytes, error);
+    if (status != ML_OK || !ml_shares_arena(s))
+        return status == ML_OK ? ml_arena_commit(&s->own, bytes, keep, error) : status;
     ml_account *account = &s->interpreter->account;
     const int64_t more = ml_max_s64(bytes - s->charged, 0);
-    ml_status status = ml_account_take(account, "the arena", more, error);
+    status = ml_account_take(account, "the arena", more, error);
     if (status != ML_OK) return status;
     status = ml_arena_commit(s->arena, bytes, keep, error);
     if (status == ML_OK) s->charged += more;
@@ -93,7 +104,8 @@ ml_status ml_acquire(ml_state *s, const ml_residence *r, ml_error *error) {
     uint8_t *persistent = NULL, *work = NULL;
     ml_account *account = &s->interpreter->account;
     int64_t more = ml_max_s64(variables - s->persistent_capacity, 0);
-    ml_status status = ml_account_take(account, "variable tensors", more, error);
+    ml_status status = ml_check_most_arena(s, needs, error);
+    if (status == ML_OK) status = ml_account_take(account, "variable tensors", more, error);
     if (status != ML_OK) return status;
     if (more > 0) {
         persistent = ml_os_allocate(variables);

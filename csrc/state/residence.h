@@ -79,11 +79,14 @@ bool ml_residence_forget(ml_state *state, ml_residence *residence);
  * to be resolved afterwards. */
 bool ml_residence_renew(ml_state *state, ml_residence *residence);
 
-/* True if a node has a step. Folded nodes have none. Nodes with nothing to compute have one only if
- * runs may change the place or the shape of their inputs, so that they have to follow. */
+/* True if a node has a step. Folded nodes have none, nor those that the last of a tile group runs.
+ * Nodes with nothing to compute have one only if runs may change the place or the shape of their
+ * inputs, so that they have to follow. */
 static inline bool ml_has_step(const ml_node_plan *row, bool dynamic) {
-    bool computes = row->status == ML_NODE_RUNS || row->status == ML_NODE_WAITS;
-    return row->status != ML_NODE_FOLDED && (computes || dynamic);
+    bool computes = row->status == ML_NODE_RUNS || row->status == ML_NODE_WAITS ||
+                    row->status == ML_NODE_RUNS_PATCHES;
+    bool never = row->status == ML_NODE_FOLDED || row->status == ML_NODE_IN_PATCHES;
+    return !never && (computes || dynamic);
 }
 
 static inline ml_tensor *ml_now_tensors(const ml_residence *r, int32_t frame) {

@@ -13,6 +13,7 @@
 
 #include "memory/problem.h"
 #include "os/os.h"
+#include "plan/tile_fit.h"
 #include "state/in_turn.h"
 
 /* Life ----------------------------------------------------------------------------------------- */
@@ -28,8 +29,9 @@ static bool allocate_tables(ml_state *s, const ml_graph *g) {
         s->node_memory = ml_os_allocate(g->memory_bytes);
         if (s->node_memory) memset(s->node_memory, 0, (size_t)g->memory_bytes);
     }
-    return s->spills && s->frame_engines && s->envs && (g->n_heap == 0 || s->heap) &&
-           (g->memory_bytes == 0 || s->node_memory);
+    if (s->most_arena > 0) s->tiling = calloc(1, sizeof *s->tiling);
+    return s->spills && (s->tiling || s->most_arena == 0) && s->frame_engines && s->envs &&
+           (g->n_heap == 0 || s->heap) && (g->memory_bytes == 0 || s->node_memory);
 }
 
 /* Sets up the environments that the calls of all residences share. Errors of runs are written to
@@ -74,6 +76,7 @@ ml_status ml_state_make(ml_family *family, ml_interpreter *interpreter, const ml
     s->options = o->options;
     s->simd = graph->simd;
     s->cache_bytes = o->cache_bytes;
+    s->most_arena = o->most_arena;
     s->buckets = s->first_buckets;
     s->n_buckets = ML_BUCKETS;
     s->error = ML_NO_ERROR;
@@ -110,6 +113,7 @@ void ml_state_free(ml_state *s) {
     ml_os_free(s->work);
     ml_os_free(s->node_memory);
     free(s->needs);
+    free(s->tiling);
     free(s->bound);
     ml_requests_free(s);
     ml_family_free(s->family);
@@ -157,7 +161,9 @@ static ml_plan_request request_of(ml_state *s, const ml_binding *bound, int32_t 
                              .hooks = &s->hooks,
                              .simd = s->simd,
                              .counters = &s->counters,
-                             .family = s->family};
+                             .family = s->family,
+                             .most_arena = s->most_arena,
+                             .tiling = s->tiling};
 }
 
 /* Gives the residence with this key, from the cache or new; *made says which. */
@@ -170,7 +176,7 @@ static ml_status find_or_make(ml_state *s, const ml_plan_request *request, ml_re
         return ML_OK;
     }
     ml_plan *plan;
-    ml_status status = ml_plan_new(request, &plan, error);
+    ml_status status = ml_plan_make(request, &plan, error);
     if (status != ML_OK) return status;
     status = ml_residence_new(s, plan, r, error);
     if (status != ML_OK) ml_plan_free(plan);
@@ -267,7 +273,7 @@ ml_status ml_state_plan_for(ml_state *s, const int32_t *rows, int32_t words, ml_
     status = ml_requests_spec(s, rows ? rows : none, words, &resized, error);
     ml_plan_request request = request_of(s, s->bound, s->n_bound);
     request.counters = &uncounted;
-    if (status == ML_OK) status = ml_plan_new(&request, plan, error);
+    if (status == ML_OK) status = ml_plan_make(&request, plan, error);
     if (status == ML_OK && s->n_bound > 0) {
         status = ml_bound_check(*plan, &(*plan)->rows, s->bound, s->n_bound, error);
         if (status != ML_OK) {

@@ -101,6 +101,8 @@ struct ml_state {
     int32_t n_cached;
     int64_t cached_bytes;
     int64_t cache_bytes;
+    int64_t most_arena; /* 0 = no limit */
+    ml_tiling *tiling; /* the groups of the last size that has some; NULL without a limit */
     ml_residence *now; /* in use; also in its bucket */
     bool released; /* its arena */
     ml_engine engine; /* its rows are those of the residence in use */
@@ -131,6 +133,7 @@ typedef struct ml_state_options {
     const char *strategy;
     int32_t options;
     int64_t cache_bytes;
+    int64_t most_arena;
     const ml_hooks *hooks;
     const ml_runner *runner;
 } ml_state_options;
@@ -200,6 +203,8 @@ ml_status ml_bound_check_bytes(const ml_state *state, const ml_residence *reside
 
 /* memory.c: makes room for `bytes` in the arena, keeping the first `keep`. */
 ml_status ml_region_commit(ml_state *state, int64_t bytes, int64_t keep, ml_error *error);
+/* ML_ARENA_ERROR if the arena may not have so many bytes. */
+ml_status ml_check_most_arena(const ml_state *state, int64_t bytes, ml_error *error);
 /* Stores that the arena is needed up to `bytes`; it had `had` bytes before. */
 void ml_arena_needed(ml_state *state, int64_t bytes, int64_t had);
 /* Takes memory for the inputs of a residence; values stay. ml_inputs_follow has to come next, for

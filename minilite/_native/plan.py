@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from minilite._core import ffi, lib
 from minilite._native.advice import Outlook, advise_bind
 from minilite._native.status import NODE_STATUSES, STORAGES, fresh_error, raise_error
+from minilite._native.tiles import planned_tiles
 from minilite.errors import ArenaError, InputError
 from minilite.numeric import whole
 
 if TYPE_CHECKING:
     from minilite._native.advice import BindAdvice
+    from minilite._native.tiles import TileGroup
 
 Shape = tuple[int, ...]
 
@@ -129,7 +131,8 @@ class Plan:
         return self.tensor(index).shape
 
     def node_status(self, node: int, frame: int = 0) -> str:
-        """The status of the node at this position: waits, runs, folded, view, fused, empty. Raises: InputError."""
+        """The status of the node at this position: waits, runs, folded, view, fused, empty, in patches. Raises:
+        InputError."""
         return self.node(node, frame)[1]
 
     def node(self, position: int, frame: int = 0) -> tuple[int, str]:
@@ -182,6 +185,18 @@ class Plan:
             message = "no memory to list a plan's records"
             raise ArenaError(message)
         return [(r.tensor, r.size, r.first, r.last, r.offset) for r in records[0:room]]
+
+    def tiles(self) -> tuple[TileGroup, ...]:
+        """The groups of nodes of the main frame that run patch by patch: there are none without `max_arena`."""
+        return planned_tiles(self._pointer)
+
+    def tiles_text(self) -> str:
+        """Names these groups by the numbers of their nodes in the file; empty if there are none."""
+        numbers = [number for number, _ in self.nodes()] if self.tiles() else []
+        return "; ".join(
+            f"nodes {numbers[group.first]} to {numbers[group.last]} in {group.rows} x {group.columns} patches"
+            for group in self.tiles()
+        )
 
     def without(self, tensors: Sequence[int]) -> Outlook:
         """The arena as it would be without these tensors of the main frame. Raises: InputError, ArenaError."""

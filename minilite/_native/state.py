@@ -142,8 +142,16 @@ class State:
     """Owns an ml_state: the memory and the plans of one signature in use."""
 
     def __init__(
-        self, graph: Graph, shared: Shared, strategy: str, options: int, cache_bytes: int, hooks: Hooks
+        self,
+        graph: Graph,
+        shared: Shared,
+        strategy: str,
+        options: int,
+        cache_bytes: int,
+        max_arena: int,
+        hooks: Hooks,
     ) -> None:
+        """`cache_bytes` limits kept plans, `max_arena` the arena's bytes, 0 = no limit."""
         self._graph = graph
         self._hooks = hooks
         self._handle = ffi.new_handle(hooks)
@@ -152,7 +160,15 @@ class State:
         hooks_table.owner = self._handle
         error = fresh_error()
         if lib.ml_state_new(
-            graph.family, shared.pointer, strategy.encode(), options, cache_bytes, hooks_table, self._cell, error
+            graph.family,
+            shared.pointer,
+            strategy.encode(),
+            options,
+            cache_bytes,
+            max_arena,
+            hooks_table,
+            self._cell,
+            error,
         ):
             raise_error(error, graph.names)
         self.pointer: Any = self._cell[0]

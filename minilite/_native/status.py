@@ -41,7 +41,9 @@ NODE_TFLITE_SHARES: int = lib.ML_NODE_TFLITE_SHARES
 NODE_IN_PLACE: int = lib.ML_NODE_IN_PLACE
 STORAGES = ("none", "constant", "folded", "arena", "persistent", "bound", "slot", "heap", "input")
 BUSY = "the interpreter is running in another call: one call at a time"
-NODE_STATUSES = ("waits", "runs", "folded", "view", "fused", "empty")
+NODE_STATUSES = ("waits", "runs", "folded", "view", "fused", "empty", "in patches", "in patches")
+RUNNING = ("runs", "waits", "in patches")
+"""The statuses of nodes that compute something in a run."""
 
 
 _CODES = {"int32_t": "i", "int64_t": "q"}

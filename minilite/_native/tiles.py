@@ -70,6 +70,17 @@ class Tiling(NamedTuple):
     more: float
 
 
+def _group(of: Any) -> TileGroup:
+    return TileGroup(of.first, of.last, of.rows, of.columns, int(of.live), of.more)
+
+
+def planned_tiles(plan: Any) -> tuple[TileGroup, ...]:
+    """The groups that run patch by patch in an ml_plan."""
+    groups = ffi.new("ml_tile_group[]", lib.ML_MOST_TILE_GROUPS)
+    count = lib.ml_plan_tiles(plan, groups, len(groups))
+    return tuple(_group(group) for group in groups[0:count])
+
+
 def find_tiles(plan: Plan, limit: int, most: float = -1.0, whole: Collection[int] = ()) -> Tiling:
     """The groups of least work that bring the arena's lower bound within `limit` bytes; else, or if the work beyond
     that of the whole nodes is above `most` of it (below 0: any), those of the lowest bound within `most`. Nodes at the
@@ -78,7 +89,5 @@ def find_tiles(plan: Plan, limit: int, most: float = -1.0, whole: Collection[int
     marks = bytes(position in whole for position in range(plan._owner.count_nodes(plan.frames()[0][0])))
     if lib.ml_plan_tile(plan._pointer, marks, limit, most, found, error):
         raise_error(error, None)
-    groups = tuple(
-        TileGroup(g.first, g.last, g.rows, g.columns, int(g.live), g.more) for g in found.groups[0 : found.n_groups]
-    )
+    groups = tuple(_group(group) for group in found.groups[0 : found.n_groups])
     return Tiling(groups, int(found.untiled), int(found.bound), int(found.smallest), found.work, found.more)

@@ -32,6 +32,7 @@ def add_parser(commands: Any) -> None:
     )
     arguments.add_shape(parser)
     arguments.add_planner(parser)
+    arguments.add_max_arena(parser)
     arguments.add_json(parser)
     parser.set_defaults(execute=execute)
 
@@ -41,7 +42,7 @@ def execute(options: argparse.Namespace) -> int:
     --check, returns exit status 1 if an operator is not supported."""
     if options.check:
         return _check(options)
-    interpreter = Interpreter(options.model, planner=options.planner)
+    interpreter = Interpreter(options.model, planner=options.planner, max_arena=options.max_arena)
     try:
         arguments.resize(interpreter, options.shape)
         interpreter.allocate_tensors()

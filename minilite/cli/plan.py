@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from minilite.engine.model_plan import ModelPlan
     from minilite.memory import MemoryPlan
 
-_MODEL_ONLY = ("shape", "write_offline", "fit", "sweep")
+_MODEL_ONLY = ("shape", "max_arena", "write_offline", "fit", "sweep")
 _ONE_PLAN = ("strategy", "capacity", "svg", "write_offline", "map")
 _SECONDS = 10.0
 _NODES = 1_000_000
@@ -57,6 +57,7 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("--compare", action="store_true", help="plan by every strategy and print their arenas")
     arguments.add_shape(parser)
+    arguments.add_max_arena(parser)
     parser.add_argument(
         "--alignment", metavar="N", type=arguments.positive, help="of offsets (default: 64; problems: 1)"
     )
@@ -115,18 +116,19 @@ def execute(options: argparse.Namespace) -> None:
         _compare(options)
         return
     started = time.process_time()
+    found: ModelPlan | None = None
     with working("planning"):
         if options.problem is not None:
-            title, made, beside = Path(options.problem).name, _problem(options), 0
+            title, made = Path(options.problem).name, _problem(options)
         elif options.write_offline:
-            title, made, beside = Path(options.model).name, _offline(options), 0
+            title, made = Path(options.model).name, _offline(options)
         else:
-            title, (made, beside) = Path(options.model).name, _model(options)
+            title, (made, found) = Path(options.model).name, _model(options)
     spent = time.process_time() - started
     if options.json:
-        print_json({**_facts(options, made, spent), "input_bytes": beside})
+        print_json({**_facts(options, made, spent), **_facts_of_model(found)})
     else:
-        say(_summary(title, made, spent, beside))
+        say(_summary(title, made, spent, found))
         say(_map(made) if options.map else _places(made))
     if not options.json and options.capacity is not None and made.arena_bytes > options.capacity:
         say(f"does not fit {options.capacity} bytes: the budget ran out, it is not known whether another plan does")
@@ -155,15 +157,14 @@ def _problem_records(options: argparse.Namespace) -> list[UsageRecord]:
     return [record for record in records if str(record.tensor) not in options.bind]
 
 
-def _model(options: argparse.Namespace) -> tuple[MemoryPlan, int]:
-    """Plans the records of the engine's plan by the given strategy; the number is that of bytes of inputs, which lie
-    beside the arena."""
+def _model(options: argparse.Namespace) -> tuple[MemoryPlan, ModelPlan]:
+    """Plans the records of the engine's plan, which comes second, by the given strategy."""
     records, names, found = _model_records(options)
     made = plan(
         records, options.strategy or "default", options.alignment or 64,
         capacity=options.capacity, max_seconds=options.seconds or _SECONDS, names=names,
     )  # fmt: skip
-    return replace(made, title=found.inputs_text()), found.input_bytes
+    return replace(made, title=found.inputs_text()), found
 
 
 def _model_records(options: argparse.Namespace) -> tuple[list[UsageRecord], dict[int, str], ModelPlan]:
@@ -171,16 +172,11 @@ def _model_records(options: argparse.Namespace) -> tuple[list[UsageRecord], dict
     is ignored."""
     model = load_model(options.model)
     bare = {name: payload for name, payload in model.metadata.items() if name != offline.NAME}
-    interpreter = Interpreter(model._replace(metadata=Metadata(bare)))
+    interpreter = Interpreter(model._replace(metadata=Metadata(bare)), max_arena=options.max_arena)
     shapes = arguments.shapes(interpreter, options.shape)
     found = _bound(interpreter, options, shapes) if options.bind else interpreter.plan_for(shapes)
-    main = model.subgraphs[0]
-    count = len(main.tensors)
-    records, names = [], {}
-    for tensor, size, first, last, _ in found.records():
-        records.append(UsageRecord(tensor, size, first, last))
-        names[tensor] = main.tensors[tensor].name if tensor < count else f"scratch of node {tensor - count}"
-    return records, names, found
+    records = [UsageRecord(tensor, size, first, last) for tensor, size, first, last, _ in found.records()]
+    return records, found.record_names(), found
 
 
 def _bound(interpreter: Interpreter, options: argparse.Namespace, shapes: Mapping[int, arguments.Shape]) -> ModelPlan:
@@ -287,6 +283,17 @@ def _facts(options: argparse.Namespace, made: MemoryPlan, seconds: float) -> dic
     }
 
 
+def _facts_of_model(found: ModelPlan | None) -> dict[str, Any]:
+    """Returns what only a model's plan has."""
+    groups = found.tiles() if found is not None else ()
+    numbers = [number for number, _ in found.nodes()] if found is not None else []
+    tiles = [
+        {"first_node": numbers[g.first], "last_node": numbers[g.last], "rows": g.rows, "columns": g.columns}
+        for g in groups
+    ]
+    return {"input_bytes": found.input_bytes if found is not None else 0, "tiles": tiles}
+
+
 def _gap(made: MemoryPlan) -> tuple[int, str]:
     """Returns the bytes above the bound, also as text."""
     gap = made.arena_bytes - made.lower_bound
@@ -314,16 +321,19 @@ def _offline(options: argparse.Namespace) -> MemoryPlan:
     return made.plan
 
 
-def _summary(title: str, made: MemoryPlan, seconds: float, beside: int) -> str:
+def _summary(title: str, made: MemoryPlan, seconds: float, found: ModelPlan | None) -> str:
     gap = made.arena_bytes - made.lower_bound
     percent = f" ({100 * gap / made.lower_bound:.2f} %)" if made.lower_bound else ""
     unit = "node" if made.strategy == "exact" else "pass"
+    beside = found.input_bytes if found is not None else 0
+    tiles = found.tiles_text() if found is not None else ""
     many = "" if made.searched == 1 else "s" if unit == "node" else "es"
     rows = [
         ("arena", f"{made.arena_bytes} bytes"),
         ("lower bound", f"{made.lower_bound} bytes"),
         ("gap", f"{gap} bytes{percent}"),
         *([("inputs beside", f"{beside} bytes")] if beside else []),
+        *([("tiles", tiles)] if tiles else []),
         ("proved optimal", "yes" if made.proved_optimal else "no"),
         ("searched", f"{made.searched} {unit}{many}"),
         ("CPU time", f"{seconds:.3f} s"),

@@ -22,7 +22,7 @@ from minilite.text import cut, table, wrapped
 from minilite.writing import write_whole
 
 _NOT_OF_MEMORIES = (
-    "strategy", "compare", "shape", "capacity", "alignment", "map", "bind", "fit", "axis", "step", "sweep", "target",
+    "strategy", "compare", "shape", "max_arena", "capacity", "alignment", "map", "bind", "fit", "axis", "step", "sweep", "target",
 )  # fmt: skip
 _SPEC = re.compile(r"(\w+)=(\d+|0[xX][0-9a-fA-F]+)([KM]i?B?)?(?:@(\d+|0[xX][0-9a-fA-F]+))?")
 _UNITS = {

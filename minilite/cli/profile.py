@@ -36,6 +36,7 @@ def add_parser(commands: Any) -> None:
     arguments.add_threads(parser)
     arguments.add_level(parser)
     arguments.add_planner(parser)
+    arguments.add_max_arena(parser)
     arguments.add_json(parser)
     parser.set_defaults(execute=execute)
 
@@ -45,7 +46,13 @@ def execute(options: argparse.Namespace) -> None:
     if options.trace is not None and not options.trace.parent.is_dir():
         message = f"--trace {options.trace}: there is no folder {str(options.trace.parent)!r}"
         raise UsageError(message)
-    interpreter = Interpreter(options.model, num_threads=options.threads, planner=options.planner, level=options.level)
+    interpreter = Interpreter(
+        options.model,
+        num_threads=options.threads,
+        planner=options.planner,
+        level=options.level,
+        max_arena=options.max_arena,
+    )
     feeding.prepare(interpreter, options)
     session, trace = engine_of(interpreter).session(), options.trace is not None
     found = profile(session, options.runs, options.threads or 1, trace=trace, progress=progress)

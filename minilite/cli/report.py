@@ -72,6 +72,7 @@ def add_parser(commands: Any) -> None:
     )
     arguments.add_threads(parser)
     arguments.add_planner(parser)
+    arguments.add_max_arena(parser)
     arguments.add_json(parser)
     parser.set_defaults(execute=execute)
 
@@ -81,7 +82,9 @@ def execute(options: argparse.Namespace) -> None:
     if options.json and options.out == "-":
         message = "--json and -o - both write to standard output: choose one"
         raise UsageError(message)
-    interpreter = Interpreter(options.model, num_threads=options.threads, planner=options.planner)
+    interpreter = Interpreter(
+        options.model, num_threads=options.threads, planner=options.planner, max_arena=options.max_arena
+    )
     given = feeding.read_inputs(interpreter, options)
     arguments.resize(interpreter, options.shape)
     for index, reading in given.items():

@@ -105,6 +105,7 @@ def add_parser(commands: Any) -> None:
     arguments.add_level(parser)
     parser.add_argument("--resolver", choices=_RESOLVERS, help="reference: every node runs in numpy (default: default)")
     arguments.add_planner(parser)
+    arguments.add_max_arena(parser)
     arguments.add_json(parser)
     parser.set_defaults(execute=execute)
 
@@ -233,6 +234,7 @@ def _interpreter(options: argparse.Namespace) -> Interpreter:
             options.model,
             num_threads=options.threads,
             planner=options.planner,
+            max_arena=options.max_arena,
             experimental_op_resolver_type=resolver,
             level=options.level,
         )

@@ -111,7 +111,9 @@ class Engine:
             if self.workspace is not None:
                 shared.share(self.workspace)
             self.shared = shared
-        session = Session(program, self.shared, subgraph, wanted.strategy, wanted.engine, wanted.cache_bytes)
+        session = Session(
+            program, self.shared, subgraph, wanted.strategy, wanted.engine, wanted.cache_bytes, wanted.max_arena
+        )
         if self.listener is not None:
             session.listen(self.listener)
         if subgraph == 0:

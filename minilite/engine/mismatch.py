@@ -63,10 +63,10 @@ def overwritten(tensor: Tensor, by: str) -> StateError:
 
 
 def hidden(tensor: Tensor) -> StateError:
-    """The error for a tensor between two fused nodes."""
+    """The error for a tensor between nodes that run as one."""
     message = (
-        f"Tensor data is null: tensor {tensor.index} ('{tensor.name}') has no memory: it lies between two "
-        "nodes that are fused; experimental_preserve_all_tensors=True keeps every tensor"
+        f"Tensor data is null: tensor {tensor.index} ('{tensor.name}') has no memory: it lies between "
+        "nodes that run as one, fused or patch by patch; experimental_preserve_all_tensors=True keeps every tensor"
     )
     return StateError(message, tensors=[tensor.name])
 

@@ -48,17 +48,14 @@ class ModelPlan(Plan):
         rest = len(made.records) - _MOST
         more = f"\n  and {count(rest, 'record')} that are not larger" if rest > 0 else ""
         header = ("tensor", "name", "shape", "bytes", "offset", "lives")
-        return f"{super().__repr__()}\n{table(header, rows, width=_WIDTH)}{more}"
+        tiles = f"\n{text}" if (text := self.tiles_text()) else ""
+        return f"{super().__repr__()}\n{table(header, rows, width=_WIDTH)}{more}{tiles}"
 
     def to_memory_plan(self) -> MemoryPlan:
         """The main frame's records and offsets, by name, as a MemoryPlan: it prints live bytes by node, draws itself,
         and compares."""
-        tensors = self._model.subgraphs[self.frames()[0][0]].tensors
         rows = self.records()
-        names = {
-            row[0]: tensors[row[0]].name if row[0] < len(tensors) else f"scratch of node {row[0] - len(tensors)}"
-            for row in rows
-        }
+        names = self.record_names()
         records = tuple(memory.UsageRecord(tensor, size, first, last) for tensor, size, first, last, _ in rows)
         optimal = self.arena_bytes == self.lower_bound
         offsets = tuple(row[4] for row in rows)
@@ -66,6 +63,20 @@ class ModelPlan(Plan):
             records, offsets, self.arena_bytes, self.lower_bound, optimal, "in use", 0, names=names,
             title=f"plan for {self.inputs_text()}",
         )  # fmt: skip
+
+    def record_names(self) -> dict[int, str]:
+        """Names the records of the main frame, by tensor: tensors, scratch of nodes, patches of tile groups."""
+        tensors = self._model.subgraphs[self.frames()[0][0]].tensors
+        numbers = [number for number, _ in self.nodes()] if self.tiles() else []
+        patches = {
+            len(tensors) + group.last: f"patches of nodes {numbers[group.first]} to {numbers[group.last]}"
+            for group in self.tiles()
+        }
+        names = {
+            row[0]: tensors[row[0]].name if row[0] < len(tensors) else f"scratch of node {row[0] - len(tensors)}"
+            for row in self.records()
+        }
+        return {tensor: patches.get(tensor, name) for tensor, name in names.items()}
 
     def inputs_text(self) -> str:
         """Names and shapes of the first inputs: ``image 1x64x64x1``."""

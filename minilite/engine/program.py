@@ -134,7 +134,9 @@ class PythonNodes:
         return python_nodes.shapes(self._lowered.handlers[call.handler], call)
 
 
-def new_state(program: Program, shared: Shared, root: int, strategy: str, options: int, cache_bytes: int) -> State:
+def new_state(
+    program: Program, shared: Shared, root: int, strategy: str, options: int, cache_bytes: int, max_arena: int = 0
+) -> State:
     """A C state over the program's graph for `root`."""
     hooks = PythonNodes(program.lowered)
-    return State(program.graph(root), shared, strategy, options, cache_bytes, hooks)
+    return State(program.graph(root), shared, strategy, options, cache_bytes, max_arena, hooks)

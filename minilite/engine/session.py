@@ -80,10 +80,11 @@ class Session:
         strategy: str,
         options: int,
         cache_bytes: int,
+        max_arena: int = 0,
     ) -> None:
         self.program = program
         self.subgraph: Subgraph = program.model.subgraphs[root]
-        self.state: State = new_state(program, shared, root, strategy, options, cache_bytes)
+        self.state: State = new_state(program, shared, root, strategy, options, cache_bytes, max_arena)
         self.invoke_unchecked: Callable[[], None] = self.state.run()
         self.root: int = root
         self._ask, self._requested_of = self.state.asking()

@@ -12,7 +12,7 @@ import os
 import time
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -152,7 +152,11 @@ class MemoriesPlan:
     def to_svg(self, width: int = 900, height: int = 420) -> str:
         """The plans of all memories, one below the other. Raises: InputError."""
         across, up = (whole(n, v, least=1, most=MOST_DRAWN) for n, v in (("width", width), ("height", height)))
-        shown_plans = [made for made in self.plans if made.records]
+        shown_plans = [
+            replace(made, title=f"memory '{memory.name}', {memory.capacity} bytes")
+            for memory, made in zip(self.memories, self.plans, strict=True)
+            if made.records
+        ]
         parts = [
             svg.to_svg(made, across, up).replace("<svg ", f'<svg y="{number * up}" ', 1)
             for number, made in enumerate(shown_plans)

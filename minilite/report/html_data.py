@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minilite._native.kernels import multiply_adds
+from minilite._native.status import RUNNING
 from minilite.errors import InputError
 from minilite.format.dtypes import TensorType
 from minilite.report.sizes_svg import bytes_text
@@ -138,7 +139,7 @@ def _graph_nodes(graph: Subgraph, plan: ModelPlan, order: Sequence[tuple[int, st
     for at, (number, status) in enumerate(order):
         node = graph.nodes[number]
         reading = {reader for tensor in node.outputs for reader in readers.get(tensor, ()) if reader > at}
-        runs = status in ("runs", "waits")
+        runs = status in RUNNING
         entry = {
             "node": number, "op": node.op, "name": _first_name(graph, node), "shapes": _shapes(graph, plan, node),
             "runs": runs, "readers": sorted(reading),
@@ -187,7 +188,7 @@ def node_rows(model: Model, plan: ModelPlan, profiled: Profile | None) -> list[N
     for frame, (subgraph, _, _) in enumerate(plan.frames()):
         for position, (number, status) in enumerate(plan.nodes(frame)):
             row = _row(model.subgraphs[subgraph], plan, (frame, position, number), status)
-            if frame == 0 and status in ("runs", "waits"):
+            if frame == 0 and status in RUNNING:
                 row = row._replace(live=live.get(position, 0))
             time = times.get((frame, number))
             if profiled is not None and time is not None and time.times:
@@ -217,10 +218,11 @@ def _row(graph: Subgraph, plan: ModelPlan, where: tuple[int, int, int], status: 
     node = graph.nodes[number]
     states = {i: plan.tensor(i, frame) for i in (*node.inputs, *node.outputs) if i >= 0}
     shapes = [[(states[i].shape or ()) if i >= 0 else () for i in side] for side in (node.inputs, node.outputs)]
-    runs = status in ("runs", "waits")
+    runs = status in RUNNING
     if runs:
         name, types = plan.kernel(position, frame)
         kernel = f"{name} {types.split(':')[0]}" if types else f"{name} in numpy"
+        kernel += ", patch by patch" if status == "in patches" else ""
     else:
         kernel = _becomes(plan, position, frame, status)
     computed = all(state.shape is not None for state in states.values()) and status not in ("folded", "view", "empty")
@@ -279,6 +281,8 @@ def totals(
     yield "arena", f"{plan.arena_bytes:,} bytes"
     above = plan.arena_bytes - plan.lower_bound
     yield "lower bound", f"{plan.lower_bound:,} bytes" + (f", {above:,} below the arena" if above else ", met")
+    if tiles := plan.tiles_text():
+        yield "tiles", tiles
     if plan.input_bytes:
         yield "inputs beside the arena", f"{plan.input_bytes:,} bytes"
     if made.records and plan.arena_bytes:

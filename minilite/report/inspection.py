@@ -30,6 +30,7 @@ def inspection(model: Model, title: str, plan: Plan | None = None, width: int | 
     if plan is not None:
         inputs = f", inputs {plan.input_bytes} bytes" if plan.input_bytes else ""
         lines += ["", f"arena {plan.arena_bytes} bytes, lower bound {plan.lower_bound}{inputs}"]
+        lines += [wrapped(tiles, width)] if (tiles := plan.tiles_text()) else []
     return "\n".join(lines)
 
 

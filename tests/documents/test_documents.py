@@ -22,7 +22,7 @@ from asv_bench.paper_figures import FIGURES, figure
 from minilite.cli import COMMANDS, main, parsers
 from minilite.report.operators import lines
 from tools.api_reference import HEADS, PAGES, page
-from tools.two_sizes import picture
+from tools.pictures import PICTURES
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
@@ -155,9 +155,10 @@ def test_picture_of_a_plan_is_what_the_command_draws(tmp_path: pathlib.Path, mon
     assert (ROOT / "docs" / "pictures" / "plan.svg").read_text() == drawn.read_text()
 
 
-def test_picture_of_two_sizes_is_what_its_program_draws() -> None:
-    """`python -m tools.two_sizes > docs/pictures/two_sizes.svg` draws it again."""
-    assert (ROOT / "docs" / "pictures" / "two_sizes.svg").read_text() == picture()
+@pytest.mark.parametrize("name", PICTURES)
+def test_pictures_of_plans_are_what_their_program_draws(name: str) -> None:
+    """`python -m tools.pictures NAME > docs/pictures/NAME.svg` draws them again."""
+    assert (ROOT / "docs" / "pictures" / f"{name}.svg").read_text() == PICTURES[name]()
 
 
 def test_figures_of_mobilenet_are_what_their_script_draws() -> None:

@@ -117,6 +117,7 @@ CALLS: dict[str, tuple[int | float, Callable[[Any], object]]] = {
     "Interpreter num_threads": (1, lambda v: Interpreter(model_content=relu_chain(), num_threads=v)),
     "Interpreter plan_cache_bytes": (1, lambda v: Interpreter(model_content=relu_chain(), plan_cache_bytes=v)),
     "Interpreter max_bytes": (64, lambda v: Interpreter(model_content=relu_chain(), max_bytes=v)),
+    "Interpreter max_arena": (64, lambda v: Interpreter(model_content=relu_chain(), max_arena=v)),
     "Interpreter max_iterations": (1, lambda v: Interpreter(model_content=relu_chain(), max_iterations=v)),
     "Interpreter.resize_tensor_input input_index": (0, lambda v: made().resize_tensor_input(v, [4])),
     "Interpreter.resize_tensor_input tensor_size": (4, lambda v: made().resize_tensor_input(0, [v])),

@@ -8,6 +8,7 @@
  * slots, which grow as needed and are kept by the state from run to run. The nodes of the body that
  * read what changed are prepared again, each when it is reached. */
 #include "control/control.h"
+#include "run/watch.h"
 
 typedef struct while_blob {
     /* Carries keep their shapes: scratch has two slots, in order, for each carry that is not passed

@@ -87,12 +87,14 @@ static void use_graph(ml_graph *graph, int32_t resources, const ml_file *file, c
     const int32_t options = data[bytes - 1] % 3 == 0   ? ML_KEEP_ALL
                             : data[bytes - 1] % 3 == 1 ? ML_KEEP_INPUTS | ML_INPUTS_APART | wide
                                                        : wide;
+    /* Parts of some files run patch by patch. */
+    const int64_t most_arena = data[bytes - 1] / 4 % 2 ? 256 << data[bytes - 1] / 8 % 16 : 0;
     ml_state *state = NULL;
     ml_family *family = NULL;
     if (ml_interpreter_new(resources, file->n_subgraphs, MOST_BYTES, MOST_ITERATIONS, &shared,
                            &error) == ML_OK &&
         ml_family_new(graph, &family, &error) == ML_OK &&
-        ml_state_new(family, shared, "default", options, 1 << 16, &hooks, &state, &error) ==
+        ml_state_new(family, shared, "default", options, 1 << 16, most_arena, &hooks, &state, &error) ==
             ML_OK) {
         run_resized(state, file, data, bytes);
         ml_state_free(state);
