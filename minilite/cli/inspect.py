@@ -7,7 +7,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from minilite.cli import arguments
+from minilite.cli import arguments, plan_memory
 from minilite.cli.output import print_json, width
 from minilite.errors import MiniliteError
 from minilite.format.reader import load_model
@@ -33,6 +33,7 @@ def add_parser(commands: Any) -> None:
     arguments.add_shape(parser)
     arguments.add_planner(parser)
     arguments.add_max_arena(parser)
+    plan_memory.add_memory(parser)
     arguments.add_json(parser)
     parser.set_defaults(execute=execute)
 
@@ -56,10 +57,14 @@ def execute(options: argparse.Namespace) -> int:
 
 
 def _show(interpreter: Interpreter, options: argparse.Namespace, plan: Plan | None) -> None:
+    board = plan_memory.board_of(options.model, options.memory) if options.memory else None
     if options.json:
-        print_json(model_facts(interpreter.model, options.model, plan))
-    else:
-        say(inspection(interpreter.model, Path(options.model).name, plan, width()))
+        facts = model_facts(interpreter.model, options.model, plan)
+        print_json(facts | {"board": plan_memory.board_facts(board)} if board else facts)
+        return
+    say(inspection(interpreter.model, Path(options.model).name, plan, width()))
+    if board is not None:
+        say("\n" + plan_memory.board_text(board, interpreter.model))
 
 
 def _check(options: argparse.Namespace) -> int:

@@ -13,12 +13,12 @@ from minilite.cli.output import print_json, width
 from minilite.engine.tensor_arguments import tensor_number
 from minilite.format.builder import with_metadata
 from minilite.format.model import Model
-from minilite.format.reader import read_model
+from minilite.format.reader import load_model, read_model
 from minilite.memory import MemoriesPlan, Memory, UsageRecord, offline, plan_memories, read_csv, tflm
 from minilite.memory.boards import PROGRAM, BoardPlan, board_plan, header, offline_offsets_of
 from minilite.progress import working
 from minilite.terminal import say
-from minilite.text import cut, table, wrapped
+from minilite.text import cut, html_table, table, wrapped
 from minilite.writing import write_whole
 
 _NOT_OF_MEMORIES = (
@@ -37,14 +37,20 @@ _UNITS = {
     "MB": 1000_000,
 }
 _MOST_NODES = 12
+_SECONDS = 10.0
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds --memory, --put, --header."""
+def add_memory(parser: argparse.ArgumentParser) -> None:
+    """Adds --memory."""
     parser.add_argument(
         "--memory", metavar="NAME=SIZE[@ADDRESS]", action="append", default=[], type=_memory,
         help="plan into several memories, the fastest first: fast=256K@0x3FCA0000; K and M are 1024-fold",
     )  # fmt: skip
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds --memory, --put, --header."""
+    add_memory(parser)
     parser.add_argument(
         "--put", metavar="TENSOR=NAME", action="append", default=[],
         help="with --memory: this tensor, by name or number, must lie in that memory; may be repeated",
@@ -84,7 +90,7 @@ def check_options(options: argparse.Namespace) -> None:
 
 def show(options: argparse.Namespace) -> None:
     """Plans, prints, and writes the requested files."""
-    seconds = options.seconds or 10.0
+    seconds = options.seconds or _SECONDS
     if options.problem is not None:
         with working("planning"):
             made = plan_memories(read_csv(options.problem), options.memory, max_seconds=seconds)
@@ -139,6 +145,30 @@ def _tell(options: argparse.Namespace, made: MemoriesPlan, found: BoardPlan | No
     if found is not None and model is not None:
         say("")
         say(_nodes(found, model))
+
+
+def board_of(path: str, memories: Sequence[Memory]) -> BoardPlan:
+    """Plans a model into these memories, by TensorFlow Lite Micro's lifetimes."""
+    return board_plan(load_model(path), memories, max_seconds=_SECONDS)
+
+
+def board_text(found: BoardPlan, model: Model) -> str:
+    """Returns the memories, what lies where, and the nodes that move most."""
+    made = found.plan
+    return "\n\n".join([made.table(), _places(made), _nodes(found, model)])
+
+
+def board_facts(found: BoardPlan) -> dict[str, Any]:
+    """Returns the memories and what lies where, as plain values."""
+    return {"memories": _memories(found.plan), "records": _records(found.plan)}
+
+
+def board_html(found: BoardPlan) -> str:
+    """Returns a drawing of the memories, and their table, as markup."""
+    made = found.plan
+    sums = zip(made.memories, made.plans, made.moved(), strict=True)
+    rows = [[memory.name, memory.capacity, each.arena_bytes, len(each.records), moved] for memory, each, moved in sums]
+    return made.to_svg() + "\n" + html_table(("memory", "capacity", "bytes", "records", "bytes moved"), rows)
 
 
 def _arena(found: BoardPlan, offline: bool) -> list[str]:
@@ -197,7 +227,6 @@ def _nodes(found: BoardPlan, model: Model) -> str:
 
 def _facts(options: argparse.Namespace, made: MemoriesPlan, found: BoardPlan | None) -> dict[str, Any]:
     """Returns the plan as plain values."""
-    memories = zip(made.memories, made.plans, made.moved(), strict=True)
     nodes = {} if found is None else found.moved_by_node()
     return {
         "model": options.model,
@@ -206,18 +235,8 @@ def _facts(options: argparse.Namespace, made: MemoriesPlan, found: BoardPlan | N
         "lower_bound": made.lower_bound,
         "proved_optimal": made.proved_optimal,
         "cut": made.cut,
-        "memories": [
-            {
-                "memory": memory.name,
-                "base": memory.base,
-                "capacity": memory.capacity,
-                "bytes": each.arena_bytes,
-                "lower_bound": each.lower_bound,
-                "moved": moved,
-            }
-            for memory, each, moved in memories
-        ],
-        "records": [_record_facts(made, i, record) for i, record in enumerate(made.records)],
+        "memories": _memories(made),
+        "records": _records(made),
         "nodes": [{"subgraph": key[0], "node": key[1], "moved": sums} for key, sums in sorted(nodes.items())],
         "home": found.home if found else None,
         "arena_base": found.arena_base if found else None,
@@ -225,6 +244,24 @@ def _facts(options: argparse.Namespace, made: MemoriesPlan, found: BoardPlan | N
         "persistent": found.persistent if found else None,
         "unknown_scratch": list(found.unknown_scratch) if found else [],
     }
+
+
+def _memories(made: MemoriesPlan) -> list[dict[str, Any]]:
+    return [
+        {
+            "memory": memory.name,
+            "base": memory.base,
+            "capacity": memory.capacity,
+            "bytes": each.arena_bytes,
+            "lower_bound": each.lower_bound,
+            "moved": moved,
+        }
+        for memory, each, moved in zip(made.memories, made.plans, made.moved(), strict=True)
+    ]
+
+
+def _records(made: MemoriesPlan) -> list[dict[str, Any]]:
+    return [_record_facts(made, i, record) for i, record in enumerate(made.records)]
 
 
 def _record_facts(made: MemoriesPlan, position: int, record: UsageRecord) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from minilite import Cancel
-from minilite.cli import arguments, feeding
+from minilite.cli import arguments, feeding, plan_memory
 from minilite.cli.arguments import UsageError
 from minilite.cli.compare import runtime
 from minilite.cli.output import print_json, width
@@ -73,6 +73,7 @@ def add_parser(commands: Any) -> None:
     arguments.add_threads(parser)
     arguments.add_planner(parser)
     arguments.add_max_arena(parser)
+    plan_memory.add_memory(parser)
     arguments.add_json(parser)
     parser.set_defaults(execute=execute)
 
@@ -98,6 +99,9 @@ def execute(options: argparse.Namespace) -> None:
     plan = interpreter.memory
     assert plan is not None
     sections = [_compared(interpreter, given, options)] if options.against is not None else []
+    if options.memory:
+        board = plan_memory.board_of(options.model, options.memory)
+        sections.append(Section("Memories of a board", plan_memory.board_html(board)))
     text = page(Path(options.model).name, interpreter.model, plan, profiled, swept, sections)
     if options.out == "-":
         deliver(text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minilite._native.kernels import multiply_adds
@@ -77,7 +77,7 @@ def drawing(model: Model, plan: ModelPlan) -> dict[str, Any]:
             | ({"shared": _some(sharing[record.tensor])} if record.tensor in sharing else {})
             for at, record in enumerate(made.records)
         ],
-        "tensors": [_tensor(graph, plan, record.tensor, producers) for record in made.records],
+        "tensors": [_tensor(graph, plan, record.tensor, producers, made.names) for record in made.records],
         "plans": [
             {"strategy": name, "arena": each.arena_bytes, "offsets": each.offsets} for name, each in _plans(made)
         ],
@@ -96,11 +96,19 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:_NAMED]) + more
 
 
-def _tensor(graph: Subgraph, plan: ModelPlan, number: int, producers: dict[int, int]) -> dict[str, Any]:
+def _tensor(
+    graph: Subgraph, plan: ModelPlan, number: int, producers: dict[int, int], names: Mapping[int, str]
+) -> dict[str, Any]:
     """Returns the text for a pointer on a record; numbers beyond the tensors are scratch memory of nodes."""
     if number >= len(graph.tensors):
         at = number - len(graph.tensors)
-        return {"name": "scratch", "shape": "", "type": "", "role": "", "producer": at}
+        return {
+            "name": names[number].partition(" of ")[0],
+            "shape": "",
+            "type": "",
+            "role": "",
+            "producer": at,
+        }
     tensor, state = graph.tensors[number], plan.tensor(number)
     role = "input of the model" if number in graph.inputs else ""
     return {

@@ -32,9 +32,9 @@ OPEN = (
 )  # fmt: skip
 """Keys whose own keys depend on the model, where the document says `.*`."""
 
-SELDOM = ("rows[].steps", "rows[].changes", "delegated", "notes", "detections[]", "files[]", "groups[]")
+SELDOM = ("rows[].steps", "rows[].changes", "delegated", "notes", "detections[]", "files[]", "groups[]", "tiles[]")
 """Lists of `compare` that are empty here, keys that `run` has only for detectors and for several files, and
-groups of a model that `tile` leaves as it is."""
+groups of a model that `tile` and `plan` leave as it is."""
 
 
 def steps(block: str) -> Iterator[tuple[str, str]]:
@@ -165,6 +165,7 @@ def test_all_commands_with_json_are_listed() -> None:
         "batch",
         "inspect",
         "inspect --check",
+        "inspect --memory a=2K --memory b=1M",
         "plan",
         "plan --compare",
         "plan --for tflm",

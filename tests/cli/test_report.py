@@ -91,6 +91,18 @@ def test_without_runs_nothing_is_timed(tmp_path: Path) -> None:
     assert not {"us", "%"} & {column["name"] for column in data_of(text)["columns"]}
 
 
+def test_tiles_and_memories_are_shown(tmp_path: Path) -> None:
+    text = written(
+        tmp_path / "out.html", DIGITS, "--shape", "1,64,64,1", "--max-arena", "100kB", "--memory", "fast=64K",
+        "--memory", "slow=1M", "--runs", "0",
+    )  # fmt: skip
+    assert "nodes 0 to 1 in 2 x 2 patches" in text
+    assert '"name": "patches"' in text.replace('"name":"patches"', '"name": "patches"')
+    assert ", patch by patch" in text
+    assert "Memories of a board" in text
+    assert "memory &#x27;fast&#x27;, 65536 bytes: arena" in text
+
+
 def test_sizes_around_the_present_one_or_a_sweep(tmp_path: Path) -> None:
     assert '<svg xmlns="http://www.w3.org/2000/svg" class="sizes"' in written(tmp_path / "a.html", DIGITS)
     text = written(tmp_path / "b.html", DIGITS, "--sweep", "1,33..35,33..35,1", "--runs", "0")
