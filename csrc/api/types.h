@@ -96,7 +96,7 @@ typedef enum {
 } ml_type;
 
 typedef enum {
-    ML_STORAGE_NONE = 0, /* absent, or hidden by fusion */
+    ML_STORAGE_NONE = 0, /* absent, or between nodes that run as one: fused, or in patches */
     ML_STORAGE_CONSTANT = 1,
     ML_STORAGE_FOLDED = 2,
     ML_STORAGE_ARENA = 3,
