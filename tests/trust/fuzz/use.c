@@ -94,8 +94,8 @@ static void use_graph(ml_graph *graph, int32_t resources, const ml_file *file, c
     if (ml_interpreter_new(resources, file->n_subgraphs, MOST_BYTES, MOST_ITERATIONS, &shared,
                            &error) == ML_OK &&
         ml_family_new(graph, &family, &error) == ML_OK &&
-        ml_state_new(family, shared, "default", options, 1 << 16, most_arena, &hooks, &state, &error) ==
-            ML_OK) {
+        ml_state_new(family, shared, "default", options, 1 << 16, most_arena, &hooks, &state,
+                     &error) == ML_OK) {
         run_resized(state, file, data, bytes);
         ml_state_free(state);
     }
