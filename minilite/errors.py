@@ -109,6 +109,10 @@ class InputError(MiniliteError, ValueError):
     """A caller's argument does not fit: the message names the tensor, what it expects, and what was given."""
 
 
+class DelegateError(InputError, OSError):
+    """A delegate cannot be loaded: LiteRT's documents say ValueError, its calls raise OSError."""
+
+
 class InputRuntimeError(InputError, RuntimeError):
     """An `InputError` where LiteRT raises RuntimeError."""
 

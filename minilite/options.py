@@ -230,11 +230,11 @@ def check_delegates(delegates: Sequence[Any] | None) -> None:
 
 
 class Delegate:
-    """A delegate: there are none. Raises: InputError (also ValueError)."""
+    """A delegate: there are none. Raises: DelegateError (also ValueError and OSError)."""
 
     def __init__(self, library: str, options: Mapping[str, str] | None = None) -> None:  # noqa: ARG002
         message = f"delegates are not supported, got '{library}': an Interpreter runs all nodes without any"
-        raise errors.InputError(message)
+        raise errors.DelegateError(message)
 
     def _get_native_delegate_pointer(self) -> int:
         """The address of LiteRT's C++ object. Raises: InputError."""
@@ -243,7 +243,7 @@ class Delegate:
 
 
 def load_delegate(library: str, options: Mapping[str, str] | None = None) -> Delegate:
-    """Raises InputError, which is the ValueError on which clients fall back to the CPU."""
+    """Raises DelegateError, which is the ValueError and the OSError on which clients fall back to the CPU."""
     return Delegate(library, options)
 
 

@@ -14,15 +14,31 @@ _OPERATORS, _NODES, _REASON = 16, 3, 120
 _UNRESOLVED = "Encountered unresolved custom op: "
 _SELECT = "Select TensorFlow op(s), included in the given model, is(are) not supported by this interpreter"
 _HINT = "convert the model without tf.lite.OpsSet.SELECT_TF_OPS, or give functions in custom_ops"
+_VENDORS: tuple[tuple[str, str], ...] = (
+    ("edgetpu-custom-op", "the file was compiled for a Coral Edge TPU: take the one without _edgetpu in its name"),
+    ("ethos-u", "the file was compiled by Vela for an Arm Ethos-U: take the one that Vela was given"),
+    ("DISPATCH_OP", "the file was compiled for an NPU by LiteRT: take the one before that"),
+    ("MTKEXT_", "the file was converted for MediaTek's NeuroPilot: convert the model by TensorFlow's converter"),
+    ("XC_", "the file was converted for an xcore chip by xmos-ai-tools: take the one before that"),
+    ("LceBconv2d", "it is Larq's binary convolution, which only Larq Compute Engine runs"),
+    ("LceQuantize", "it is Larq's, which only Larq Compute Engine runs"),
+    ("LceDequantize", "it is Larq's, which only Larq Compute Engine runs"),
+    ("PosenetDecoderOp", "it is Coral's decoder: take the model without it, or decode its outputs in custom_ops"),
+    ("mediapipe", "it is MediaPipe's own operator, which its runtime has: give a function in custom_ops"),
+)
+"""Operators that a vendor's tools put into files, by how their names begin, and what to do."""
 
 
 def unresolved(op: str, custom_ops: Iterable[str]) -> str:
     """Explains why a custom operator without a function cannot be run, and what to do."""
     if op.startswith("Flex"):
         return f"{_SELECT}: {_HINT}"
+    for beginning, advice in _VENDORS:
+        if op.lower().startswith(beginning.lower()):
+            return f"{_UNRESOLVED}{shortened(op)}: {advice}"
     names = sorted(custom_ops)
     known = ", ".join(shortened(name) for name in names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
-    return f"{_UNRESOLVED}{shortened(op)}, custom_ops has {known or 'none'}"
+    return f"{_UNRESOLVED}{shortened(op)}, " + (f"custom_ops has {known}" if known else "custom_ops is empty")
 
 
 def too_many_dimensions(subgraph: Subgraph, tensor: Tensor) -> UnsupportedOpError:

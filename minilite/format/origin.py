@@ -45,13 +45,18 @@ _BEGINNINGS: tuple[tuple[bytes, str], ...] = (
         for beginning in (b"ID3", b"\xff\xfb", b"OggS", b"fLaC")
     ),
     (b"\x7fELF", "a program or a library"),
+    (b"LITERTLM", "a LiteRT-LM bundle (.litertlm) of models and a tokenizer: one of its models has to be taken out"),
     (b"GGUF", "a GGUF model for llama.cpp, which is another format"),
     (b"\x80\x04\x95", "a pickle of Python objects: data, not a model"),
     (b"\x80\x05\x95", "a pickle of Python objects: data, not a model"),
     (b"\x80\x02\x8a\nl\xfc\x9cF\xf9", f"a PyTorch model (.pth), {_CONVERTED}: litert-torch does that"),
 )
 _MARKUP = (b"<!doctype html", b"<html", b"<head", b"<body")
-_FORMATS = {b"ORTM": "an ONNX Runtime model (.ort)", b"ET12": "an ExecuTorch model (.pte)"}
+_FORMATS = {
+    b"RTLM": "a LiteRT-LM bundle (.litertlm)",
+    b"ORTM": "an ONNX Runtime model (.ort)",
+    b"ET12": "an ExecuTorch model (.pte)",
+}
 """Other formats of flatbuffers, by their identifiers."""
 _IN_ZIPS: tuple[tuple[str, str], ...] = (
     ("data.pkl", f"a PyTorch model (.pt), {_CONVERTED}: litert-torch does that"),

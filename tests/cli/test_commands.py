@@ -179,8 +179,8 @@ def test_unsupported_operators_have_a_line_each(tmp_path: Path, capsys: pytest.C
         assert main([command, str(path)]) == 1
         assert capsys.readouterr().err.splitlines() == [
             "minilite: 6 nodes of 2 operators are not supported:",
-            "  Kind0 x3 (subgraph 0, nodes 0, 2, 4): Encountered unresolved custom op: Kind0, custom_ops has none",
-            "  Kind1 x3 (subgraph 0, nodes 1, 3, 5): Encountered unresolved custom op: Kind1, custom_ops has none",
+            "  Kind0 x3 (subgraph 0, nodes 0, 2, 4): Encountered unresolved custom op: Kind0, custom_ops is empty",
+            "  Kind1 x3 (subgraph 0, nodes 1, 3, 5): Encountered unresolved custom op: Kind1, custom_ops is empty",
         ]
 
 

@@ -89,7 +89,7 @@ def test_unsupported_operators_are_listed_at_once() -> None:
         assert str(caught.value).split("\n") == [
             "4 nodes of 4 operators are not supported:",
             "  CONCAT_EMBEDDINGS x1 (subgraph 0, node 0): this operator is not supported",
-            "  Strange x1 (subgraph 0, node 2): Encountered unresolved custom op: Strange, custom_ops has none",
+            "  Strange x1 (subgraph 0, node 2): Encountered unresolved custom op: Strange, custom_ops is empty",
             "  ADD x1 (subgraph 0, node 3): version 99 is not supported, versions 1 to 6 are",
             "  RELU x1 (subgraph 1, node 0): types string -> f32 of x -> y are not supported, f32 -> f32 are",
         ]
@@ -407,3 +407,19 @@ def test_lists_in_messages_have_no_holes() -> None:
         interpreter.get_signature_runner("")(x=np.ones(2, np.float32))
     with pytest.raises(errors.InputError, match=r"The model has ''$|there are ''$"):
         interpreter.get_signature_runner("other")
+
+
+@pytest.mark.parametrize(
+    ("op", "advice"),
+    [
+        ("edgetpu-custom-op", "compiled for a Coral Edge TPU: take the one without _edgetpu"),
+        ("ethos-u", "compiled by Vela for an Arm Ethos-U"),
+        ("DISPATCH_OP", "compiled for an NPU by LiteRT"),
+        ("MTKEXT_CONV_2D", "MediaTek's NeuroPilot"),
+        ("XC_conv2d_v2", "for an xcore chip"),
+        ("LceBconv2d", "Larq's binary convolution"),
+    ],
+)
+def test_operators_of_vendors_are_explained(op: str, advice: str) -> None:
+    with pytest.raises(errors.UnsupportedOpError, match=f"^Encountered unresolved custom op: {op}: .*{advice}"):
+        minilite.Interpreter(model_content=custom_chain(op)).allocate_tensors()

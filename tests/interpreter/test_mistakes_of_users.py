@@ -147,8 +147,8 @@ ROWS: dict[str, tuple[Callable[[Any, Path], Any], str]] = {
     "five channels": (lambda kind, _: resize(kind, (1, 4, 4, 5), convolution()), f"subgraph 0, node 0 (CONV_2D '{LONG[:29]}..{LONG[-29:]}'): filter depth 3 does not match input depth 5"),
     "43 values": (lambda kind, _: resize(kind, (1, 43), dense()), "subgraph 0, node 0 (FULLY_CONNECTED 'y'): input of shape (1, 43) does not split into rows of the weights' depth 42"),
     # Operators that are not there, and the user's own
-    "an unknown operator": (lambda kind, _: ready(kind, custom_chain("Blur")), "Encountered unresolved custom op: Blur, custom_ops has none: subgraph 0, node 0 (Blur 'y')"),
-    "unknown operators": (lambda kind, _: ready(kind, unresolved()), "4 nodes of 2 operators are not supported:\n  Blur x2 (subgraph 0, nodes 0, 2): Encountered unresolved custom op: Blur, custom_ops has none\n  Sharpen x2 (subgraph 0, nodes 1, 3): Encountered unresolved custom op: Sharpen, custom_ops has none"),
+    "an unknown operator": (lambda kind, _: ready(kind, custom_chain("Blur")), "Encountered unresolved custom op: Blur, custom_ops is empty: subgraph 0, node 0 (Blur 'y')"),
+    "unknown operators": (lambda kind, _: ready(kind, unresolved()), "4 nodes of 2 operators are not supported:\n  Blur x2 (subgraph 0, nodes 0, 2): Encountered unresolved custom op: Blur, custom_ops is empty\n  Sharpen x2 (subgraph 0, nodes 1, 3): Encountered unresolved custom op: Sharpen, custom_ops is empty"),
     "an operator that raises": (foo(lambda node, x: {}["missing key"]), "'missing key'"),
     "no function": (foo(3), "custom_ops['Foo'] is of type int, must be a function or a kernel"),
     "no node": (foo(lambda x: x), "subgraph 0, node 0 (Foo 'y'): custom_ops['Foo'] takes (x), must take the node and its 1 input"),

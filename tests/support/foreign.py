@@ -79,6 +79,7 @@ FOREIGN = {
     "old torch": (b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.", "it looks like a PyTorch model (.pth)"),
     "safetensors": (b"\x40" + bytes(7) + b'{"__metadata__":{}}', "it looks like a safetensors file"),
     "gguf": (b"GGUF\3" + bytes(40), "it looks like a GGUF model"),
+    "litertlm": (b"LITERTLM" + bytes(60), "it looks like a LiteRT-LM bundle (.litertlm)"),
     "ort": (b"\x10\0\0\0ORTM" + bytes(40), "it looks like an ONNX Runtime model (.ort)"),
     "base64": (base64.b64encode(relu_chain()), "it looks like a model in base64"),
     "C": (b"alignas(8) const unsigned char g_model[] = {0x1c, 0x00,", "it looks like a model as C source"),
