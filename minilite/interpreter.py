@@ -62,9 +62,9 @@ class Interpreter:
     inputs after their last reader; `reorder=True` looks for an execution order with a lower peak, by a search of
     bounded work: on a PC half a second at most; `keep_pages=False` gives the arena's pages to the system when the
     interpreter ends, where the process else keeps up to 64 MiB for its next arenas; `load` is "map" or "copy";
-    `plan_cache_bytes` bounds what kept plans take, tables included; `max_bytes` what tensors take: sizes that need more
-    are refused (None: 1 GiB, or 64 times the bytes of the file if that is more, until an input is resized);
-    `max_arena` (a number, or a text such as "2MB") the arena: parts of the model run patch by patch until it fits;
+    `plan_cache_bytes` bounds what kept plans take, tables included; `max_bytes` (a number, or a text such as "2MB")
+    what tensors take: sizes that need more are refused (None: 1 GiB, or 64 times the bytes of the file if that is more,
+    until an input is resized); `max_arena` likewise the arena: parts of the model run patch by patch until it fits;
     `max_iterations` how often a WHILE runs its body before the run fails; `level` names the level of instructions, of
     those that ``minilite --version`` lists (None: the one in MINILITE_ISA, else the best of this machine); `workspace`
     is memory that several interpreters use in turn (`minilite.Workspace`); clones have memory of their own.
@@ -96,7 +96,7 @@ class Interpreter:
         keep_pages: bool = True,
         load: options.Load = "map",
         plan_cache_bytes: int = options.PLAN_CACHE_BYTES,
-        max_bytes: int | None = None,
+        max_bytes: int | str | None = None,
         max_arena: int | str | None = None,
         max_iterations: int | None = None,
         level: str | None = None,

@@ -303,19 +303,14 @@ def _one_of(name: str, value: Any, known: Sequence[str]) -> None:
 
 
 def _limit(name: str, value: Any, unit: str) -> int:
-    """A number of bytes or the like, 0 for None, which is any. Raises: InputError."""
+    """A number of bytes or the like, 0 for None, which is any; bytes also as text. Raises: InputError."""
+    if isinstance(value, str) and unit == "bytes":
+        try:
+            return byte_count(value)
+        except errors.InputError as error:
+            message = f"{name}: {error}"
+            raise errors.InputError(message) from None
     return 0 if value is None else checked_count(name, value, 1, unit)
-
-
-def _bytes(name: str, value: Any) -> Any:
-    """The number of bytes that a text such as "2MB" says; any other value as it is. Raises: InputError."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return byte_count(value)
-    except errors.InputError as error:
-        message = f"{name}: {error}"
-        raise errors.InputError(message) from None
 
 
 _SWITCHES = (
@@ -395,7 +390,7 @@ class Options:
         """Bytes that plans not in use may take."""
         self.max_bytes: int = _limit("max_bytes", max_bytes, "bytes")
         """Bytes that tensors may take; 0 = no limit."""
-        self.max_arena: int = _limit("max_arena", _bytes("max_arena", max_arena), "bytes")
+        self.max_arena: int = _limit("max_arena", max_arena, "bytes")
         """Bytes that each arena may have; 0 = no limit."""
         self.max_iterations: int = _limit("max_iterations", max_iterations, "iterations")
         """The number of times that a WHILE may run its body; 0 = no limit."""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from minilite._core import ffi, lib
 from minilite._native.advice import Outlook, advise_bind
 from minilite._native.status import NODE_STATUSES, STORAGES, fresh_error, raise_error
-from minilite._native.tiles import planned_tiles
 from minilite.errors import ArenaError, InputError
 from minilite.numeric import whole
 
@@ -188,6 +187,8 @@ class Plan:
 
     def tiles(self) -> tuple[TileGroup, ...]:
         """The groups of nodes of the main frame that run patch by patch: there are none without `max_arena`."""
+        from minilite._native.tiles import planned_tiles
+
         return planned_tiles(self._pointer)
 
     def tiles_text(self) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from importlib import import_module
+from importlib import import_module, metadata
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
@@ -33,6 +33,8 @@ PARTS = {
     "metrics_portable": "minilite.litert.metrics",
 }
 """Replacements of the other modules of ai_edge_litert that run models, imported when a program imports them."""
+_RUNTIME_PARTS = {"metrics_portable": "minilite.litert.metrics"}
+"""The same of tflite_runtime."""
 VERSIONS = {"ai_edge_litert": "2.3.0", "tflite_runtime": "2.14.0", "tensorflow": "2.19.0"}
 """The versions whose calls are served: what programs compare with the least that they need."""
 
@@ -57,13 +59,54 @@ def install_as(*names: str) -> None:
         if name == "tensorflow.lite":
             _install_lite()
         else:
-            _package(name, PARTS if name == "ai_edge_litert" else {})
+            _package(name, PARTS if name == "ai_edge_litert" else _RUNTIME_PARTS)
+        _tell_version(name.partition(".")[0])
         sys.path.insert(1, folder)  # the first entry is the program's own folder
 
 
 def folders(names: Sequence[str] = ()) -> list[str]:
     """For each name (default: NAMES), a folder with a module of that name, whose import calls `install_as`."""
     return [str(Path(__file__).with_name("stand_ins") / name) for name in names or NAMES]
+
+
+class _Metadata(metadata.Distribution):
+    """Metadata of a package that minilite replaces."""
+
+    def __init__(self, name: str) -> None:
+        self._text = f"Metadata-Version: 2.1\nName: {name.replace('_', '-')}\nVersion: {_version(name)}\n"
+
+    def read_text(self, filename: str) -> str | None:
+        return self._text if filename == "METADATA" else None
+
+    def locate_file(self, path: Any) -> Path:
+        return Path(__file__).parent / str(path)
+
+
+class _Versions:
+    """A finder of such metadata. It comes after those of installed packages, whose own metadata are found first."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+
+    def find_spec(self, *_: Any) -> None:
+        """Finds no modules."""
+
+    def find_distributions(self, context: metadata.DistributionFinder.Context) -> Iterator[metadata.Distribution]:
+        """Yields the packages that minilite replaces, or the one that was asked for."""
+        wanted = context.name and context.name.lower().replace("-", "_").replace(".", "_")
+        return (_Metadata(name) for name in sorted(self.names) if wanted in (None, name))
+
+
+def _tell_version(name: str) -> None:
+    found = next((finder for finder in sys.meta_path if isinstance(finder, _Versions)), None)
+    if found is None:
+        found = _Versions()
+        sys.meta_path.append(found)
+    found.names.add(name)
+
+
+def _version(name: str) -> str:
+    return f"{VERSIONS[name]}+minilite.{import_module('minilite').__version__}"
 
 
 def _package(name: str, parts: Mapping[str, str]) -> ModuleType:
@@ -97,7 +140,7 @@ def _made(name: str, says: str, path: Iterable[str] | None = None) -> ModuleType
     package.__file__ = __file__
     package.__spec__ = ModuleSpec(name, None, origin=__file__, is_package=True)
     if name in VERSIONS:
-        vars(package)["__version__"] = f"{VERSIONS[name]}+minilite.{import_module('minilite').__version__}"
+        vars(package)["__version__"] = _version(name)
 
     def missing(attribute: str) -> NoReturn:
         message = f"module '{name}' has no attribute '{attribute}': {says}"

@@ -56,6 +56,26 @@ assert Interpreter is minilite.Interpreter
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_versions_of_packages_that_are_not_installed() -> None:
+    """Programs and plugins compare them; those of installed packages stay."""
+    code = """
+import importlib.metadata, minilite
+before = {name: importlib.metadata.version(name) for name in ("numpy", "minilite-runtime")}
+minilite.install_as("tflite_runtime")
+for name in ("tflite_runtime", "tflite-runtime"):
+    assert importlib.metadata.version(name) == f"2.14.0+minilite.{minilite.__version__}", name
+assert importlib.metadata.metadata("tflite-runtime")["Name"] == "tflite-runtime"
+assert {name: importlib.metadata.version(name) for name in before} == before
+assert "tflite-runtime" in {found.metadata["Name"] for found in importlib.metadata.distributions()}
+try:
+    importlib.metadata.version("ai-edge-litert-of-nobody")
+except importlib.metadata.PackageNotFoundError:
+    pass
+from tflite_runtime import metrics_portable
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_a_program_s_own_errors_are_shown_as_python_shows_them(tmp_path: Path) -> None:
     """Errors of files too, which the command would otherwise print in one line; and modules run as with python -m."""
     program = tmp_path / "program.py"
@@ -364,7 +384,10 @@ for ask in (lambda: ai_edge_litert.aot, lambda: tflite_runtime.Interpreter):
             "compiled_model, tensor_buffer, environment, options, hardware_accelerator, cpu_options, cpu_kernel_mode, "
             "gpu_options, qualcomm_options, intel_openvino_options, metrics_portable"
         ),
-        "module 'tflite_runtime' has no attribute 'Interpreter': minilite stands in for tflite_runtime, of which it has interpreter",
+        (
+            "module 'tflite_runtime' has no attribute 'Interpreter': minilite stands in for tflite_runtime, of which it has interpreter, "
+            "metrics_portable"
+        ),
     ]
 
 
