@@ -50,6 +50,8 @@ KINDS = (COST, INSTRUCTIONS, LITERT)
 LINES = (
     Line("200 dynamic nodes, sizes change", "dynamic branches of 200, 2 sizes"),
     Line("50 nodes, half dynamic, 16 sizes", "dynamic branches, 16 sizes"),
+    Line("the same in a chain", "dynamic chain, 16 sizes"),
+    Line("the same in a loop", "dynamic loop, 16 sizes"),
     Line("a new size, 100 nodes", "resize new, chain 100"),
     Line("a size seen before, 100 nodes", "resize seen, chain 100"),
     Line("load and allocate, 100 nodes", "load, chain 100"),

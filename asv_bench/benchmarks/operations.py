@@ -182,6 +182,8 @@ HISTORY: dict[str, Callable[[Make], Operation]] = {
             "invoke, chain 100",
             "set_tensor",
             "get_tensor",
+            "dynamic chain, 16 sizes",
+            "dynamic loop, 16 sizes",
             "dynamic branches, 16 sizes",
         )
     },
