@@ -13,7 +13,6 @@ from minilite.numeric import whole
 
 if TYPE_CHECKING:
     from minilite._native.advice import BindAdvice
-    from minilite._native.tiles import TileGroup
 
 Shape = tuple[int, ...]
 
@@ -184,20 +183,6 @@ class Plan:
             message = "no memory to list a plan's records"
             raise ArenaError(message)
         return [(r.tensor, r.size, r.first, r.last, r.offset) for r in records[0:room]]
-
-    def tiles(self) -> tuple[TileGroup, ...]:
-        """The groups of nodes of the main frame that run patch by patch: there are none without `max_arena`."""
-        from minilite._native.tiles import planned_tiles
-
-        return planned_tiles(self._pointer)
-
-    def tiles_text(self) -> str:
-        """Names these groups by the numbers of their nodes in the file; empty if there are none."""
-        numbers = [number for number, _ in self.nodes()] if self.tiles() else []
-        return "; ".join(
-            f"nodes {numbers[group.first]} to {numbers[group.last]} in {group.rows} x {group.columns} patches"
-            for group in self.tiles()
-        )
 
     def without(self, tensors: Sequence[int]) -> Outlook:
         """The arena as it would be without these tensors of the main frame. Raises: InputError, ArenaError."""

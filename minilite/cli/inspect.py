@@ -18,7 +18,7 @@ from minilite.report.facts import model_facts
 from minilite.terminal import say
 
 if TYPE_CHECKING:
-    from minilite._native.plan import Plan
+    from minilite.engine.model_plan import ModelPlan
 
 
 def add_parser(commands: Any) -> None:
@@ -56,7 +56,7 @@ def execute(options: argparse.Namespace) -> int:
     return 0
 
 
-def _show(interpreter: Interpreter, options: argparse.Namespace, plan: Plan | None) -> None:
+def _show(interpreter: Interpreter, options: argparse.Namespace, plan: ModelPlan | None) -> None:
     board = plan_memory.board_of(options.model, options.memory) if options.memory else None
     if options.json:
         facts = model_facts(interpreter.model, options.model, plan)

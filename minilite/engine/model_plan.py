@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minilite._native.plan import Plan
+from minilite._native.tiles import planned_tiles
 from minilite.late import Later
 from minilite.text import Cell, count, cut, shape_text, table
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from minilite import memory
+    from minilite._native.tiles import TileGroup
     from minilite.format.model import Model
     from minilite.memory import MemoryPlan
 else:
@@ -77,6 +79,18 @@ class ModelPlan(Plan):
             for row in self.records()
         }
         return {tensor: patches.get(tensor, name) for tensor, name in names.items()}
+
+    def tiles(self) -> tuple[TileGroup, ...]:
+        """The groups of nodes of the main frame that run patch by patch: there are none without `max_arena`."""
+        return planned_tiles(self._pointer)
+
+    def tiles_text(self) -> str:
+        """Names these groups by the numbers of their nodes in the file; empty if there are none."""
+        numbers = [number for number, _ in self.nodes()] if self.tiles() else []
+        return "; ".join(
+            f"nodes {numbers[group.first]} to {numbers[group.last]} in {group.rows} x {group.columns} patches"
+            for group in self.tiles()
+        )
 
     def inputs_text(self) -> str:
         """Names and shapes of the first inputs: ``image 1x64x64x1``."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from minilite._native.plan import Plan
+from minilite.engine.model_plan import ModelPlan
 from minilite.format.model import Model
 from minilite.report.facts import Facts, model_facts
 from minilite.text import Cell, count, cut, shape_text, table, wrapped
@@ -11,7 +11,7 @@ _MOST = 8
 """The number of operators that are counted by name."""
 
 
-def inspection(model: Model, title: str, plan: Plan | None = None, width: int | None = None) -> str:
+def inspection(model: Model, title: str, plan: ModelPlan | None = None, width: int | None = None) -> str:
     """Returns signatures, nodes and tensors, and with a plan each tensor's storage, offset and lifetime, frame by
     frame, in lines of at most `width`."""
     facts = model_facts(model, title, plan)

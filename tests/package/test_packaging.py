@@ -103,7 +103,7 @@ one.invoke()
     }
     seldom |= {f"engine.{name}" for name in ("float_values", "lower_nodes", "operands", "python_nodes", "reorder")}
     seldom |= {f"engine.{name}" for name in ("async_run", "carried", "slices", "user_kernels")}
-    seldom |= {"_native.kernels", "_native.planner", "displays", "text"}
+    seldom |= {"_native.kernels", "_native.planner", "_native.tiles", "displays", "text"}
     seldom |= {"memory", "ops", "ops_shared", "report", "recording", "profiling"}  # C knows all kinds of the model
     assert {name for name in modules if name.removeprefix("minilite.") in seldom} == set()
     own = [name for name in modules if name.startswith("minilite.")]
