@@ -127,6 +127,21 @@ def convolved() -> bytes:
     return graph_with(build)
 
 
+def images() -> bytes:
+    """Two CONV_2D and their sum with x, which run patch by patch within a limit of bytes."""
+
+    def build(g: Any) -> list[int]:
+        x = g.input("x", (1, 16, 16, 4))
+        w = g.constant("w", np.arange(4 * 9 * 4, dtype=np.float32).reshape(4, 3, 3, 4) % 5 - 2)
+        options = {"stride_w": 1, "stride_h": 1, "padding": "SAME"}
+        y = g.node("CONV_2D", [x, w, -1], out=("y", (1, 16, 16, 4)), options=options)
+        z = g.node("LOGISTIC", [y], out=("z", (1, 16, 16, 4)), options={})
+        t = g.node("CONV_2D", [z, w, -1], out=("t", (1, 16, 16, 4)), options=options)
+        return [g.node("ADD", [t, x], out=("sum", (1, 16, 16, 4)), options={})]
+
+    return graph_with(build)
+
+
 def merged() -> bytes:
     """A PAD that becomes part of its CONV_2D."""
 
@@ -273,6 +288,14 @@ def test_threads(requests: Core | Seam) -> None:
     x = np.arange(40 * 40 * 16, dtype=np.float32).reshape(1, 40, 40, 16) % 13
     steps = [made_of(convolved(), num_threads=3), allocated, ran(x), ran(x)]
     steps += [called(lambda i: i.trim()), ran(x)]
+    assert each_fails(steps, requests) > 0
+
+
+def test_groups_that_run_in_patches(requests: Core | Seam) -> None:
+    """Groups are found for a size, and for another one; the first comes back."""
+    small, large = np.ones((1, 16, 16, 4), np.float32), np.ones((1, 20, 16, 4), np.float32)
+    steps = [made_of(images(), max_arena=7600), allocated, ran(small), called(lambda i: i.plan.tiles())]
+    steps += [resized(large.shape), ran(large), resized(small.shape), ran(small), called(lambda i: i.plan.tiles())]
     assert each_fails(steps, requests) > 0
 
 
