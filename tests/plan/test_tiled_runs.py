@@ -339,3 +339,28 @@ def test_plans_of_sizes_that_fit() -> None:
     assert sizes[1] is not None
     assert sizes[1].size > sizes[0].size
     assert (sizes[1].arena_bytes or 0) <= 90_000
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"planner": "tflite"},
+        {"planner": "greedy_by_size"},
+        {"in_place": "none"},
+        {"in_place": "tflite"},
+        {"preserve_inputs": False},
+        {"experimental_disable_delegate_node_fusion": True},
+    ],
+    ids=str,
+)
+def test_options_of_planning(options: dict[str, Any]) -> None:
+    for name in ("residual", "residual of two images", "random5"):
+        model = MODELS[name]
+        whole = Interpreter(model_content=model, **options)
+        whole.allocate_tensors()
+        want = bits(fed(whole))
+        for limit in {smallest_of(model, **options), int(0.7 * arena_of(whole))}:
+            tiled = Interpreter(model_content=model, max_arena=max(limit, smallest_of(model, **options)), **options)
+            tiled.allocate_tensors()
+            assert bits(fed(tiled)) == want
+            assert bits(fed(tiled)) == want
