@@ -30,11 +30,61 @@ ml_family *ml_family_hold(ml_family *f) {
     return f;
 }
 
+static bool same_list(const int32_t *a, int32_t count_a, const int32_t *b, int32_t count_b) {
+    return count_a == count_b && (count_a == 0 || memcmp(a, b, (size_t)count_a * sizeof *a) == 0);
+}
+
+static bool same_io(const ml_planner_graph *a, const ml_planner_graph *b) {
+    bool same = a->n_nodes == b->n_nodes;
+    for (int32_t n = 0; n < a->n_nodes && same; n++) {
+        const ml_node_io *x = &a->nodes[n], *y = &b->nodes[n];
+        same = x->flags == y->flags && same_list(x->inputs, x->n_inputs, y->inputs, y->n_inputs) &&
+               same_list(x->outputs, x->n_outputs, y->outputs, y->n_outputs);
+    }
+    return same;
+}
+
+/* A copy in one block; graph inputs and outputs are those of the subgraph. */
+static ml_planner_graph *copy_io(const ml_planner_graph *from) {
+    size_t operands = 0;
+    for (int32_t n = 0; n < from->n_nodes; n++)
+        operands += (size_t)(from->nodes[n].n_inputs + from->nodes[n].n_outputs);
+    ml_planner_graph *to = malloc(sizeof *to + (size_t)from->n_nodes * sizeof *to->nodes +
+                                  (operands + 1) * sizeof(int32_t));
+    if (!to) return NULL;
+    ml_node_io *nodes = (ml_node_io *)(void *)(to + 1);
+    int32_t *at = (int32_t *)(void *)(nodes + from->n_nodes);
+    *to = *from;
+    to->nodes = nodes;
+    for (int32_t n = 0; n < from->n_nodes; n++) {
+        const ml_node_io *io = &from->nodes[n];
+        nodes[n] = *io;
+        nodes[n].inputs = at;
+        for (int32_t i = 0; i < io->n_inputs; i++) *at++ = io->inputs[i];
+        nodes[n].outputs = at;
+        for (int32_t i = 0; i < io->n_outputs; i++) *at++ = io->outputs[i];
+    }
+    return to;
+}
+
+/* Sees to it that what is kept belongs to this main frame; false without memory. */
+static bool keep_io(ml_relations *r, const ml_planner_graph *tiled, int32_t frames) {
+    if (!tiled || (r->io && same_io(r->io, tiled))) return true;
+    for (int32_t i = 0; i < 2 * frames; i += frames) {
+        ml_planner_free(r->kept[i].planner);
+        r->kept[i].planner = NULL;
+        r->kept[i].order.count = 0;
+    }
+    free(r->io);
+    return (r->io = copy_io(tiled)) != NULL;
+}
+
 static void free_relations(ml_relations *r, int32_t frames) {
     for (int32_t i = 0; i < 2 * frames; i++) {
         free(r->kept[i].order.tensors);
         ml_planner_free(r->kept[i].planner);
     }
+    free(r->io);
     free(r);
 }
 
@@ -51,11 +101,15 @@ void ml_family_free(ml_family *f) {
     free(f);
 }
 
-static ml_relations *new_relations(const ml_graph *g, int32_t strategy, int32_t options) {
+static ml_relations *new_relations(const ml_graph *g, int32_t strategy, int32_t options,
+                                   bool tiled) {
     const size_t frames = (size_t)g->n_frames;
     ml_relations *r = calloc(1, sizeof *r + 2 * frames * sizeof *r->kept);
     if (!r) return NULL;
-    *r = (ml_relations){NULL, strategy, options, (ml_kept_planner *)(void *)(r + 1)};
+    *r = (ml_relations){.strategy = strategy,
+                        .options = options,
+                        .tiled = tiled,
+                        .kept = (ml_kept_planner *)(void *)(r + 1)};
     for (size_t i = 0; i < 2 * frames; i++) {
         const ml_planner_graph *io = &ml_frame_subgraph(g, (int32_t)(i % frames))->io;
         const size_t room = (size_t)(io->n_tensors + io->n_nodes) + 1;
@@ -67,17 +121,22 @@ static ml_relations *new_relations(const ml_graph *g, int32_t strategy, int32_t 
     return r;
 }
 
-ml_relations *ml_family_open(ml_family *f, int32_t strategy, int32_t options) {
-    ml_os_take(&f->lock);
+static ml_relations *relations_of(ml_family *f, int32_t strategy, int32_t options, bool tiled) {
     for (ml_relations *r = f->relations; r; r = r->next)
-        if (r->strategy == strategy && r->options == options) return r;
-    ml_relations *r = new_relations(f->graph, strategy, options);
-    if (!r) {
-        ml_os_give(&f->lock);
-        return NULL;
-    }
+        if (r->strategy == strategy && r->options == options && r->tiled == tiled) return r;
+    ml_relations *r = new_relations(f->graph, strategy, options, tiled);
+    if (!r) return NULL;
     r->next = f->relations;
     return f->relations = r;
+}
+
+ml_relations *ml_family_open(ml_family *f, int32_t strategy, int32_t options,
+                             const ml_planner_graph *tiled) {
+    ml_os_take(&f->lock);
+    ml_relations *r = relations_of(f, strategy, options, tiled != NULL);
+    if (r && keep_io(r, tiled, f->graph->n_frames)) return r;
+    ml_os_give(&f->lock);
+    return NULL;
 }
 
 void ml_family_close(ml_family *f) { ml_os_give(&f->lock); }

@@ -24,6 +24,8 @@ typedef struct ml_relations {
     struct ml_relations *next;
     int32_t strategy;
     int32_t options;
+    bool tiled; /* of the main frame with tile groups as nodes, */
+    ml_planner_graph *io; /* which is this; NULL: there was none */
     ml_kept_planner *kept; /* by frame: for plans that share in place; then again for others */
 } ml_relations;
 
@@ -37,8 +39,10 @@ struct ml_family {
 
 ml_family *ml_family_hold(ml_family *family);
 /* Takes the lock, and gives what plans with this strategy and these options have in common; NULL
- * without memory. */
-ml_relations *ml_family_open(ml_family *family, int32_t strategy, int32_t options);
+ * without memory. `tiled`: those whose main frame is this one; other groups than before forget
+ * what was kept. */
+ml_relations *ml_family_open(ml_family *family, int32_t strategy, int32_t options,
+                             const ml_planner_graph *tiled);
 void ml_family_close(ml_family *family);
 /* Returns the nodes that repeat others (ml_repeats_find), from the second plan on; NULL before, and
  * without memory. The table lives as long as the family. */

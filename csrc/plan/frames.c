@@ -24,7 +24,9 @@ static const ml_subgraph *subgraph_of(const placing *x) {
 }
 
 static const ml_planner_graph *io_of(const placing *x) {
-    return x->frame == 0 && x->all->tiled_io ? x->all->tiled_io : &subgraph_of(x)->io;
+    if (x->frame > 0 || !x->all->tiled_io) return &subgraph_of(x)->io;
+    return x->relations ? x->relations->io
+                        : x->all->tiled_io; /* a kept planner outlives the plan */
 }
 
 ml_status ml_set_scratch_offset(ml_node_plan *row, int64_t offset, ml_error *error) {
@@ -222,7 +224,8 @@ static ml_status place_all(placing *x) {
 
 ml_status ml_place_frames(const ml_placing *all, ml_error *error) {
     ml_relations *relations =
-        all->family ? ml_family_open(all->family, all->strategy, all->demand.options) : NULL;
+        all->family ? ml_family_open(all->family, all->strategy, all->demand.options, all->tiled_io)
+                    : NULL;
     placing x = {.all = all, .relations = relations, .error = error};
     ml_status status = place_all(&x);
     if (relations) ml_family_close(all->family);

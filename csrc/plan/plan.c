@@ -109,7 +109,7 @@ static ml_placing placing_of(const ml_plan *p, ml_rows *rows, ml_family *family)
     return (ml_placing){.demand = demand,
                         .rows = rows,
                         .strategy = p->strategy,
-                        .family = p->tiled ? NULL : family, /* another size has other groups */
+                        .family = family,
                         .tiled_io = p->tiled ? &p->tiled->io : NULL};
 }
 

@@ -109,15 +109,20 @@ static void find_work(ml_tile_facts *f) {
     }
 }
 
-ml_status ml_tile_facts_find(const ml_plan *plan, ml_tile_facts *f, ml_error *error) {
+ml_status ml_tile_lives_find(const ml_plan *plan, ml_tile_facts *f, ml_error *error) {
     const ml_subgraph *sub = ml_frame_subgraph(plan->graph, 0);
     *f = (ml_tile_facts){.plan = plan,
                          .sub = sub,
                          .nodes = plan->rows.nodes + plan->graph->frames[0].node_base,
                          .n_nodes = sub->io.n_nodes};
     ml_status status = allocate(plan, f, error);
+    if (status == ML_OK) find_lives(f);
+    return status;
+}
+
+ml_status ml_tile_facts_find(const ml_plan *plan, ml_tile_facts *f, ml_error *error) {
+    ml_status status = ml_tile_lives_find(plan, f, error);
     if (status != ML_OK) return status;
-    find_lives(f);
     find_work(f);
     status = find_live(f, error);
     if (status == ML_OK) status = find_across(f, error);

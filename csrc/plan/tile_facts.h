@@ -23,6 +23,8 @@ typedef struct ml_tile_facts {
     double all_work;
 } ml_tile_facts;
 
+/* The first and the last node of each tensor alone: all that a known group needs. */
+ml_status ml_tile_lives_find(const ml_plan *plan, ml_tile_facts *facts, ml_error *error);
 ml_status ml_tile_facts_find(const ml_plan *plan, ml_tile_facts *facts, ml_error *error);
 void ml_tile_facts_free(ml_tile_facts *facts);
 

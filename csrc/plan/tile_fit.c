@@ -33,7 +33,7 @@ static ml_status try_groups(const fitting *x, const ml_tiling *tiling, bool *fit
     ml_status status = ml_tiled_new(p, tiling, &p->tiled, x->error);
     if (status != ML_OK || !p->tiled) return status;
     ml_tiled_note(p->tiled, p->graph, &p->rows);
-    status = ml_plan_place_rows(p, &p->rows, NULL, NULL, 0, x->error);
+    status = ml_plan_place_rows(p, &p->rows, x->request->family, NULL, 0, x->error);
     *fits = status == ML_OK && arena_of(x) <= x->request->most_arena;
     return status;
 }

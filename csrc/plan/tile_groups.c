@@ -490,7 +490,7 @@ ml_status ml_tiled_new(ml_plan *plan, const ml_tiling *tiling, ml_tiled **tiled,
     *tiled = NULL;
     ml_tiled *t = new_tiled(tiling->n_groups);
     if (!t) return ml_error_refused(error, "tiles");
-    ml_status status = ml_tile_facts_find(plan, &facts, error);
+    ml_status status = ml_tile_lives_find(plan, &facts, error);
     if (status == ML_OK && (status = ml_tile_walk_new(&facts, &walk, error)) != ML_OK)
         ml_tile_facts_free(&facts);
     if (status != ML_OK) {

@@ -190,7 +190,7 @@ def test_a_loop_that_goes_on_too_long_fails_and_the_interpreter_stays_usable(cha
     ("options", "message"),
     [
         ({"max_bytes": 0}, "max_bytes is 0, must be a number of bytes, 1 or more"),
-        ({"max_bytes": "1 GB"}, "max_bytes is '1 GB', must be a number of bytes, 1 or more"),
+        ({"max_bytes": "much"}, "max_bytes: takes bytes such as 8000000, 8MB (the same) or 8MiB (8388608), got 'much'"),
         ({"max_iterations": -1}, "max_iterations is -1, must be a number of iterations, 1 or more"),
         ({"max_iterations": True}, "max_iterations is True, must be a number of iterations, 1 or more"),
     ],
@@ -198,6 +198,11 @@ def test_a_loop_that_goes_on_too_long_fails_and_the_interpreter_stays_usable(cha
 def test_bounds_that_cannot_be(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=re.escape(message)):
         minilite.Interpreter(model_content=relu_chain(), **options)
+
+
+def test_a_bound_as_text() -> None:
+    with pytest.raises(ArenaError, match="max_bytes is 1000"):
+        minilite.Interpreter(model_content=relu_chain(size=1000), max_bytes="1 kB").allocate_tensors()
 
 
 # Giving back ----------------------------------------------------------------------------------------------------------
