@@ -8,7 +8,6 @@
 
 #include "api/minilite.h"
 
-static inline int32_t ml_max_s32(int32_t a, int32_t b) { return a > b ? a : b; }
 static inline int64_t ml_min_s64(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t ml_max_s64(int64_t a, int64_t b) { return a > b ? a : b; }
 

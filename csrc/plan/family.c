@@ -67,7 +67,8 @@ static ml_planner_graph *copy_io(const ml_planner_graph *from) {
     return to;
 }
 
-/* Sees to it that what is kept belongs to this main frame; false without memory. */
+/* Forgets what was kept of frame 0, with and without sharing, if this is another one; false without
+ * memory. */
 static bool keep_io(ml_relations *r, const ml_planner_graph *tiled, int32_t frames) {
     if (!tiled || (r->io && same_io(r->io, tiled))) return true;
     for (int32_t i = 0; i < 2 * frames; i += frames) {

@@ -14,7 +14,6 @@ typedef struct fitting {
     ml_plan *plan;
     const ml_plan_request *request;
     ml_rows saved; /* those of the plan without tiles */
-    void *memory; /* of `saved` */
     ml_error *error;
 } fitting;
 
@@ -38,25 +37,25 @@ static ml_status try_groups(const fitting *x, const ml_tiling *tiling, bool *fit
     return status;
 }
 
-/* Tries the groups of least work, then those of less memory, last those of the least. *least
- * becomes the smallest arena that was found. */
+/* Tries the groups of least work, then those of less memory, last those of the least: where the
+ * search found none within the limit, it gave these at once. *least becomes the smallest arena that
+ * was found. */
 static ml_status search(const fitting *x, int64_t *least, bool *fits) {
     const int64_t most = x->request->most_arena;
     int64_t limit = most;
     ml_tiling *tiling = x->request->tiling;
-    ml_status status = ML_OK;
-    for (int32_t i = 0; i < MOST_TRIES && status == ML_OK && !*fits; i++) {
-        if (i + 1 == MOST_TRIES) limit = 0;
-        status = ml_plan_tile(x->plan, NULL, limit, -1, tiling, x->error);
+    for (int32_t i = 1; i <= MOST_TRIES; i++) {
+        if (i == MOST_TRIES) limit = 0;
+        ml_status status = ml_plan_tile(x->plan, NULL, limit, -1, tiling, x->error);
         if (status == ML_OK) status = try_groups(x, tiling, fits);
-        if (status != ML_OK || *fits) break;
+        if (status != ML_OK || *fits) return status;
         const int64_t over = ml_max_s64(arena_of(x) - most, 1);
         *least = ml_min_s64(*least, arena_of(x));
         forget_tiles(x);
-        if (tiling->bound > limit && limit < most) i = ml_max_s32(i, MOST_TRIES - 2);
+        if (tiling->bound > limit) return ML_OK;
         limit = ml_max_s64(limit - over, 0);
     }
-    return status;
+    return ML_OK;
 }
 
 static ml_status fit(const fitting *x) {
@@ -82,12 +81,12 @@ static ml_status fit(const fitting *x) {
 static ml_status fit_plan(ml_plan *p, const ml_plan_request *request, ml_error *error) {
     fitting x = {.plan = p, .request = request, .error = error};
     const int64_t bytes = ml_rows_bytes(p->graph);
-    x.memory = malloc((size_t)bytes);
-    if (!x.memory) return ml_error_memory(error, "tiles", bytes, 0);
-    x.saved = ml_rows_in(x.memory, p->graph);
+    void *memory = malloc((size_t)bytes);
+    if (!memory) return ml_error_memory(error, "tiles", bytes, 0);
+    x.saved = ml_rows_in(memory, p->graph);
     ml_rows_copy(&x.saved, &p->rows, p->graph);
     const ml_status status = fit(&x);
-    free(x.memory);
+    free(memory);
     return status;
 }
 

@@ -19,7 +19,7 @@ typedef struct patch_run {
     struct ml_frame_engine fe;
     ml_env env;
     int32_t row, column;
-    void *data[ML_TILE_PARTS + 1]; /* by part; the first is for absent ones */
+    void **data; /* by part; data[-1] is for absent ones */
 } patch_run;
 
 /* A rectangle of lines in memory. */
@@ -45,7 +45,7 @@ static uint8_t *around_of(const patch_run *x, const ml_tile_part *part, ml_recta
         return x->whole[part->tensor];
     }
     *of = ml_part_of(&x->group->parts[part->around], x->row, x->column);
-    return x->data[part->around + 1];
+    return x->data[part->around];
 }
 
 /* The lines of a part in the memory around it, image by image. */
@@ -64,7 +64,7 @@ static lines lines_in(const patch_run *x, const ml_tile_part *part, uint8_t *bas
 /* Copies a part from the memory around it, or `out` to there. */
 static void copy_part(const patch_run *x, const ml_tile_part *part, bool out) {
     ml_rectangle around;
-    uint8_t *base = around_of(x, part, &around), *own = x->data[part - x->group->parts + 1];
+    uint8_t *base = around_of(x, part, &around), *own = x->data[part - x->group->parts];
     const ml_rectangle of = ml_part_of(part, x->row, x->column);
     const int64_t bytes = (of.side[1].end - (int64_t)of.side[1].first) * column_bytes(x, part);
     const int32_t images = x->env.tensors[part - x->group->parts].shape.dims[0];
@@ -89,7 +89,7 @@ static void find_addresses(patch_run *x) {
         } else if (part->kind != ML_PART_WHOLE) {
             at = x->region + part->offset;
         }
-        x->data[p + 1] = at;
+        x->data[p] = at;
     }
 }
 
@@ -161,17 +161,20 @@ static void name_patch(const patch_run *x) {
 ml_status ml_run_patches(const ml_call *call) {
     const struct ml_frame_engine *fe = call->env->engine;
     const ml_tiled *tiled = fe->engine->residence->plan->tiled;
+    void *data[ML_TILE_PARTS + 1]; /* each patch fills in its parts */
+    data[0] = NULL;
     patch_run x = {.state = fe->engine->state,
                    .group = ml_tiled_at(tiled, (int32_t)call->node),
                    .whole = call->env->data,
                    .region = call->scratch,
                    .fe = *fe,
-                   .env = *call->env};
+                   .env = *call->env,
+                   .data = data + 1};
     x.fe.numbers = x.group->numbers;
-    x.fe.data = x.data + 1;
+    x.fe.data = x.data;
     x.env.engine = &x.fe;
     x.env.slots = tiled->slots;
-    x.env.data = x.data + 1;
+    x.env.data = x.data;
     ml_status status = ML_OK;
     for (x.row = 0; x.row < x.group->range.rows && status == ML_OK; x.row++)
         for (x.column = 0; x.column < x.group->range.columns && status == ML_OK; x.column++) {

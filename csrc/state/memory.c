@@ -40,8 +40,8 @@ ml_status ml_check_most_arena(const ml_state *s, int64_t bytes, ml_error *error)
 /* The workspace's arena is counted for each state as if it were its own. */
 ml_status ml_region_commit(ml_state *s, int64_t bytes, int64_t keep, ml_error *error) {
     ml_status status = ml_check_most_arena(s, bytes, error);
-    if (status != ML_OK || !ml_shares_arena(s))
-        return status == ML_OK ? ml_arena_commit(&s->own, bytes, keep, error) : status;
+    if (status != ML_OK) return status;
+    if (!ml_shares_arena(s)) return ml_arena_commit(&s->own, bytes, keep, error);
     ml_account *account = &s->interpreter->account;
     const int64_t more = ml_max_s64(bytes - s->charged, 0);
     status = ml_account_take(account, "the arena", more, error);

@@ -285,11 +285,9 @@ def _facts(options: argparse.Namespace, made: MemoryPlan, seconds: float) -> dic
 
 def _facts_of_model(found: ModelPlan | None) -> dict[str, Any]:
     """Returns what only a model's plan has."""
-    groups = found.tiles() if found is not None else ()
-    numbers = [number for number, _ in found.nodes()] if found is not None else []
     tiles = [
-        {"first_node": numbers[g.first], "last_node": numbers[g.last], "rows": g.rows, "columns": g.columns}
-        for g in groups
+        {"first_node": first, "last_node": last, "rows": group.rows, "columns": group.columns}
+        for first, last, group in (found.tile_nodes() if found is not None else ())
     ]
     return {"input_bytes": found.input_bytes if found is not None else 0, "tiles": tiles}
 

@@ -69,10 +69,8 @@ class ModelPlan(Plan):
     def record_names(self) -> dict[int, str]:
         """Names the records of the main frame, by tensor: tensors, scratch of nodes, patches of tile groups."""
         tensors = self._model.subgraphs[self.frames()[0][0]].tensors
-        numbers = [number for number, _ in self.nodes()] if self.tiles() else []
         patches = {
-            len(tensors) + group.last: f"patches of nodes {numbers[group.first]} to {numbers[group.last]}"
-            for group in self.tiles()
+            len(tensors) + group.last: f"patches of nodes {first} to {last}" for first, last, group in self.tile_nodes()
         }
         names = {
             row[0]: tensors[row[0]].name if row[0] < len(tensors) else f"scratch of node {row[0] - len(tensors)}"
@@ -84,12 +82,17 @@ class ModelPlan(Plan):
         """The groups of nodes of the main frame that run patch by patch: there are none without `max_arena`."""
         return planned_tiles(self._pointer)
 
+    def tile_nodes(self) -> list[tuple[int, int, TileGroup]]:
+        """Each of these groups after the numbers that its first and its last node have in the file."""
+        groups = self.tiles()
+        numbers = [number for number, _ in self.nodes()] if groups else []
+        return [(numbers[group.first], numbers[group.last], group) for group in groups]
+
     def tiles_text(self) -> str:
         """Names these groups by the numbers of their nodes in the file; empty if there are none."""
-        numbers = [number for number, _ in self.nodes()] if self.tiles() else []
         return "; ".join(
-            f"nodes {numbers[group.first]} to {numbers[group.last]} in {group.rows} x {group.columns} patches"
-            for group in self.tiles()
+            f"nodes {first} to {last} in {group.rows} x {group.columns} patches"
+            for first, last, group in self.tile_nodes()
         )
 
     def inputs_text(self) -> str:
