@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 __all__ = [
     "ArenaError",
+    "Bundle",
     "Cancel",
     "InputError",
     "Interpreter",
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
         StateError,
         UnsupportedOpError,
     )
+    from minilite.format.bundle import Bundle
     from minilite.format.reader import load_model
     from minilite.interpreter import Interpreter, OpResolverType
     from minilite.litert.stand_in import install_as
@@ -63,6 +65,7 @@ else:
         "comparison.replay": ("replay",),
         "engine.user_kernels": ("get_include", "kernel"),
         "errors": tuple(name for name in __all__ if name.endswith("Error")),
+        "format.bundle": ("Bundle",),
         "format.reader": ("load_model",),
         "interpreter": ("Interpreter", "OpResolverType"),
         "signature": ("SignatureRunner",),

@@ -27,6 +27,7 @@ from minilite.engine.states import ModelState
 from minilite.format import model
 from minilite.format.about import AssociatedFile, TensorMetadata
 from minilite.format.builder import ModelBuilder, SubgraphBuilder
+from minilite.format.bundle import Section
 from minilite.format.dtypes import TensorType
 from minilite.format.metadata import Metadata
 from minilite.inputs import Feed, Reading, load_input
@@ -98,7 +99,11 @@ PAGES: tuple[tuple[str, str, tuple[Any, ...]], ...] = (
     ("Memory of an interpreter", "minilite.Interpreter", (Usage,)),
     ("", "minilite.engine.sizes", (Fit, PlannedSize)),
     ("Comparing", "minilite", (minilite.compare, minilite.replay)),
-    ("Models and kernels of your own", "minilite", (minilite.load_model, minilite.kernel, minilite.get_include)),
+    (
+        "Models and kernels of your own",
+        "minilite",
+        (minilite.load_model, minilite.Bundle, Section, minilite.kernel, minilite.get_include),
+    ),
     ("Results of comparisons", "minilite.comparison.result", (Comparison, Row)),
     ("", "minilite.comparison.measure", (Difference, Bin)),
     ("Models", "minilite.format.model", (model.Model, model.Subgraph, model.Node, model.Tensor, model.Quantization)),
@@ -141,6 +146,7 @@ MADE_BY_CALLERS = {
     Delegate,
     memory.ArenaPlanner,
     minilite.Predictor,
+    minilite.Bundle,
     ModelBuilder,
     memory.PlannerGraph,
     EnvironmentOptions,

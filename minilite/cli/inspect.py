@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 from minilite.cli import arguments, plan_memory
 from minilite.cli.output import print_json, width
 from minilite.errors import MiniliteError
+from minilite.format.bundle import Bundle, is_bundle
 from minilite.format.reader import load_model
 from minilite.interpreter import Interpreter
 from minilite.report import inspection
+from minilite.report.bundles import bundle_facts, bundle_text
 from minilite.report.check import check, check_facts, check_text
 from minilite.report.facts import model_facts
 from minilite.terminal import say
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 def add_parser(commands: Any) -> None:
     """Adds the command's arguments."""
     parser = commands.add_parser("inspect", help="show nodes, tensors, storage and offsets of a model")
-    parser.add_argument("model", metavar="MODEL", help="a .tflite file")
+    parser.add_argument("model", metavar="MODEL", help="a .tflite file, or a bundle (.litertlm, .task)")
     parser.add_argument(
         "--check",
         action="store_true",
@@ -41,6 +43,10 @@ def add_parser(commands: Any) -> None:
 def execute(options: argparse.Namespace) -> int:
     """Prints the model as planned for its shapes; if no plan can be made, the model in the file and the reason. With
     --check, returns exit status 1 if an operator is not supported."""
+    about_a_model = options.check or options.shape or options.memory or options.max_arena is not None
+    if not about_a_model and is_bundle(options.model):
+        _show_bundle(options)
+        return 0
     if options.check:
         return _check(options)
     interpreter = Interpreter(options.model, planner=options.planner, max_arena=options.max_arena)
@@ -65,6 +71,14 @@ def _show(interpreter: Interpreter, options: argparse.Namespace, plan: ModelPlan
     say(inspection(interpreter.model, Path(options.model).name, plan, width()))
     if board is not None:
         say("\n" + plan_memory.board_text(board, interpreter.model))
+
+
+def _show_bundle(options: argparse.Namespace) -> None:
+    bundle = Bundle(options.model)
+    if options.json:
+        print_json(bundle_facts(bundle))
+    else:
+        say(bundle_text(bundle, width()))
 
 
 def _check(options: argparse.Namespace) -> int:

@@ -9,7 +9,8 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from minilite.errors import ModelFormatError
+from minilite.errors import ModelFormatError, listed, shortened
+from minilite.text import count
 
 _LITERT = "The model is not a valid Flatbuffer buffer: "
 """LiteRT's message for all such bytes."""
@@ -19,6 +20,8 @@ _COUNTED = 1 << 20
 """The number of bytes in which line ends are counted."""
 _LEAST = 32
 """The least number of bytes of a model."""
+_NAMED = 4
+"""The number of models of a bundle that are named."""
 _SHOWN = 40
 """The number of characters of a text that are shown."""
 _CONVERTED = "which has to be converted to .tflite"
@@ -45,7 +48,6 @@ _BEGINNINGS: tuple[tuple[bytes, str], ...] = (
         for beginning in (b"ID3", b"\xff\xfb", b"OggS", b"fLaC")
     ),
     (b"\x7fELF", "a program or a library"),
-    (b"LITERTLM", "a LiteRT-LM bundle (.litertlm) of models and a tokenizer: one of its models has to be taken out"),
     (b"GGUF", "a GGUF model for llama.cpp, which is another format"),
     (b"\x80\x04\x95", "a pickle of Python objects: data, not a model"),
     (b"\x80\x05\x95", "a pickle of Python objects: data, not a model"),
@@ -72,6 +74,8 @@ def looks_like(data: memoryview) -> str | None:
     for beginning, name in _BEGINNINGS:
         if head.startswith(beginning):
             return name
+    if head.startswith(b"LITERTLM"):
+        return f"a LiteRT-LM bundle (.litertlm){_models(data)}"
     if head.startswith(b"PK\x03\x04"):
         return _zip(data)
     if head[257:262] == b"ustar":
@@ -97,13 +101,27 @@ def _zip(data: memoryview) -> str:
             names = archive.namelist()
     except Exception:  # noqa: BLE001 - zipfile raises many classes, and other ones in each version of Python
         return f"a zip archive that is not whole, {_UNPACKED}"
-    for name in names:
-        if name.endswith(".tflite"):
-            return f"a zip archive with {name!r} in it, {_UNPACKED}"
     for ending, text in _IN_ZIPS:
         if any(name.rsplit("/", 1)[-1] == ending for name in names):
             return text
+    if models := _models(data):
+        return f"a bundle (.task or .zip){models}"
     return f"a zip archive with {', '.join(map(repr, names[:3])) or 'nothing'} in it, {_UNPACKED}"
+
+
+def _models(data: memoryview) -> str:
+    """Says how the models in a bundle are reached, or where it is damaged; empty if it has none."""
+    from minilite.format.bundle import Bundle  # which opens models
+
+    try:
+        models = Bundle(data).models()
+    except ModelFormatError as error:
+        return f", which is damaged: {error}"
+    if not models:
+        return ""
+    more = f" and {len(models) - _NAMED} more" if len(models) > _NAMED else ""
+    first = f"':{shortened(models[0])}' after its path is the first one"
+    return f" of {count(len(models), 'model')}, {listed(models[:_NAMED])}{more}: {first}"
 
 
 def _other_version(head: bytes) -> str:

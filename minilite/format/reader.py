@@ -30,6 +30,7 @@ def load_model(
 
     Small files, and files that cannot be mapped, such as pipes, are always read into memory, up to 4 GiB. A mapped file
     must not change while the model lives; use "copy" for files that may. If `path` is a model's bytes, these are read.
+    `face.task:detector.tflite` reads the section of that name in a bundle (`minilite.Bundle`).
 
     Raises: ModelNotFoundError, ModelFormatError, InputError.
     """
@@ -47,6 +48,8 @@ def load_model(
     except errors.ModelFormatError as error:
         raise errors.ModelFormatError(f"{name!r}: {error}") from None
     except (OSError, ValueError) as error:
+        if size is None and ":" in name and (model := _of_section(name, load)) is not None:
+            return model
         if size is not None:  # they may be a whole file, too long to show
             message = f"path is {size} bytes, which are neither the name of a file nor a model (b'TFL3' at byte 4)"
             raise errors.ModelNotFoundError(message) from None
@@ -57,6 +60,17 @@ def load_model(
         return _read(data)
     except errors.ModelFormatError as error:
         raise origin.explained(error, data, name) from None
+
+
+def _of_section(name: str, load: str) -> Model | None:
+    """The Model in a section of a bundle; None if the name leads into none. Raises: ModelFormatError, InputError."""
+    from minilite.format.bundle import section_bytes  # which reads models
+
+    section = section_bytes(name)
+    try:
+        return None if section is None else _read(section if load == "map" else bytes(section))
+    except errors.ModelFormatError as error:
+        raise origin.explained(error, section, name) from None
 
 
 def _name(path: Any) -> str:

@@ -10,6 +10,7 @@ import re
 import shlex
 import subprocess
 import sys
+import zipfile
 from collections.abc import Iterator
 from typing import Any
 
@@ -129,11 +130,14 @@ def printed(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str], monkeypa
     """A function that gives the JSON of a command, whose MODEL is one with everything."""
     monkeypatch.chdir(tmp_path)
     pathlib.Path("m.tflite").write_bytes(everything())
+    with zipfile.ZipFile("m.task", "w") as archive:
+        archive.write("m.tflite")
     pathlib.Path("x.npy").write_bytes(npy(np.ones((1, 8, 8, 3), np.float32)))
 
     def printed_(command: str) -> Any:
         special = {
             "run MODEL": "run m.tflite x.npy",
+            "inspect BUNDLE": "inspect m.task",
             "run": "run",
             "batch": "batch m.tflite x.npy --out o.npz",
             "tile": "tile m.tflite o.tflite --budget 1MB",
@@ -164,6 +168,7 @@ def test_all_commands_with_json_are_listed() -> None:
         "run",
         "batch",
         "inspect",
+        "inspect BUNDLE",
         "inspect --check",
         "inspect --memory a=2K --memory b=1M",
         "plan",
