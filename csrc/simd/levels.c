@@ -5,28 +5,53 @@
 #include "core/error.h"
 #include "cpu.h"
 #include "os/os.h"
-#include "simd/variants.h"
+#include "simd/simd.h"
 
-#define VARIANT(name, level) .name = ml_##name##_##level,
-#define LEVEL(name, of_matmul_f32, of_matmul_s8, of_depthwise_s8, variants) \
-    {.level = #name,                                           \
-     .matmul_f32_panel = ML_PANEL_F32_##of_matmul_f32,         \
-     .matmul_f32_rows = ML_ROWS_F32_##of_matmul_f32,           \
-     .matmul_s8_flipped = ML_FLIPPED_S8_##of_matmul_s8,          \
-     .matmul_s8_pairs = ML_PAIRS_S8_##of_matmul_s8,              \
-     .depthwise_s8_group = ML_GROUP_S8_##of_depthwise_s8,      \
-     .depthwise_s8_bytes = ML_BYTES_S8_##of_depthwise_s8,      \
-     .depthwise_s8_less = ML_LESS_S8_##of_depthwise_s8,        \
-     .depthwise_s8_narrow = ML_NARROW_S8_##of_depthwise_s8,    \
-     variants},
-
-/* The levels of this build, ascending. */
-static const ml_simd tables[] = {
+/* LEVEL(name, below) for each level of this build, ascending. */
+#define LEVEL(name, below) extern const ml_simd ml_level_##name;
 #include "levels.def"
-};
-enum { LEVELS = sizeof tables / sizeof *tables };
 #undef LEVEL
-#undef VARIANT
+
+#define LEVEL(name, below) LEVEL_##name,
+enum {
+#include "levels.def"
+    LEVELS
+};
+#undef LEVEL
+
+/* Gives a level what the level below has and it has not: variants, and what callers have to know of
+ * them. */
+static void inherit(ml_simd *level, const ml_simd *below) {
+    if (!level->matmul_f32) {
+        level->matmul_f32_panel = below->matmul_f32_panel;
+        level->matmul_f32_rows = below->matmul_f32_rows;
+    }
+    if (!level->matmul_s8) {
+        level->matmul_s8_flipped = below->matmul_s8_flipped;
+        level->matmul_s8_pairs = below->matmul_s8_pairs;
+    }
+    if (!level->depthwise_s8) {
+        level->depthwise_s8_group = below->depthwise_s8_group;
+        level->depthwise_s8_bytes = below->depthwise_s8_bytes;
+        level->depthwise_s8_less = below->depthwise_s8_less;
+        level->depthwise_s8_narrow = below->depthwise_s8_narrow;
+    }
+#define PRIMITIVE(name, returns, parameters) \
+    if (!level->name) level->name = below->name;
+#include "simd/primitives.def"
+#undef PRIMITIVE
+}
+
+/* The levels of this build, whole: made when the library is loaded, and never changed after. */
+static ml_simd tables[LEVELS];
+
+__attribute__((constructor)) static void make_tables(void) {
+#define LEVEL(name, below)                     \
+    tables[LEVEL_##name] = ml_level_##name; \
+    inherit(&tables[LEVEL_##name], &tables[LEVEL_##below]);
+#include "levels.def"
+#undef LEVEL
+}
 
 static const ml_simd *named(const char *name, const ml_simd *const *levels, int count) {
     for (int i = 0; i < count; i++)
@@ -41,10 +66,11 @@ static bool needs_permission(const ml_simd *level) { return strcmp(level->level,
  * many. */
 static int available(const ml_simd *levels[LEVELS]) {
     const ml_cpu cpu = ml_cpu_probe();
-#define LEVEL(name, of_matmul_f32, of_matmul_s8, of_depthwise_s8, variants) cpu.name,
+#define LEVEL(name, below) cpu.name,
     const bool has[LEVELS] = {
 #include "levels.def"
     };
+#undef LEVEL
     int count = 0;
     for (int i = 0; i < LEVELS; i++)
         if (has[i] && !needs_permission(&tables[i])) levels[count++] = &tables[i];

@@ -15,67 +15,7 @@
 #include "simd/primitives.def"
 #undef PRIMITIVE
 
-/* Properties of variants; a level has those of the variant that it uses.
- *   PANEL_F32, ROWS_F32  columns in a panel and rows in a tile of matmul_f32
- *   FLIPPED_S8           1 if matmul_s8 is faster with flipped copies
- *   PAIRS_S8             1 if its weights lie in pairs of groups
- *   GROUP_S8             lines in a group of depthwise_s8
- *   BYTES_S8             1 if its depthwise_product_s8 takes bytes
- *   LESS_S8              the number subtracted from bytes of its groups
- *   NARROW_S8            1 if it is faster with weights above -128 */
 enum {
-    ML_PANEL_F32_scalar = 1,
-    ML_ROWS_F32_scalar = 1,
-    ML_PANEL_F32_sse2 = 8,
-    ML_ROWS_F32_sse2 = 6,
-    ML_PANEL_F32_avx2 = 16,
-    ML_ROWS_F32_avx2 = 6,
-    ML_PANEL_F32_avx512 = ML_PANEL_F32_avx2, /* a tile is two panels wide */
-    ML_ROWS_F32_avx512 = 14,
-    ML_PANEL_F32_neon = 8,
-    ML_ROWS_F32_neon = 5,
-    ML_FLIPPED_S8_scalar = 0,
-    ML_FLIPPED_S8_sse2 = 0,
-    ML_FLIPPED_S8_avx2 = 0,
-    ML_FLIPPED_S8_avx_vnni = 1,
-    ML_FLIPPED_S8_avx512 = 1,
-    ML_FLIPPED_S8_amx = 1,
-    ML_FLIPPED_S8_neon = 0,
-    ML_FLIPPED_S8_neon_dot = 0,
-    ML_FLIPPED_S8_i8mm = 0,
-    ML_PAIRS_S8_scalar = 0,
-    ML_PAIRS_S8_sse2 = 0,
-    ML_PAIRS_S8_avx2 = 0,
-    ML_PAIRS_S8_avx_vnni = 0,
-    ML_PAIRS_S8_avx512 = 0,
-    ML_PAIRS_S8_amx = 0,
-    ML_PAIRS_S8_neon = 0,
-    ML_PAIRS_S8_neon_dot = 0,
-    ML_PAIRS_S8_i8mm = 1,
-    ML_GROUP_S8_scalar = 2,
-    ML_GROUP_S8_sse2 = 2,
-    ML_GROUP_S8_avx2 = 2,
-    ML_GROUP_S8_avx512 = 4,
-    ML_GROUP_S8_neon = 1,
-    ML_GROUP_S8_neon_dot = 4,
-    ML_BYTES_S8_scalar = 0,
-    ML_BYTES_S8_sse2 = 0,
-    ML_BYTES_S8_avx2 = 1,
-    ML_BYTES_S8_avx512 = 0,
-    ML_BYTES_S8_neon = 1,
-    ML_BYTES_S8_neon_dot = 1,
-    ML_LESS_S8_scalar = 0,
-    ML_LESS_S8_sse2 = 0,
-    ML_LESS_S8_avx2 = 0,
-    ML_LESS_S8_avx512 = 0,
-    ML_LESS_S8_neon = 0,
-    ML_LESS_S8_neon_dot = 128,
-    ML_NARROW_S8_scalar = 0,
-    ML_NARROW_S8_sse2 = 0,
-    ML_NARROW_S8_avx2 = 0,
-    ML_NARROW_S8_avx512 = 0,
-    ML_NARROW_S8_neon = 1,
-    ML_NARROW_S8_neon_dot = 0,
     ML_CHUNK_F32 = 128,     /* products summed at a time */
     ML_PANEL_DEPTHWISE = 16 /* channels in a panel of depthwise weights */
 };

@@ -1,27 +1,27 @@
 /* variants.h -- names of the variants of primitives, for the files that define them and for the
- * table of levels.
+ * tables of levels.
  *
- * ml_<name>_<level> is the variant of a primitive at a level. From the files, the build writes
- * levels.def, which says which variant each level uses:
- *
- *     LEVEL(level, the level of its matmul_f32, of its matmul_s8, of its depthwise_s8,
- *           VARIANT(name, level) ...)
- *
- * A level without a variant of its own uses that of the level below. */
+ * ml_<name>_<level> is the variant of a primitive at a level. <level>/level.c defines the level's
+ * table, a struct ml_simd: the variants that the level has, and what callers have to know of them.
+ * What is not there, levels.c takes from the level below. */
 #ifndef ML_SIMD_VARIANTS_H
 #define ML_SIMD_VARIANTS_H
 
 #include "simd/simd.h"
 
-/* The variant at ML_LEVEL, which the build defines when it compiles portable/. */
-#define ML_VARIANT(name) ML_VARIANT_AT(name, ML_LEVEL)
-#define ML_VARIANT_AT(name, level) ML_VARIANT_NAME(name, level)
-#define ML_VARIANT_NAME(name, level) ml_##name##_##level
+/* The variant at ML_LEVEL, the level for which the build compiles a file. */
+#define ML_VARIANT(name) ML_JOINED(ml_##name##_, ML_LEVEL)
+#define ML_JOINED(name, level) ML_JOINED_NAME(name, level)
+#define ML_JOINED_NAME(name, level) name##level
 
-#define LEVEL(name, of_matmul_f32, of_matmul_s8, of_depthwise_s8, variants) variants
-#define VARIANT(name, level) ml_##name##_fn ml_##name##_##level;
-#include "levels.def"
-#undef LEVEL
-#undef VARIANT
+/* The variants at this level and at scalar. A file that calls one of another level declares it. */
+#define PRIMITIVE(name, returns, parameters) ml_##name##_fn ML_VARIANT(name), ml_##name##_scalar;
+#include "simd/primitives.def"
+#undef PRIMITIVE
+
+/* The table of this level, and an entry of it. */
+#define ML_TABLE ML_JOINED(ml_level_, ML_LEVEL)
+#define OWN(name) .name = ML_VARIANT(name)
+extern const ml_simd ML_TABLE;
 
 #endif

@@ -69,16 +69,31 @@ def test_a_level_that_is_not_there_is_refused_with_those_that_are(mask: str) -> 
     assert text.endswith(": " + ", ".join(SIMD))
 
 
-def variants() -> set[str]:
-    """<primitive>_<level> for each variant that exists: what a file of the level defines, or a file of portable/ for
-    each level that has words."""
+def variants() -> set[tuple[str, str]]:
+    """(primitive, level) of each variant that exists: what a file of the level defines, or a file of portable/ for each
+    level that has words."""
     own = set()
-    for path in (path for level in NAMES for path in (SOURCES / level).glob("*.c")):
-        defined = set(re.findall(rf"^void ml_(\w+_{path.parent.name})\(", path.read_text(), re.MULTILINE))
-        assert f"{path.stem}_{path.parent.name}" in defined, path
-        own |= defined
+    for path in (path for level in NAMES for path in (SOURCES / level).glob("*.c") if path.stem != "level"):
+        level = path.parent.name
+        defined = set(re.findall(rf"^void ml_(\w+)_{level}\(", path.read_text(), re.MULTILINE))
+        assert path.stem in defined, path
+        own |= {(name, level) for name in defined}
     words = [path.stem for path in (SOURCES / "words").glob("*.h")]
-    return own | {f"{path.stem}_{level}" for path in (SOURCES / "portable").glob("*.c") for level in words}
+    return own | {(path.stem, level) for path in (SOURCES / "portable").glob("*.c") for level in words}
+
+
+@pytest.mark.parametrize("level", NAMES)
+def test_each_variant_is_listed(level: str) -> None:
+    """Also where this machine cannot run the level: its file level.c lists what it has."""
+    rows = re.findall(r"^(\w+)\((\w+),", (SOURCES / "primitives.def").read_text(), re.MULTILINE)
+    assert {name for kind, name in rows if kind == "IN_WORDS"} == {path.stem for path in SOURCES.glob("portable/*.c")}
+    text = (SOURCES / level / "level.c").read_text()
+    listed = re.findall(r"\bOWN\((\w+)\),", text.replace("OWN(name)", ""))
+    if '"simd/primitives.def"' in text:
+        listed += [name for _, name in rows]
+    if '"simd/loops.h"' in text:
+        listed += [name for kind, name in rows if kind == "IN_WORDS"]
+    assert sorted(listed) == sorted(name for name, of in variants() if of == level)
 
 
 def test_each_folder_is_known() -> None:
@@ -90,12 +105,12 @@ def test_each_folder_is_known() -> None:
 def test_each_variant_serves_its_level() -> None:
     """A level without a variant of its own has that of the level below."""
     stated = variants()
-    assert {variant for variant in stated if variant.endswith("_scalar")} == {f"{name}_scalar" for name in PRIMITIVES}
+    assert {name for name, level in stated if level == "scalar"} == set(PRIMITIVES)
     for name in PRIMITIVES:
         below = None
         for level, simd in SIMD.items():
             variant = getattr(simd, name)
-            assert (variant != below) == (f"{name}_{level}" in stated), f"{name} at {level}"
+            assert (variant != below) == ((name, level) in stated), f"{name} at {level}"
             below = variant
 
 

@@ -28,6 +28,11 @@ def flags_of(level: str) -> list[str]:
     return [*(flags_of(below) if below != '""' else []), *flags]
 
 
+def at(level: str) -> list[str]:
+    """The options that a file of a level is compiled with."""
+    return [*flags_of(level), f"-DML_LEVEL={level}", f'-DML_WORDS="simd/words/{level}.h"']
+
+
 SYSTEM = [CORE / "os" / f"{name}.c" for name in ("posix", "linux" if sys.platform == "linux" else "macos")]
 COMMON = ["-std=gnu11", "-O3", "-Werror", f"-I{CORE}", *arguments(".", "minilite_options INTERFACE -O3")]
 
@@ -82,16 +87,13 @@ def test_amx_by_emulated_tiles(tmp_path: pathlib.Path, bounds: list[str]) -> Non
     if subprocess.run(empty, capture_output=True, check=False).returncode:
         pytest.skip("this compiler knows no tiles")
     names = ("matmul_s8", "product_s8", "product_f32")
-    variants = [*(f"{name}, {level}" for level in ("amx", "avx512") for name in names), "requantize, avx512"]
-    rows = " ".join(f"VARIANT({variant})" for variant in variants)
-    (tmp_path / "levels.def").write_text(f"LEVEL(amx, avx512, avx512, avx512, {rows})\n")
     made = [tmp_path / f"{name}.o" for name in names]
-    common = [compiler, *COMMON, f"-I{tmp_path}"]
+    common = [compiler, *COMMON]
     for to in made:
-        run(*common, *flags_of("amx"), *bounds, "-fPIC", "-c", CORE / "simd" / "amx" / f"{to.stem}.c", "-o", to)
+        run(*common, *at("amx"), *bounds, "-fPIC", "-c", CORE / "simd" / "amx" / f"{to.stem}.c", "-o", to)
     files = [CORE / "simd" / "avx512" / f"{name}.c" for name in ("matmul_s8", "product_s8", "requantize")]
     files += [path for path in (HERE / "walk").glob("*.c") if path.name != "main.c"]
     files += [*(HERE / "tiles").glob("*.c"), CORE / "simd" / "verify.c", CORE / "math" / "fixed_point.c", *SYSTEM]
-    run(*common, *flags_of("avx512"), "-O1", f"-I{HERE}", "-shared", "-fPIC", *files, *made, "-o", library, "-lm")
+    run(*common, *at("avx512"), "-O1", f"-I{HERE}", "-shared", "-fPIC", *files, *made, "-o", library, "-lm")
     found = walked(run(sys.executable, "-c", NATIVE, library, "walk_amx"))
     assert found["amx"] == [*names, "depthwise_product_s8"], "the last is scalar's, compared because it calls others"

@@ -11,6 +11,8 @@
 #include "simd/variants.h"
 #include "simd/amx/tiles.h"
 
+ml_matmul_s8_fn ml_matmul_s8_avx512;
+
 enum {
     GROUP = 4,
     SIDE = 16, /* rows of a tile; its groups; its outputs */

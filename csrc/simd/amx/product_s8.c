@@ -5,6 +5,8 @@
 #include "simd/amx/tiles.h"
 #include "simd/variants.h"
 
+ml_product_s8_fn ml_product_s8_avx512;
+
 void ml_product_s8_amx(const ml_simd *simd, const ml_matmul_s8_args *p,
                        const ml_requantize_args *bytes, int64_t lines, int64_t line_stride) {
     if (!takes_tiles(p)) {

@@ -8,8 +8,8 @@
 
 #define VECTOR __m256
 #define LANES 8
-#define ROWS ML_ROWS_F32_avx2
-#define PANEL ML_PANEL_F32_avx2
+#define ROWS 6
+#define PANEL 16
 #define TILES(X) \
     X(1, 4) X(1, 2) X(1, 1) X(2, 2) X(2, 1) X(3, 2) X(3, 1) X(4, 1) X(5, 1) X(6, 1)
 

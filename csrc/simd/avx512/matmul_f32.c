@@ -9,8 +9,8 @@
 
 #define VECTOR __m512
 #define LANES 16
-#define ROWS ML_ROWS_F32_avx512
-#define PANEL ML_PANEL_F32_avx2
+#define ROWS 14
+#define PANEL 16
 #define MASKS true
 #define TILES(X)                                                                              \
     X(1, 8) X(1, 4) X(1, 2) X(1, 1) X(2, 4) X(2, 2) X(2, 1) X(3, 4) X(3, 2) X(3, 1)           \

@@ -13,7 +13,7 @@
 
 #include "simd/simd.h"
 
-enum { ML_HALF_ROWS = 14, ML_HALF_EVEN = 0x5555, ML_HALF_ODD = 0xaaaa };
+enum { ML_HALF_ROWS = 14, ML_HALF_PANEL = 16, ML_HALF_EVEN = 0x5555, ML_HALF_ODD = 0xaaaa };
 
 #define ML_HALF_INLINE __attribute__((always_inline)) static inline
 
@@ -44,7 +44,7 @@ ML_HALF_INLINE void ml_half_add(const float *a, int64_t a_stride, const float *w
 #define ML_HALF_NEXT(steps) \
     do { \
         ML_UNROLL(4) for (int g = 0; g < (rows + 3) / 4; g++) group[g] += (steps); \
-        w += (steps) * ML_PANEL_F32_avx2; \
+        w += (steps) * ML_HALF_PANEL; \
         left -= (steps); \
     } while (0)
     if (odd && left > 0) {
@@ -52,8 +52,8 @@ ML_HALF_INLINE void ml_half_add(const float *a, int64_t a_stride, const float *w
         ML_HALF_NEXT(1);
     }
     while (left > 1) {
-        const __m512 weights = _mm512_permutex2var_ps(_mm512_loadu_ps(w), both,
-                                                      _mm512_loadu_ps(w + ML_PANEL_F32_avx2));
+        const __m512 weights =
+            _mm512_permutex2var_ps(_mm512_loadu_ps(w), both, _mm512_loadu_ps(w + ML_HALF_PANEL));
         ML_UNROLL(14)
         for (int r = 0; r < rows; r++) {
             double pair;
@@ -99,7 +99,7 @@ ML_HALF_INLINE void ml_half_tile(const ml_matmul_f32_args *p, int64_t row, const
             const int64_t steps = left < room ? left : room;
             ml_half_add(a, p->a_stride, w, steps, room % 2, rows, sums);
             a += steps;
-            w += steps * ML_PANEL_F32_avx2;
+            w += steps * ML_HALF_PANEL;
             left -= steps;
             room -= steps;
             if (room > 0) continue;

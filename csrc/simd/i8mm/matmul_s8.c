@@ -5,6 +5,9 @@
 
 #include "simd/neon/product_sums.h"
 
+ml_matmul_s8_fn ml_matmul_s8_neon_dot;
+ml_product_f32_fn ml_product_f32_neon_dot;
+
 void ml_matmul_s8_i8mm(const ml_matmul_s8_args *p) {
     if (p->apart) ml_matmul_s8_neon_dot(p);
     else multiply_lines(p, NULL, 1, 0);

@@ -5,6 +5,8 @@
 
 #include "simd/variants.h"
 
+ml_pack_s8_fn ml_pack_s8_neon;
+
 enum { GROUP = 4, WIDE = 16 };
 
 /* Joins two groups of `count` bytes: four bytes of each in turn. */

@@ -5,6 +5,8 @@
 
 #include "simd/neon/product_bytes.h"
 
+ml_product_s8_fn ml_product_s8_neon_dot;
+
 void ml_product_s8_i8mm(const ml_simd *simd, const ml_matmul_s8_args *p,
                         const ml_requantize_args *bytes, int64_t lines, int64_t line_stride) {
     if (p->apart) ml_product_s8_neon_dot(simd, p, bytes, lines, line_stride);

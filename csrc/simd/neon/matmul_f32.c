@@ -8,8 +8,8 @@
 
 #define VECTOR float32x4_t
 #define LANES 4
-#define ROWS ML_ROWS_F32_neon
-#define PANEL ML_PANEL_F32_neon
+#define ROWS 5
+#define PANEL 8
 #ifdef __aarch64__
 #define TILES(X)                                                                          \
     X(1, 4) X(1, 2) X(1, 1) X(2, 4) X(2, 2) X(2, 1) X(3, 2) X(3, 1) X(4, 2) X(4, 1)       \

@@ -3,22 +3,17 @@
 
 #define ALWAYS __attribute__((always_inline)) static inline
 
-/* The panel of the level's matmul_f32. */
-#define UNPACK_PANEL_OF(level) UNPACK_PANEL_NAME(level)
-#define UNPACK_PANEL_NAME(level) ML_PANEL_F32_##level
-enum { UNPACK_PANEL = UNPACK_PANEL_OF(ML_LEVEL) };
-
 ALWAYS void unpack_step(const uint8_t *w, const float *scales, int64_t k, const int bits,
                         float *y) {
     for (int i = 0; i < ML_BLOCK_PANEL; i += LANES) {
-        float *to = y + i / UNPACK_PANEL * UNPACK_PANEL * k + i % UNPACK_PANEL;
+        float *to = y + i / PANEL_F32 * PANEL_F32 * k + i % PANEL_F32;
         const VECTOR_S32 bytes = WIDEN(w + i, true);
         const VECTOR scale = LOAD(scales + i);
         if (bits == 8) {
             STORE(to, MUL(FLOATS(bytes), scale));
         } else {
             STORE(to, MUL(OF_LOW_HALF(bytes), scale));
-            STORE(to + UNPACK_PANEL, MUL(OF_HIGH_HALF(bytes), scale));
+            STORE(to + PANEL_F32, MUL(OF_HIGH_HALF(bytes), scale));
         }
     }
 }
@@ -32,7 +27,7 @@ ALWAYS void unpack_blocks(const ml_blocks_f32_args *p, const int bits) {
         for (int64_t j = 0; j < p->block; j += 8 / bits) {
             unpack_step(at, scales, p->k, bits, y);
             at += ML_BLOCK_PANEL;
-            y += UNPACK_PANEL * (8 / bits);
+            y += PANEL_F32 * (8 / bits);
         }
     }
 }

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { LANES = 8 };
+enum { LANES = 8, PANEL_F32 = 16, ROWS_F32 = 6 };
 #define VECTOR __m256
 #define MASK __m256
 #define LOAD(p) _mm256_loadu_ps(p)

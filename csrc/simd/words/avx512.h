@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { LANES = 16 };
+enum { LANES = 16, PANEL_F32 = 16, ROWS_F32 = 14 };
 #define VECTOR __m512
 #define MASK __mmask16
 #define LOAD(p) _mm512_loadu_ps(p)

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { LANES = 4 };
+enum { LANES = 4, PANEL_F32 = 8, ROWS_F32 = 5 };
 #define VECTOR float32x4_t
 #define MASKED 0
 #define MASK uint32x4_t

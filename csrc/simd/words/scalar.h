@@ -5,7 +5,7 @@
 
 #include "math/float_math.h"
 
-enum { LANES = 1 };
+enum { LANES = 1, PANEL_F32 = 1, ROWS_F32 = 1 };
 #define VECTOR float
 #define MASK int
 #define LOAD(p) (*(p))

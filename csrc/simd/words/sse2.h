@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { LANES = 4 };
+enum { LANES = 4, PANEL_F32 = 8, ROWS_F32 = 6 };
 #define VECTOR __m128
 #define MASK __m128
 #define LOAD(p) _mm_loadu_ps(p)

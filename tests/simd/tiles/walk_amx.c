@@ -5,9 +5,13 @@
 #include <string.h>
 
 #include "tiles.h"
-#include "simd/variants.h"
+#include "simd/simd.h"
 #include "traps.h"
 #include "walk/walk.h"
+
+ml_matmul_s8_fn ml_matmul_s8_amx;
+ml_product_s8_fn ml_product_s8_amx;
+ml_product_f32_fn ml_product_f32_amx;
 
 enum { NO_AVX512 = 3, WRONG_SERVES = 4 };
 

@@ -1,0 +1,28 @@
+/* level.c -- the variants of level avx2. */
+#include "simd/words.h"
+
+const ml_simd ML_TABLE = {
+    .level = "avx2",
+    .matmul_f32_panel = PANEL_F32,
+    .matmul_f32_rows = ROWS_F32,
+    .depthwise_s8_group = 2,
+    .depthwise_s8_bytes = 1,
+#include "simd/loops.h"
+    OWN(depthwise_f32),
+    OWN(depthwise_product_s8),
+    OWN(depthwise_s8),
+    OWN(fold_u8),
+    OWN(interleave_s8),
+    OWN(lookup_u8),
+    OWN(matmul_f32),
+    OWN(matmul_s8),
+    OWN(max_pool_s8),
+    OWN(narrow_f16),
+    OWN(pack_f32),
+    OWN(product_f32),
+    OWN(product_s8),
+    OWN(requantize),
+    OWN(requantize_f64),
+    OWN(transpose_x4),
+    OWN(widen_f16),
+};

@@ -1,0 +1,18 @@
+/* level.c -- the variants of level sse2. */
+#include "simd/words.h"
+
+const ml_simd ML_TABLE = {
+    .level = "sse2",
+    .matmul_f32_panel = PANEL_F32,
+    .matmul_f32_rows = ROWS_F32,
+    .depthwise_s8_group = 2,
+#include "simd/loops.h"
+    OWN(depthwise_f32),
+    OWN(depthwise_s8),
+    OWN(interleave_s8),
+    OWN(matmul_f32),
+    OWN(matmul_s8),
+    OWN(pack_f32),
+    OWN(product_f32),
+    OWN(requantize),
+};
