@@ -23,12 +23,12 @@ def _shapes(interpreter: Any) -> dict[int, Sequence[int]]:
 
 def interpreter_text(interpreter: Any) -> str:
     """A line about the whole, then inputs and outputs with their shapes and types, one per line."""
-    rows = tensor_rows(interpreter.model.subgraphs[0], _shapes(interpreter))
+    rows = tensor_rows(engine_of(interpreter).graph, _shapes(interpreter))
     return f"{_line(interpreter)}\n{table(HEADER, rows, width=_WIDTH)}"
 
 
 def _line(interpreter: Any) -> str:
-    graph, memory = interpreter.model.subgraphs[0], ", not allocated"
+    graph, memory = engine_of(interpreter).graph, ", not allocated"
     session = engine_of(interpreter).main
     if session and session.ready:
         try:
@@ -40,7 +40,7 @@ def _line(interpreter: Any) -> str:
 
 def interpreter_html(interpreter: Any) -> str:
     """The same as HTML, then the memory in use."""
-    graph = interpreter.model.subgraphs[0]
+    graph = engine_of(interpreter).graph
     found = html_table(HEADER, tensor_rows(graph, _shapes(interpreter)))
     try:
         usage = interpreter.usage

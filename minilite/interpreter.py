@@ -9,11 +9,12 @@ from minilite._native import usage as usages
 from minilite.engine import pickling, sizes, states, tensor_arguments
 from minilite.engine.engine import Engine
 from minilite.engine.place import checked_tensor, early_values
+from minilite.engine.signatures import find_signature, in_order
 from minilite.errors import MiniliteError
 from minilite.late import Later
 from minilite.litert import metrics, registerers, wrapper
 from minilite.options import Delegate, OpResolverType, load_delegate
-from minilite.signature import SignatureRunner, find_signature, in_order
+from minilite.signature import SignatureRunner
 
 if TYPE_CHECKING:
     import os
@@ -46,8 +47,6 @@ else:
     recorder = Later("minilite.recording.recorder")
     profiles = Later("minilite.profiling.profile")
 
-_MAIN = 0
-"""The number of the main subgraph."""
 _Self = TypeVar("_Self", bound="Interpreter")  # typing.Self came with Python 3.11
 
 
@@ -66,8 +65,9 @@ class Interpreter:
     what tensors take: sizes that need more are refused (None: 1 GiB, or 64 times the bytes of the file if that is more,
     until an input is resized); `max_arena` likewise the arena: parts of the model run patch by patch until it fits;
     `max_iterations` how often a WHILE runs its body before the run fails; `level` names the level of instructions, of
-    those that ``minilite --version`` lists (None: the one in MINILITE_ISA, else the best of this machine); `workspace`
-    is memory that several interpreters use in turn (`minilite.Workspace`); clones have memory of their own.
+    those that ``minilite --version`` lists (None: the one in MINILITE_ISA, else the best of this machine); `signature`
+    is the key of the signature whose subgraph is the main one here, in place of subgraph 0; `workspace` is memory that
+    several interpreters use in turn (`minilite.Workspace`); clones have memory of their own.
 
     Wherever a method takes a tensor's number, it also takes its name or its details.
 
@@ -100,6 +100,7 @@ class Interpreter:
         max_arena: int | str | None = None,
         max_iterations: int | None = None,
         level: str | None = None,
+        signature: str | None = None,
         workspace: Workspace | None = None,
         **unknown: NoReturn,
     ) -> None:
@@ -107,24 +108,13 @@ class Interpreter:
             options.refuse_unknown(unknown, type(self).__init__)
         options.check_delegates(experimental_delegates)
         wanted = options.Options(
-            custom_ops=custom_ops,
-            resolver=experimental_op_resolver_type,
-            planner=planner,
-            in_place=in_place,
-            preserve_inputs=preserve_inputs,
-            preserve_all=experimental_preserve_all_tensors,
-            keep_nodes=experimental_disable_delegate_node_fusion,
-            reorder=reorder,
-            keep_pages=keep_pages,
-            load=load,
-            compress_zero_points=experimental_compress_quantization_zero_points,
-            num_threads=num_threads,
-            plan_cache_bytes=plan_cache_bytes,
-            max_bytes=max_bytes,
-            max_arena=max_arena,
-            max_iterations=max_iterations,
-            level=level,
-        )
+            custom_ops=custom_ops, resolver=experimental_op_resolver_type, planner=planner, in_place=in_place,
+            preserve_inputs=preserve_inputs, preserve_all=experimental_preserve_all_tensors,
+            keep_nodes=experimental_disable_delegate_node_fusion, reorder=reorder, keep_pages=keep_pages, load=load,
+            compress_zero_points=experimental_compress_quantization_zero_points, num_threads=num_threads,
+            plan_cache_bytes=plan_cache_bytes, max_bytes=max_bytes, max_arena=max_arena,
+            max_iterations=max_iterations, level=level, signature=signature,
+        )  # fmt: skip
         options.check_workspace(workspace)
         self._begin(Engine(options.read(model_path, model_content, load), wanted))
         self._engine.workspace = workspace
@@ -186,7 +176,7 @@ class Interpreter:
             if type(input_index) is int
             else tensor_arguments.tensor_number(self._engine.subgraph(), input_index)
         )
-        tensor, shape = tensor_arguments.wanted_shape(self.model.subgraphs[0].tensors, number, tensor_size)
+        tensor, shape = tensor_arguments.wanted_shape(self._engine.graph.tensors, number, tensor_size)
         if strict:
             tensor_arguments.check_strict(tensor, shape)
         if session is None:
@@ -207,10 +197,9 @@ class Interpreter:
             raise errors.StateError(message)
         session.set(number, value)
 
-    def get_tensor(self, tensor_index: TensorKey, subgraph_index: int = 0) -> Array:
-        """An owned copy of a tensor's values. Raises: InputError, StateError."""
-        # `is` and not `==`, for which False and arrays would be the main subgraph.
-        other = subgraph_index is not _MAIN
+    def get_tensor(self, tensor_index: TensorKey, subgraph_index: int | None = None) -> Array:
+        """An owned copy of a tensor's values; None is the main subgraph. Raises: InputError, StateError."""
+        other = subgraph_index is not None
         session = (
             self._engine.sessions.get(tensor_arguments.subgraph_number(subgraph_index)) if other else self._engine.main
         )
@@ -236,18 +225,20 @@ class Interpreter:
 
     def get_input_details(self) -> list[TensorDetails]:
         """Details of every input: name, index, shape, shape_signature, dtype, quantization, ..."""
-        return [self._engine.details(index) for index in self.model.subgraphs[0].inputs]
+        return [self._engine.details(index) for index in self._engine.graph.inputs]
 
     def get_output_details(self) -> list[TensorDetails]:
         """Details of every output."""
-        return [self._engine.details(index) for index in self.model.subgraphs[0].outputs]
+        return [self._engine.details(index) for index in self._engine.graph.outputs]
 
-    def get_tensor_details(self, subgraph_index: int = 0) -> list[TensorDetails]:
-        """Details of every tensor of a subgraph. Raises: InputError."""
+    def get_tensor_details(self, subgraph_index: int | None = None) -> list[TensorDetails]:
+        """Details of every tensor of a subgraph; None is the main one. Raises: InputError."""
+        if subgraph_index is None:
+            subgraph_index = self._engine.root
         number = tensor_arguments.subgraph_number(subgraph_index, len(self.model.subgraphs))
         return [self._engine.details(t.index, number) for t in self.model.subgraphs[number].tensors]
 
-    def _get_tensor_details(self, tensor_index: TensorKey, subgraph_index: int = 0) -> TensorDetails:
+    def _get_tensor_details(self, tensor_index: TensorKey, subgraph_index: int | None = None) -> TensorDetails:
         return self._engine.details(
             tensor_arguments.tensor_number(self._engine.subgraph(subgraph_index), tensor_index), subgraph_index
         )
@@ -259,7 +250,7 @@ class Interpreter:
 
     def get_ops_details(self) -> list[NodeDetails]:
         """Every node of the main subgraph: index, op_name, inputs, outputs, operand_types, result_types."""
-        return details.node_details(self.model.subgraphs[0])
+        return details.node_details(self._engine.graph)
 
     def num_subgraphs(self) -> int:
         """The number of the model's subgraphs."""
@@ -310,7 +301,7 @@ class Interpreter:
             plain = call.plain(call.named(inputs))
             if plain is not None:
                 return call.run(plain, cancel=cancel)
-        graph = self.model.subgraphs[0]
+        graph = self._engine.graph
         return call.run(
             tensor_arguments.input_arrays(graph, inputs),
             tensor_arguments.output_arrays(graph, call.outputs, out),
@@ -321,7 +312,7 @@ class Interpreter:
         """Like `run`, with real numbers: quantized inputs take floats, and quantized outputs become floats.
 
         Scales and zero points are those of the tensors; values beyond a type's range are clamped. Raises: as `run`."""
-        graph = self.model.subgraphs[0]
+        graph = self._engine.graph
         given = tensor_arguments.inputs_by_number(graph, inputs)
         quantized = {number: float_values.quantized(graph.tensors[number], value) for number, value in given.items()}
         found = self.run(quantized, cancel=cancel)
@@ -408,7 +399,7 @@ class Interpreter:
         Offsets depend on the sizes that were planned before, by this interpreter or a clone; values never do. Raises:
         ShapeError, ArenaError, UnsupportedOpError, InputError.
         """
-        graph = self.model.subgraphs[0]
+        graph = self._engine.graph
         wanted = tensor_arguments.wanted_shapes(graph, shapes)
         return self._with_names(self._engine.session().plan_for(wanted))
 
@@ -421,7 +412,7 @@ class Interpreter:
         the file leaves open. Sizes are `step` apart; without it, as near as the model accepts. See docs/memory.md.
         Raises: InputError, UnsupportedOpError, ShapeError.
         """
-        graph = self.model.subgraphs[0]
+        graph = self._engine.graph
         given = tensor_arguments.wanted_shapes(graph, shapes)
         present = {i: given.get(i, tuple(self._engine.details(i)["shape"].tolist())) for i in graph.inputs}
         return sizes.fit(self._engine.session().plan_for, graph, present, budget, axis, step)

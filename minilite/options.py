@@ -296,6 +296,14 @@ def checked_level(level: Any) -> str | None:
     return str(level)
 
 
+def _checked_key(signature: Any) -> str | None:
+    """The key of a signature, or None. Raises: InputError (also TypeError)."""
+    if signature is None or isinstance(signature, str):
+        return signature
+    message = f"signature is of type {type(signature).__name__}, must be the key of a signature"
+    raise errors.InputTypeError(message)
+
+
 def _one_of(name: str, value: Any, known: Sequence[str]) -> None:
     if value not in known:
         message = f"{name} is {errors.shown(value)}, must be one of {', '.join(known)}"
@@ -367,6 +375,7 @@ class Options:
         max_arena: Any = None,
         max_iterations: Any = None,
         level: Any = None,
+        signature: Any = None,
     ) -> None:
         _check_switches(preserve_all, keep_nodes, compress_zero_points, preserve_inputs, reorder, keep_pages)
         _one_of("planner", planner, strategies())
@@ -396,3 +405,5 @@ class Options:
         """The number of times that a WHILE may run its body; 0 = no limit."""
         self.level: str | None = checked_level(level)
         """The level of instructions; None: what MINILITE_ISA says, else the best."""
+        self.signature: str | None = _checked_key(signature)
+        """The signature whose subgraph is the main one; None: subgraph 0."""

@@ -8,36 +8,12 @@ from typing import TYPE_CHECKING, Any
 from minilite import details
 from minilite.engine import array_call, tensor_arguments
 from minilite.engine.engine import engine_of
+from minilite.engine.signatures import find_signature, in_order
 from minilite.errors import InputError, InputTypeError, listed
-from minilite.format.model import Array, Signature
+from minilite.format.model import Array
 
 if TYPE_CHECKING:
     from minilite.details import TensorDetails
-
-
-def find_signature(signatures: Sequence[Signature], key: str | None) -> Signature:
-    """The signature with that key; None means the only one. Raises: InputError."""
-    if key is None and len(signatures) == 1:
-        return signatures[0]
-    if key is None:
-        message = (
-            f"SignatureDef signature_key is None and model has {len(signatures)} Signatures. "
-            "None is only allowed when the model has 1 SignatureDef: "
-            + (f"there are {listed(s.key for s in signatures)}" if signatures else "run() needs none")
-        )
-        raise InputError(message)
-    for signature in signatures:
-        if signature.key == key:
-            return signature
-    message = f'Invalid signature_key provided: "{key}". The model has {listed(s.key for s in signatures)}'
-    raise InputError(message)
-
-
-def in_order(signature: Signature) -> Signature:
-    """Arguments sorted by name, like LiteRT's: programs rely on which output comes first."""
-    return signature._replace(
-        inputs=dict(sorted(signature.inputs.items())), outputs=dict(sorted(signature.outputs.items()))
-    )
 
 
 class SignatureRunner:

@@ -99,7 +99,7 @@ typedef struct ml_subgraph_row {
 
 typedef struct ml_argument_row {
     ml_span name;
-    int64_t tensor;
+    int64_t tensor; /* as it is in the file */
 } ml_argument_row;
 
 typedef struct ml_signature_row {
@@ -108,8 +108,7 @@ typedef struct ml_signature_row {
     ml_span key;
     int32_t n_inputs;
     int32_t n_outputs;
-    int32_t subgraph;
-    int32_t reserved;
+    int64_t subgraph; /* as it is in the file: a signature that nobody asks for is not checked */
 } ml_signature_row;
 
 typedef struct ml_metadata_row {

@@ -240,7 +240,7 @@ static ml_status index_subgraph(ml_index *x, int64_t at, ml_subgraph_row *row) {
     return status == ML_OK ? ml_index_empty_constants(x, row, tensors) : status;
 }
 
-static ml_status index_arguments(ml_index *x, const ml_table *t, int32_t slot, int32_t n_tensors,
+static ml_status index_arguments(ml_index *x, const ml_table *t, int32_t slot,
                                  const ml_argument_row **rows, int32_t *count) {
     ml_reader *r = &x->reader;
     ml_vector v;
@@ -253,12 +253,7 @@ static ml_status index_arguments(ml_index *x, const ml_table *t, int32_t slot, i
         ml_table map;
         status = ml_open_table(r, ML_TABLE_TensorMap, ml_vector_table(r, &v, i), &map);
         if (status != ML_OK) return status;
-        int64_t tensor = ml_slot_integer(r, &map, ML_SLOT_TensorMap_tensor_index);
-        if (tensor >= n_tensors)
-            return ml_refuse(r,
-                             "TensorMap.tensor_index is %" PRId64 ", the subgraph has %d tensors",
-                             tensor, n_tensors);
-        arguments[i].tensor = tensor;
+        arguments[i].tensor = ml_slot_integer(r, &map, ML_SLOT_TensorMap_tensor_index);
         status = ml_slot_text(r, &map, ML_SLOT_TensorMap_name, &arguments[i].name);
         if (status != ML_OK) return status;
     }
@@ -273,18 +268,10 @@ static ml_status index_signature(ml_index *x, int64_t at, ml_signature_row *row)
     if (status == ML_OK)
         status = ml_slot_text(r, &t, ML_SLOT_SignatureDef_signature_key, &row->key);
     if (status != ML_OK) return status;
-    int64_t subgraph = ml_slot_integer(r, &t, ML_SLOT_SignatureDef_subgraph_index);
-    if (subgraph >= x->file->n_subgraphs)
-        return ml_refuse(r,
-                         "SignatureDef.subgraph_index is %" PRId64 ", the model has %d subgraphs",
-                         subgraph, x->file->n_subgraphs);
-    row->subgraph = (int32_t)subgraph;
-    int32_t tensors = x->file->subgraphs[subgraph].n_tensors;
-    status =
-        index_arguments(x, &t, ML_SLOT_SignatureDef_inputs, tensors, &row->inputs, &row->n_inputs);
+    row->subgraph = ml_slot_integer(r, &t, ML_SLOT_SignatureDef_subgraph_index);
+    status = index_arguments(x, &t, ML_SLOT_SignatureDef_inputs, &row->inputs, &row->n_inputs);
     if (status != ML_OK) return status;
-    return index_arguments(x, &t, ML_SLOT_SignatureDef_outputs, tensors, &row->outputs,
-                           &row->n_outputs);
+    return index_arguments(x, &t, ML_SLOT_SignatureDef_outputs, &row->outputs, &row->n_outputs);
 }
 
 static ml_status index_metadata(ml_index *x, int64_t at, ml_metadata_row *row) {

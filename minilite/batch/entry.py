@@ -10,10 +10,10 @@ import numpy as np
 
 from minilite.engine.array_call import ArrayCall
 from minilite.engine.engine import engine_of
+from minilite.engine.signatures import find_signature
 from minilite.engine.tensor_arguments import by_name
 from minilite.errors import InputError, MiniliteError
 from minilite.format.dtypes import public_type
-from minilite.signature import find_signature
 
 if TYPE_CHECKING:
     from minilite._native.cancel import Cancel

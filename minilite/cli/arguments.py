@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from minilite._native.kernels import level_names
 from minilite._native.memory import strategies
+from minilite.engine.engine import engine_of
+from minilite.engine.signatures import find_signature
 from minilite.engine.tensor_arguments import by_name
-from minilite.errors import InputError, listed
+from minilite.errors import InputError, listed, shortened
 from minilite.interpreter import Interpreter
 from minilite.numeric import byte_count
+
+if TYPE_CHECKING:
+    from minilite.format.model import Model
 
 Shape = tuple[int, ...]
 
@@ -130,6 +136,44 @@ def size_in_bytes(text: str) -> int:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
+def add_signature(parser: argparse.ArgumentParser) -> None:
+    """--signature."""
+    parser.add_argument(
+        "--signature", metavar="KEY", help="the signature to take, with its names of inputs and outputs (default: subgraph 0)"
+    )  # fmt: skip
+
+
+def signature_line(model: Model, key: str | None) -> str:
+    """Names the signature of this key, or that of subgraph 0, and the others of the file; empty if there is nothing to
+    choose."""
+    here = [one.key for one in model.signatures if one.subgraph == 0]
+    key = key if key is not None or not here else here[0]
+    others = [shortened(one.key) for one in model.signatures if one.key != key]
+    if not others:
+        return ""
+    named = f"signature {shortened(key)}" if key is not None else "subgraph 0, which has no signature"
+    return f"{named}; others, by --signature: {', '.join(others)}"
+
+
+def check_memories(options: argparse.Namespace) -> None:
+    """Refuses --memory beside --signature. Raises: UsageError."""
+    if options.memory and options.signature is not None:
+        message = "--memory plans subgraph 0, it does not go with --signature"
+        raise UsageError(message)
+
+
+def names_of(interpreter: Interpreter, numbers: Iterable[int]) -> dict[int, str]:
+    """Returns names of inputs or outputs by tensor number: those of the signature that --signature has chosen, else the
+    tensors' own."""
+    engine = engine_of(interpreter)
+    named: dict[int, str] = {}
+    if engine.options.signature is not None:
+        signature = find_signature(interpreter.model.signatures, engine.options.signature)
+        for name, number in (*signature.inputs.items(), *signature.outputs.items()):
+            named.setdefault(number, name)
+    return {number: named.get(number, engine.graph.tensors[number].name) for number in numbers}
+
+
 def add_json(parser: argparse.ArgumentParser) -> None:
     """--json."""
     parser.add_argument("--json", action="store_true", help="print JSON, with the keys that docs/command_json.md lists")
@@ -150,12 +194,25 @@ def add_level(parser: argparse.ArgumentParser) -> None:
 def split_name(interpreter: Interpreter, text: str) -> tuple[str | None, str]:
     """Splits NAME=VALUE if NAME is the name of an input, which may contain '='; else returns None and the whole
     text."""
-    names = [detail["name"] for detail in interpreter.get_input_details()]
-    fitting = [name for name in names if name and text.startswith(f"{name}=")]
+    fitting = [name for name in input_names(interpreter) if name and text.startswith(f"{name}=")]
     if not fitting:
         return None, text
     name = max(fitting, key=len)
     return name, text[len(name) + 1 :]
+
+
+def input_names(interpreter: Interpreter) -> set[str]:
+    """Returns the names that the main subgraph's inputs have: the signature's, and the tensors' own."""
+    graph = engine_of(interpreter).graph
+    return {*names_of(interpreter, graph.inputs).values(), *(graph.tensors[i].name for i in graph.inputs)}
+
+
+def _number(interpreter: Interpreter, name: str) -> int:
+    """Returns the input of that name: the signature's first. Raises: InputError if several have it."""
+    graph = engine_of(interpreter).graph
+    of_signature = names_of(interpreter, graph.inputs) if engine_of(interpreter).options.signature is not None else {}
+    found = [number for number, each in of_signature.items() if each == name]
+    return found[0] if len(found) == 1 else by_name(graph, graph.inputs, "inputs")[name]
 
 
 def by_input(interpreter: Interpreter, option: str, values: Sequence[str]) -> dict[int, str]:
@@ -165,14 +222,13 @@ def by_input(interpreter: Interpreter, option: str, values: Sequence[str]) -> di
     Raises: UsageError.
     """
     details = interpreter.get_input_details()
-    graph = interpreter.model.subgraphs[0]
     found: dict[int, str] = {}
     unnamed: list[str] = []
     for text in values:
         name, value = split_name(interpreter, text)
         if name is None:
             unnamed.append(value)
-        elif (number := by_name(graph, graph.inputs, "inputs")[name]) in found:
+        elif (number := _number(interpreter, name)) in found:
             message = f"{option} {text}: input '{name}' is given twice"
             raise UsageError(message)
         else:
@@ -187,7 +243,7 @@ def by_input(interpreter: Interpreter, option: str, values: Sequence[str]) -> di
 
 def inputs_text(interpreter: Interpreter) -> str:
     """Returns ``the model's inputs are x, y``."""
-    names = [detail["name"] for detail in interpreter.get_input_details()]
+    names = [*names_of(interpreter, engine_of(interpreter).graph.inputs).values()]
     if not names:
         return "the model has no inputs"
     return f"the model's {'input is' if len(names) == 1 else 'inputs are'} {listed(names)}"

@@ -15,6 +15,7 @@ from minilite.comparison.text import comparison_text
 from minilite.interpreter import Interpreter
 from minilite.progress import progress
 from minilite.terminal import say
+from minilite.text import wrapped
 
 if TYPE_CHECKING:
     from minilite.comparison.result import Comparison
@@ -35,6 +36,7 @@ def add_parser(commands: Any) -> None:
     ))  # fmt: skip
     feeding.add_inputs(parser)
     arguments.add_shape(parser)
+    arguments.add_signature(parser)
     arguments.add_tolerance(parser)
     parser.add_argument(
         "--unfused", action="store_true", help="run every node by itself: tensors between fused nodes are compared too"
@@ -58,17 +60,23 @@ def execute(options: argparse.Namespace) -> int:
     if options.model.endswith(".npz"):
         return _replayed(options)
     second = _second(options)
-    one = Interpreter(options.model, num_threads=options.threads, level=options.level)
+    one = _interpreter(options.model, options)
     given = {index: reading.array for index, reading in feeding.read_inputs(one, options).items()}
     shapes = arguments.shapes(one, options.shape)
     other = None
     if second is not None:
-        other = Interpreter(second, num_threads=options.threads, level=options.level)
+        other = _interpreter(second, options)
     found = compare(
         one, other, given, against=options.against, shapes=shapes, seed=options.seed or 0,
         tolerance=options.tolerance, fused=not options.unfused, progress=progress,
     )  # fmt: skip
+    if not options.json and (told := arguments.signature_line(one.model, options.signature)):
+        say(wrapped(told, width()))
     return _shown(found, options, second)
+
+
+def _interpreter(model: str, options: argparse.Namespace) -> Interpreter:
+    return Interpreter(model, num_threads=options.threads, level=options.level, signature=options.signature)
 
 
 def _shown(found: Comparison, options: argparse.Namespace, second: str | None) -> int:
@@ -88,7 +96,7 @@ def _replayed(options: argparse.Namespace) -> int:
         raise UsageError(message)
     found = replay(
         options.model, model, level=options.level, num_threads=options.threads, tolerance=options.tolerance,
-        progress=progress,
+        signature=options.signature, progress=progress,
     )  # fmt: skip
     return _shown(found, options, model)
 

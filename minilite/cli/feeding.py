@@ -11,6 +11,7 @@ import numpy as np
 
 from minilite.cli import arguments
 from minilite.cli.arguments import UsageError
+from minilite.engine.engine import engine_of
 from minilite.engine.mismatch import given_shapes
 from minilite.errors import InputError, ModelFormatError, ShapeError
 from minilite.inputs import Feed, load_input
@@ -77,7 +78,7 @@ def read_inputs(interpreter: Interpreter, options: argparse.Namespace) -> dict[i
         if "=" in path and path != "-" and not Path(path).exists():
             message = f"{path}: there is no such file; to name an input: {arguments.inputs_text(interpreter)}"
             raise UsageError(message)
-        feed = with_options(Feed.of(interpreter.model.subgraphs[0].tensors[index], about.get(index)), options)
+        feed = with_options(Feed.of(engine_of(interpreter).graph.tensors[index], about.get(index)), options)
         feed = feed._replace(shape=shapes.get(index, feed.shape))
         reading = found[index] = load_input(path, feed)
         if index in shapes and shapes[index] != reading.array.shape:
@@ -92,17 +93,20 @@ def with_options(feed: Feed, options: argparse.Namespace) -> Feed:
 
 
 def descriptions(interpreter: Interpreter) -> dict[int, TensorMetadata]:
-    """Returns the descriptions of inputs in the metadata, by tensor number; empty if the metadata are broken."""
+    """Returns the descriptions of inputs in the metadata, by tensor number; empty if the metadata are broken,
+    or are those of another subgraph."""
+    if engine_of(interpreter).root:
+        return {}
     try:
         found = interpreter.model.metadata.inputs
     except ModelFormatError:
         return {}
-    return dict(zip(interpreter.model.subgraphs[0].inputs, found, strict=False))
+    return dict(zip(engine_of(interpreter).graph.inputs, found, strict=False))
 
 
 def _spread(interpreter: Interpreter, values: list[str]) -> list[str]:
     """Replaces a .npz file without a name by one NAME=FILE for each of its arrays. Raises: InputError."""
-    names = {detail["name"] for detail in interpreter.get_input_details()}
+    names = arguments.input_names(interpreter)
     found: list[str] = []
     for text in values:
         name, path = arguments.split_name(interpreter, text)
@@ -142,7 +146,7 @@ def allocate(interpreter: Interpreter, given: dict[int, Reading]) -> None:
         interpreter.allocate_tensors()
     except ShapeError as error:
         arrays = [(index, reading.array) for index, reading in given.items()]
-        raise given_shapes(error, interpreter.model.subgraphs[0].tensors, arrays) from None
+        raise given_shapes(error, engine_of(interpreter).graph.tensors, arrays) from None
 
 
 def prepare(interpreter: Interpreter, options: argparse.Namespace) -> None:
@@ -162,5 +166,5 @@ def set_inputs(interpreter: Interpreter, given: dict[int, Reading], seed: int) -
         return  # numpy.random takes long to import
     rng = np.random.default_rng(seed)
     for detail in rest:
-        tensor = interpreter.model.subgraphs[0].tensors[detail["index"]]
+        tensor = engine_of(interpreter).graph.tensors[detail["index"]]
         interpreter.set_tensor(tensor.index, random_values(tensor, tuple(map(int, detail["shape"])), rng))

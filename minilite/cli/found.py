@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from minilite.cli.arguments import UsageError
 from minilite.cli.output import width
 from minilite.cli.writing import distinct
-from minilite.format.model import Model
+from minilite.engine.engine import engine_of
 from minilite.inputs import read_source
 from minilite.inputs.drawing import draw_boxes, in_picture
 from minilite.report.detections import Box, Detection, detection_facts, detections, detections_text
@@ -18,6 +18,7 @@ from minilite.report.results import Output
 
 if TYPE_CHECKING:
     from minilite.inputs import Reading
+    from minilite.interpreter import Interpreter
 
 LEAST = 0.3
 """The least score of objects that are shown without --min-score."""
@@ -57,11 +58,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def found_in(
-    model: Model, outputs: Sequence[Output], given: Mapping[int, Reading], options: argparse.Namespace
+    interpreter: Interpreter, outputs: Sequence[Output], given: Mapping[int, Reading], options: argparse.Namespace
 ) -> Found | None:
     """Returns the objects that a detector found; None for other models. Raises: UsageError if --draw has nothing to
     draw."""
-    every = detections(model, outputs)
+    every = detections(interpreter.model, outputs, engine_of(interpreter).root)
     pictures = [reading for reading in given.values() if reading.size is not None]
     if options.draw is not None and (every is None or not pictures):
         lacks = (

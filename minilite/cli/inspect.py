@@ -33,6 +33,7 @@ def add_parser(commands: Any) -> None:
         help="only say of each operator whether it is supported, and what is missing; exit status 1 if one is not",
     )
     arguments.add_shape(parser)
+    arguments.add_signature(parser)
     arguments.add_planner(parser)
     arguments.add_max_arena(parser)
     plan_memory.add_memory(parser)
@@ -49,7 +50,10 @@ def execute(options: argparse.Namespace) -> int:
         return 0
     if options.check:
         return _check(options)
-    interpreter = Interpreter(options.model, planner=options.planner, max_arena=options.max_arena)
+    arguments.check_memories(options)
+    interpreter = Interpreter(
+        options.model, planner=options.planner, max_arena=options.max_arena, signature=options.signature
+    )
     try:
         arguments.resize(interpreter, options.shape)
         interpreter.allocate_tensors()

@@ -14,6 +14,7 @@ import numpy as np
 from minilite.cli import arguments, plan_memory, plan_sizes, plan_tflm
 from minilite.cli.arguments import UsageError
 from minilite.cli.output import print_json, width
+from minilite.engine.engine import engine_of
 from minilite.engine.tensor_arguments import tensor_number
 from minilite.errors import InputError
 from minilite.format.dtypes import array_type
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from minilite.engine.model_plan import ModelPlan
     from minilite.memory import MemoryPlan
 
-_MODEL_ONLY = ("shape", "max_arena", "write_offline", "fit", "sweep")
+_MODEL_ONLY = ("shape", "signature", "max_arena", "write_offline", "fit", "sweep")
 _ONE_PLAN = ("strategy", "capacity", "svg", "write_offline", "map")
 _SECONDS = 10.0
 _NODES = 1_000_000
@@ -57,6 +58,7 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("--compare", action="store_true", help="plan by every strategy and print their arenas")
     arguments.add_shape(parser)
+    arguments.add_signature(parser)
     arguments.add_max_arena(parser)
     parser.add_argument(
         "--alignment", metavar="N", type=arguments.positive, help="of offsets (default: 64; problems: 1)"
@@ -128,6 +130,8 @@ def execute(options: argparse.Namespace) -> None:
     if options.json:
         print_json({**_facts(options, made, spent), **_facts_of_model(found)})
     else:
+        if options.model and (told := arguments.signature_line(load_model(options.model), options.signature)):
+            say(wrapped(told, width()))
         say(_summary(title, made, spent, found))
         say(_map(made) if options.map else _places(made))
     if not options.json and options.capacity is not None and made.arena_bytes > options.capacity:
@@ -172,7 +176,9 @@ def _model_records(options: argparse.Namespace) -> tuple[list[UsageRecord], dict
     is ignored."""
     model = load_model(options.model)
     bare = {name: payload for name, payload in model.metadata.items() if name != offline.NAME}
-    interpreter = Interpreter(model._replace(metadata=Metadata(bare)), max_arena=options.max_arena)
+    interpreter = Interpreter(
+        model._replace(metadata=Metadata(bare)), max_arena=options.max_arena, signature=options.signature
+    )
     shapes = arguments.shapes(interpreter, options.shape)
     found = _bound(interpreter, options, shapes) if options.bind else interpreter.plan_for(shapes)
     records = [UsageRecord(tensor, size, first, last) for tensor, size, first, last, _ in found.records()]
@@ -182,7 +188,7 @@ def _model_records(options: argparse.Namespace) -> tuple[list[UsageRecord], dict
 def _bound(interpreter: Interpreter, options: argparse.Namespace, shapes: Mapping[int, arguments.Shape]) -> ModelPlan:
     """Returns the plan with each tensor of --bind bound to an array of its size. Raises: UsageError; InputError for
     tensors that cannot be bound."""
-    graph, plan = interpreter.model.subgraphs[0], interpreter.plan_for(shapes)
+    graph, plan = engine_of(interpreter).graph, interpreter.plan_for(shapes)
     names = {tensor.name for tensor in graph.tensors}
     for text in options.bind:
         index = tensor_number(graph, text) if text in names else int(text) if text.isdecimal() else -1
@@ -302,9 +308,10 @@ def _gap(made: MemoryPlan) -> tuple[int, str]:
 
 def _offline(options: argparse.Namespace) -> MemoryPlan:
     """Plans by TFLM's lifetimes and writes the file."""
-    if options.shape:
-        message = "--shape: an offline plan is made for the file's own shapes"
-        raise UsageError(message)
+    for name in ("shape", "signature"):
+        if getattr(options, name):
+            message = f"--{name}: an offline plan is made for subgraph 0 and the file's own shapes"
+            raise UsageError(message)
     if options.alignment not in (None, tflm.ALIGNMENT):
         message = f"--alignment {options.alignment}: offline plans are aligned to {tflm.ALIGNMENT}"
         raise UsageError(message)

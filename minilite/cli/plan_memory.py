@@ -22,6 +22,7 @@ from minilite.text import cut, html_table, table, wrapped
 from minilite.writing import write_whole
 
 _NOT_OF_MEMORIES = (
+    "signature",
     "strategy", "compare", "shape", "max_arena", "capacity", "alignment", "map", "bind", "fit", "axis", "step", "sweep", "target",
 )  # fmt: skip
 _SPEC = re.compile(r"(\w+)=(\d+|0[xX][0-9a-fA-F]+)([KM]i?B?)?(?:@(\d+|0[xX][0-9a-fA-F]+))?")

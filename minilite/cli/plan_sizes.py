@@ -78,7 +78,7 @@ def check_options(options: argparse.Namespace) -> None:
 
 def fit(options: argparse.Namespace) -> None:
     """Finds the largest size and prints it, with its neighbours."""
-    interpreter = Interpreter(options.model, max_arena=options.max_arena)
+    interpreter = Interpreter(options.model, max_arena=options.max_arena, signature=options.signature)
     given = arguments.shapes(interpreter, options.shape)
     try:
         byte_count(options.fit)
@@ -175,9 +175,9 @@ def _size_table(found: Sequence[PlannedSize], budget: int | None = None) -> str:
 
 def sweep(options: argparse.Namespace) -> None:
     """Plans every size, prints a table, and writes CSV and the plot."""
-    interpreter = Interpreter(options.model, max_arena=options.max_arena)
+    interpreter = Interpreter(options.model, max_arena=options.max_arena, signature=options.signature)
     wanted = swept_sizes(interpreter, options.sweep, arguments.shapes(interpreter, options.shape))
-    graph, session = interpreter.model.subgraphs[0], engine_of(interpreter).session()
+    graph, session = engine_of(interpreter).graph, engine_of(interpreter).session()
     each = sizes.sweep(session.plan_for, graph, wanted)
     found = list(progress(each, "size", len(wanted)))
     if options.csv is not None:

@@ -18,7 +18,7 @@ from minilite.terminal import say
 from minilite.text import cut, table, wrapped
 
 _NOT_FOR_TFLM = (
-    "strategy", "compare", "shape", "max_arena", "alignment", "capacity", "write_offline", "svg", "map", "bind", "fit", "axis",
+    "strategy", "compare", "signature", "shape", "max_arena", "alignment", "capacity", "write_offline", "svg", "map", "bind", "fit", "axis",
     "step", "sweep", "csv", "problem", "memory",
 )  # fmt: skip
 _BOARD = "32-bit"

@@ -29,6 +29,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("model", metavar="MODEL", help="a .tflite file")
     feeding.add_inputs(parser)
     arguments.add_shape(parser)
+    arguments.add_signature(parser)
     parser.add_argument("--runs", metavar="N", type=arguments.positive, default=50, help="timed runs (default: 50)")
     parser.add_argument(
         "--trace", metavar="OUT.json", type=Path, help="write a Chrome trace of the runs: for Perfetto or speedscope"
@@ -52,6 +53,7 @@ def execute(options: argparse.Namespace) -> None:
         planner=options.planner,
         level=options.level,
         max_arena=options.max_arena,
+        signature=options.signature,
     )
     feeding.prepare(interpreter, options)
     session, trace = engine_of(interpreter).session(), options.trace is not None
@@ -63,6 +65,8 @@ def execute(options: argparse.Namespace) -> None:
         return
     threads = f"{count(found.threads, 'thread')}, level {found.level}"
     say(wrapped(f"{Path(options.model).name}: {count(found.runs, 'run')}, {threads}", width()))
+    if told := arguments.signature_line(interpreter.model, options.signature):
+        say(wrapped(told, width()))
     say(found.text(width()))
     if options.trace is not None:
         lost = f", {found.timing.lost} events left out" if found.timing.lost else ""

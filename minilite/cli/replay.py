@@ -27,6 +27,7 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("model", metavar="MODEL", help="the .tflite file that was recorded")
     arguments.add_level(parser)
+    parser.add_argument("--signature", metavar="KEY", help="compare only runs of this signature (default: all runs)")
     arguments.add_threads(parser)
     arguments.add_tolerance(parser)
     arguments.add_json(parser)
@@ -37,7 +38,7 @@ def execute(options: argparse.Namespace) -> int:
     """Replays, and prints the table. Returns the exit status."""
     found = replay(
         options.recording, options.model, level=options.level, num_threads=options.threads,
-        tolerance=options.tolerance, progress=progress,
+        tolerance=options.tolerance, signature=options.signature, progress=progress,
     )  # fmt: skip
     found = found._replace(models=(found.models[0], Path(options.model).name))
     if options.json:

@@ -48,6 +48,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("model", metavar="MODEL", help="a .tflite file")
     feeding.add_inputs(parser)
     arguments.add_shape(parser)
+    arguments.add_signature(parser)
     parser.add_argument(
         "-o",
         "--out",
@@ -83,8 +84,13 @@ def execute(options: argparse.Namespace) -> None:
     if options.json and options.out == "-":
         message = "--json and -o - both write to standard output: choose one"
         raise UsageError(message)
+    arguments.check_memories(options)
     interpreter = Interpreter(
-        options.model, num_threads=options.threads, planner=options.planner, max_arena=options.max_arena
+        options.model,
+        num_threads=options.threads,
+        planner=options.planner,
+        max_arena=options.max_arena,
+        signature=options.signature,
     )
     given = feeding.read_inputs(interpreter, options)
     arguments.resize(interpreter, options.shape)
@@ -153,7 +159,7 @@ def _compared(interpreter: Interpreter, given: Mapping[int, Reading], options: a
 
 def _swept(interpreter: Interpreter, options: argparse.Namespace) -> list[PlannedSize]:
     """Plans the sizes of --sweep, or sizes around the current one."""
-    graph = interpreter.model.subgraphs[0]
+    graph = engine_of(interpreter).graph
     present = {detail["index"]: tuple(detail["shape"].tolist()) for detail in interpreter.get_input_details()}
     if options.sweep:
         wanted = swept_sizes(interpreter, options.sweep, present)

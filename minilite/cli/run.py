@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from minilite.cli import arguments, digits, feeding
+from minilite.cli import arguments, digits, feeding, state
 from minilite.cli.arguments import UsageError
 from minilite.cli.found import Found, add_options, draw, drawings, found_in
 from minilite.cli.output import print_json, width
 from minilite.cli.writing import check_apart, check_target, write_outputs
+from minilite.engine.engine import engine_of
 from minilite.errors import ModelFormatError
 from minilite.interpreter import Interpreter
 from minilite.options import OpResolverType
@@ -58,6 +59,8 @@ _MODEL_ONLY = (
     "resolver",
     "level",
     "record",
+    "signature",
+    "state",
 )
 
 
@@ -79,6 +82,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("model", metavar="MODEL", nargs="?", help="a .tflite file")
     feeding.add_inputs(parser)
     arguments.add_shape(parser)
+    arguments.add_signature(parser)
     parser.add_argument(
         "--labels", metavar="FILE", help="a label a line, for outputs with as many classes (default: the model's own)"
     )
@@ -100,6 +104,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--record", metavar="FILE.npz", type=Path, help="write every call and its arrays to a file, for minilite replay"
     )
+    state.add_state(parser)
     add_options(parser)
     arguments.add_threads(parser)
     arguments.add_level(parser)
@@ -139,14 +144,14 @@ def run_model(options: argparse.Namespace) -> None:
     files = feeding.one_by_one(interpreter, options)
     sources = [arguments.split_name(interpreter, text)[1] for text in (*options.data, *options.input)]
     drawn = drawings(options.draw, sources)
-    single = {"--out": options.out, "--record": options.record}
+    single = {"--out": options.out, "--record": options.record, "--state": options.state}
     targets = {option: [path] for option, path in single.items() if path is not None}
     check_apart({**targets, "--draw": drawn}, [options.model, *sources])
     if files:
         _run_each(interpreter, options, files, drawn, loaded)
         return
     if options.out is not None:
-        check_target(options.out, len(interpreter.model.subgraphs[0].outputs))
+        check_target(options.out, len(engine_of(interpreter).graph.outputs))
     with interpreter.recording(options.record) if options.record is not None else nullcontext():
         ran = _run(interpreter, options, loaded)
     if options.json:
@@ -155,6 +160,7 @@ def run_model(options: argparse.Namespace) -> None:
         _print(interpreter, options, ran)
     written = write_outputs(options.out, ran.outputs) if options.out is not None else []
     recorded = [options.record] if options.record is not None else []
+    recorded += state.keep(interpreter, options.state)
     _tell_written(options, [*recorded, *written, *_drawn(sources, drawn, ran)])
 
 
@@ -164,10 +170,11 @@ def _run(interpreter: Interpreter, options: argparse.Namespace, loaded: float) -
     allocating = time.perf_counter()
     feeding.allocate(interpreter, given)
     allocated = time.perf_counter()
+    state.take(interpreter, options.state)
     feeding.set_inputs(interpreter, given, options.seed or 0)
     times = Times(loaded, allocated - allocating, _timed(interpreter, options.repeat))
     outputs = _outputs(interpreter, options)
-    return Ran(given, outputs, times, found_in(interpreter.model, outputs, given, options))
+    return Ran(given, outputs, times, found_in(interpreter, outputs, given, options))
 
 
 def _run_each(
@@ -183,6 +190,7 @@ def _run_each(
     rows: list[list[str]] = []
     facts: list[dict[str, Any]] = []
     written = [options.record] if options.record is not None else []
+    kept: Path | None = None
     with interpreter.recording(options.record) if options.record is not None else nullcontext():
         for at, file in enumerate(files):
             own = argparse.Namespace(**{**vars(options), "data": [file], "input": []})
@@ -190,10 +198,12 @@ def _run_each(
             facts.append({"file": file, **_facts(interpreter, own, ran)})
             rows.append([file, _summary(ran, options.top), duration(float(np.median(ran.times.runs)))])
             written += _drawn([file], drawn[at : at + 1], ran)
+            options.state, kept = None, options.state or kept
+    written += state.keep(interpreter, kept)
     if options.json:
         print_json({"model": options.model, "files": facts})
     else:
-        nodes = count(len(interpreter.model.subgraphs[0].nodes), "node")
+        nodes = count(len(engine_of(interpreter).graph.nodes), "node")
         say(wrapped(f"{Path(options.model).name}: {nodes}, {count(len(files), 'file')}", width()))
         say(table(["file", "result", "time"], rows, width=width()))
     _tell_written(options, written)
@@ -237,6 +247,7 @@ def _interpreter(options: argparse.Namespace) -> Interpreter:
             max_arena=options.max_arena,
             experimental_op_resolver_type=resolver,
             level=options.level,
+            signature=options.signature,
         )
     except ModelFormatError as error:
         for path in [*options.data, *options.input]:
@@ -259,11 +270,13 @@ def _outputs(interpreter: Interpreter, options: argparse.Namespace) -> list[Outp
     """Returns the outputs with their labels. Raises: InputError."""
     from minilite.inputs import read_source
 
-    graph = interpreter.model.subgraphs[0]
-    tensors = [graph.tensors[index] for index in graph.outputs]
+    graph = engine_of(interpreter).graph
+    names = arguments.names_of(interpreter, graph.outputs)
+    tensors = [graph.tensors[index]._replace(name=names[index]) for index in graph.outputs]
     arrays = [interpreter.get_tensor(index) for index in graph.outputs]
     try:
-        labels = labels_of(interpreter.model.metadata, len(tensors))
+        root = engine_of(interpreter).root  # the metadata describe subgraph 0
+        labels = [Labels()] * len(tensors) if root else labels_of(interpreter.model.metadata, len(tensors))
     except ModelFormatError as error:
         complain(f"minilite: no labels: {error}")
         labels = [Labels()] * len(tensors)
@@ -277,10 +290,11 @@ def _facts(
     options: argparse.Namespace,
     ran: Ran,
 ) -> dict[str, Any]:
-    graph, plan, given, times = interpreter.model.subgraphs[0], interpreter.plan, ran.given, ran.times
+    graph, plan, given, times = engine_of(interpreter).graph, interpreter.plan, ran.given, ran.times
+    names = arguments.names_of(interpreter, graph.inputs)
     inputs = [
         {
-            "name": detail["name"],
+            "name": names[detail["index"]],
             "index": detail["index"],
             "shape": detail["shape"],
             "type": graph.tensors[detail["index"]].type.name.lower(),
@@ -308,14 +322,16 @@ def _print(
     ran: Ran,
 ) -> None:
     given, outputs, times = ran.given, ran.outputs, ran.times
-    graph = interpreter.model.subgraphs[0]
+    graph = engine_of(interpreter).graph
     head = f"{Path(options.model).name}: {count(len(graph.nodes), 'node')}, {count(len(graph.tensors), 'tensor')}"
     say(wrapped(head, width()))
+    if told := arguments.signature_line(interpreter.model, options.signature):
+        say(wrapped(told, width()))
     say(f"load {duration(times.load)}, lower and allocate {duration(times.allocate)}")
     say(_tensors(interpreter, given, outputs))
-    for index, reading in given.items():
-        if reading.note:
-            say(wrapped(f"input '{cut(graph.tensors[index].name)}': {reading.note}", width()))
+    for index, name in arguments.names_of(interpreter, given).items():
+        if given[index].note:
+            say(wrapped(f"input '{cut(name)}': {given[index].note}", width()))
     if ran.found is not None:
         say(ran.found.text())
     for output in outputs:
@@ -328,13 +344,14 @@ def _print(
 
 
 def _tensors(interpreter: Interpreter, given: dict[int, Reading], outputs: list[Output]) -> str:
-    tensors = interpreter.model.subgraphs[0].tensors
+    tensors = engine_of(interpreter).graph.tensors
+    names = arguments.names_of(interpreter, engine_of(interpreter).graph.inputs)
     rows: list[list[str]] = []
     for detail in interpreter.get_input_details():
         reading = given.get(detail["index"])
         source = "random" if reading is None else "given"
         kind = tensors[detail["index"]].type.name.lower()
-        rows.append(["input", detail["name"], shape_text(detail["shape"].tolist()), kind, source])
+        rows.append(["input", names[detail["index"]], shape_text(detail["shape"].tolist()), kind, source])
     for output in outputs:
         kind = output.tensor.type.name.lower()
         rows.append(["output", output.tensor.name, shape_text(output.array.shape), kind, values_text(output)])

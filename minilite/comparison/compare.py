@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from minilite.comparison.sides import Side
+    from minilite.engine.engine import Engine
     from minilite.engine.tensor_arguments import Shapes
-    from minilite.format.model import Array, Model, Node, Tensor
+    from minilite.format.model import Array, Node, Tensor
     from minilite.options import CustomOp
     from minilite.progress import Progress
 
@@ -91,7 +92,7 @@ def compare(
         models = _file_name(first), _file_name(first if second is None else second)
         found = compared(sides, models, source, tolerance, show)
         if isinstance(sides[1], LiteRTSide):
-            found = _with_delegates(found, sides, other.model, given[1], tolerance)
+            found = _with_delegates(found, sides, engine_of(other), given[1], tolerance)
         return found
 
 
@@ -133,7 +134,7 @@ def _sides(
     ours = MiniliteSide(engine_of(one), fused=fused)
     if against not in LITERT:
         return ours, MiniliteSide(engine_of(other), kernels=against, fused=fused)
-    theirs = LiteRTSide(other.model, LITERT[against], engine_of(other).options.threads)
+    theirs = LiteRTSide(engine_of(other), LITERT[against], engine_of(other).options.threads)
     stack.callback(theirs.close)
     return ours, theirs
 
@@ -240,10 +241,10 @@ def _as_run(tensor: Tensor, array: Array) -> Tensor:
 
 
 def _with_delegates(
-    found: Comparison, sides: tuple[Side, Side], model: Model, inputs: Mapping[int, Array], tolerance: float | None
+    found: Comparison, sides: tuple[Side, Side], engine: Engine, inputs: Mapping[int, Array], tolerance: float | None
 ) -> Comparison:
     """Adds the outputs of LiteRT with its default delegates to the comparison; or a note, if it does not run."""
-    theirs = LiteRTSide(model, "AUTO", outputs_alone=True)
+    theirs = LiteRTSide(engine, "AUTO", outputs_alone=True)
     try:
         theirs.run(inputs)
         pairs, both = matched(sides[0].graph, theirs.graph), (sides[0], theirs)

@@ -18,6 +18,8 @@ import numpy as np
 from minilite.format.strings import decode_strings, encode_strings
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from minilite.format.model import Array
 
 PACKAGES = {
@@ -72,6 +74,9 @@ def _run(folder: Path) -> None:
         experimental_preserve_all_tensors=request["keep_all"],
     )
     inputs: dict[int, Any] = {index: read_array(folder, f"in_{index}") for index in request["inputs"]}
+    if request["signature"] is not None:
+        _run_signature(interpreter, request, inputs, folder, at)
+        return
     at("allocating tensors")
     for detail in interpreter.get_input_details():
         if tuple(detail["shape"]) != np.shape(inputs[detail["index"]]):
@@ -85,6 +90,22 @@ def _run(folder: Path) -> None:
         at(f"reading tensor {index}")
         with contextlib.suppress(ValueError, RuntimeError):  # LiteRT has no values of some tensors
             write_array(folder, f"out_{index}", np.asarray(interpreter.get_tensor(index)))
+
+
+def _run_signature(
+    interpreter: Any, request: Mapping[str, Any], inputs: Mapping[int, Any], folder: Path, at: Callable[[str], None]
+) -> None:
+    """Runs a signature, which LiteRT calls by the names of arguments."""
+    at("invoking")
+    runner = interpreter.get_signature_runner(request["signature"])
+    given = {name: inputs[detail["index"]] for name, detail in runner.get_input_details().items()}
+    outputs, details = runner(**given), runner.get_output_details()
+    for name, array in outputs.items():
+        write_array(folder, f"out_{details[name]['index']}", np.asarray(array))
+    for index in request["tensors"] if request["keep_all"] else ():
+        at(f"reading tensor {index}")
+        with contextlib.suppress(ValueError, RuntimeError):
+            write_array(folder, f"out_{index}", np.asarray(interpreter.get_tensor(index, request["subgraph"])))
 
 
 def main(folder: Path) -> int:

@@ -11,6 +11,7 @@ from minilite.comparison.measure import difference
 from minilite.comparison.result import Comparison, Row
 from minilite.engine import states
 from minilite.engine.engine import engine_of
+from minilite.engine.signatures import find_signature
 from minilite.errors import InputError, MiniliteError, shortened
 from minilite.format.dtypes import TensorType, public_bits
 from minilite.interpreter import Interpreter
@@ -41,6 +42,7 @@ def replay(
     num_threads: int | None = None,
     custom_ops: Mapping[str, CustomOp] | None = None,
     tolerance: float | None = None,
+    signature: str | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
     """Makes the calls of a recording (`Interpreter.recording`) again, and compares the outputs of each run with the
@@ -50,7 +52,8 @@ def replay(
     except `level` and `num_threads`. Integers must be equal bit for bit at any level and number of threads, floats at
     the same level of the same version; else they may differ by rounding, or by `tolerance` (see `compare`); if the
     model quantizes floats on the way, only by `tolerance`. A call that failed must fail again with the same class of
-    exception. `custom_ops` has the caller's custom operators by name. `progress` is called as the replay goes on.
+    exception. `custom_ops` has the caller's custom operators by name. With the key of a `signature`, all calls are
+    made, and the runs of this signature are compared. `progress` is called as the replay goes on.
     Raises: InputError for a recording that is cut short, changed or of another model, and for missing operators;
     whatever a call raises that succeeded when it was recorded.
     """
@@ -61,15 +64,20 @@ def replay(
         options["num_threads"] = num_threads
     interpreter = _interpreter(found, model, options)
     calls = _Calls(found, interpreter)
+    root = find_signature(interpreter.model.signatures, signature).subgraph if signature is not None else None
     for call in (progress or silent)(found.calls, "call"):
         calls.make(call)
+    made = [one for one in calls.made if root is None or one.call.subgraph == root]
+    if root is not None and not made:
+        message = f"'{found.path.name}' has no run of the signature '{signature}'"
+        raise InputError(message)
     plan = interpreter.plan
     now = plan.level if plan is not None and not engine_of(interpreter).options.reference else ""
     from minilite import __version__
 
     same_code = (now, __version__) == (found.level, found.minilite)
     limit = Limit(tolerance, same_code=same_code, same_types=True, flips=_quantizes_floats(interpreter.model))
-    rows = tuple(row for made in calls.made for row in _rows(made, limit))
+    rows = tuple(row for one in made for row in _rows(one, limit))
     recorded = f"recorded by minilite {found.minilite} {found.level or 'in numpy'}, {count(calls.runs, 'run')}"
     name = Path(model).name if isinstance(model, str) else ""
     return Comparison(

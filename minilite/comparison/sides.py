@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from minilite._native.plan import Plan
-    from minilite.format.model import Array, Model, Subgraph
+    from minilite.format.model import Array, Subgraph
 
 LITERT = {"litert": "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "litert-reference": "BUILTIN_REF"}
 """LiteRT's kernels by their names for `--against`; neither has default delegates."""
@@ -70,7 +70,7 @@ class MiniliteSide:
             wanted.level = kernels
         self._engine = Engine(engine.model, wanted)
         self._plan: Plan | None = None  # the plan of the last run
-        self.graph: Subgraph = engine.model.subgraphs[0]
+        self.graph: Subgraph = self._engine.graph
 
     @property
     def level(self) -> str:
@@ -133,9 +133,10 @@ class LiteRTSide:
     """A model that LiteRT runs in a process of its own: without default delegates, keeping all tensors, or with them
     and then only the outputs. `close` removes its temporary folder."""
 
-    def __init__(self, model: Model, kernels: str, threads: int = 1, *, outputs_alone: bool = False) -> None:
-        self.graph: Subgraph = model.subgraphs[0]
-        self._model, self._kernels, self._threads = model, kernels, threads
+    def __init__(self, engine: Engine, kernels: str, threads: int = 1, *, outputs_alone: bool = False) -> None:
+        self.graph: Subgraph = engine.graph
+        self._model, self._kernels, self._threads = engine.model, kernels, threads
+        self._signature: str | None = engine.options.signature
         self._outputs_alone = outputs_alone
         self._folder: Any = tempfile.TemporaryDirectory(prefix="minilite")
         self._outcome = _Outcome("LiteRT", "", crashed=False)
@@ -187,6 +188,8 @@ class LiteRTSide:
             "threads": self._threads,
             "resolver": self._kernels,
             "keep_all": not self._outputs_alone,
+            "signature": self._signature,
+            "subgraph": self.graph.index,
             "inputs": list(inputs),
             "tensors": self._wanted(),
         }

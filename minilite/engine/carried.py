@@ -46,7 +46,7 @@ def carry(
     keeper = kept.Keeper(shared, (session.state,))
     for row in found.rows:
         if row.what == kept.NODES:
-            memories = [m for m in one.session().program.graph(0).memories() if m.node in nodes]
+            memories = [m for m in one.session().program.graph(one.root).memories() if m.node in nodes]
             rows += [first for first in kept.rows_of(keeper.kept()) if first.what == kept.VARIABLES]
             rows.append(row._replace(data=b"".join(row.data[m.start : m.start + m.bytes] for m in memories)))
     keeper.keep(kept.packed(rows))

@@ -13,6 +13,7 @@ from minilite.engine import array_call, tensor_arguments
 from minilite.engine.place import checked_tensor
 from minilite.engine.program import Program
 from minilite.engine.session import Session
+from minilite.engine.signatures import find_signature
 
 if TYPE_CHECKING:
     from minilite._native.state import Shared
@@ -36,13 +37,21 @@ class Engine:
     """A model as one interpreter runs it. Whatever is made at first use is made once, by whichever thread comes
     first."""
 
-    def __init__(self, model: Model, options: Any, program: Program | None = None) -> None:
-        """`options` are the checked `Options` of the constructor. Raises: InputError for a model without subgraphs."""
+    def __init__(self, model: Model, options: Any, program: Program | None = None, *, root: int | None = None) -> None:
+        """`options` are the checked `Options` of the constructor; `root` is the number of the main subgraph (None: that
+        of the options' signature, else 0).
+
+        Raises: InputError for a model without subgraphs or without that signature."""
         if not model.subgraphs:
             message = "No subgraph in the model."
             raise errors.InputError(message)
         self.model: Model = model
         self.options: Any = options
+        if root is None:
+            key = options.signature
+            root = find_signature(model.signatures, key).subgraph if key is not None else 0
+        self.root: int = root
+        """The number of the main subgraph: of which the interpreter speaks where no other is named."""
         self.making: Any = RLock()
         self.workspace: Workspace | None = None
         """The memory that its sessions use in turn with those of other interpreters; clones have memory of their own.
@@ -52,7 +61,7 @@ class Engine:
         self.sessions: dict[int, Session] = {}
         """The sessions by subgraph."""
         self.main: Session | None = None
-        """The session of subgraph 0."""
+        """The session of the main subgraph."""
         self.early_shapes: dict[int, Shape] = {}
         """Shapes of inputs that were requested before there was a session."""
         self.listener: Listener | None = None
@@ -70,7 +79,7 @@ class Engine:
 
     def clone(self) -> Engine:
         """Another Engine of the same Program: without sessions."""
-        return Engine(self.model, self.options, self.program())
+        return Engine(self.model, self.options, self.program(), root=self.root)
 
     def program(self) -> Program:
         """The model lowered. Raises: UnsupportedOpError, ModelFormatError."""
@@ -88,16 +97,23 @@ class Engine:
                 )
             return self._program
 
-    def session(self, subgraph: int = 0) -> Session:
-        """The session of a subgraph. Raises: InputError; as `program`."""
-        session = self.main if subgraph == 0 else self.sessions.get(subgraph)
+    @property
+    def graph(self) -> Subgraph:
+        """The main subgraph."""
+        return self.model.subgraphs[self.root]
+
+    def session(self, subgraph: int | None = None) -> Session:
+        """The session of a subgraph; None means the main one. Raises: InputError; as `program`."""
+        if subgraph is None:
+            subgraph = self.root
+        session = self.main if subgraph == self.root else self.sessions.get(subgraph)
         if session is not None:
             return session
         self.subgraph(subgraph)
         with self.making:
             session = self.sessions.get(subgraph) or self._new_session(subgraph)
             self.sessions[subgraph] = session
-            if subgraph == 0:
+            if subgraph == self.root:
                 self.main = session
             return session
 
@@ -116,7 +132,7 @@ class Engine:
         )
         if self.listener is not None:
             session.listen(self.listener)
-        if subgraph == 0:
+        if subgraph == self.root:
             for index, shape in self.early_shapes.items():
                 session.resize(index, shape)
         session.log(wanted.threads)
@@ -143,8 +159,10 @@ class Engine:
             return self.shared.reset_resources()
         self.listener.heard(None, "reset_resources", self.shared.reset_resources)
 
-    def subgraph(self, index: int = 0) -> Subgraph:
-        """The subgraph of that number. Raises: InputError."""
+    def subgraph(self, index: int | None = None) -> Subgraph:
+        """The subgraph of that number; None means the main one. Raises: InputError."""
+        if index is None:
+            return self.graph
         subgraphs = self.model.subgraphs
         if type(index) is not int:
             index = tensor_arguments.subgraph_number(index)
@@ -153,8 +171,10 @@ class Engine:
             raise errors.InputError(message)
         return subgraphs[index]
 
-    def details(self, index: int, subgraph: int = 0) -> TensorDetails:
+    def details(self, index: int, subgraph: int | None = None) -> TensorDetails:
         """Details of a tensor, with its shape as `Session.shape` says it. Raises: InputError."""
+        if subgraph is None:
+            subgraph = self.root
         described = self._described.get((subgraph, index))
         if described is None:
             tensor = checked_tensor(self.subgraph(subgraph), index)
@@ -164,4 +184,4 @@ class Engine:
         if session is not None:
             return described.of(session.shape(index))
         shape = self.model.subgraphs[subgraph].tensors[index].shape
-        return described.of(self.early_shapes.get(index, shape) if subgraph == 0 else shape)
+        return described.of(self.early_shapes.get(index, shape) if subgraph == self.root else shape)

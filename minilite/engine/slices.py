@@ -47,7 +47,7 @@ def run(
     cancel: Cancel | None,
 ) -> dict[str, Array]:
     """Runs the slice on arrays, and gives its last tensors and the taps by name. Raises: InputError; as `run`."""
-    graph = one.model.subgraphs[0]
+    graph = one.graph
     fed = {_number(graph, key): value for key, value in (since or {}).items()}
     last = graph.outputs if until is None else [_number(graph, key) for key in _several(until)]
     key = (*dict.fromkeys([*last, *(_number(graph, tap) for tap in _several(taps))]),), tuple(sorted(fed))
@@ -58,13 +58,13 @@ def run(
         found = one.slices[key] = _sliced(one, *key)
     part = found.part
     given = inputs_by_number(graph, inputs) if inputs else {}
-    wanted = part.model.subgraphs[0].inputs
+    wanted = part.graph.inputs
     missing = [index for index in wanted if index not in given and index not in fed]
     if missing:
         message = f"no array is given for what the slice needs: {names('it needs', graph, wanted)}"
         raise InputError(message, tensors=[graph.tensors[index].name for index in missing])
     arrays = {index: fed[index] if index in fed else given[index] for index in wanted}
-    cut, call = part.model.subgraphs[0], part.array_call()
+    cut, call = part.graph, part.array_call()
     into = output_arrays(cut, call.outputs, out) if out is not None else None
     fitting = input_arrays(cut, [arrays])
     listener = one.listener  # another thread may end it
@@ -95,12 +95,12 @@ def _number(graph: Subgraph, key: Any) -> int:
 def _sliced(one: Engine, last: Sequence[int], first: Sequence[int]) -> Slice:
     """The nodes that compute `last`, from the tensors `first` on. Raises: InputError."""
     model = one.model
-    graph, lowering = model.subgraphs[0], one.program().lowered.lowering
-    keeping: set[int] = lowering.keeping(0)
+    graph, lowering, root = one.graph, one.program().lowered.lowering, one.root
+    keeping: set[int] = lowering.keeping(root)
     kept = _needed(graph, last, first, _shared(graph, lowering, keeping))
     nodes = [node for node in graph.nodes if node.index in kept]
     _check(graph, nodes, first)
-    _check_variables(model, lowering, kept & keeping)
+    _check_variables(model, lowering, root, kept & keeping)
     used = {each for node in nodes for each in (*node.inputs, *node.outputs, *node.intermediates)} | {*last, *first}
     read = {each for node in nodes for each in node.inputs} | {*last}
     made = graph._replace(
@@ -111,9 +111,10 @@ def _sliced(one: Engine, last: Sequence[int], first: Sequence[int]) -> Slice:
         outputs=tuple(last),
         nodes=tuple(node._replace(index=at) for at, node in enumerate(nodes)),
     )
-    cut = as_read(model._replace(subgraphs=(made, *model.subgraphs[1:]), signatures=()))
+    graphs = tuple(made if number == root else each for number, each in enumerate(model.subgraphs))
+    cut = as_read(model._replace(subgraphs=graphs, signatures=()))
     variables = tuple(t.index for t in graph.tensors if t.is_variable and t.index in used)
-    return Slice(Engine(cut, one.options), frozenset(kept & keeping), variables, RLock())
+    return Slice(Engine(cut, one.options, root=root), frozenset(kept & keeping), variables, RLock())
 
 
 class _Use(NamedTuple):
@@ -130,7 +131,7 @@ def _shared(graph: Subgraph, lowering: Lowering, keeping: set[int]) -> dict[int,
     """The state that nodes use and other nodes may have changed. The memory of a node does not count: it is the node's
     own."""
     found = {}
-    for row in lowering.nodes(0):
+    for row in lowering.nodes(graph.index):
         if row.index not in keeping:
             continue
         node = graph.nodes[row.index]
@@ -182,15 +183,13 @@ def _check(graph: Subgraph, nodes: Sequence[Any], first: Sequence[int]) -> None:
                 if whole
                 else "another tensor that the slice needs: since takes all outputs of a node, or none"
             )
-            message = (
-                f"subgraph 0, node {node.index} ({node.op}) computes '{computed[0]}', which since gives, and {why}"
-            )
-            raise InputError(message, subgraph=0, node=node.index, op=node.op, tensors=computed)
+            message = f"subgraph {graph.index}, node {node.index} ({node.op}) computes '{computed[0]}', which since gives, and {why}"
+            raise InputError(message, subgraph=graph.index, node=node.index, op=node.op, tensors=computed)
 
 
-def _check_variables(model: Model, lowering: Lowering, keeping: set[int]) -> None:
+def _check_variables(model: Model, lowering: Lowering, root: int, keeping: set[int]) -> None:
     """Refuses nodes that keep variable tensors of subgraphs: nothing outside of a run reads or writes those."""
-    for caller in lowering.nodes(0):
+    for caller in lowering.nodes(root):
         waiting = lowering.called(caller) if caller.index in keeping else []
         for number in waiting:
             waiting += [
@@ -198,9 +197,9 @@ def _check_variables(model: Model, lowering: Lowering, keeping: set[int]) -> Non
             ]
             variable = next((t for t in model.subgraphs[number].tensors if t.is_variable), None)
             if variable is not None:
-                op = model.subgraphs[0].nodes[caller.index].op
+                op = model.subgraphs[root].nodes[caller.index].op
                 message = (
-                    f"subgraph 0, node {caller.index} ({op}) runs subgraph {number}, whose variable tensor "
+                    f"subgraph {root}, node {caller.index} ({op}) runs subgraph {number}, whose variable tensor "
                     f"{variable.index} ('{variable.name}') keeps values from run to run: a slice cannot take them over"
                 )
-                raise InputError(message, subgraph=0, node=caller.index, op=op, tensors=[variable.name])
+                raise InputError(message, subgraph=root, node=caller.index, op=op, tensors=[variable.name])

@@ -126,6 +126,8 @@ class Signature(NamedTuple):
     inputs: Mapping[str, int]
     outputs: Mapping[str, int]
     subgraph: int
+    broken: str = ""
+    """The reason why it cannot be used, with its place in the file; empty if it can."""
 
 
 class Model(NamedTuple):

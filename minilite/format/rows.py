@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
-from minilite.errors import ModelFormatError, shortened
+from minilite.errors import shortened
 from minilite.format.dtypes import TensorType, element_bits, numpy_type
 from minilite.format.metadata import Metadata
 from minilite.format.model import Model, Node, Signature, Subgraph, Tensor
@@ -26,6 +26,8 @@ else:
     tables = Later("minilite.format.tables")
 
 _T = TypeVar("_T")
+_Argument = tuple[str, int]
+"""An input or output of a signature: its name, its tensor."""
 _TYPES = tuple(TensorType)
 _BYTES = np.dtype(np.uint8)
 
@@ -189,13 +191,26 @@ class Signatures(Rows[Signature]):
 
     def _make(self, number: int) -> Signature:
         key, inputs, outputs, subgraph = self._file.signature(number)
+        broken = self._fault(inputs, outputs, subgraph)
+        where = f"signature {number} ('{shortened(key)}'): "
+        return Signature(key, dict(inputs), dict(outputs), subgraph, f"{where}{broken}" if broken else "")
+
+    def _fault(self, inputs: Sequence[_Argument], outputs: Sequence[_Argument], subgraph: int) -> str:
+        """The reason why a signature cannot be used; empty if it can."""
+        if subgraph >= self._file.n_subgraphs:
+            return f"SignatureDef.subgraph_index is {subgraph}, the model has {self._file.n_subgraphs} subgraphs"
+        tensors = self._file.subgraph(subgraph).n_tensors
         for what, arguments in (("inputs", inputs), ("outputs", outputs)):
-            names = [name for name, _ in arguments]
-            if len({*names}) < len(names):
-                twice = next(name for name in names if names.count(name) > 1)
-                message = f"signature {number} ('{shortened(key)}') has several {what} called '{shortened(twice)}'"
-                raise ModelFormatError(message)
-        return Signature(key, dict(inputs), dict(outputs), subgraph)
+            seen = set[str]()
+            for name, tensor in arguments:
+                if tensor >= tensors:
+                    return (
+                        f"TensorMap.tensor_index of '{shortened(name)}' is {tensor}, the subgraph has {tensors} tensors"
+                    )
+                if name in seen:
+                    return f"it has several {what} called '{shortened(name)}'"
+                seen.add(name)
+        return ""
 
 
 class FileMetadata(Metadata):

@@ -72,13 +72,14 @@ class Compiled:
 
 
 def _entries(model: Model) -> list[tuple[str, int, _Named, _Named]]:
-    """Key, subgraph, inputs and outputs of every signature: names and tensors, in the subgraph's order."""
+    """Key, subgraph, inputs and outputs of every signature that is not broken: names and tensors, in the subgraph's
+    order."""
     if not model.signatures:
         graph = model.subgraphs[0]
         named = [[(graph.tensors[i].name, i) for i in tensors] for tensors in (graph.inputs, graph.outputs)]
         return [(NO_SIGNATURE, 0, named[0], named[1])]
     found = []
-    for signature in model.signatures:
+    for signature in (one for one in model.signatures if not one.broken):
         graph = model.subgraphs[signature.subgraph]
         inputs = _in_order(signature.inputs, graph.inputs)
         found.append((signature.key, signature.subgraph, inputs, _in_order(signature.outputs, graph.outputs)))

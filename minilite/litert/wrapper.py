@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 import numpy as np
 
 from minilite import errors
+from minilite.engine.signatures import find_signature
 from minilite.engine.tensor_arguments import tensor_number
 from minilite.numeric import whole
 from minilite.options import checked_threads, load_delegate
-from minilite.signature import find_signature
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -42,13 +42,13 @@ class Wrapper:
         self.NumSubgraphs: Callable[..., Any] = interpreter.num_subgraphs
         self.ModifyGraphWithDelegate: Callable[[Any], Any] = load_delegate
 
-    def NumTensors(self, subgraph: int = 0) -> int:
+    def NumTensors(self, subgraph: int | None = None) -> int:
         """The number of tensors of a subgraph."""
         return len(self._engine.subgraph(subgraph).tensors)
 
     def NumNodes(self) -> int:
         """The number of nodes of the main subgraph."""
-        return len(self._of.model.subgraphs[0].nodes)
+        return len(self._engine.graph.nodes)
 
     def NodeName(self, index: int) -> str:
         """A node's operator."""
@@ -64,38 +64,38 @@ class Wrapper:
 
     def InputIndices(self) -> Array:
         """The main subgraph's inputs."""
-        return np.array(self._of.model.subgraphs[0].inputs, np.int32)
+        return np.array(self._engine.graph.inputs, np.int32)
 
     def OutputIndices(self) -> Array:
         """The main subgraph's outputs."""
-        return np.array(self._of.model.subgraphs[0].outputs, np.int32)
+        return np.array(self._engine.graph.outputs, np.int32)
 
-    def TensorName(self, index: int, subgraph: int = 0) -> str:
+    def TensorName(self, index: int, subgraph: int | None = None) -> str:
         """A tensor's name."""
         return self._details(index, subgraph)["name"]
 
-    def TensorType(self, index: int, subgraph: int = 0) -> Any:
+    def TensorType(self, index: int, subgraph: int | None = None) -> Any:
         """A tensor's numpy type."""
         return self._details(index, subgraph)["dtype"]
 
-    def TensorSize(self, index: int, subgraph: int = 0) -> Array:
+    def TensorSize(self, index: int, subgraph: int | None = None) -> Array:
         """A tensor's shape."""
         return self._details(index, subgraph)["shape"]
 
-    def TensorSizeSignature(self, index: int, subgraph: int = 0) -> Array:
+    def TensorSizeSignature(self, index: int, subgraph: int | None = None) -> Array:
         """A tensor's shape, -1 for dimensions that are open."""
         return self._details(index, subgraph)["shape_signature"]
 
-    def TensorQuantization(self, index: int, subgraph: int = 0) -> tuple[float, int]:
+    def TensorQuantization(self, index: int, subgraph: int | None = None) -> tuple[float, int]:
         """A tensor's scale and zero point."""
         return self._details(index, subgraph)["quantization"]
 
-    def TensorQuantizationParameters(self, index: int, subgraph: int = 0) -> tuple[Array, Array, int]:
+    def TensorQuantizationParameters(self, index: int, subgraph: int | None = None) -> tuple[Array, Array, int]:
         """A tensor's scales, zero points, and their dimension."""
         found = self._details(index, subgraph)["quantization_parameters"]
         return found["scales"], found["zero_points"], found["quantized_dimension"]
 
-    def TensorSparsityParameters(self, index: int, subgraph: int = 0) -> Mapping[str, Any]:
+    def TensorSparsityParameters(self, index: int, subgraph: int | None = None) -> Mapping[str, Any]:
         """A tensor's sparsity."""
         return self._details(index, subgraph)["sparsity_parameters"]
 
@@ -118,11 +118,11 @@ class Wrapper:
         view: Array = self._of.tensor(index)()
         return view
 
-    def _details(self, index: int, subgraph: int) -> TensorDetails:
+    def _details(self, index: int, subgraph: int | None) -> TensorDetails:
         return self._engine.details(tensor_number(self._engine.subgraph(subgraph), index), subgraph)
 
     def _node(self, index: int) -> Node:
-        nodes: Sequence[Node] = self._of.model.subgraphs[0].nodes
+        nodes: Sequence[Node] = self._engine.graph.nodes
         return node_at(nodes, index)
 
 

@@ -112,5 +112,6 @@ def keywords(options: Options) -> dict[str, Any]:
         "plan_cache_bytes": options.cache_bytes,
         "max_bytes": options.max_bytes or None,
         "max_arena": options.max_arena or None,
+        "signature": options.signature,
         "max_iterations": options.max_iterations or None,
     }

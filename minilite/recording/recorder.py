@@ -150,7 +150,7 @@ class Recorder:
         run."""
         graphs, early = pickling.shapes_of(self._engine)
         for index, shape in early.items():
-            self.writer.add(Call("resize", tensor=index, shape=tuple(shape)))
+            self.writer.add(Call("resize", self._engine.root, index, tuple(shape)))
         for number, (shapes, allocated) in graphs.items():
             session = self._engine.sessions[number]
             for index, shape in shapes.items():

@@ -69,7 +69,7 @@ def _missing(model: Model) -> tuple[UnsupportedOperator, ...]:
     """Returns the unsupported operators, and tensors (with an empty name), once per reason."""
     try:
         program = Program(model, {}, reference=False)
-        for root in sorted({0, *(signature.subgraph for signature in model.signatures)}):
+        for root in sorted({0, *(signature.subgraph for signature in model.signatures if not signature.broken)}):
             program.graph(root)  # kernels may refuse a model's quantization here
     except UnsupportedOpError as error:
         return error.operators

@@ -33,9 +33,10 @@ class Detection(NamedTuple):
         return self.label or str(self.number)
 
 
-def detections(model: Model, outputs: Sequence[Output]) -> list[Detection] | None:
-    """Returns the objects in the first picture of a run, best first; None if the model is not a detector."""
-    places = roles(model)
+def detections(model: Model, outputs: Sequence[Output], root: int = 0) -> list[Detection] | None:
+    """Returns the objects in the first picture of a run of the subgraph `root`, best first; None if it is not a
+    detector."""
+    places = roles(model, root)
     if places is None:
         return None
     found_in = {role: outputs[at] for role, at in places.items()}
@@ -53,15 +54,17 @@ def detections(model: Model, outputs: Sequence[Output]) -> list[Detection] | Non
     return sorted(found[: max(count, 0)], key=lambda one: -one.score)
 
 
-def roles(model: Model) -> Mapping[str, int] | None:
+def roles(model: Model, root: int = 0) -> Mapping[str, int] | None:
     """Finds the outputs of a detector that are boxes, classes, scores and, if there is one, their number: by the
     operator that makes them, else by their names. None if the model is not a detector."""
-    graph = model.subgraphs[0]
+    graph = model.subgraphs[root]
     places = {index: at for at, index in enumerate(graph.outputs)}
     names = tuple(_ROLES.values())
     for node in graph.nodes:
         if node.op == OPERATOR and set(node.outputs[:3]) <= set(places):
             return {name: places[i] for name, i in zip(names, node.outputs, strict=False) if i in places}
+    if root:  # the metadata describe subgraph 0
+        return None
     try:
         told = [_ROLES.get((about.name or "").lower()) for about in model.metadata.outputs]
     except ModelFormatError:

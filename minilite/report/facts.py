@@ -20,25 +20,34 @@ Facts = dict[str, Any]
 
 def model_facts(model: Model, title: str, plan: Plan | None = None) -> Facts:
     """Returns everything in a model; with a plan also the kernel of each node and the memory of each tensor, frame by
-    frame.
+    frame. Subgraphs that the plan does not reach come last, as they are in the file, with no number of a frame.
 
     Offsets are bytes from the start of the frame's region; for frame 0 that is the arena. Lifetimes are node positions,
     both ends inclusive; the last is None for the end of the run.
     """
-    frames = plan.frames() if plan is not None else [(s.index, -1, -1) for s in model.subgraphs]
+    planned = plan.frames() if plan is not None else []
+    reached = {index for index, _, _ in planned}
+    others = [(graph.index, -1, -1) for graph in model.subgraphs if graph.index not in reached]
+    frames = [_frame(model, plan, number, frame) for number, frame in enumerate(planned)]
     return {
         "model": title,
         "description": model.description,
         "subgraphs": len(model.subgraphs),
         "totals": _totals(model, plan),
         "signatures": [
-            {"key": s.key, "inputs": dict(s.inputs), "outputs": dict(s.outputs), "subgraph": s.subgraph}
+            {
+                "key": s.key,
+                "inputs": dict(s.inputs),
+                "outputs": dict(s.outputs),
+                "subgraph": s.subgraph,
+                "broken": s.broken,
+            }
             for s in model.signatures
         ],
         "metadata": {name: len(data) for name, data in model.metadata.items()},
         "about": _about(model),
         "associated_files": _associated(model),
-        "frames": [_frame(model, plan, number, frame) for number, frame in enumerate(frames)],
+        "frames": frames + [_frame(model, None, 0, frame) for frame in others],
         "arena_bytes": plan.arena_bytes if plan is not None else None,
         "lower_bound": plan.lower_bound if plan is not None else None,
         "input_bytes": plan.input_bytes if plan is not None else None,

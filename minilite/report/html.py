@@ -84,7 +84,7 @@ def _shown(value: Any) -> Any:
 
 
 def _subtitle(model: Model, plan: ModelPlan) -> str:
-    graph = model.subgraphs[0]
+    graph = model.subgraphs[plan.frames()[0][0]]
     ends = []
     for numbers in (graph.inputs, graph.outputs):
         shown = [

@@ -16,22 +16,38 @@ def inspection(model: Model, title: str, plan: ModelPlan | None = None, width: i
     frame, in lines of at most `width`."""
     facts = model_facts(model, title, plan)
     lines = [wrapped(line, width) for line in _head(facts)]
+    memory = _memory(plan, width) if plan is not None else []
     for frame in facts["frames"]:
+        if frame["frame"] is None:
+            lines, memory = lines + memory, []
         calling = frame["calling_frame"] is not None
         call = f", called by frame {frame['calling_frame']}, node {frame['calling_node']}" if calling else ""
-        where = f"frame {frame['frame']}: " if plan is not None else ""
-        lines += ["", wrapped(f"{where}subgraph {frame['subgraph']} '{cut(frame['name'])}'{call}", width)]
+        where = f"frame {frame['frame']}: " if frame["frame"] is not None else ""
+        more = _entry(facts, frame["subgraph"], planned=plan is None or frame["frame"] is not None)
+        lines += ["", wrapped(f"{where}subgraph {frame['subgraph']} '{cut(frame['name'])}'{call}{more}", width)]
         lines += [_nodes(frame, width), "", _tensors(frame, width)]
         if frame["scratch"]:
             rows: list[list[Cell]] = [
                 [scratch["node"], scratch["bytes"], scratch["offset"]] for scratch in frame["scratch"]
             ]
             lines += ["", table(["node", "scratch bytes", "offset"], rows, width=width)]
-    if plan is not None:
-        inputs = f", inputs {plan.input_bytes} bytes" if plan.input_bytes else ""
-        lines += ["", f"arena {plan.arena_bytes} bytes, lower bound {plan.lower_bound}{inputs}"]
-        lines += [wrapped(tiles, width)] if (tiles := plan.tiles_text()) else []
-    return "\n".join(lines)
+    return "\n".join(lines + memory)
+
+
+def _memory(plan: ModelPlan, width: int | None) -> list[str]:
+    """Returns the arena, after the frames of the plan."""
+    inputs = f", inputs {plan.input_bytes} bytes" if plan.input_bytes else ""
+    lines = ["", f"arena {plan.arena_bytes} bytes, lower bound {plan.lower_bound}{inputs}"]
+    return lines + ([wrapped(tiles, width)] if (tiles := plan.tiles_text()) else [])
+
+
+def _entry(facts: Facts, subgraph: int, *, planned: bool) -> str:
+    """Names the signatures that begin in a subgraph, and tells how to plan one that is not planned."""
+    keys = [cut(each["key"]) for each in facts["signatures"] if each["subgraph"] == subgraph]
+    told = f", signature {', '.join(keys)}" if keys and len(facts["signatures"]) > 1 else ""
+    if planned:
+        return told
+    return f"{told}; as in the file{f', --signature {keys[0]} plans it' if keys else ', not reached by this plan'}"
 
 
 def _totals(totals: Facts) -> str:
@@ -50,7 +66,8 @@ def _head(facts: Facts) -> list[str]:
         lines.append(f"description: {' '.join(facts['description'].split())}")
     for signature in facts["signatures"]:
         names = ", ".join(signature["inputs"]), ", ".join(signature["outputs"])
-        lines.append(f"signature {signature['key']}: ({names[0]}) -> ({names[1]}), subgraph {signature['subgraph']}")
+        told = signature["broken"] or f"({names[0]}) -> ({names[1]}), subgraph {signature['subgraph']}"
+        lines.append(f"signature {signature['key']}: {told}")
     if facts["metadata"]:
         lines.append("metadata: " + ", ".join(f"{name} ({size} bytes)" for name, size in facts["metadata"].items()))
     return lines + _about(facts) + _files(facts)

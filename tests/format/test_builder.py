@@ -157,7 +157,7 @@ def test_reader_returns_what_the_builder_wrote() -> None:
     assert tensors["empty"].data is not None
     assert tensors["empty"].data.shape == (0, 3)
     assert tensors["blocks"].quantization.scales_tensor == tensors["scales"].index
-    assert model.signatures[-1] == ("serving_default", {"x": 0}, {"y": 4, "z": tensors["z"].index}, 0)
+    assert model.signatures[-1] == ("serving_default", {"x": 0}, {"y": 4, "z": tensors["z"].index}, 0, "")
     assert model.signatures[0].subgraph == 1
     assert model.metadata == {"min_runtime_version": b"1.14.0\0\0", "nothing": b""}
 

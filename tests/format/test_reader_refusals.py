@@ -144,14 +144,6 @@ REFUSED: list[tuple[str, Callable[[Tree], object]]] = [
         r"buffer 1, Buffer.offset: 18446744073709551615 bytes at byte 18446744073709551615",
         lambda t: t["buffers"][1].update(data=None, offset=2**64 - 1, size=2**64 - 1),
     ),
-    (
-        r"signature 0: TensorMap.tensor_index is 4, the subgraph has 4 tensors",
-        lambda t: t["signature_defs"][0]["inputs"][0].update(tensor_index=4),
-    ),
-    (
-        r"signature 0: SignatureDef.subgraph_index is 1, the model has 1 subgraphs",
-        lambda t: t["signature_defs"][0].update(subgraph_index=1),
-    ),
     (r"metadata 0: Metadata.buffer is 4, the model has 4 buffers", lambda t: t["metadata"][0].update(buffer=4)),
 ]
 
