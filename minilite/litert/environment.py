@@ -14,11 +14,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EnvironmentOptions:
-    """Where LiteRT finds its libraries; without effect."""
+    """The folders in which LiteRT finds its libraries and keeps what it compiled; without effect."""
 
     runtime_path: str | None = None
     compiler_plugin_path: str = ""
     dispatch_library_path: str = ""
+    compiler_cache_dir: str = ""
 
 
 class Environment:
@@ -43,11 +44,12 @@ class Environment:
     @classmethod
     def create(
         cls,
-        *,
         options: EnvironmentOptions | str | None = None,
+        *,
         runtime_path: str | None = None,
         compiler_plugin_path: str = "",
         dispatch_library_path: str = "",
+        compiler_cache_dir: str = "",
     ) -> Environment:
         """An environment, made from options or from paths. Raises: InputError if both are given."""
         if isinstance(options, str):
@@ -56,8 +58,10 @@ class Environment:
                 raise InputError(message)
             options, runtime_path = None, options
         if options is None:
-            options = EnvironmentOptions(runtime_path, compiler_plugin_path, dispatch_library_path)
-        elif runtime_path is not None or compiler_plugin_path or dispatch_library_path:
+            options = EnvironmentOptions(
+                runtime_path, compiler_plugin_path, dispatch_library_path, compiler_cache_dir
+            )
+        elif runtime_path is not None or compiler_plugin_path or dispatch_library_path or compiler_cache_dir:
             message = "Pass either options or environment path shortcuts: both are given"
             raise InputError(message)
         return cls(object(), replace(options, runtime_path=options.runtime_path or str(Path(__file__).parent)))

@@ -133,6 +133,9 @@ class QualcommOptions:
     backend: QualcommBackend | None = None
     saver_output_dir: str = ""
     graph_io_tensor_mem_type: QualcommGraphIOTensorMemType | None = None
+    enable_just_in_time: bool | None = None
+    qnn_lib_dir: str = ""
+    dsp_skel_dir: str = ""
 
 
 class IntelOpenVinoGraphBackend(IntEnum):

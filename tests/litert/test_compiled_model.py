@@ -329,6 +329,7 @@ def test_mistakes_name_both_values() -> None:
         (lambda: CompiledModel.from_file(DIGITS, environment="x"), TypeError, "must be an Environment"),  # type: ignore[arg-type]
         (lambda: Environment.create(options=EnvironmentOptions(), runtime_path="x"), ValueError, "either options"),
         (lambda: Environment.create(options="x", runtime_path="y"), ValueError, "provided twice"),
+        (lambda: Environment.create(EnvironmentOptions(), compiler_cache_dir="x"), ValueError, "either options"),
     ]
     for call, kind, message in cases:
         with pytest.raises(kind, match=message) as raised:
@@ -380,6 +381,9 @@ def test_closed_models_and_destroyed_buffers_are_refused() -> None:
     with pytest.raises(StateError, match="the CompiledModel is closed"):
         model.get_signature_list()
     assert inputs[0].read(4, np.float32).tolist() == [0] * 4
+    kept = Environment.create(EnvironmentOptions("/opt", compiler_cache_dir="/tmp/kept"))
+    assert kept.options == EnvironmentOptions("/opt", "", "", "/tmp/kept")
+    assert Environment.create("/opt", compiler_cache_dir="/tmp/kept").options == kept.options
     with Environment.create() as environment:
         CompiledModel.from_file(DIGITS, environment=environment)
     with pytest.raises(ValueError, match="Environment is no longer valid"):
