@@ -58,9 +58,7 @@ class Environment:
                 raise InputError(message)
             options, runtime_path = None, options
         if options is None:
-            options = EnvironmentOptions(
-                runtime_path, compiler_plugin_path, dispatch_library_path, compiler_cache_dir
-            )
+            options = EnvironmentOptions(runtime_path, compiler_plugin_path, dispatch_library_path, compiler_cache_dir)
         elif runtime_path is not None or compiler_plugin_path or dispatch_library_path or compiler_cache_dir:
             message = "Pass either options or environment path shortcuts: both are given"
             raise InputError(message)
