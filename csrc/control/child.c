@@ -13,21 +13,30 @@ ml_child ml_child_of(const ml_call *c, int32_t k) {
     return (ml_child){frame, &sub->io, sub, fe->engine->rows, r ? ml_now_data(r, frame) : NULL};
 }
 
+/* "body", or "branch 2". Called only for messages: prepare comes here for each new size. */
+static const char *name_of(const char *what, int32_t number, char text[32]) {
+    snprintf(text, 32, number < 0 ? "%s" : "%s %d", what, number);
+    return text;
+}
+
 ml_status ml_child_check(const ml_call *c, const ml_child *child, int32_t first, int32_t n_outputs,
-                         const char *what) {
+                         const char *what, int32_t number) {
+    char name[32];
     if (child->io->n_inputs != c->n_inputs - first)
-        return ml_fail(c, ML_SHAPE_ERROR, "the %s takes %d inputs, the node gives %d", what,
-                       child->io->n_inputs, c->n_inputs - first);
+        return ml_fail(c, ML_SHAPE_ERROR, "the %s takes %d inputs, the node gives %d",
+                       name_of(what, number, name), child->io->n_inputs, c->n_inputs - first);
     if (child->io->n_outputs != n_outputs)
-        return ml_fail(c, ML_SHAPE_ERROR, "the %s has %d outputs, must have %d", what,
-                       child->io->n_outputs, n_outputs);
+        return ml_fail(c, ML_SHAPE_ERROR, "the %s has %d outputs, must have %d",
+                       name_of(what, number, name), child->io->n_outputs, n_outputs);
     for (int32_t i = 0; i < child->io->n_inputs; i++) {
         const ml_tensor *operand = ml_input(c, first + i), *input = ml_child_input(c, child, i);
         if (child->subgraph->slots[child->io->inputs[i]] < 0)
-            return ml_fail(c, ML_SHAPE_ERROR, "input %d of the %s is a constant", i, what);
+            return ml_fail(c, ML_SHAPE_ERROR, "input %d of the %s is a constant", i,
+                           name_of(what, number, name));
         if (input->type != operand->type)
             return ml_fail(c, ML_SHAPE_ERROR, "input %d of the %s has type %s, the node gives %s",
-                           i, what, ml_type_name(input->type), ml_type_name(operand->type));
+                           i, name_of(what, number, name), ml_type_name(input->type),
+                           ml_type_name(operand->type));
     }
     return ML_OK;
 }

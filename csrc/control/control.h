@@ -38,9 +38,10 @@ static inline bool ml_passes_through(const ml_child *child, int32_t i) {
 }
 
 /* Checks that the child takes the node's operands from number `first` on (one per input, types
- * equal), and has `n_outputs` outputs. `what` names the child in the error. */
+ * equal), and has `n_outputs` outputs. The error names the child by `what`, and by `number` if that
+ * is not negative. */
 ml_status ml_child_check(const ml_call *call, const ml_child *child, int32_t first,
-                         int32_t n_outputs, const char *what);
+                         int32_t n_outputs, const char *what, int32_t number);
 /* While planning: gives the child's inputs the shapes of the node's last operands (with `values`,
  * known values too), and sweeps the child. With `open` these shapes are left open: nodes that
  * depend on them wait for the run. */

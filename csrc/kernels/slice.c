@@ -106,12 +106,12 @@ static ml_status resolve_axis(const ml_call *c, const slice_values *v, slice_axi
     return begin_known ? check_range(c, a, dimension, v->outside) : ML_OK;
 }
 
-/* begin, end and strides are vectors of one length; *n is it. */
-static ml_status check_entries(const ml_call *c, int32_t *n) {
-    static const char *const names[] = {"", "begin", "end", "strides"};
-    *n = ml_input(c, 1)->shape.dims[0];
-    for (int i = 1; i <= 3; i++) {
-        const ml_shape *shape = &ml_input(c, i)->shape;
+/* begin, end and strides (`given`) are vectors of one length; *n is it. */
+static ml_status check_entries(const ml_call *c, const ml_tensor *const given[3], int32_t *n) {
+    static const char *const names[] = {"begin", "end", "strides"};
+    *n = given[0]->shape.dims[0];
+    for (int i = 0; i < 3; i++) {
+        const ml_shape *shape = &given[i]->shape;
         char text[96];
         if (shape->rank != 1)
             return ml_fail(c, ML_SHAPE_ERROR, "%s has the shape %s, expected a vector", names[i],
@@ -125,10 +125,10 @@ static ml_status check_entries(const ml_call *c, int32_t *n) {
 }
 
 /* Goes through the entries along the input's dimensions. */
-static ml_status resolve(const ml_call *c, const slice_values *v, slice_axis *axes, int32_t n,
-                         ml_shape *shape, bool *open) {
+static ml_status resolve(const ml_call *c, const slice_values *v, slice_axis *axes, int32_t rank,
+                         int32_t n, ml_shape *shape, bool *open) {
     const slice_params *params = c->params;
-    int32_t rank = ml_input(c, 0)->shape.rank, axis = 0, entries = 0;
+    int32_t axis = 0, entries = 0;
     bool ellipsis = false;
     ml_status status = ML_OK;
     for (int i = 0; i < n; i++)
@@ -161,9 +161,9 @@ static ml_status resolve(const ml_call *c, const slice_values *v, slice_axis *ax
     return status;
 }
 
-static void build(const ml_call *c, slice_blob *blob, const slice_axis *axes, bool begin_known) {
+static void build(const ml_call *c, const ml_tensor *x, const slice_axis *axes, bool begin_known) {
     const slice_params *params = c->params;
-    const ml_tensor *x = ml_input(c, 0);
+    slice_blob *blob = c->blob;
     int64_t pitches[ML_MAX_RANK], pitch = ml_unit(x), start = 0;
     ml_nest_begin(&blob->nest, pitch);
     for (int32_t i = x->shape.rank - 1; i >= 0; i--) {
@@ -182,13 +182,20 @@ static void build(const ml_call *c, slice_blob *blob, const slice_axis *axes, bo
     blob->whole = blob->nest.n == 0 && begin_known && blob->nest.run <= ML_BLOCK_BYTES;
 }
 
+/* The bytes of input `i`, which is `t`, as far as they are known. */
+static const int32_t *entries_of(const ml_call *c, int i, const ml_tensor *t) {
+    return ml_known(t) ? ml_known(t) : ml_value(c, i);
+}
+
 static ml_status prepare_strided_slice(const ml_call *c, ml_wish *wish) {
     const ml_tensor *x = ml_input(c, 0);
+    const ml_tensor *const given[] = {ml_input(c, 1), ml_input(c, 2), ml_input(c, 3)};
     slice_axis axes[ML_MAX_RANK];
-    slice_values values = {ml_value(c, 1), ml_value(c, 2), ml_value(c, 3), ML_SHAPE_ERROR};
     int32_t n;
-    ml_status status = check_entries(c, &n);
+    ml_status status = check_entries(c, given, &n);
     if (status != ML_OK) return status;
+    const slice_values values = {entries_of(c, 1, given[0]), entries_of(c, 2, given[1]),
+                                 entries_of(c, 3, given[2]), ML_SHAPE_ERROR};
     if (n > 0 && !values.strides) return ml_open(wish, 0);
     for (int32_t i = 0; i < x->shape.rank; i++) {
         int32_t size = x->shape.dims[i];
@@ -196,11 +203,11 @@ static ml_status prepare_strided_slice(const ml_call *c, ml_wish *wish) {
     }
     ml_shape shape = {.rank = 0};
     bool open = false;
-    status = resolve(c, &values, axes, n, &shape, &open);
+    status = resolve(c, &values, axes, x->shape.rank, n, &shape, &open);
     if (status != ML_OK) return status;
     if (open) return ml_open(wish, 0);
     status = ml_set_output(c, 0, &shape);
-    if (status == ML_OK) build(c, c->blob, axes, values.begin != NULL);
+    if (status == ML_OK) build(c, x, axes, values.begin != NULL);
     return status;
 }
 

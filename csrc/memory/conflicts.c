@@ -64,9 +64,10 @@ void ml_conflicts_find(ml_conflicts *c, const ml_record *records, int32_t count)
     int64_t most = ml_max_s64((int64_t)count * MOST_ON_AVERAGE / 2, FEW_PAIRS);
     int64_t pairs = walk(records, begin, count, live, degree, NULL, NULL, most);
     if (count > 0 && pairs <= most)
-        c->start = malloc(((size_t)count + 1 + 2 * (size_t)pairs) * sizeof *c->start);
+        c->start = malloc((2 * (size_t)count + 1 + 2 * (size_t)pairs) * sizeof *c->start);
     if (c->start) {
-        c->others = c->start + count + 1;
+        c->before = c->start + count + 1;
+        c->others = c->before + count;
         c->start[0] = 0;
         c->most = 0;
         for (int32_t i = 0; i < count; i++) {
@@ -84,6 +85,19 @@ void ml_conflicts_free(ml_conflicts *c) {
     *c = (ml_conflicts){0};
 }
 
+void ml_conflicts_divide(ml_conflicts *c, const int64_t *place) {
+    for (int32_t i = 0; i < c->count; i++) {
+        int32_t *at = c->others + c->start[i];
+        for (int32_t k = c->start[i]; k < c->start[i + 1]; k++) {
+            const int32_t other = c->others[k];
+            if (place[other] >= place[i]) continue;
+            c->others[k] = *at;
+            *at++ = other;
+        }
+        c->before[i] = (int32_t)(at - (c->others + c->start[i]));
+    }
+}
+
 /* Insertion sort is fastest for few records; but long-lived tensors of a wide graph have hundreds
  * of neighbours. */
 void ml_sort_by_offset(ml_stretch *spans, int32_t count) {
@@ -97,10 +111,21 @@ void ml_sort_by_offset(ml_stretch *spans, int32_t count) {
         }
 }
 
+/* The end of the highest placed record that is live with record `i`. */
+static int64_t end_below(const ml_conflicts *c, int32_t i, const int64_t *size,
+                         const int64_t *offset) {
+    int64_t top = 0;
+    for (int32_t k = c->start[i]; k < c->start[i + 1]; k++) {
+        const int32_t other = c->others[k];
+        if (offset[other] >= 0) top = ml_max_s64(top, offset[other] + size[other]);
+    }
+    return top;
+}
+
 int64_t ml_conflicts_place(const ml_conflicts *c, int32_t i, const int64_t *size,
                            const int64_t *offset, ml_stretch *room, ml_fit fit) {
     int32_t count = 0;
-    if (fit == ML_ON_TOP) return ml_conflicts_top(c, i, size, offset);
+    if (fit == ML_ON_TOP) return end_below(c, i, size, offset);
     for (int32_t k = c->start[i]; k < c->start[i + 1]; k++) {
         int32_t other = c->others[k];
         if (offset[other] < 0 || size[other] == 0) continue;

@@ -8,6 +8,7 @@
 typedef struct ml_conflicts {
     int32_t *start; /* by record: others[start[i] .. start[i + 1]) are live with record i */
     int32_t *others;
+    int32_t *before; /* by record: how many of its list come first; set by ml_conflicts_divide */
     int32_t count; /* records; 0: nothing is listed */
     int32_t most; /* in one list */
 } ml_conflicts;
@@ -25,15 +26,19 @@ void ml_sort_by_node(ml_record_at *records, int32_t count);
 void ml_conflicts_find(ml_conflicts *conflicts, const ml_record *records, int32_t count);
 void ml_conflicts_free(ml_conflicts *conflicts);
 
-/* The end of the highest placed record that is live with record `i`. `offset` is by record, and -1
- * where one is not placed. */
+/* Puts first in each list the records whose place in an order, given by record, is lower than that
+ * of the record itself. */
+void ml_conflicts_divide(ml_conflicts *conflicts, const int64_t *place);
+
+/* The end of the highest record that is live with record `i` and placed before it, in the order by
+ * which the lists are divided. `ends` is by record. */
 static inline int64_t ml_conflicts_top(const ml_conflicts *conflicts, int32_t i,
-                                       const int64_t *size, const int64_t *offset) {
+                                       const int64_t *ends) {
     int64_t top = 0;
-    for (int32_t k = conflicts->start[i]; k < conflicts->start[i + 1]; k++) {
-        const int32_t other = conflicts->others[k];
-        const int64_t end = offset[other] + size[other];
-        if (offset[other] >= 0 && end > top) top = end;
+    const int32_t first = conflicts->start[i], end_of_first = first + conflicts->before[i];
+    for (int32_t k = first; k < end_of_first; k++) {
+        const int64_t end = ends[conflicts->others[k]];
+        if (end > top) top = end;
     }
     return top;
 }

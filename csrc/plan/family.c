@@ -178,6 +178,7 @@ static bool make_lists(ml_planner *p) {
     for (int32_t i = 0; i < l->count; i++) l->by_last[i] = ends[i].record;
     free(ends);
     ml_conflicts_find(&l->conflicts, p->records, l->count);
+    l->n_divided = 0;
     return l->listed = true;
 }
 
@@ -256,29 +257,53 @@ static bool take_sizes(ml_planner *p) {
         if (bytes > most) return false;
         p->records[i].size = bytes;
         l->sizes[i] = ml_round_up(bytes, p->alignment);
-        l->offsets[i] = -1;
     }
     return true;
+}
+
+/* Lets each list begin with the neighbours that are placed before the record, which are all that
+ * it has to look at. Sizes seldom change the order. */
+static void divide_lists(ml_planner *p) {
+    ml_listing *l = &p->listing;
+    const size_t bytes = (size_t)p->order->count * sizeof *l->divided;
+    if (l->n_divided == p->order->count && memcmp(l->divided, p->order->tensors, bytes) == 0)
+        return;
+    memcpy(l->divided, p->order->tensors, bytes);
+    l->n_divided = p->order->count;
+    int64_t *place = l->ends; /* free to use: nothing is placed yet */
+    for (int32_t i = 0; i < l->count; i++) place[i] = INT64_MAX;
+    for (int32_t i = 0; i < p->order->count; i++) {
+        const int32_t record = l->record_of[l->divided[i]];
+        if (record >= 0) place[record] = i;
+    }
+    ml_conflicts_divide(&l->conflicts, place);
 }
 
 /* Places the records in the order of the plan before, each on top of its neighbours; those of no
  * bytes nowhere, where they are on top of nothing. Returns the height, INT64_MAX if that exceeds
  * `most`. */
-static int64_t stack(const ml_planner *p, int64_t most) {
+static int64_t stack(ml_planner *p, int64_t most) {
     const ml_listing *l = &p->listing;
+    divide_lists(p);
     int64_t height = 0;
     int32_t placed = 0;
     for (int32_t i = 0; i < p->order->count; i++) {
         int32_t k = l->record_of[p->order->tensors[i]];
         if (k < 0) continue;
         placed++;
+        l->ends[k] = 0;
         if (l->sizes[k] == 0) continue;
-        const int64_t at = ml_conflicts_top(&l->conflicts, k, l->sizes, l->offsets);
-        l->offsets[k] = at;
-        if (at + l->sizes[k] > height) height = at + l->sizes[k];
+        const int64_t end = ml_conflicts_top(&l->conflicts, k, l->ends) + l->sizes[k];
+        l->ends[k] = end;
+        if (end > height) height = end;
         if (height > most) return INT64_MAX;
     }
     return placed == l->count ? height : INT64_MAX;
+}
+
+/* Where `stack` has placed a record; -1: nowhere. */
+static int64_t offset_of(const ml_listing *l, int32_t record) {
+    return l->sizes[record] > 0 ? l->ends[record] - l->sizes[record] : -1;
 }
 
 int32_t ml_family_renew_order(ml_planner *p) {
@@ -308,7 +333,7 @@ bool ml_family_stack_changed(ml_planner *p) {
         return false;
     p->bound = bound_of(p);
     if (stack(p, p->bound + p->bound / 64) == INT64_MAX) return false;
-    for (int32_t i = 0; i < l->count; i++) p->records[i].offset = l->offsets[i];
+    for (int32_t i = 0; i < l->count; i++) p->records[i].offset = offset_of(l, i);
     return true;
 }
 
@@ -321,6 +346,6 @@ bool ml_family_stack(ml_planner *p, int64_t most) {
     int64_t near = p->bound + p->bound / 8, height = stack(p, near < most ? near : most);
     if (height == INT64_MAX) return false;
     p->high_water[ML_MEMORY_ARENA] = height;
-    for (int32_t i = 0; i < l->count; i++) p->offset[l->tensors[i]] = l->offsets[i];
+    for (int32_t i = 0; i < l->count; i++) p->offset[l->tensors[i]] = offset_of(l, i);
     return true;
 }

@@ -26,7 +26,7 @@ ml_status ml_planner_new(const ml_planner_graph *graph, const char *strategy, in
            nodes = (size_t)graph->n_nodes;
     int32_t overwrites = list_overwrites(graph, options, NULL);
     size_t total = sizeof(ml_planner) +
-                   count * (6 * sizeof(int64_t) + sizeof(ml_record) + 9 * sizeof(int32_t) + 4) +
+                   count * (6 * sizeof(int64_t) + sizeof(ml_record) + 10 * sizeof(int32_t) + 4) +
                    (nodes + 2) * sizeof(int32_t) + nodes +
                    (size_t)overwrites * sizeof(ml_overwrite) + 64;
     ml_planner *p = *planner = calloc(1, total);
@@ -44,8 +44,8 @@ ml_status ml_planner_new(const ml_planner_graph *graph, const char *strategy, in
     p->offset = u->fixed + count;
     p->placed = p->offset + count;
     p->listing.sizes = p->placed + count;
-    p->listing.offsets = p->listing.sizes + count;
-    p->records = (ml_record *)(p->listing.offsets + count);
+    p->listing.ends = p->listing.sizes + count;
+    p->records = (ml_record *)(p->listing.ends + count);
     p->overwrites = (ml_overwrite *)(p->records + count);
     p->n_overwrites = list_overwrites(graph, options, p->overwrites);
     s->first = (int32_t *)(p->overwrites + overwrites);
@@ -58,7 +58,8 @@ ml_status ml_planner_new(const ml_planner_graph *graph, const char *strategy, in
     p->listing.tensors = p->active + count;
     p->listing.by_last = p->listing.tensors + count;
     p->listing.record_of = p->listing.by_last + count;
-    u->memory = (uint8_t *)(p->listing.record_of + count);
+    p->listing.divided = p->listing.record_of + count;
+    u->memory = (uint8_t *)(p->listing.divided + count);
     u->pinned = u->memory + count;
     p->marked = u->pinned + count;
     s->edge = p->marked + count;

@@ -26,7 +26,9 @@ typedef struct ml_listing {
     int32_t *by_last;
     int32_t *record_of; /* by tensor; -1 = none */
     int64_t *sizes; /* by record, rounded; of the plan being made */
-    int64_t *offsets;
+    int64_t *ends; /* by record, once it is placed */
+    int32_t *divided; /* the tensors of the order by which the lists are divided */
+    int32_t n_divided; /* 0: by none */
     int32_t count;
     bool listed;
     bool used; /* there was a plan before */

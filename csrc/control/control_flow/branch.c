@@ -20,21 +20,15 @@ static int32_t conditions(const ml_call *c) {
     return ((const branch_params *)c->params)->conditions;
 }
 
-/* "branch 2", for messages. */
-static const char *name_of(int32_t k, char text[32]) {
-    snprintf(text, 32, "branch %d", k);
-    return text;
-}
-
 static ml_status check_branch(const ml_call *c, int32_t k) {
     const ml_child branch = ml_child_of(c, k);
-    char name[32];
-    ml_status status = ml_child_check(c, &branch, conditions(c), c->n_outputs, name_of(k, name));
+    ml_status status = ml_child_check(c, &branch, conditions(c), c->n_outputs, "branch", k);
     if (status != ML_OK) return status;
     for (int32_t i = 0; i < c->n_outputs; i++)
         if (ml_child_output(c, &branch, i)->type != ml_output(c, i)->type)
-            return ml_fail(c, ML_SHAPE_ERROR, "output %d of the %s has type %s, the node's has %s",
-                           i, name, ml_type_name(ml_child_output(c, &branch, i)->type),
+            return ml_fail(c, ML_SHAPE_ERROR,
+                           "output %d of the branch %d has type %s, the node's has %s", i, k,
+                           ml_type_name(ml_child_output(c, &branch, i)->type),
                            ml_type_name(ml_output(c, i)->type));
     return ML_OK;
 }

@@ -21,8 +21,8 @@ enum { CONDITION = 0, BODY = 1 };
 static int64_t slot_bytes(const ml_tensor *carry) { return ml_round_up(carry->bytes, 64); }
 
 static ml_status check_types(const ml_call *c, const ml_child *condition, const ml_child *body) {
-    ml_status status = ml_child_check(c, condition, 0, 1, "condition");
-    if (status == ML_OK) status = ml_child_check(c, body, 0, c->n_outputs, "body");
+    ml_status status = ml_child_check(c, condition, 0, 1, "condition", -1);
+    if (status == ML_OK) status = ml_child_check(c, body, 0, c->n_outputs, "body", -1);
     if (status != ML_OK) return status;
     for (int32_t i = 0; i < c->n_inputs; i++) {
         int32_t carry = ml_input(c, i)->type, back = ml_child_output(c, body, i)->type,
