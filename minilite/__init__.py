@@ -25,6 +25,7 @@ __all__ = [
     "install_as",
     "kernel",
     "load_model",
+    "read",
     "rebatched",
     "replay",
 ]
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     )
     from minilite.format.bundle import Bundle
     from minilite.format.reader import load_model
+    from minilite.inputs.reading import read
     from minilite.interpreter import Interpreter, OpResolverType
     from minilite.litert.stand_in import install_as
     from minilite.signature import SignatureRunner
@@ -67,6 +69,7 @@ else:
         "errors": tuple(name for name in __all__ if name.endswith("Error")),
         "format.bundle": ("Bundle",),
         "format.reader": ("load_model",),
+        "inputs.reading": ("read",),
         "interpreter": ("Interpreter", "OpResolverType"),
         "signature": ("SignatureRunner",),
         "litert.stand_in": ("install_as",),

@@ -30,7 +30,7 @@ from minilite.format.builder import ModelBuilder, SubgraphBuilder
 from minilite.format.bundle import Section
 from minilite.format.dtypes import TensorType
 from minilite.format.metadata import Metadata
-from minilite.inputs import Feed, Reading, load_input
+from minilite.inputs import Feed, Reading, load_input, read_windows
 from minilite.interpreter import Delegate, InterpreterWithCustomOps, load_delegate
 from minilite.litert.compiled_model import (
     CompiledModel,
@@ -93,7 +93,8 @@ PAGES: tuple[tuple[str, str, tuple[Any, ...]], ...] = (
         (minilite.Interpreter, minilite.Cancel, minilite.Workspace, minilite.SignatureRunner, minilite.OpResolverType),
     ),
     ("Errors", "minilite", tuple(getattr(minilite, name) for name in minilite.__all__ if name.endswith("Error"))),
-    ("Inputs from files", "minilite.inputs", (load_input, Feed, Reading)),
+    ("Inputs from files", "minilite", (minilite.read,)),
+    ("", "minilite.inputs", (read_windows, load_input, Feed, Reading)),
     ("Many items", "minilite", (minilite.Predictor, minilite.rebatched)),
     ("", "minilite.engine.states", (ModelState,)),
     ("Memory of an interpreter", "minilite.Interpreter", (Usage,)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,6 +13,9 @@ from minilite.batch.parquet import Table
 from minilite.errors import InputError, listed, shortened
 from minilite.inputs import Feed, fitting, load_archive, load_input, map_array, read_input, read_source
 from minilite.inputs.foreign import foreign
+from minilite.inputs.reading import Window, windows
+from minilite.inputs.sound import HEADER_BYTES, takes_windows, window_starts
+from minilite.inputs.wav import is_wav
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,6 +53,8 @@ class Taken(NamedTuple):
     """Inputs that have the same value in each row."""
     batched: bool
     """True if inputs begin with a batch of 1, which rows do not have."""
+    hop: float | None = None
+    """The seconds from one window of a long sound to the next; None for windows without a gap."""
 
     def rank(self, name: str) -> int:
         """Returns the number of dimensions that a row of an input has."""
@@ -96,6 +102,8 @@ def _rows_in(path: str, taken: Taken, *, skips: bool) -> int | None:
     """Counts the rows of a table, None for other files. Only the suffix tells them apart, so that a million images are
     listed without being opened."""
     suffix = Path(path).suffix.lower()
+    if suffix == ".wav" and len(taken.feeds) == 1:
+        return _windows_in(path, next(iter(taken.feeds.values())), taken.hop)
     if suffix not in (".npy", ".npz", ".parquet") or (suffix == ".npy" and len(taken.feeds) > 1):
         if not Path(path).exists():
             read_source(path)
@@ -109,6 +117,37 @@ def _rows_in(path: str, taken: Taken, *, skips: bool) -> int | None:
             return 1
         message = f"{error}; {SKIPPING}"
         raise InputError(message) from None
+
+
+def _windows_in(path: str, feed: Feed, hop: float | None) -> int | None:
+    """Counts the windows of a sound that is longer than the input; None for other sound, and if it cannot be read,
+    which shows when it is. Raises: InputError if there is no such file."""
+    if not Path(path).exists():
+        read_source(path)
+    if not takes_windows(feed):
+        return None
+    try:
+        found = len(_starts(path, feed, hop))
+    except (InputError, OSError):
+        return None
+    return found if found > 1 else None
+
+
+def _starts(path: str, feed: Feed, hop: float | None) -> list[float]:
+    """Returns the starts of the windows of a sound in seconds. Raises: InputError, OSError."""
+    with Path(path).open("rb") as file:
+        data, size = file.read(HEADER_BYTES), Path(path).stat().st_size
+        if not is_wav(data):
+            return [0.0]
+        try:
+            return window_starts(data, path, feed, hop, size)
+        except InputError:  # the samples may begin further on
+            return window_starts(data + file.read(), path, feed, hop)
+
+
+def is_sound_file(path: str) -> bool:
+    """True for a path whose rows are windows of a sound."""
+    return Path(path).suffix.lower() == ".wav"
 
 
 class _Arrays:
@@ -161,15 +200,29 @@ class Reader:
         self._taken, self._kept = taken, kept
         self._base = base if base != str(Path.cwd()) else ""  # messages name files as they were given
         self._open: tuple[str, _Arrays | Table] | None = None
+        self._heard: tuple[str, list[Window]] | None = None
 
     def cell(self, item: Item, name: str) -> Any:
         """Returns the value of a table's column. Raises: InputError."""
-        if item.row is None:
+        if item.row is None or is_sound_file(item.path):
             message = f"{item.path} is no table, and has no column '{shortened(name)}'"
             raise InputError(message)
         if self._open is None or self._open[0] != item.path:
             self._open = item.path, _opened(str(Path(self._base, item.path)), self._taken, self._kept)
         return self._open[1].cell(name, item.row)
+
+    def start(self, item: Item) -> float:
+        """Returns the first second of an item in its sound; NaN for other items."""
+        if item.row is None or not is_sound_file(item.path):
+            return 0.0 if is_sound_file(item.path) else math.nan
+        feed = next(iter(self._taken.feeds.values()))
+        return _starts(str(Path(self._base, item.path)), feed, self._taken.hop)[item.row]
+
+    def _window(self, item: Item, feed: Feed) -> Window:
+        if self._heard is None or self._heard[0] != item.path:
+            self._heard = item.path, windows(Path(self._base, item.path), feed, self._taken.hop)
+        assert item.row is not None
+        return self._heard[1][item.row]
 
     def value(self, item: Item, name: str) -> Array:
         """Returns the array for one input of one item. Raises: InputError."""
@@ -178,6 +231,8 @@ class Reader:
         feed = self._taken.feeds[name]
         if item.row is None:
             return load_input(Path(self._base, item.path), feed).array
+        if is_sound_file(item.path):
+            return self._window(item, feed).reading.array
         cell = self.cell(item, name)
         if isinstance(cell, dict) and "bytes" in cell:  # data sets of images often have such cells
             cell = cell["bytes"]

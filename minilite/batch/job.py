@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 
 _ABOUT = "_job.json"
 """The file that identifies the job. Readers of folders of tables leave out names that begin with an underscore."""
-_MADE = ("file", "row", "error")
+_MADE = ("file", "row", "error", "start")
+OBJECT_COLUMNS = ("class", "score", "left", "top", "right", "bottom")
 NO_CLASS = -1
 """The class of a row that failed, in files that cannot leave a number out."""
 
@@ -52,6 +54,12 @@ class Job(NamedTuple):
     """True if a row that fails is written with its error; else it ends the job."""
     base: str
     """The folder that paths are relative to."""
+    objects: Mapping[str, str] | None = None
+    """The outputs of a detector that are boxes, classes, scores and their number, by role: each object is a row."""
+    min_score: float = 0.0
+    """The least score of objects that are written."""
+    timed: bool = False
+    """True if the start of each window of a sound is written."""
 
 
 class Part(NamedTuple):
@@ -160,13 +168,52 @@ def run_part(job: Job, part: Part, follow: Callable[[int], None] | None = None) 
     made = {
         "file": np.array([item.path for item in items], str),
         "row": np.array([item.row or 0 for item in items], np.int64),
+        **({"start": np.array([reader.start(item) for item in items])} if job.timed else {}),
         **{name: objects(values) for name, values in kept.items()},
         **dict(_outputs(job, columns)),
         **({"error": objects(errors)} if job.skips else {}),
     }
+    if job.objects is not None:
+        made = _object_rows(job, made, columns)
     path = Path(job.base, part.path)
     write_whole(path, FORMS[job.form](made, str(path)))
     return Done(part.path, len(items), sum(text is not None for text in errors))
+
+
+def _object_rows(job: Job, made: dict[str, Array], columns: Mapping[str, Sequence[Array | None]]) -> dict[str, Array]:
+    """Returns a row for each object that a detector found, best first; a file without any has one row without a class,
+    so that each file is there."""
+    assert job.objects is not None
+    entry, names = job.predictor._entry, job.objects
+    texts = job.labels.get(names["classes"], ())
+    numbers: list[int] = []
+    found: list[tuple[Any, float, Any]] = []
+    for number in range(len(made["file"])):
+        raw = {role: columns[name][number] for role, name in names.items()}
+        values = {role: None if row is None else floats(entry.outputs[names[role]], row) for role, row in raw.items()}
+        best = _objects(values, job.min_score)
+        numbers += [number] * max(len(best), 1)
+        found += best or [(None, math.nan, [math.nan] * 4)]
+    kinds = [None if kind is None else texts[kind] if 0 <= kind < len(texts) else str(kind) for kind, _, _ in found]
+    missing = np.array([kind is None for kind in kinds], bool)
+    boxes = np.ma.array([[score, *box] for _, score, box in found], np.float32).reshape(-1, 5)
+    boxes[missing] = np.ma.masked
+    rows = {name: column[numbers] for name, column in made.items() if name not in entry.outputs}
+    error = {"error": rows.pop("error")} if job.skips else {}
+    places = zip(OBJECT_COLUMNS[1:], (0, 2, 1, 4, 3), strict=True)  # of a score, then top, left, bottom, right
+    return {**rows, "class": objects(kinds), **{name: boxes[:, at] for name, at in places}, **error}
+
+
+def _objects(values: Mapping[str, Array | None], least: float) -> list[tuple[int, float, Array]]:
+    """Returns class, score and box of the objects of one item, best first."""
+    boxes, classes, scores = (values[role] for role in ("boxes", "classes", "scores"))
+    if boxes is None or classes is None or scores is None:
+        return []
+    count = values.get("count")
+    most = len(scores.reshape(-1)) if count is None else int(count.reshape(-1)[0])
+    each = zip(classes.reshape(-1)[:most], scores.reshape(-1), boxes.reshape(-1, 4), strict=False)
+    found = [(int(kind), float(score), box) for kind, score, box in each if score >= least]
+    return sorted(found, key=lambda one: -one[1])
 
 
 def _named(text: str | None, item: Item, at: int) -> str | None:
@@ -243,7 +290,9 @@ def facts_of(job: Job, model: str, size: int | None) -> dict[str, Any]:
         "columns kept": list(job.kept),
         "real numbers": job.real,
         "best classes": job.best,
+        "least score of objects": job.min_score if job.objects is not None else None,
         "labels": {name: _digest("\n".join(texts).encode()) for name, texts in job.labels.items()},
+        "seconds from window to window": job.taken.hop,
         "errors": "skip" if job.skips else "raise",
     }
     return dict(json.loads(json.dumps(facts)))
@@ -255,13 +304,20 @@ def _digest(data: bytes) -> str:
 
 def check_names(job: Job) -> None:
     """Refuses columns that would have the same name. Raises: InputError."""
-    outputs = [
-        column
-        for name in job.predictor._entry.outputs
-        for column in ((f"{name}.class", f"{name}.score") if name in job.ranked else (name,))
-    ]
-    taken = [*(_MADE if job.skips else _MADE[:2]), *outputs, *job.kept]
+    outputs = (
+        list(OBJECT_COLUMNS)
+        if job.objects is not None
+        else [
+            column
+            for name in job.predictor._entry.outputs
+            for column in ((f"{name}.class", f"{name}.score") if name in job.ranked else (name,))
+        ]
+    )
+    made = [name for name, there in zip(_MADE, (True, True, job.skips, job.timed), strict=True) if there]
+    taken = [*made, *outputs, *job.kept]
     twice = [name for name in taken if taken.count(name) > 1]
     if twice:
-        message = f"two columns would be called '{shortened(twice[0])}': file, row, error, outputs and kept columns"
+        message = (
+            f"two columns would be called '{shortened(twice[0])}': file, row, error, start, outputs and kept columns"
+        )
         raise InputError(message)

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from minilite.batch import job as jobs
 from minilite.batch import running
-from minilite.batch.items import Taken, sources_of
+from minilite.batch.items import Taken, is_sound_file, sources_of
 from minilite.batch.job import Job, has_scores
 from minilite.batch.predictor import Predictor
 from minilite.cli import arguments, feeding
 from minilite.cli.arguments import UsageError
+from minilite.cli.found import LEAST
 from minilite.cli.output import print_json, width
 from minilite.cli.writing import no_file_at
 from minilite.errors import ModelFormatError, listed
@@ -97,9 +98,16 @@ def _add_columns(parser: argparse.ArgumentParser) -> None:
     )
     arguments.add_shape(parser)
     feeding.add_reading(parser)
+    feeding.add_hop(parser)
     parser.add_argument("--signature", metavar="KEY", help="a signature of the model (default: the only one)")
     parser.add_argument(
         "--top", metavar="N", type=arguments.positive, default=0, help="write the N best classes in place of scores"
+    )
+    parser.add_argument(
+        "--min-score", metavar="S", type=float, help=f"write objects that a detector found from this score on (default: {LEAST})"
+    )  # fmt: skip
+    parser.add_argument(
+        "--raw", action="store_true", help="a detector's tensors as they are, in place of a row for each object"
     )
     parser.add_argument(
         "--real", action="store_true", help="real numbers in place of the integers of quantized outputs"
@@ -117,6 +125,12 @@ def execute(options: argparse.Namespace) -> None:
     jobs.check_names(job)
     with working("listing the inputs"):
         sources = sources_of(options.data, job.taken, skips=job.skips)
+    if any(source.rows is not None and is_sound_file(source.path) for source in sources):
+        job = job._replace(timed=True)
+        jobs.check_names(job)
+    elif options.hop is not None:
+        message = f"--hop {options.hop:g}: goes with .wav files that are longer than the model's only input"
+        raise UsageError(message)
     if options.out.suffix:
         parts = jobs.parts_of(sources, options.out, form, None)
     else:
@@ -158,7 +172,13 @@ def _job(options: argparse.Namespace, form: str) -> Job:
         num_threads=options.threads or 1,
         on_error="skip",
     )
-    labels = _labels(predictor) if options.top else {}
+    objects = None if options.raw else _detector(predictor)
+    labels = _labels(predictor) if options.top or objects is not None else {}
+    if options.min_score is not None and objects is None:
+        message = (
+            f"--min-score {options.min_score:g}: goes with a detector, whose outputs are boxes, classes and scores"
+        )
+        raise UsageError(message)
     return Job(
         predictor=predictor,
         taken=_taken(options, predictor),
@@ -170,7 +190,21 @@ def _job(options: argparse.Namespace, form: str) -> Job:
         labels={name: found.texts for name, found in labels.items()},
         skips=options.on_error == "skip",
         base=str(Path.cwd()),
+        objects=objects,
+        min_score=LEAST if options.min_score is None else options.min_score,
     )
+
+
+def _detector(predictor: Predictor) -> Mapping[str, str] | None:
+    """Returns the outputs of a detector by role; None for other models, and where an output has no name of its own."""
+    model, entry = predictor._interpreter.model, predictor._entry
+    places = roles(model) if entry.subgraph.index == 0 else None
+    if places is None:
+        return None
+    outputs = entry.subgraph.outputs
+    names = {tensor.index: name for name, tensor in entry.outputs.items()}
+    found = {role: names[outputs[at]] for role, at in places.items() if outputs[at] in names}
+    return found if len(found) == len(places) else None
 
 
 def _taken(options: argparse.Namespace, predictor: Predictor) -> Taken:
@@ -193,7 +227,7 @@ def _taken(options: argparse.Namespace, predictor: Predictor) -> Taken:
     if not feeds:
         message = f"no input is left to read from files: the model's are {listed(inputs)}, --set names all of them"
         raise UsageError(message)
-    return Taken(feeds, constants, predictor._batched)
+    return Taken(feeds, constants, predictor._batched, options.hop)
 
 
 def _labels(predictor: Predictor) -> Mapping[str, Labels]:

@@ -13,10 +13,11 @@ from minilite.cli import arguments
 from minilite.cli.arguments import UsageError
 from minilite.engine.engine import engine_of
 from minilite.engine.mismatch import given_shapes
-from minilite.errors import InputError, ModelFormatError, ShapeError
+from minilite.errors import InputError, ShapeError
 from minilite.inputs import Feed, load_input
 from minilite.inputs.foreign import foreign
 from minilite.inputs.random_values import random_values
+from minilite.inputs.reading import Window, described_inputs, has_windows, windows
 from minilite.interpreter import Interpreter
 
 if TYPE_CHECKING:
@@ -97,11 +98,47 @@ def descriptions(interpreter: Interpreter) -> dict[int, TensorMetadata]:
     or are those of another subgraph."""
     if engine_of(interpreter).root:
         return {}
+    return described_inputs(interpreter.model)
+
+
+def add_hop(parser: argparse.ArgumentParser) -> None:
+    """--hop."""
+    parser.add_argument(
+        "--hop", metavar="SECONDS", type=_seconds,
+        help="from the start of one window of a long sound to that of the next (default: the length of the model's input)",
+    )  # fmt: skip
+
+
+def _seconds(text: str) -> float:
     try:
-        found = interpreter.model.metadata.inputs
-    except ModelFormatError:
-        return {}
-    return dict(zip(engine_of(interpreter).graph.inputs, found, strict=False))
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < float("inf"):
+        message = f"takes seconds, such as 0.5, got {text!r}"
+        raise argparse.ArgumentTypeError(message)
+    return number
+
+
+def long_sounds(interpreter: Interpreter, options: argparse.Namespace) -> dict[str, list[Window]]:
+    """Returns the windows of each file that is sound longer than the model's only input. Raises: UsageError,
+    InputError."""
+    details = interpreter.get_input_details()
+    found: dict[str, list[Window]] = {}
+    if len(details) == 1:
+        index = int(details[0]["index"])
+        feed = with_options(
+            Feed.of(engine_of(interpreter).graph.tensors[index], descriptions(interpreter).get(index)), options
+        )
+        feed = feed._replace(shape=arguments.shapes(interpreter, options.shape).get(index, feed.shape))
+        for text in (*options.data, *options.input):
+            path = arguments.split_name(interpreter, text)[1]
+            if has_windows(path, feed, options.hop):
+                found[text] = windows(path, feed, options.hop)
+    if options.hop is not None and not found:
+        message = f"--hop {options.hop:g}: goes with a .wav file that is longer than the model's only input"
+        raise UsageError(message)
+    return found
 
 
 def _spread(interpreter: Interpreter, values: list[str]) -> list[str]:

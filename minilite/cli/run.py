@@ -12,7 +12,7 @@ import numpy as np
 
 from minilite.cli import arguments, digits, feeding, state
 from minilite.cli.arguments import UsageError
-from minilite.cli.found import Found, add_options, draw, drawings, found_in
+from minilite.cli.found import Found, add_options, draw, draw_overlay, drawings, found_in, overlay
 from minilite.cli.output import print_json, width
 from minilite.cli.writing import check_apart, check_target, write_outputs
 from minilite.engine.engine import engine_of
@@ -36,9 +36,10 @@ from minilite.terminal import complain, say
 from minilite.text import count, wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from minilite.inputs import Reading
+    from minilite.inputs.reading import Window
 
 _RESOLVERS = {"default": OpResolverType.AUTO, "reference": OpResolverType.BUILTIN_REF}
 _TOP = 5
@@ -56,6 +57,7 @@ _MODEL_ONLY = (
     "std",
     "fit",
     "rate",
+    "hop",
     "resolver",
     "level",
     "record",
@@ -81,6 +83,7 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("model", metavar="MODEL", nargs="?", help="a .tflite file")
     feeding.add_inputs(parser)
+    feeding.add_hop(parser)
     arguments.add_shape(parser)
     arguments.add_signature(parser)
     parser.add_argument(
@@ -96,7 +99,8 @@ def add_parser(commands: Any) -> None:
         "--out",
         metavar="PATH",
         type=Path,
-        help="write the outputs of the last run: to a .npy, a .npz, or a folder of NAME.npy",
+        help="write the outputs of the last run: to a .npy, a .npz, or a folder of NAME.npy; or, where they are images, masks or maps of "
+        "classes, to a picture such as .png",
     )
     parser.add_argument(
         "--repeat", metavar="N", type=arguments.positive, default=1, help="runs; their median is printed"
@@ -142,13 +146,15 @@ def run_model(options: argparse.Namespace) -> None:
     interpreter = _interpreter(options)
     loaded = time.perf_counter() - started
     files = feeding.one_by_one(interpreter, options)
-    sources = [arguments.split_name(interpreter, text)[1] for text in (*options.data, *options.input)]
+    given = [*options.data, *options.input]
+    sources = [arguments.split_name(interpreter, text)[1] for text in given]
+    sounds = feeding.long_sounds(interpreter, options)
     drawn = drawings(options.draw, sources)
     single = {"--out": options.out, "--record": options.record, "--state": options.state}
     targets = {option: [path] for option, path in single.items() if path is not None}
     check_apart({**targets, "--draw": drawn}, [options.model, *sources])
-    if files:
-        _run_each(interpreter, options, files, drawn, loaded)
+    if files or sounds:
+        _run_each(interpreter, options, files or given, sounds, drawn, loaded)
         return
     if options.out is not None:
         check_target(options.out, len(engine_of(interpreter).graph.outputs))
@@ -161,11 +167,15 @@ def run_model(options: argparse.Namespace) -> None:
     written = write_outputs(options.out, ran.outputs) if options.out is not None else []
     recorded = [options.record] if options.record is not None else []
     recorded += state.keep(interpreter, options.state)
-    _tell_written(options, [*recorded, *written, *_drawn(sources, drawn, ran)])
+    _tell_written(options, [*recorded, *written, *_drawn(options, sources, drawn, ran)])
 
 
-def _run(interpreter: Interpreter, options: argparse.Namespace, loaded: float) -> Ran:
-    given = feeding.read_inputs(interpreter, options)
+def _run(interpreter: Interpreter, options: argparse.Namespace, loaded: float, window: Window | None = None) -> Ran:
+    """Runs on the files, or on a window of a sound for the only input."""
+    if window is None:
+        given = feeding.read_inputs(interpreter, options)
+    else:
+        given = {engine_of(interpreter).graph.inputs[0]: window.reading}
     feeding.resize(interpreter, options, given)
     allocating = time.perf_counter()
     feeding.allocate(interpreter, given)
@@ -178,35 +188,62 @@ def _run(interpreter: Interpreter, options: argparse.Namespace, loaded: float) -
 
 
 def _run_each(
-    interpreter: Interpreter, options: argparse.Namespace, files: list[str], drawn: Sequence[Path], loaded: float
+    interpreter: Interpreter,
+    options: argparse.Namespace,
+    files: list[str],
+    sounds: Mapping[str, list[Window]],
+    drawn: Sequence[Path],
+    loaded: float,
 ) -> None:
-    """Prints a line, or an item of JSON, for each file. Raises: UsageError."""
+    """Prints a line, or an item of JSON, for each file, and for each window of a long sound. Raises: UsageError."""
     if options.out is not None:
-        message = f"--out {options.out}: goes with one file, {len(files)} are given"
-        raise UsageError(message)
-    if options.draw is not None and options.draw.suffix:
+        if len(files) > 1:
+            message = f"--out {options.out}: goes with one file, {len(files)} are given"
+            raise UsageError(message)
+        check_target(options.out, len(engine_of(interpreter).graph.outputs))
+    if options.draw is not None and options.draw.suffix and len(files) > 1:
         message = f"--draw {options.draw}: must be a folder, as {len(files)} files are given"
         raise UsageError(message)
-    rows: list[list[str]] = []
+    rows: list[list[str | float | None]] = []
     facts: list[dict[str, Any]] = []
     written = [options.record] if options.record is not None else []
+    outputs: list[list[Output]] = []
     kept: Path | None = None
     with interpreter.recording(options.record) if options.record is not None else nullcontext():
         for at, file in enumerate(files):
-            own = argparse.Namespace(**{**vars(options), "data": [file], "input": []})
-            ran = _run(interpreter, own, loaded)
-            facts.append({"file": file, **_facts(interpreter, own, ran)})
-            rows.append([file, _summary(ran, options.top), duration(float(np.median(ran.times.runs)))])
-            written += _drawn([file], drawn[at : at + 1], ran)
-            options.state, kept = None, options.state or kept
+            for window in (*sounds.get(file, ()),) or (None,):
+                own = argparse.Namespace(**{**vars(options), "data": [file], "input": []})
+                ran = _run(interpreter, own, loaded, window)
+                start = None if window is None else round(window.start, 3)
+                facts.append({"file": file, "start": start, **_facts(interpreter, own, ran)})
+                time_of_run = duration(float(np.median(ran.times.runs)))
+                rows.append([file if len(files) > 1 else None, start, _summary(ran, options.top), time_of_run])
+                outputs.append(ran.outputs)
+                options.state, kept = None, options.state or kept
+            written += _drawn(options, [file], drawn[at : at + 1], ran)
+    if options.out is not None:
+        written += write_outputs(options.out, _joined(outputs))
     written += state.keep(interpreter, kept)
     if options.json:
         print_json({"model": options.model, "files": facts})
     else:
         nodes = count(len(engine_of(interpreter).graph.nodes), "node")
-        say(wrapped(f"{Path(options.model).name}: {nodes}, {count(len(files), 'file')}", width()))
-        say(table(["file", "result", "time"], rows, width=width()))
+        what = count(len(files), "file") if len(files) > 1 else f"{files[0]}, {count(len(rows), 'window')}"
+        say(wrapped(f"{Path(options.model).name}: {nodes}, {what}", width()))
+        for file, found in sounds.items():
+            say(wrapped(f"{file}: {found[0].reading.note}", width()))
+        say(table(["file", "start s", "result", "time"], rows, width=width()))
     _tell_written(options, written)
+
+
+def _joined(runs: Sequence[Sequence[Output]]) -> list[Output]:
+    """Joins the outputs of windows: along a batch of 1, else along a new first dimension."""
+    found = []
+    for each in zip(*runs, strict=True):
+        arrays = [output.array for output in each]
+        batched = all(array.ndim > 1 and array.shape[0] == 1 for array in arrays)
+        found.append(each[0]._replace(array=np.concatenate(arrays) if batched else np.stack(arrays)))
+    return found
 
 
 def _summary(ran: Ran, top: int | None) -> str:
@@ -220,13 +257,15 @@ def _summary(ran: Ran, top: int | None) -> str:
     return values_text(ran.outputs[0]) if ran.outputs else ""
 
 
-def _drawn(sources: Sequence[str], drawn: Sequence[Path], ran: Ran) -> list[Path]:
-    """Draws the objects into the pictures, if --draw is given; returns the files. Raises: InputError."""
-    if ran.found is None:
-        return []
-    each = zip(sources, drawn, ran.given.values(), strict=False)
-    pictures = [(source, path) for source, path, reading in each if reading.size]
-    return [draw(ran.found, source, path) for source, path in pictures[:1]]
+def _drawn(options: argparse.Namespace, sources: Sequence[str], drawn: Sequence[Path], ran: Ran) -> list[Path]:
+    """Draws objects, or an output that is a mask or a map of classes, into the first picture, if --draw is given;
+    returns the files. Raises: InputError."""
+    for source, path, reading in zip(sources, drawn, ran.given.values(), strict=False):
+        if reading.size and ran.found is not None:
+            return [draw(ran.found, source, path)]
+        if reading.size and (over := overlay(ran.outputs)) is not None:
+            return [draw_overlay(over, reading, options.fit or "stretch", source, path)]
+    return []
 
 
 def _tell_written(options: argparse.Namespace, paths: Sequence[Path]) -> None:

@@ -10,10 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minilite.cli.arguments import UsageError
+from minilite.inputs.drawing import save_pixels
+from minilite.report.pictures import picture_of
+from minilite.text import cut, shape_text
 from minilite.writing import npz_bytes, without_objects, write_whole
 
 if TYPE_CHECKING:
     from minilite.report.results import Output
+
+
+PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff")
+"""The suffixes of pictures that --out writes."""
 
 
 def no_file_at(path: Path) -> str:
@@ -25,7 +32,12 @@ def no_file_at(path: Path) -> str:
 
 def check_target(path: Path, outputs: int) -> None:
     """Refuses targets that cannot be written, before anything runs. Raises: UsageError."""
-    if path.suffix == ".npy" and outputs != 1:
+    if path.suffix.lower() in PICTURES:
+        wrong = no_file_at(path)
+        if not wrong:
+            return
+        message = f"--out {path}: {wrong}"
+    elif path.suffix == ".npy" and outputs != 1:
         message = f"--out {path} is one array, the model has {outputs} outputs: give a folder or a .npz"
     elif path.suffix in (".npy", ".npz"):
         wrong = no_file_at(path)
@@ -33,7 +45,7 @@ def check_target(path: Path, outputs: int) -> None:
             return
         message = f"--out {path}: {wrong}"
     elif path.exists() and not path.is_dir():
-        message = f"--out {path}: is a file, must be a folder, a .npy or a .npz"
+        message = f"--out {path}: is a file, must be a folder, a .npy, a .npz or a picture such as .png"
     else:
         return
     raise UsageError(message)
@@ -77,11 +89,14 @@ def distinct(names: Iterable[str]) -> list[str]:
 def write_outputs(path: Path, outputs: Sequence[Output]) -> list[Path]:
     """Writes a .npy of the only output, a .npz of all, or one .npy per output in a folder; in the tensors' own types.
 
-    Characters that a file name cannot have become '_'; repeated names get a number."""
+    A picture (.png and others) is made of the outputs that are images, masks or maps of classes; of several, each name
+    is added to the path. Characters that a file name cannot have become '_'; repeated names get a number."""
+    if path.suffix.lower() in PICTURES:
+        return _write_pictures(path, outputs)
     if path.suffix == ".npy":
         np.save(path, without_objects(outputs[0].tensor.name, outputs[0].array), allow_pickle=False)
         return [path]
-    stems = (re.sub(r"[^\w.-]", "_", output.tensor.name)[:200].lstrip(".") or "output" for output in outputs)
+    stems = map(_stem, outputs)
     arrays = {
         name: without_objects(output.tensor.name, output.array)
         for name, output in zip(distinct(stems), outputs, strict=True)
@@ -93,3 +108,23 @@ def write_outputs(path: Path, outputs: Sequence[Output]) -> list[Path]:
     for name, array in arrays.items():
         np.save(path / f"{name}.npy", array, allow_pickle=False)
     return [path / f"{name}.npy" for name in arrays]
+
+
+def _stem(output: Output) -> str:
+    return re.sub(r"[^\w.-]", "_", output.tensor.name)[:200].lstrip(".") or "output"
+
+
+def _write_pictures(path: Path, outputs: Sequence[Output]) -> list[Path]:
+    """Raises: UsageError if no output is a picture."""
+    found = [(output, picture) for output in outputs if (picture := picture_of(output)) is not None]
+    if not found:
+        shapes = ", ".join(f"'{cut(output.tensor.name)}' {shape_text(output.array.shape)}" for output in outputs)
+        message = f"--out {path}: no output is an image, a mask or a map of classes: {shapes}; give a .npy or .npz"
+        raise UsageError(message)
+    names = distinct(_stem(output) for output, _ in found)
+    written = []
+    for name, (_, picture) in zip(names, found, strict=True):
+        target = path if len(found) == 1 else path.with_stem(f"{path.stem}_{name}")
+        save_pixels(picture.pixels, picture.palette(), target)
+        written.append(target)
+    return written

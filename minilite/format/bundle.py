@@ -92,19 +92,24 @@ class Bundle:
 
         Raises: ModelNotFoundError, ModelFormatError, InputError.
         """
+        self.name: str = ""
+        self.kind: str
+        self.version: str = ""
+        """The version of a .litertlm file."""
+        self.about: Mapping[str, Any] = {}
+        """The entries of a .litertlm file about itself, by key."""
+        self._data: memoryview
         if isinstance(source, bytes | bytearray | memoryview):
-            self.name, self._data = "", memoryview(source).toreadonly().cast("B")
+            self._data = memoryview(source).toreadonly().cast("B")
         else:
             self.name, self._data = _opened(source)
         head = bytes(self._data[:8])
-        self.about: Mapping[str, Any] = {}
-        """The entries of a .litertlm file about itself, by key."""
         try:
             if head == LITERTLM:
                 self.kind = ".litertlm"
                 self.version, self.about, sections = _litertlm(self._data)
             elif head[:4] == ZIP:
-                self.kind, self.version = ".task", ""
+                self.kind = ".task"
                 sections = list(_zipped(self._data))
             else:
                 message = f"byte 0 to 7 are {head!r}, a bundle has {LITERTLM!r} or, as a zip archive, {ZIP!r}"

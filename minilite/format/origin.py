@@ -45,7 +45,10 @@ _BEGINNINGS: tuple[tuple[bytes, str], ...] = (
     (b"RIFF", "sound or an image: data, not a model"),
     *(
         (beginning, "sound in another format than .wav: ffmpeg -i FILE out.wav converts it")
-        for beginning in (b"ID3", b"\xff\xfb", b"OggS", b"fLaC")
+        for beginning in (
+            *(b"ID3", b"\xff\xfb", b"\xff\xfa", b"\xff\xf3", b"\xff\xf2", b"\xff\xf1", b"\xff\xf9", b"OggS", b"fLaC"),
+            *(b"FORM", b".snd", b"caff", b"#!AMR", b"\x1aE\xdf\xa3", b"MThd", b"wvpk"),
+        )
     ),
     (b"\x7fELF", "a program or a library"),
     (b"GGUF", "a GGUF model for llama.cpp, which is another format"),
@@ -82,6 +85,8 @@ def looks_like(data: memoryview) -> str | None:
         return f"a tar archive, {_UNPACKED}: tar -xf"
     if head[8:9] == b"{" and head[4:8] == bytes(4):
         return f"a safetensors file: only weights, of a model {_CONVERTED}"
+    if head[4:11] == b"ftypM4A":
+        return "sound in another format than .wav: ffmpeg -i FILE out.wav converts it"
     if head[4:8] == b"ftyp":
         return "a video, or an image of a phone (.heic): convert it to .png or .jpg"
     if head[4:8] in _FORMATS:

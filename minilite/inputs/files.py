@@ -17,7 +17,8 @@ from minilite.format.origin import looks_like, why_not_opened
 from minilite.inputs.feed import Feed, Reading
 from minilite.inputs.foreign import foreign
 from minilite.inputs.image import is_image, read_image
-from minilite.inputs.sound import is_sound, read_sound
+from minilite.inputs.sound import read_sound
+from minilite.inputs.wav import is_wav
 
 if TYPE_CHECKING:
     from minilite.format.model import Array
@@ -72,7 +73,7 @@ def read_input(data: bytes, name: str, feed: Feed) -> Reading:
         return _of_archive(load_archive(data, name), name, feed)
     if is_image(data):
         return read_image(data, name, feed)
-    if is_sound(data):
+    if is_wav(data):
         return read_sound(data, name, feed)
     if feed.tensor.type == TensorType.STRING:
         return _lines(data)

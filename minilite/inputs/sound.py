@@ -1,11 +1,9 @@
-"""Reads sound for a tensor: samples from -1 to 1, in one row."""
+"""Reads sound for a tensor: samples from -1 to 1, in one row; or window by window."""
 
 from __future__ import annotations
 
-import io
 import math
-import wave
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -13,48 +11,111 @@ from minilite.errors import InputError
 from minilite.format.dtypes import TensorType
 from minilite.inputs.feed import Feed, Reading
 from minilite.inputs.foreign import foreign
+from minilite.inputs.wav import read_header, read_samples
 from minilite.numeric import whole
 
 if TYPE_CHECKING:
     from minilite.format.model import Array
 
-_MOST_CHANNELS, _MOST_WIDTH = 8, 4
+HEADER_BYTES = 1 << 16
+"""The beginning of a file in which `window_starts` looks for the form of its samples."""
+_MOST_CHANNELS = 8
 
 
-def is_sound(data: bytes) -> bool:
-    """True if the bytes begin like a .wav file."""
-    return data[:4] == b"RIFF" and data[8:12] == b"WAVE"
+class Sound(NamedTuple):
+    """The samples of a file as a tensor takes them, before they are cut to its length."""
+
+    samples: Array
+    """(frames, channels), float32."""
+    rate: int
+    """Frames per second."""
+    done: list[str]
+    """The changes that were made, in words."""
 
 
 def read_sound(data: bytes, name: str, feed: Feed) -> Reading:
     """Reads the bytes of a .wav file for the tensor; if its length is fixed, cuts them or adds silence. Raises:
     InputError."""
-    samples, rate = _samples(data, name)
+    sound = load_sound(data, name, feed)
+    length = _length(feed)
+    done = [*sound.done]
+    if 0 <= length < len(sound.samples):
+        done.append(f"the first {length} of {len(sound.samples)} samples")
+    elif length > len(sound.samples):
+        done.append(f"{length - len(sound.samples)} samples of silence added")
+    made = window(sound, 0, feed)
+    return Reading(made.array, ", ".join([*done, *filter(None, [made.note])]))
+
+
+def load_sound(data: bytes, name: str, feed: Feed) -> Sound:
+    """Reads all samples, in the rate and the channels that the tensor takes. Raises: InputError."""
+    samples, rate = read_samples(data, name)
     done = [f"{len(samples) / rate:.3g} s of {rate} Hz"]
-    given = None if feed.rate is None else whole(f"{feed.label()}: rate", feed.rate, least=0)
-    wanted = given or (feed.about.sample_rate if feed.about is not None else 0)
-    if wanted and wanted != rate:
+    wanted = _rate(feed, rate)
+    if wanted != rate:
         samples = _resampled(samples, rate, wanted, name, feed)
         done.append(f"resampled to {wanted} Hz")
-    axis = _axis(feed)
-    channels = feed.shape[-1] if axis != len(feed.shape) - 1 and feed.shape[-1] > 1 else 1
+    channels = _channels(feed)
     if samples.shape[1] != channels:
         if channels != 1:
             message = f"{name} has {samples.shape[1]} channels, {feed.label()} takes {channels}"
             raise feed.error(message)
         done.append(f"mean of {samples.shape[1]} channels")
         samples = samples.mean(axis=1, keepdims=True, dtype=np.float32)
-    length = feed.shape[axis] if feed.shape[axis] >= 0 else len(samples)
-    if length < len(samples):
-        done.append(f"the first {length} of {len(samples)} samples")
-    elif length > len(samples):
-        done.append(f"{length - len(samples)} samples of silence added")
-        samples = np.concatenate([samples, np.zeros((length - len(samples), channels), np.float32)])
+    return Sound(samples, wanted, done)
+
+
+def window(sound: Sound, start: int, feed: Feed) -> Reading:
+    """Returns the samples from frame `start` on, as many as the tensor takes, with silence after the last. Raises:
+    InputError."""
+    axis, channels = _axis(feed), _channels(feed)
+    length = _length(feed)
+    part = sound.samples[start:] if length < 0 else sound.samples[start : start + length]
+    if len(part) < length:
+        part = np.concatenate([part, np.zeros((length - len(part), channels), np.float32)])
     shape = [1] * len(feed.shape)
-    shape[axis] = length
-    shape[-1] = channels if axis != len(feed.shape) - 1 else length
-    made = _of_samples(samples[:length].reshape(shape), feed)
-    return Reading(made.array, ", ".join([*done, *filter(None, [made.note])]))
+    shape[-1] = channels
+    shape[axis] = len(part)
+    return _of_samples(part.reshape(shape), feed)
+
+
+def window_starts(data: bytes, name: str, feed: Feed, hop: float | None, size: int | None = None) -> list[float]:
+    """Returns the starts, in seconds, of the windows that cover a sound: `hop` seconds apart, or without a gap if it is
+    None. One window if the tensor takes any length, or all of the sound.
+
+    `data` may be only the beginning of a file of `size` bytes. Raises: InputError.
+    """
+    header = read_header(data, name, size)
+    rate, length = _rate(feed, header.rate), _length(feed)
+    frames = header.frames * rate // header.rate
+    if length <= 0 or frames <= length:
+        return [0.0]
+    step = length if hop is None else max(1, round(hop * rate))
+    count = min(1 + math.ceil((frames - length) / step), math.ceil(frames / step))
+    return [number * step / rate for number in range(count)]
+
+
+def takes_windows(feed: Feed) -> bool:
+    """True if the tensor takes sound of a fixed length."""
+    try:
+        return feed.tensor.type != TensorType.STRING and _length(feed) > 1
+    except InputError:
+        return False
+
+
+def _rate(feed: Feed, rate: int) -> int:
+    """Returns the rate that the tensor takes, `rate` if it takes any."""
+    given = None if feed.rate is None else whole(f"{feed.label()}: rate", feed.rate, least=0)
+    return given or (feed.about.sample_rate if feed.about is not None else 0) or rate
+
+
+def _channels(feed: Feed) -> int:
+    return feed.shape[-1] if _axis(feed) != len(feed.shape) - 1 and feed.shape[-1] > 1 else 1
+
+
+def _length(feed: Feed) -> int:
+    """Returns the number of frames that the tensor takes; -1 for any. Raises: InputError."""
+    return feed.shape[_axis(feed)]
 
 
 def _resampled(samples: Array, rate: int, wanted: int, name: str, feed: Feed) -> Array:
@@ -90,29 +151,3 @@ def _axis(feed: Feed) -> int:
         message = f"{feed.label()} takes no sound: samples lie in one dimension; features go in as .npy"
         raise feed.error(message)
     return long[0]
-
-
-def _samples(data: bytes, name: str) -> tuple[Array, int]:
-    """Returns samples (frames, channels) from -1 to 1, without 1, and the number of frames per second. Raises:
-    InputError."""
-    rule = "; samples have to be integers of 8 to 32 bits"
-    with foreign(f"{name} is a .wav file that cannot be read", rule), wave.open(io.BytesIO(data)) as file:
-        channels, width, rate, frames = file.getparams()[:4]
-        raw = file.readframes(frames)
-    if width > _MOST_WIDTH:
-        message = f"{name} is a .wav file of {8 * width} bits per sample{rule}"
-        raise InputError(message)
-    if not raw or not rate:
-        message = f"{name} is a .wav file without samples"
-        raise InputError(message)
-    raw = raw[: len(raw) // (channels * width) * channels * width]
-    values: Array
-    if width == 1:
-        values = np.frombuffer(raw, np.uint8).astype(np.float32) - 128
-    elif width == 3:
-        padded = np.zeros((len(raw) // 3, 4), np.uint8)
-        padded[:, 1:] = np.frombuffer(raw, np.uint8).reshape(-1, 3)
-        values = padded.view("<i4")[:, 0].astype(np.float32) / 256
-    else:
-        values = np.frombuffer(raw, f"<i{width}").astype(np.float32)
-    return (values * np.float32(math.ldexp(1, 1 - 8 * width))).reshape(-1, channels), rate

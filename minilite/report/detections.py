@@ -81,11 +81,11 @@ def detections_text(
     head = f"found {len(shown)}" + (f", and {hidden} with a score below {least:g}" if hidden else "")
     if not shown:
         return wrapped(head, width)
-    rows: list[list[str | int]] = []
+    rows: list[list[str | int | float]] = []
     for at, one in enumerate(shown):
         top, left, bottom, right = one.box
-        sides = [f"{side:.0f}" for side in places[at]] if places else [f"{s:.3f}" for s in (left, top, right, bottom)]
-        rows.append([one.number, one.label, f"{one.score:.4g}", *sides])
+        sides = [round(side) for side in places[at]] if places else [round(s, 3) for s in (left, top, right, bottom)]
+        rows.append([one.number, one.label, round(one.score, 3), *sides])
     head += ", in pixels" if places else ", in fractions of the input"
     names = ["class", "label", "score", "left", "top", "right", "bottom"]
     return wrapped(head, width) + "\n" + table(names, rows, width=width)

@@ -14,10 +14,13 @@ from minilite.format.dtypes import TensorType
 from minilite.format.metadata import Metadata, split_labels
 from minilite.format.model import Array, Tensor
 from minilite.format.origin import looks_like
+from minilite.report.pictures import picture_of, spread_text
 from minilite.text import cut, shape_text, table, wrapped
 
 SHOWN = 6
 """The number of values in a line."""
+_MANY = 100
+"""From more values on, their range is shown in place of the first ones, unless they are scores."""
 _ROWS = 4
 """The number of rows of a batch that are ranked in text."""
 
@@ -132,8 +135,12 @@ def is_ranked(output: Output, top: int | None) -> bool:
 
 
 def values_text(output: Output) -> str:
-    """Returns the first values, or their labels; also the greatest of many scores in a row."""
+    """Returns the first values, or their labels; also the greatest of many scores in a row. Of many values the range,
+    of a map of classes their shares."""
     values = output.values.ravel()
+    if values.size > _MANY and output.classes != values.size and values.dtype.kind in "fiub":
+        picture = picture_of(output)
+        return picture.shares_text() if picture is not None and picture.kind == "classes" else spread_text(values)
     more = " ..." if values.size > SHOWN else ""
     if more and output.classes == values.size and not output.labels.of_values and not np.isnan(values).all():
         best = int(np.nanargmax(values))

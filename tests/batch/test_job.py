@@ -372,20 +372,24 @@ def test_ctrl_c(tmp_path: pathlib.Path, workers: int, to_all: bool) -> None:
 
 
 def test_sounds(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each file is a row: cut, or filled up with silence, to the length that the model takes."""
+    """Each window of a file is a row, filled up with silence to the length that the model takes."""
     builder = ModelBuilder()
     graph = builder.subgraph()
     graph.output(graph.node("NEG", [graph.input("sound", (1, 100))], out=("y", (1, 100))))
     (tmp_path / "m.tflite").write_bytes(builder.build())
     (tmp_path / "in").mkdir()
-    rng, wanted = np.random.default_rng(0), np.zeros((3, 100), np.float32)
-    for row, length in enumerate((100, 130, 70)):
+    rng, wanted = np.random.default_rng(0), np.zeros((4, 100), np.float32)
+    row = 0
+    for number, length in enumerate((100, 130, 70)):
         samples = rng.integers(-(2**15), 2**15, length)
-        (tmp_path / "in" / f"{row}.wav").write_bytes(wav(samples))
-        wanted[row, :length] = -samples[:100] / np.float32(32768)
+        (tmp_path / "in" / f"{number}.wav").write_bytes(wav(samples))
+        for start in range(0, length, 100):
+            window = samples[start : start + 100]
+            wanted[row, : len(window)] = -window / np.float32(32768)
+            row += 1
     assert command(capsys, tmp_path / "m.tflite", tmp_path / "in", "--out", tmp_path / "o.npz")[0] == 0
     found = np.load(tmp_path / "o.npz")
-    assert [pathlib.Path(name).name for name in found["file"]] == ["0.wav", "1.wav", "2.wav"]
+    assert [pathlib.Path(name).name for name in found["file"]] == ["0.wav", "1.wav", "1.wav", "2.wav"]
     np.testing.assert_allclose(found["y"], wanted, rtol=0, atol=1e-7)
 
 

@@ -53,7 +53,7 @@ def test_boxes_classes_and_scores_are_side_by_side(capsys: pytest.CaptureFixture
     ]
     text = run(capsys, "m.tflite", "--min-score", "0.5")
     assert "found 1, and 2 with a score below 0.5, in fractions of the input" in text
-    assert "0.500  0.000  1.000  0.500" in text
+    assert ["0", "cat", "0.9", "0.5", "0.0", "1.0", "0.5"] in [line.split() for line in text.splitlines()]
     assert "found 0, and 3 with a score below 1\n" in run(capsys, "m.tflite", "--min-score", "1")
 
 
@@ -114,7 +114,10 @@ def test_draw_is_refused_without_boxes_or_a_picture(capsys: pytest.CaptureFixtur
     pathlib.Path("plain.tflite").write_bytes(passing((1, 4, 4, 3)))
     for arguments, says in (
         (["m.tflite"], "--draw o.png: takes a picture among its inputs"),
-        (["plain.tflite", "wide.png"], "--draw o.png: takes a model whose outputs are boxes, classes and scores"),
+        (
+            ["plain.tflite", "wide.png"],
+            "--draw o.png: takes a model whose outputs are boxes, classes and scores, or one that is a mask or a map of classes; --out FILE.png writes an output that is an image",
+        ),
         (["m.tflite", "wide.png", "high.png"], "--draw o.png: must be a folder, as 2 files are given"),
     ):
         assert run(capsys, *arguments, "--draw", "o.png", status=2) == f"minilite: {says}\n"
