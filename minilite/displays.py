@@ -8,7 +8,7 @@ from typing import Any
 from minilite.engine.engine import engine_of
 from minilite.errors import StateError
 from minilite.format.described import HEADER, tensor_rows
-from minilite.text import count, html_table, table
+from minilite.text import bytes_text, count, html_table, table
 
 _WIDTH = 100
 
@@ -32,7 +32,7 @@ def _line(interpreter: Any) -> str:
     session = engine_of(interpreter).main
     if session and session.ready:
         try:
-            memory = f", arena {session.state.usage().arena_bytes} bytes"
+            memory = f", arena {bytes_text(session.state.usage().arena_bytes)}"
         except StateError:
             memory = ", running"
     return f"<{type(interpreter).__name__}: {len(graph.nodes)} nodes, {len(graph.tensors)} tensors{memory}>"
@@ -45,7 +45,8 @@ def interpreter_html(interpreter: Any) -> str:
     try:
         usage = interpreter.usage
         memory = (
-            f"arena {usage.arena_bytes} bytes, lower bound {usage.bound_bytes}, inputs {usage.input_bytes} bytes"
+            f"arena {bytes_text(usage.arena_bytes)}, lower bound {bytes_text(usage.bound_bytes)}, "
+            f"inputs {bytes_text(usage.input_bytes)}"
             if interpreter.plan
             else "not allocated"
         )

@@ -2,32 +2,50 @@
 
 from __future__ import annotations
 
+import math
+import re
 import textwrap
 from collections.abc import Iterable, Sequence
 from html import escape
 
 from minilite.errors import shortened, visible
+from minilite.names import kept_apart
 
 Cell = str | int | float | None
-_LEAST, _READABLE, _WORDS = 8, 12, 24
+_LEAST, _READABLE, _WORDS = 8, 18, 24
 """Widths in characters. A column of text keeps at least _LEAST when a table has to become narrower. Before columns
 become narrower than _READABLE, columns that can be spared are left out. If the last column would become narrower than
 _WORDS, its words go to lines of their own."""
+_NUMBER = re.compile(r"[-+]?\d[\d,]*(\.\d+)?(e[-+]?\d+)?( %)?")
+"""Text that is a number: a column of it is aligned right."""
 _HANGING = 8
 """The indentation of these lines."""
 
 
 class _Column:
-    def __init__(self, name: str, cells: Sequence[Cell], whole: bool = False) -> None:
+    def __init__(self, name: str, cells: Sequence[Cell], whole: bool = False, left: bool = False) -> None:
         self.name = name
         self.whole = whole
         self.texts = ["" if cell is None else visible(str(cell)) for cell in cells]
-        self.right = any(isinstance(cell, (int, float)) for cell in cells)
+        told = [text for text in self.texts if text]
+        self.right = any(isinstance(cell, (int, float)) for cell in cells) or (
+            bool(told) and not left and all(_NUMBER.fullmatch(text) for text in told)
+        )
         self.width = max(map(len, [name, *self.texts]))
+        self._cut: tuple[int, dict[str, str]] = (-1, {})
 
     def least(self, readable: int) -> int:
         """The smallest width of the column."""
         return self.width if self.right or self.whole else min(self.width, max(readable, len(self.name)))
+
+    def cut(self, text: str) -> str:
+        """The text in the column's width, cut so that it differs from the others where that can be."""
+        if len(text) <= self.width:
+            return text
+        if self._cut[0] != self.width:
+            each = [*dict.fromkeys(self.texts)]
+            self._cut = self.width, dict(zip(each, kept_apart(each, self.width), strict=True))
+        return self._cut[1].get(text) or cut(text, self.width)
 
 
 def table(
@@ -37,16 +55,17 @@ def table(
     width: int | None = None,
     spare: Sequence[str] = (),
     whole: Sequence[str] = (),
+    left: Sequence[str] = (),
 ) -> str:
-    """Rows under a header, columns two spaces apart; numbers are aligned right, None is blank, blank columns are left
-    out.
+    """Rows under a header, columns two spaces apart; numbers are aligned right, but not in columns of `left`; None is
+    blank, blank columns are left out.
 
     Lines have at most `width` characters: first the columns in `spare` are left out, in that order; then names are cut
     in their middle, the widest column first, but not in columns of `whole`; words of the last column continue on lines
     below.
     """
     cells = [list(row) for row in rows]
-    columns = [_Column(name, [row[i] for row in cells], name in whole) for i, name in enumerate(header)]
+    columns = [_Column(name, [row[i] for row in cells], name in whole, name in left) for i, name in enumerate(header)]
     columns = [column for column in columns if not cells or any(column.texts)]
     hanging: Sequence[str] = [""] * len(cells)
     if width is not None and columns:
@@ -92,11 +111,11 @@ def _narrow(columns: Sequence[_Column], room: int) -> None:
 def _lines(columns: Sequence[_Column], row: Sequence[str]) -> list[str]:
     """The lines of a row: the words of its last cell continue below."""
     *others, last = zip(columns, row, strict=True)
-    cells = [text.rjust(c.width) if c.right else cut(text, c.width).ljust(c.width) for c, text in others]
+    cells = [text.rjust(c.width) if c.right else c.cut(text).ljust(c.width) for c, text in others]
     column, text = last
     if column.right:
         return ["  ".join([*cells, text.rjust(column.width)])]
-    first, *more = _wrap(text, column.width) or [""]
+    first, *more = (_wrap(text, column.width) if " " in text else [column.cut(text)]) or [""]
     return ["  ".join([*cells, first]), *("  ".join([*(" " * len(c) for c in cells), line]) for line in more)]
 
 
@@ -141,6 +160,38 @@ def duration(seconds: float) -> str:
         if seconds * scale < 1000:
             return f"{seconds * scale:#.3g} {unit}".replace(". ", " ")
     return f"{seconds:#.3g} s"
+
+
+def types_text(inputs: Sequence[str], outputs: Sequence[str]) -> str:
+    """The types of a node's operands, each once: ``float32``, ``int8 int32 -> int8``."""
+    sides = [" ".join(dict.fromkeys(side)) for side in (inputs, outputs)]
+    return sides[1] if sides[0] == sides[1] else " -> ".join(filter(None, sides))
+
+
+def significant(value: float) -> str:
+    """A number with at least two significant digits: ``183``, ``9.4``, ``0.052``."""
+    if abs(value) >= 9.95 or not value or not math.isfinite(value):
+        return f"{value:.0f}"
+    return f"{value:.{1 - math.floor(math.log10(abs(float(f'{value:.1e}'))))}f}"
+
+
+def bytes_text(size: float) -> str:
+    """Bytes as people read them: ``144 KiB``, ``1.5 MiB``, ``200 bytes``; with three digits, in powers of 1024."""
+    if size < 1024:
+        return f"{size:.0f} {'byte' if size == 1 else 'bytes'}"
+    power = min((int(size).bit_length() - 1) // 10, 4)
+    if size / 1024**power >= 999.5 and power < 4:
+        power += 1
+    value = size / 1024**power
+    digits = 0 if value >= 99.95 else 1 if value >= 9.995 else 2
+    text = f"{value:.{digits}f}"
+    return f"{text.rstrip('0').rstrip('.') if '.' in text else text} {('', 'KiB', 'MiB', 'GiB', 'TiB')[power]}"
+
+
+def exactly(size: int) -> str:
+    """Bytes for people and for programs: ``144 KiB (147456 bytes)``."""
+    text = bytes_text(size)
+    return text if size < 1024 else f"{text} ({size} bytes)"
 
 
 def count(number: int, what: str) -> str:

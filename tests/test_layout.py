@@ -28,6 +28,7 @@ LINES, FUNCTION_LINES = 600, 55
 STAGES: dict[str, int] = {
     "late": 0,
     "errors": 0,
+    "names": 1,
     "numeric": 1,
     "_core": 0,
     "progress": 3,

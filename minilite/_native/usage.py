@@ -57,7 +57,8 @@ def _html(numbers: Mapping[str, int]) -> str:
     rows = []
     for name, value in numbers.items():
         kibibytes = name.endswith(("_bytes", "_capacity")) and value >= 10 << 10
-        shown = f"{value / 1024:,.1f} KiB" if kibibytes else f"{value:,}"
+        name = name.removesuffix("_bytes") if kibibytes else name
+        shown = f"{value / 1024:,.4g} KiB" if kibibytes else f"{value:,}"
         rows.append(f'<tr><td style="text-align:left">{name.replace("_", " ")}</td><td>{shown}</td></tr>')
     return f"<table>{''.join(rows)}</table>"
 

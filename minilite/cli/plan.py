@@ -25,7 +25,7 @@ from minilite.memory import FOREVER, UsageRecord, offline, plan, read_csv, strat
 from minilite.progress import progress, working
 from minilite.report import cut, table
 from minilite.terminal import complain, say
-from minilite.text import wrapped
+from minilite.text import exactly, wrapped
 from minilite.writing import write_whole
 
 if TYPE_CHECKING:
@@ -231,7 +231,7 @@ def _compare(options: argparse.Namespace) -> None:
             f"{Path(options.problem or options.model).name}: {len(records)} records, alignment {alignment}", width()
         )
     )
-    say(f"lower bound {bound} bytes")
+    say(f"lower bound {exactly(bound)}")
     rows: list[list[str | int]] = [[found.strategy, found.arena_bytes, *_gap(found)] for found in made]
     rows += [[strategy, "", "", reason] for strategy, reason in refused]
     say(table(("strategy", "bytes", "above bound", ""), rows, width=width()))
@@ -328,16 +328,16 @@ def _offline(options: argparse.Namespace) -> MemoryPlan:
 
 def _summary(title: str, made: MemoryPlan, seconds: float, found: ModelPlan | None) -> str:
     gap = made.arena_bytes - made.lower_bound
-    percent = f" ({100 * gap / made.lower_bound:.2f} %)" if made.lower_bound else ""
+    percent = f", {100 * gap / made.lower_bound:.2f} %" if made.lower_bound else ""
     unit = "node" if made.strategy == "exact" else "pass"
     beside = found.input_bytes if found is not None else 0
     tiles = found.tiles_text() if found is not None else ""
     many = "" if made.searched == 1 else "s" if unit == "node" else "es"
     rows = [
-        ("arena", f"{made.arena_bytes} bytes"),
-        ("lower bound", f"{made.lower_bound} bytes"),
-        ("gap", f"{gap} bytes{percent}"),
-        *([("inputs beside", f"{beside} bytes")] if beside else []),
+        ("arena", exactly(made.arena_bytes)),
+        ("lower bound", exactly(made.lower_bound)),
+        ("gap", f"{exactly(gap)}{percent}"),
+        *([("inputs beside", exactly(beside))] if beside else []),
         *([("tiles", tiles)] if tiles else []),
         ("proved optimal", "yes" if made.proved_optimal else "no"),
         ("searched", f"{made.searched} {unit}{many}"),
@@ -348,6 +348,7 @@ def _summary(title: str, made: MemoryPlan, seconds: float, found: ModelPlan | No
 
 
 def _places(made: MemoryPlan) -> str:
+    labels = made.short_labels()
     rows = [
         (
             str(record.tensor),
@@ -355,7 +356,7 @@ def _places(made: MemoryPlan) -> str:
             str(record.size),
             str(record.first_node),
             _last(record),
-            cut(made.label(at), 48),
+            cut(labels[at], 48),
         )
         for at, (record, offset) in enumerate(zip(made.records, made.offsets, strict=True))
     ]

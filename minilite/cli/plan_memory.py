@@ -16,6 +16,7 @@ from minilite.format.model import Model
 from minilite.format.reader import load_model, read_model
 from minilite.memory import MemoriesPlan, Memory, UsageRecord, offline, plan_memories, read_csv, tflm
 from minilite.memory.boards import PROGRAM, BoardPlan, board_plan, header, offline_offsets_of
+from minilite.names import short_names
 from minilite.progress import working
 from minilite.terminal import say
 from minilite.text import cut, html_table, table, wrapped
@@ -196,6 +197,7 @@ def _first(made: MemoriesPlan) -> list[int]:
 
 def _places(made: MemoriesPlan) -> str:
     based = any(memory.base is not None for memory in made.memories)
+    names = short_names(made.names)
     rows = [
         (
             made.memories[made.rooms[i]].name,
@@ -204,7 +206,7 @@ def _places(made: MemoriesPlan) -> str:
             made.records[i].first_node,
             made.records[i].last_node,
             made.traffic[i],
-            cut(made.label(i) if made.records[i].tensor >= 0 else "scratch", 48),
+            cut(names.get(made.records[i].tensor, made.label(i)) if made.records[i].tensor >= 0 else "scratch", 48),
         )
         for i in _first(made)
     ]

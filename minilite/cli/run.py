@@ -33,7 +33,7 @@ from minilite.report.results import (
     values_text,
 )
 from minilite.terminal import complain, say
-from minilite.text import count, wrapped
+from minilite.text import bytes_text, count, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -366,7 +366,7 @@ def _print(
     say(wrapped(head, width()))
     if told := arguments.signature_line(interpreter.model, options.signature):
         say(wrapped(told, width()))
-    say(f"load {duration(times.load)}, lower and allocate {duration(times.allocate)}")
+    say(f"load {duration(times.load)}, prepare {duration(times.allocate)}")
     say(_tensors(interpreter, given, outputs))
     for index, name in arguments.names_of(interpreter, given).items():
         if given[index].note:
@@ -379,7 +379,7 @@ def _print(
     which = f"median of {len(times.runs)}" if len(times.runs) > 1 else "first run"
     say(f"time {duration(float(np.median(times.runs)))} ({which})")
     if (plan := interpreter.plan) is not None:
-        say(f"arena {plan.arena_bytes} bytes, lower bound {plan.lower_bound}")
+        say(f"arena {bytes_text(plan.arena_bytes)}, lower bound {bytes_text(plan.lower_bound)}")
 
 
 def _tensors(interpreter: Interpreter, given: dict[int, Reading], outputs: list[Output]) -> str:
@@ -395,4 +395,4 @@ def _tensors(interpreter: Interpreter, given: dict[int, Reading], outputs: list[
         kind = output.tensor.type.name.lower()
         rows.append(["output", output.tensor.name, shape_text(output.array.shape), kind, values_text(output)])
     rows = [[row[0], cut(row[1]), *row[2:]] for row in rows]
-    return table(["", "name", "shape", "type", "values"], rows, width=width())
+    return table(["", "name", "shape", "type", "values"], rows, width=width(), left=("values",))

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from minilite.comparison.measure import steps_text
+from minilite.names import short_names
 from minilite.text import Cell, count, cut, html_table, markup, shape_text, table, wrapped
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
     from minilite.comparison.result import Comparison, Row
 
-_HEADER = ("run", "node", "operator", "name", "shape", "largest", "mean", "cosine", "steps", "")
+_HEADER = ("run", "node", "operator", "tensor", "name", "shape", "largest", "mean", "cosine", "steps", "")
 _DELEGATED = "outputs beside LiteRT with its default delegates (XNNPACK):"
 _NAME = 32
 """The largest number of characters of a tensor's name in the table."""
@@ -36,14 +37,14 @@ def comparison_html(found: Comparison) -> str:
     """Returns the comparison as HTML, with names escaped."""
     lines = [f"{name}: {label}" if name else label for name, label in _sides(found)]
     lines += [f"inputs: {found.inputs}", *_verdict(found), *(f"note: {note}" for note in found.notes)]
-    rows = html_table(_HEADER, map(_cells, found.rows))
+    rows = html_table(_HEADER, _lines(found.rows))
     return f"<p>{'<br>'.join(markup(line) for line in lines)}</p>{rows}{_delegated(found)}"
 
 
 def _delegated(found: Comparison) -> str:
     if not found.delegated:
         return ""
-    return f"<p>{_DELEGATED}</p>{html_table(_HEADER, map(_cells, found.delegated))}"
+    return f"<p>{_DELEGATED}</p>{html_table(_HEADER, _lines(found.delegated))}"
 
 
 def _sides(found: Comparison) -> Iterable[tuple[str, str]]:
@@ -51,10 +52,16 @@ def _sides(found: Comparison) -> Iterable[tuple[str, str]]:
 
 
 def _table(rows: Iterable[Row], width: int | None) -> str:
-    return table(_HEADER, [_cells(row) for row in rows], width=width, spare=("shape", "steps", "mean", "operator"))
+    return table(_HEADER, _lines(rows), width=width, spare=("shape", "steps", "mean", "operator"))
 
 
-def _cells(row: Row) -> list[Cell]:
+def _lines(rows: Iterable[Row]) -> list[list[Cell]]:
+    each = [*rows]
+    names = short_names({row.tensor: row.name for row in each if row.tensor >= 0})
+    return [_cells(row, names.get(row.tensor, row.name)) for row in each]
+
+
+def _cells(row: Row, name: str) -> list[Cell]:
     found = row.difference
     words = ["diverges"] if row.diverges else []
     words += [row.note] if row.note else []
@@ -64,7 +71,8 @@ def _cells(row: Row) -> list[Cell]:
         row.run or None,
         row.node if row.node >= 0 else None,
         row.op or ("call" if row.tensor < 0 else "input"),
-        cut(row.name, _NAME),
+        row.tensor if row.tensor >= 0 else None,
+        cut(name, _NAME),
         shape,
     ]
     if found is None:

@@ -39,6 +39,7 @@ class ModelPlan(Plan):
     def __repr__(self) -> str:
         """The largest tensors of the main frame, with places and lifetimes."""
         made = self.to_memory_plan()
+        labels = made.short_labels()
         largest = sorted(range(len(made.records)), key=lambda at: (-made.records[at].size, at))
         rows: list[list[Cell]] = []
         for at in largest[:_MOST]:
@@ -46,7 +47,7 @@ class ModelPlan(Plan):
             last = "end" if record.last_node >= _FOREVER else record.last_node
             shape = shape_text(self.shape(record.tensor)) if record.tensor < self.n_tensors else ""
             lives = f"{record.first_node}-{last}"
-            rows.append([record.tensor, cut(made.label(at)), shape, record.size, made.offsets[at], lives])
+            rows.append([record.tensor, cut(labels[at]), shape, record.size, made.offsets[at], lives])
         rest = len(made.records) - _MOST
         more = f"\n  and {count(rest, 'record')} that are not larger" if rest > 0 else ""
         header = ("tensor", "name", "shape", "bytes", "offset", "lives")

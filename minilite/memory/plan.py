@@ -25,6 +25,7 @@ from minilite.memory.checker import Fault, check
 from minilite.memory.csv_file import csv_text
 from minilite.memory.lower_bound import rounded, sections
 from minilite.memory.records import MAX_ALIGNMENT, UsageRecord, checked_records, record_fault
+from minilite.names import short_names
 from minilite.numeric import real, whole
 
 MOST_DRAWN = 100_000
@@ -64,6 +65,12 @@ class MemoryPlan:
     def reuse_factor(self) -> float:
         """The mean use of each byte of the arena: naive bytes divided by arena bytes."""
         return self.naive_bytes / self.arena_bytes if self.arena_bytes else 1.0
+
+    def short_labels(self) -> list[str]:
+        """The records' names in order, as tables and pictures show them: what tells them apart."""
+        tensors = [record.tensor for record in self.records]
+        short = short_names({tensor: self.names[tensor] for tensor in tensors if tensor in self.names})
+        return [short.get(tensor, f"tensor {tensor}") for tensor in tensors]
 
     def label(self, position: int) -> str:
         """A name for a record, given by position: its tensor's name, or its number. Raises: InputError."""

@@ -131,8 +131,9 @@ def _boxes(plan: MemoryPlan, scale: _Scale) -> Iterator[str]:
             f"<title>{markup(hover)}</title></rect>"
         )
     taken = list(areas.values())
+    labels = plan.short_labels()
     for position, area in areas.items():
-        label = plan.label(position)
+        label = labels[position]
         if found := _inside(label, area) or _inside(str(plan.records[position].tensor), area):
             yield found
         elif area.bottom - area.top < _FONTS[-1][2] and len(areas) <= _CROWDED:

@@ -16,6 +16,7 @@ from minilite.errors import InputError
 from minilite.format.dtypes import TensorType
 from minilite.numeric import whole
 from minilite.progress import Progress, silent
+from minilite.text import types_text
 
 if TYPE_CHECKING:
     from minilite._native.timing import Clock
@@ -77,6 +78,8 @@ class NodeTime(NamedTuple):
     blocks: float = 0.0
     """The number of such blocks in one execution; 0 if all work stays on the calling thread, whatever the number of
     threads."""
+    tensor: int = -1
+    """The number of its first output; -1 if it has none."""
 
     @property
     def ns(self) -> float:
@@ -220,7 +223,8 @@ def _node_time(session: Session, plan: Plan, where: tuple[int, int, int], sample
     )
     name, types = plan.kernel(position, frame)
     whole = plan.part_of(position, frame)
-    text = f"{name} {types}" if types else f"{name} in numpy"
+    kinds = [[model.tensors[i].type.name.lower() for i in side if i >= 0] for side in (node.inputs, node.outputs)]
+    text = f"{name} {types_text(*kinds)}".strip() if types else f"{name} in numpy"
     executions = int(samples[:, RUNS].sum())
     return NodeTime(
         frame,
@@ -236,6 +240,7 @@ def _node_time(session: Session, plan: Plan, where: tuple[int, int, int], sample
         len(node.inputs) > 1 and node.inputs[1] >= 0 and model.tensors[node.inputs[1]].type in _BYTES,
         float(np.median(samples[:, SHARED_NS])),
         int(samples[:, BLOCKS].sum()) / executions if executions else 0.0,
+        node.outputs[0] if node.outputs else -1,
     )
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from minilite.text import Cell, count, cut, duration, html_table, markup, shape_text, table, wrapped
+from minilite.names import short_names
+from minilite.text import Cell, count, cut, duration, html_table, markup, shape_text, significant, table, wrapped
 
 if TYPE_CHECKING:
     from minilite.profiling.profile import NodeTime, Profile, Spread
@@ -24,7 +25,8 @@ def profile_text(profile: Profile, width: int | None = None) -> str:
     """
     whole = profile.nodes_ns or 1
     divided = any(node.blocks for node in profile.nodes)
-    rows = [_row(profile, node, whole, divided) for node in profile.nodes]
+    names = _names(profile)
+    rows = [_row(profile, node, whole, divided, names) for node in profile.nodes]
     lines = [
         table(_HEAD, rows, width=width, spare=_SPARE, whole=("op", "kernel")),
         "",
@@ -40,7 +42,8 @@ def profile_html(profile: Profile) -> str:
     head = f"Profile: {count(profile.runs, 'run')}, {count(profile.threads, 'thread')}, level {profile.level}"
     whole = profile.nodes_ns or 1
     divided = any(node.blocks for node in profile.nodes)
-    rows = [_row(profile, node, whole, divided, peaks=False) for node in profile.nodes]
+    names = _names(profile)
+    rows = [_row(profile, node, whole, divided, names, peaks=False) for node in profile.nodes]
     told = "<br>".join(markup(line) for line in (head, *_sums(profile)))
     operators = html_table(_OPERATORS, _operators(profile, whole))
     nodes = html_table(_HEAD, rows)
@@ -48,11 +51,12 @@ def profile_html(profile: Profile) -> str:
 
 
 def _sums(profile: Profile) -> Iterator[str]:
-    macs = sum(node.macs * node.times for node in profile.nodes) / 1e6
+    macs = sum(node.macs * node.times for node in profile.nodes)
+    products = f"{significant(macs / 1e6)} million" if macs >= 1e6 else f"{macs:,.0f}"
     run = profile.time
     yield (
         f"a run takes {_duration(run.median)}, half of the runs {_duration(run.low)} to {_duration(run.high)}; "
-        f"nodes {_duration(profile.nodes_ns)}, {macs:.2f} million multiply-adds"
+        f"nodes {_duration(profile.nodes_ns)}, {products} multiply-adds"
     )
     if divided := sum(node.blocks > 0 for node in profile.nodes):
         ran = sum(node.times > 0 for node in profile.nodes)
@@ -96,7 +100,25 @@ def _seconds(time: Spread) -> dict[str, float]:
     return {name: ns / 1e9 for name, ns in zip(names, time, strict=True)}
 
 
-def _row(profile: Profile, node: NodeTime, whole: float, divided: bool, *, peaks: bool = True) -> list[Cell]:
+def _names(profile: Profile) -> dict[int, dict[int, str]]:
+    """Returns short names of the nodes' first outputs by frame and tensor."""
+    full: dict[int, dict[int, str]] = {}
+    for node in profile.nodes:
+        full.setdefault(node.frame, {})
+        if node.tensor >= 0:
+            full[node.frame][node.tensor] = node.name
+    return {frame: short_names(names) for frame, names in full.items()}
+
+
+def _row(
+    profile: Profile,
+    node: NodeTime,
+    whole: float,
+    divided: bool,
+    names: Mapping[int, Mapping[int, str]],
+    *,
+    peaks: bool = True,
+) -> list[Cell]:
     seconds, ran = node.seconds, node.times > 0
     peak = profile.peaks.share(node) if peaks else None
     return [
@@ -104,16 +126,16 @@ def _row(profile: Profile, node: NodeTime, whole: float, divided: bool, *, peaks
         node.node,
         node.op,
         shape_text(node.shape),
-        f"{node.ns / 1e3:.1f}" if ran else None,
+        significant(node.ns / 1e3) if ran else None,
         f"{node.time.percent:.0f}" if ran else None,
-        f"{100 * node.ns / whole:.1f}" if ran else None,
-        f"{node.macs / 1e6:.2f}" if node.macs else None,
-        f"{node.macs / seconds / 1e9:.1f}" if node.macs and seconds else None,
-        f"{node.nbytes / 1024:.1f}" if ran else None,
+        significant(100 * node.ns / whole) if ran else None,
+        significant(node.macs / 1e6) if node.macs else None,
+        significant(node.macs / seconds / 1e9) if node.macs and seconds else None,
+        significant(node.nbytes / 1024) if ran else None,
         round(node.blocks) or None,
         f"{100 - 100 * node.shared_ns / node.ns:.0f}" if node.ns and divided else None,
         f"{100 * peak:.0f}" if peak is not None else None,
-        cut(node.name, 32),
+        cut(names[node.frame].get(node.tensor, ""), 32),
         node.kernel,
     ]
 
@@ -125,4 +147,4 @@ def _operators(profile: Profile, whole: float) -> list[list[Cell]]:
         one[0] += 1
         one[1] += node.ns
     ranked = sorted(sums.items(), key=lambda item: -item[1][1])
-    return [[op, int(n), f"{100 * ns / whole:.1f}", kernel] for (op, kernel), (n, ns) in ranked]
+    return [[op, int(n), significant(100 * ns / whole), kernel] for (op, kernel), (n, ns) in ranked]

@@ -10,8 +10,8 @@ from minilite._native.kernels import multiply_adds
 from minilite._native.status import RUNNING
 from minilite.errors import InputError
 from minilite.format.dtypes import TensorType
-from minilite.report.sizes_svg import bytes_text
-from minilite.text import count, duration, shape_text
+from minilite.names import names_of
+from minilite.text import bytes_text, count, duration, exactly, shape_text, types_text
 
 if TYPE_CHECKING:
     from minilite.engine.model_plan import ModelPlan
@@ -61,6 +61,7 @@ def drawing(model: Model, plan: ModelPlan) -> dict[str, Any]:
 
     made = plan.to_memory_plan()
     graph = model.subgraphs[plan.frames()[0][0]]
+    names = names_of(graph.tensors)
     order = plan.nodes()
     producers = {
         tensor: at for at, (number, _) in enumerate(order) for tensor in graph.nodes[number].outputs if tensor >= 0
@@ -69,7 +70,7 @@ def drawing(model: Model, plan: ModelPlan) -> dict[str, Any]:
     for tensor in graph.tensors:
         root = plan.tensor(tensor.index).root
         if root not in (-1, tensor.index):
-            sharing.setdefault(root, []).append(tensor.name)
+            sharing.setdefault(root, []).append(names[tensor.index])
     parts = sections(made.records, made.alignment)
     return {
         "records": [
@@ -77,13 +78,13 @@ def drawing(model: Model, plan: ModelPlan) -> dict[str, Any]:
             | ({"shared": _some(sharing[record.tensor])} if record.tensor in sharing else {})
             for at, record in enumerate(made.records)
         ],
-        "tensors": [_tensor(graph, plan, record.tensor, producers, made.names) for record in made.records],
+        "tensors": [_tensor(graph, plan, record.tensor, producers, {**made.names, **names}) for record in made.records],
         "plans": [
             {"strategy": name, "arena": each.arena_bytes, "offsets": each.offsets} for name, each in _plans(made)
         ],
         "live": [(part.first, _last(part.last), part.breadth) for part in parts],
         "lower_bound": max((part.breadth for part in parts), default=0),
-        "nodes": _graph_nodes(graph, plan, order),
+        "nodes": _graph_nodes(graph, plan, order, names),
     }
 
 
@@ -112,7 +113,8 @@ def _tensor(
     tensor, state = graph.tensors[number], plan.tensor(number)
     role = "input of the model" if number in graph.inputs else ""
     return {
-        "name": tensor.name,
+        "name": names[number],
+        "full": tensor.name,
         "shape": shape_text(state.shape),
         "type": tensor.type.name.lower(),
         "role": role,
@@ -138,7 +140,9 @@ def _plans(made: MemoryPlan) -> Iterator[tuple[str, MemoryPlan]]:
     yield from ((each.strategy, each) for each in sorted(found, key=lambda each: each.arena_bytes))
 
 
-def _graph_nodes(graph: Subgraph, plan: ModelPlan, order: Sequence[tuple[int, str]]) -> list[dict[str, Any]]:
+def _graph_nodes(
+    graph: Subgraph, plan: ModelPlan, order: Sequence[tuple[int, str]], names: Mapping[int, str]
+) -> list[dict[str, Any]]:
     readers: dict[int, list[int]] = {}
     for at, (number, _) in enumerate(order):
         for tensor in set(graph.nodes[number].inputs):
@@ -149,15 +153,15 @@ def _graph_nodes(graph: Subgraph, plan: ModelPlan, order: Sequence[tuple[int, st
         reading = {reader for tensor in node.outputs for reader in readers.get(tensor, ()) if reader > at}
         runs = status in RUNNING
         entry = {
-            "node": number, "op": node.op, "name": _first_name(graph, node), "shapes": _shapes(graph, plan, node),
+            "node": number, "op": node.op, "name": _first_name(names, node), "shapes": _shapes(graph, plan, node),
             "runs": runs, "readers": sorted(reading),
         }  # fmt: skip
         found.append(entry if runs else entry | {"becomes": _becomes(plan, at, 0, status)})
     return found
 
 
-def _first_name(graph: Subgraph, node: Node) -> str:
-    return graph.tensors[node.outputs[0]].name if node.outputs and node.outputs[0] >= 0 else ""
+def _first_name(names: Mapping[int, str], node: Node) -> str:
+    return names[node.outputs[0]] if node.outputs and node.outputs[0] >= 0 else ""
 
 
 def _shapes(graph: Subgraph, plan: ModelPlan, node: Node) -> str:
@@ -194,8 +198,9 @@ def node_rows(model: Model, plan: ModelPlan, profiled: Profile | None) -> list[N
     live = _live(plan)
     found = []
     for frame, (subgraph, _, _) in enumerate(plan.frames()):
+        names = names_of(model.subgraphs[subgraph].tensors)
         for position, (number, status) in enumerate(plan.nodes(frame)):
-            row = _row(model.subgraphs[subgraph], plan, (frame, position, number), status)
+            row = _row(model.subgraphs[subgraph], plan, (frame, position, number), status, names)
             if frame == 0 and status in RUNNING:
                 row = row._replace(live=live.get(position, 0))
             time = times.get((frame, number))
@@ -221,7 +226,9 @@ def _live(plan: ModelPlan) -> dict[int, int]:
     }
 
 
-def _row(graph: Subgraph, plan: ModelPlan, where: tuple[int, int, int], status: str) -> NodeRow:
+def _row(
+    graph: Subgraph, plan: ModelPlan, where: tuple[int, int, int], status: str, names: Mapping[int, str]
+) -> NodeRow:
     frame, position, number = where
     node = graph.nodes[number]
     states = {i: plan.tensor(i, frame) for i in (*node.inputs, *node.outputs) if i >= 0}
@@ -229,7 +236,8 @@ def _row(graph: Subgraph, plan: ModelPlan, where: tuple[int, int, int], status: 
     runs = status in RUNNING
     if runs:
         name, types = plan.kernel(position, frame)
-        kernel = f"{name} {types.split(':')[0]}" if types else f"{name} in numpy"
+        kinds = [[graph.tensors[i].type.name.lower() for i in side if i >= 0] for side in (node.inputs, node.outputs)]
+        kernel = f"{name} {types_text(*kinds)}".strip() if types else f"{name} in numpy"
         kernel += ", patch by patch" if status == "in patches" else ""
     else:
         kernel = _becomes(plan, position, frame, status)
@@ -240,7 +248,7 @@ def _row(graph: Subgraph, plan: ModelPlan, where: tuple[int, int, int], status: 
         position,
         number,
         node.op,
-        _first_name(graph, node),
+        _first_name(names, node),
         shape_text(states[node.outputs[0]].shape) if node.outputs and node.outputs[0] >= 0 else "",
         kernel,
         products or 0,
@@ -286,13 +294,13 @@ def totals(
     yield "weights", bytes_text(size)
     macs = sum(row.macs for row in rows)
     yield "multiply-adds", f"{macs / 1e6:,.2f} million" if macs >= 10**6 else f"{macs:,}"
-    yield "arena", f"{plan.arena_bytes:,} bytes"
+    yield "arena", exactly(plan.arena_bytes)
     above = plan.arena_bytes - plan.lower_bound
-    yield "lower bound", f"{plan.lower_bound:,} bytes" + (f", {above:,} below the arena" if above else ", met")
+    yield "lower bound", bytes_text(plan.lower_bound) + (f", {bytes_text(above)} below the arena" if above else ", met")
     if tiles := plan.tiles_text():
         yield "tiles", tiles
     if plan.input_bytes:
-        yield "inputs beside the arena", f"{plan.input_bytes:,} bytes"
+        yield "inputs beside the arena", bytes_text(plan.input_bytes)
     if made.records and plan.arena_bytes:
         yield "a place for each tensor", f"{bytes_text(made.naive_bytes)}, {made.reuse_factor:.1f} times the arena"
     if profiled is not None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from minilite.engine.model_plan import ModelPlan
 from minilite.format.model import Model
+from minilite.names import short_names
 from minilite.report.facts import Facts, model_facts
-from minilite.text import Cell, count, cut, shape_text, table, wrapped
+from minilite.text import Cell, bytes_text, count, cut, shape_text, table, wrapped
 
 _MOST = 8
 """The number of operators that are counted by name."""
@@ -36,8 +37,8 @@ def inspection(model: Model, title: str, plan: ModelPlan | None = None, width: i
 
 def _memory(plan: ModelPlan, width: int | None) -> list[str]:
     """Returns the arena, after the frames of the plan."""
-    inputs = f", inputs {plan.input_bytes} bytes" if plan.input_bytes else ""
-    lines = ["", f"arena {plan.arena_bytes} bytes, lower bound {plan.lower_bound}{inputs}"]
+    inputs = f", inputs {bytes_text(plan.input_bytes)}" if plan.input_bytes else ""
+    lines = ["", f"arena {bytes_text(plan.arena_bytes)}, lower bound {bytes_text(plan.lower_bound)}{inputs}"]
     return lines + ([wrapped(tiles, width)] if (tiles := plan.tiles_text()) else [])
 
 
@@ -56,7 +57,7 @@ def _totals(totals: Facts) -> str:
     macs = f"{totals['multiply_adds']:,}" if totals["multiply_adds"] is not None else "not known how many"
     return (
         f"{count(totals['nodes'], 'node')} of {count(len(totals['operators']), 'operator')} ({used or 'none'}), {macs} "
-        f"multiply-adds, {totals['constants']:,} constant values in {totals['constant_bytes']:,} bytes"
+        f"multiply-adds, {totals['constants']:,} constant values in {bytes_text(totals['constant_bytes'])}"
     )
 
 
@@ -69,7 +70,9 @@ def _head(facts: Facts) -> list[str]:
         told = signature["broken"] or f"({names[0]}) -> ({names[1]}), subgraph {signature['subgraph']}"
         lines.append(f"signature {signature['key']}: {told}")
     if facts["metadata"]:
-        lines.append("metadata: " + ", ".join(f"{name} ({size} bytes)" for name, size in facts["metadata"].items()))
+        lines.append(
+            "metadata: " + ", ".join(f"{name} ({bytes_text(size)})" for name, size in facts["metadata"].items())
+        )
     return lines + _about(facts) + _files(facts)
 
 
@@ -99,7 +102,7 @@ def _files(facts: Facts) -> list[str]:
     files = facts["associated_files"]
     if isinstance(files, str):
         return [files]
-    return ["files: " + ", ".join(f"{name} ({size} bytes)" for name, size in files.items())] if files else []
+    return ["files: " + ", ".join(f"{name} ({bytes_text(size)})" for name, size in files.items())] if files else []
 
 
 def _nodes(frame: Facts, width: int | None) -> str:
@@ -124,10 +127,11 @@ def _numbers(indices: tuple[int, ...]) -> str:
 
 
 def _tensors(frame: Facts, width: int | None) -> str:
+    names = short_names({tensor["tensor"]: tensor["name"] for tensor in frame["tensors"]})
     rows: list[list[Cell]] = [
         [
             tensor["tensor"],
-            cut(tensor["name"]),
+            cut(names[tensor["tensor"]]),
             tensor["role"],
             tensor["type"],
             shape_text(tensor["shape"]),

@@ -162,7 +162,7 @@ def ranking_text(output: Output, top: int, width: int | None) -> str:
     rows: list[list[str | int | None]] = []
     for number, best in enumerate(ranked[:_ROWS]):
         rows += [
-            [number if len(ranked) > 1 else None, one["class"], one["label"], f"{one['score']:.6g}"] for one in best
+            [number if len(ranked) > 1 else None, one["class"], one["label"], f"{one['score']:.3g}"] for one in best
         ]
     more = f", the first {_ROWS} of {len(ranked)} rows" if len(ranked) > _ROWS else ""
     head = f"top {min(top, output.classes)} of the {output.classes} classes of '{cut(output.tensor.name)}'{more}"

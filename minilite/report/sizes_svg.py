@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from minilite.engine.sizes import PlannedSize
 from minilite.errors import shortened
-from minilite.text import duration, markup
+from minilite.text import bytes_text, duration, markup
 
 _WIDTH, _HEIGHT = 900, 420
 _LEFT, _RIGHT, _TOP, _BOTTOM = 80, 80, 50, 40
@@ -36,7 +36,7 @@ def plot(title: str, found: Sequence[PlannedSize]) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" class="sizes" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img">',
         f"<style>{_STYLE}</style>",
         f'<text x="{_LEFT}" y="18" font-size="13" fill="currentColor">{markup(shortened(title, 60))}</text>',
-        *_legend(),
+        *_legend(refused=len(accepted) < len(found)),
         *_axes(across, up, (first, last), most, slowest),
     ]
     heights = (
@@ -54,13 +54,17 @@ def plot(title: str, found: Sequence[PlannedSize]) -> str:
     return "\n".join([*parts, "</svg>"])
 
 
-def _legend() -> Iterator[str]:
+def _legend(*, refused: bool) -> Iterator[str]:
     for number, (name, colour, dashes) in enumerate(_SERIES):
         x = _LEFT + 130 * number
         yield (
             f'<path d="M{x} 34h24" stroke="{colour}" stroke-width="2" stroke-dasharray="{dashes}"/>'
             f'<text x="{x + 30}" y="38" fill="currentColor">{name}</text>'
         )
+    if refused:
+        x = _LEFT + 130 * len(_SERIES)
+        yield f'<path d="M{x + 9} 31l6 6m0 -6l-6 6" stroke="#b7791f" stroke-width="1.6"/>'
+        yield f'<text x="{x + 24}" y="38" fill="currentColor">refused</text>'
 
 
 def _axes(
@@ -68,25 +72,30 @@ def _axes(
 ) -> Iterator[str]:
     floor, right = up(0), _WIDTH - _RIGHT
     yield f'<path d="M{_LEFT} {_TOP}V{floor}H{right}V{_TOP}" fill="none" stroke="currentColor" opacity=".6"/>'
-    for share in (0.0, 0.25, 0.5, 0.75, 1.0):
-        y = up(share) + 4
-        size = ends[0] + round(share * (ends[1] - ends[0]))
-        texts = (
-            (_LEFT - 6, y, "end", bytes_text(share * most)),
-            (right + 6, y, "start", duration(share * slowest) if share else "0"),
-            (across(size), floor + 16, "middle", str(size)),
-        )
-        for x, height, anchor, text in texts:
-            yield f'<text x="{x:.1f}" y="{height:.1f}" text-anchor="{anchor}" fill="currentColor">{text}</text>'
+    texts = [(float(_LEFT - 6), up(place / most) + 4, "end", bytes_text(place)) for place in ticks(most, binary=True)]
+    times = ticks(slowest * 1e9)  # in nanoseconds
+    texts += [
+        (float(right + 6), up(at / slowest / 1e9) + 4, "start", duration(at / 1e9) if at else "0") for at in times
+    ]
+    paces = ticks(ends[1] - ends[0])
+    pace = max(1, round(paces[1] - paces[0])) if len(paces) > 1 else 1
+    marks = range(-(-ends[0] // pace) * pace, ends[1] + 1, pace)
+    texts += [(across(size), floor + 16, "middle", str(size)) for size in marks]
+    for x, height, anchor, text in texts:
+        yield f'<text x="{x:.1f}" y="{height:.1f}" text-anchor="{anchor}" fill="currentColor">{text}</text>'
     yield f'<text x="{(_LEFT + right) / 2}" y="{_HEIGHT - 8}" text-anchor="middle" fill="currentColor">size</text>'
 
 
-def bytes_text(size: float) -> str:
-    """``1.50 MB``: three digits and the unit, in powers of 1000."""
-    if size < 1000:
-        return f"{size:.0f} B"
-    power = min(int(math.log10(size)) // 3, 4)
-    return f"{size / 1000**power:.3g} {('', 'kB', 'MB', 'GB', 'TB')[power]}"
+def ticks(most: float, *, binary: bool = False) -> list[float]:
+    """Round numbers from 0 to `most`, three to six of them: steps are a power of two, or 1, 2 or 5 times one of ten."""
+    if most <= 0:
+        return [0.0]
+    if binary:
+        step = 2.0 ** math.ceil(math.log2(most / 5))
+    else:
+        power = 10.0 ** math.floor(math.log10(most / 5))
+        step = next(pace * power for pace in (1, 2, 5, 10) if pace * power >= most / 5 * (1 - 1e-9))
+    return [step * at for at in range(math.floor(most / step + 1e-9) + 1)]
 
 
 def _points(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -231,7 +232,7 @@ def test_plan_compares_all_strategies(model: str, capsys: pytest.CaptureFixture[
     head, rows = compared(capsys, model, "--shape", "serving/x=0=50,4")
     assert head[0].startswith("model.tflite: ")
     assert set(rows) == set(memory.strategies())
-    bound = int(head[1].split()[2])
+    bound = int(re.search(r"(\d+) bytes", head[1])[1])  # type: ignore[index]
     assert all(int(row[0]) == bound + int(row[1]) for row in rows.values())
     assert list(rows) == sorted(rows, key=lambda name: int(rows[name][0]))
     assert rows["default"][1:] == ["0", "at", "the", "bound"]

@@ -131,7 +131,7 @@ def test_usage_and_counters_are_tables_in_notebooks() -> None:
     interpreter.allocate_tensors()
     interpreter.invoke()
     usage, counters = interpreter.usage._repr_html_(), interpreter.counters._repr_html_()  # type: ignore[attr-defined]
-    assert '<td style="text-align:left">arena bytes</td><td>512.0 KiB</td>' in usage
+    assert '<td style="text-align:left">arena</td><td>512 KiB</td>' in usage
     assert "stays mapped" not in usage
     assert '<td style="text-align:left">invokes</td><td>1</td>' in counters
     assert "plan hits" not in counters

@@ -51,7 +51,7 @@ def test_every_node_that_runs_is_timed_as_often_as_it_runs() -> None:
         (1, "RELU", 0, (5, 3), 0),  # it is part of the node before it
     ]
     assert [n.nbytes for n in found.nodes] == [4 * (40 + 24 + 15), 0]
-    assert found.nodes[0].kernel == "fully_connected f32 f32 f32? -> f32"
+    assert found.nodes[0].kernel == "fully_connected float32"
     assert (found.runs, found.threads, interpreter.counters["invokes"]) == (3, 1, 4)  # one warms up
 
 
@@ -170,7 +170,7 @@ def test_a_trace_has_runs_nodes_and_the_blocks_of_threads(tmp_path: Path) -> Non
     assert kinds["node"][0]["args"] == {
         "output": "y",
         "shape": "32768x3",
-        "kernel": "fully_connected f32 f32 f32? -> f32",
+        "kernel": "fully_connected float32",
     }
     assert all(inside(node, run) for node, run in zip(kinds["node"], kinds["run"], strict=True))
     if not interpreter.counters["runs_alone"]:  # blocks are noted where they are given to threads
@@ -238,13 +238,13 @@ def test_multiply_adds_of_attention() -> None:
 def test_the_text_names_every_node_and_the_peak() -> None:
     found = ready(dense()).profile(2)
     text = str(found)
-    assert re.search(r"^ +0 +FULLY_CONNECTED +5x3 .* fully_connected f32 f32 f32\? -> f32$", text, re.MULTILINE)
+    assert re.search(r"^ +0 +FULLY_CONNECTED +5x3 .* fully_connected float32$", text, re.MULTILINE)
     assert re.search(r"^ +1 +RELU +5x3 .* part of 0$", text, re.MULTILINE)
-    assert "0.00 million multiply-adds" in text
+    assert re.search(r"nodes .*, [0-9]+ multiply-adds$", text, re.MULTILINE)
     assert f"level {found.level}: " in text
     for width in (60, 80, 100):
         assert max(map(len, found.text(width).splitlines())) <= width
-        assert "fully_connected f32 f32 f32? -> f32" in found.text(width)  # kernels are named in full
+        assert "fully_connected float32" in found.text(width)  # kernels are named in full
 
 
 def test_the_command(tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
