@@ -36,7 +36,7 @@
 #include "core/shape.h"
 
 /* Rows of another number are refused. */
-#define ML_KERNEL_ABI 9
+#define ML_KERNEL_ABI 10
 
 struct ml_simd;
 struct ml_frame_engine;
@@ -193,6 +193,14 @@ typedef struct ml_operand_shapes {
     const ml_shape *output; /* the first */
 } ml_operand_shapes;
 
+/* A faster form of a node, whose packed weights take more memory. */
+typedef struct ml_larger_form {
+    int64_t bytes; /* of its packed weights */
+    int64_t gain; /* what it saves per byte, in a unit of the kernel's own */
+    int32_t *granted; /* in the derived block: becomes `form` if the node gets it, else stays 0 */
+    int32_t form;
+} ml_larger_form;
+
 struct ml_kernel {
     int32_t abi;
     int32_t flags; /* ml_kernel_flag */
@@ -234,6 +242,13 @@ struct ml_kernel {
      * enlarge `out`, to where the operator can be cut. False: this node cannot be cut there. NULL:
      * the operator never can. */
     bool (*window)(const ml_call *c, ml_rectangle *out, ml_rectangle *in, void *params);
+    /* Tells a larger form of this node, once per graph and after derive; false: it has none. All
+     * nodes share a number of bytes, and those that gain most per byte get theirs. It sees what
+     * derive saw. NULL: no node has one. */
+    bool (*larger)(const ml_call *c, ml_larger_form *form);
+    /* The way in which a prepared node is computed, in a few words, from its blob; NULL: the usual
+     * way. The function may be NULL too. */
+    const char *(*way)(const void *blob);
     const ml_typed *typed; /* ends with types == NULL; without a match the numpy reference runs */
 };
 

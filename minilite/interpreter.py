@@ -60,7 +60,9 @@ class Interpreter:
     planning strategy; `in_place` is "wide", "tflite" or "none"; `preserve_inputs=False` lets the arena reuse graph
     inputs after their last reader; `reorder=True` looks for an execution order with a lower peak, by a search of
     bounded work: on a PC half a second at most; `keep_pages=False` gives the arena's pages to the system when the
-    interpreter ends, where the process else keeps up to 64 MiB for its next arenas; `load` is "map" or "copy";
+    interpreter ends, where the process else keeps up to 64 MiB for its next arenas; `winograd=False` keeps weights of
+    3 x 3 convolutions of bytes small, where they else take up to 4 MiB, or the size of the file, in a larger form of
+    fewer multiplications, with the same results; `load` is "map" or "copy";
     `plan_cache_bytes` bounds what kept plans take, tables included; `max_bytes` (a number, or a text such as "2MB")
     what tensors take: sizes that need more are refused (None: 1 GiB, or 64 times the bytes of the file if that is more,
     until an input is resized); `max_arena` likewise the arena: parts of the model run patch by patch until it fits;
@@ -94,6 +96,7 @@ class Interpreter:
         preserve_inputs: bool = True,
         reorder: bool = False,
         keep_pages: bool = True,
+        winograd: bool = True,
         load: options.Load = "map",
         plan_cache_bytes: int = options.PLAN_CACHE_BYTES,
         max_bytes: int | str | None = None,
@@ -104,20 +107,20 @@ class Interpreter:
         workspace: Workspace | None = None,
         **unknown: NoReturn,
     ) -> None:
-        if unknown:
-            options.refuse_unknown(unknown, type(self).__init__)
+        options.check_unknown(unknown, type(self).__init__)
         options.check_delegates(experimental_delegates)
         wanted = options.Options(
             custom_ops=custom_ops, resolver=experimental_op_resolver_type, planner=planner, in_place=in_place,
             preserve_inputs=preserve_inputs, preserve_all=experimental_preserve_all_tensors,
-            keep_nodes=experimental_disable_delegate_node_fusion, reorder=reorder, keep_pages=keep_pages, load=load,
+            keep_nodes=experimental_disable_delegate_node_fusion, reorder=reorder, keep_pages=keep_pages,
+            winograd=winograd, load=load,
             compress_zero_points=experimental_compress_quantization_zero_points, num_threads=num_threads,
             plan_cache_bytes=plan_cache_bytes, max_bytes=max_bytes, max_arena=max_arena,
             max_iterations=max_iterations, level=level, signature=signature,
         )  # fmt: skip
-        options.check_workspace(workspace)
+        shared = options.checked_workspace(workspace)
         self._begin(Engine(options.read(model_path, model_content, load), wanted))
-        self._engine.workspace = workspace
+        self._engine.workspace = shared
         self._metrics.increase_counter_interpreter_creation()
 
     def _begin(self, engine: Engine) -> None:

@@ -21,8 +21,9 @@ from minilite.numeric import byte_count, whole
 if TYPE_CHECKING:
     import mmap
     from collections.abc import Callable, Iterable, Sequence
-    from typing import NoReturn, TypeAlias
+    from typing import TypeAlias
 
+    from minilite._native.workspace import Workspace
     from minilite.engine import user_kernels
     from minilite.engine.user_kernels import UserKernel
     from minilite.format import origin
@@ -207,18 +208,19 @@ def checked_count(name: str, value: Any, least: int, unit: str) -> int:
         raise errors.InputError(message) from None
 
 
-def check_workspace(workspace: Any) -> None:
+def checked_workspace(workspace: Any) -> Workspace | None:
     """Refuses anything but a Workspace, which is open, or None. Raises: InputError, StateError."""
     if workspace is None:
-        return
-    from minilite._native.workspace import Workspace
+        return None
+    from minilite._native import workspace as workspaces
 
-    if not isinstance(workspace, Workspace):
+    if not isinstance(workspace, workspaces.Workspace):
         message = f"workspace is of type {type(workspace).__name__}, must be a minilite.Workspace"
         raise errors.InputTypeError(message)
     if workspace.closed:
         message = "the workspace was closed: its interpreters have no memory to run in"
         raise errors.StateError(message)
+    return workspace
 
 
 def check_delegates(delegates: Sequence[Any] | None) -> None:
@@ -247,8 +249,10 @@ def load_delegate(library: str, options: Mapping[str, str] | None = None) -> Del
     return Delegate(library, options)
 
 
-def refuse_unknown(unknown: Iterable[str], constructor: Any) -> NoReturn:
-    """Refuses unknown keywords, and suggests one that the constructor has. Raises: InputTypeError."""
+def check_unknown(unknown: Iterable[str], constructor: Any) -> None:
+    """Refuses unknown keywords, if any, and suggests one that the constructor has. Raises: InputTypeError."""
+    if not unknown:
+        return
     known = [
         name for name, one in inspect.signature(constructor).parameters.items() if one.kind is not one.VAR_KEYWORD
     ][1:]
@@ -328,6 +332,7 @@ _SWITCHES = (
     "preserve_inputs",
     "reorder",
     "keep_pages",
+    "winograd",
 )
 
 
@@ -367,6 +372,7 @@ class Options:
         keep_nodes: bool = False,
         reorder: bool = False,
         keep_pages: bool = True,
+        winograd: bool = True,
         load: str = "map",
         compress_zero_points: bool = False,
         num_threads: Any = None,
@@ -377,7 +383,7 @@ class Options:
         level: Any = None,
         signature: Any = None,
     ) -> None:
-        _check_switches(preserve_all, keep_nodes, compress_zero_points, preserve_inputs, reorder, keep_pages)
+        _check_switches(preserve_all, keep_nodes, compress_zero_points, preserve_inputs, reorder, keep_pages, winograd)
         _one_of("planner", planner, strategies())
         sharing = in_place if in_place is not None else "tflite" if planner == "tflite" else "wide"
         _one_of("in_place", sharing, tuple(_IN_PLACE))
@@ -393,6 +399,8 @@ class Options:
         """Options of the engine: a sum of `_native.status.OPTIONS`."""
         self.fuses: bool = sharing == "wide" and not preserve_all and not keep_nodes
         """Nodes may be fused (csrc/graph/fuse.c)."""
+        self.winograd: bool = bool(winograd)
+        """Convolutions may take larger weights that need fewer multiplications."""
         self.threads: int = checked_threads(num_threads)
         """The number of threads that a run may use, the caller's included."""
         self.cache_bytes: int = checked_count("plan_cache_bytes", plan_cache_bytes, 0, "bytes")

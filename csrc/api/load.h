@@ -83,6 +83,7 @@ typedef struct ml_graph_def {
     int32_t n_resources;
     int32_t root; /* the subgraph that frame 0 runs */
     int32_t n_quantizations;
+    int64_t larger_bytes; /* what packed weights of larger forms may take in all */
     int32_t fuses; /* nodes may be fused, which hides the tensors between them */
 } ml_graph_def;
 

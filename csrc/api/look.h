@@ -35,6 +35,8 @@ int32_t ml_plan_part_of(const ml_plan *plan, int32_t frame, int32_t position);
  * the row whose eval runs it, or NULL if numpy runs it. */
 const char *ml_plan_kernel(const ml_plan *plan, int32_t frame, int32_t position,
                            const char **types);
+/* The way in which the kernel computes the node, in a few words; NULL: the usual one. */
+const char *ml_plan_way(const ml_plan *plan, int32_t frame, int32_t position);
 /* The name of the level whose primitives it uses. */
 const char *ml_plan_level(const ml_plan *plan);
 /* Copies up to `room` usage records of a frame (scratch of the node at position n has tensor number

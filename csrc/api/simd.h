@@ -360,6 +360,52 @@ typedef struct ml_blocks_f32_args {
     float *y;
 } ml_blocks_f32_args;
 
+/* The three steps of a 3 x 3 convolution of stride 1 by Winograd's F(size x size, 3 x 3), in
+ * integers: a tile of size x size outputs takes (size + 2)^2 products per input channel and output
+ * instead of 9 size^2. Weights are transformed by the caller. All arrays have a part for each
+ * position of a tile, (size + 2)^2 of them, `..._position` elements apart.
+ *
+ * Scaled so that all is whole: G is 24 G of Winograd, its rows for +-1 and infinity halved and
+ * quartered, for size 4, and 2 G for size 2; A makes up for it. Sums wrap: where the size of a sum
+ * of products is below 2^25 (size 4) or 2^29 (size 2), it comes out exactly. */
+typedef struct ml_winograd_in_args {
+    const int8_t *x; /* the first patch of (size + 2)^2 pixels; the next one is `size` pixels on */
+    int64_t x_line; /* bytes from line to line */
+    int64_t channels; /* at least 1; the bytes of a pixel */
+    int64_t tiles;
+    int32_t size; /* 2 or 4 */
+    int16_t
+        *v; /* each position's rows of channels, a row for each tile: at most 100 times a byte */
+    int64_t v_position;
+} ml_winograd_in_args;
+
+/* y = a w for each of `products` products of int16, whose operands are a_step, packed_step = k n
+ * and y_step elements apart; sums wrap. Weights lie in panels of ML_PANEL_S16 outputs, each [pair
+ * of k][output][2]. */
+enum { ML_PANEL_S16 = 16 };
+typedef struct ml_matmul_s16_args {
+    const int16_t *a;
+    int64_t a_step;
+    int64_t rows; /* of k elements, one after the other */
+    int64_t k; /* even */
+    int64_t n; /* a multiple of ML_PANEL_S16 */
+    const int16_t *packed;
+    int32_t *y; /* rows of n elements, one after the other */
+    int64_t y_step;
+    int64_t products;
+} ml_matmul_s16_args;
+
+typedef struct ml_winograd_out_args {
+    const int32_t *m; /* each position's rows of n products, a row for each tile */
+    int64_t m_position;
+    int64_t tiles;
+    int64_t n; /* a multiple of ML_PANEL_S16 */
+    int32_t size;
+    const int32_t *start; /* n, added to the sums */
+    int32_t *y; /* sums: `size` lines of size * tiles pixels of n */
+    int64_t y_line; /* elements from line to line */
+} ml_winograd_out_args;
+
 #include "api/simd_images.h"
 
 /* Weights are packed in panels of matmul_f32_panel outputs, [panel][k][matmul_f32_panel], padded
@@ -375,6 +421,7 @@ typedef struct ml_simd {
     int32_t depthwise_s8_bytes; /* depthwise_product_s8 takes lines of bytes too */
     int32_t depthwise_s8_less; /* 0; or 128, and bytes of groups are s8: u8 less 128 */
     int32_t depthwise_s8_narrow; /* depthwise_narrow_s8 is faster than depthwise_product_s8 */
+    int32_t winograd; /* products of matmul_s8 in the time of one of matmul_s16; 0: never use it */
 #define PRIMITIVE(name, returns, parameters) returns(*name) parameters;
 #include "simd/primitives.def"
 #undef PRIMITIVE

@@ -45,6 +45,15 @@ static ml_status derive_node(ml_graph *g, int32_t subgraph, int32_t n, const ml_
     return error->status;
 }
 
+ml_tensor *ml_rows_of_file(const ml_subgraph *sub) {
+    ml_tensor *tensors = calloc((size_t)sub->n_slots + 1, sizeof *tensors);
+    for (int32_t slot = 0; tensors && slot < sub->n_slots; slot++) {
+        const ml_tensor_def *def = &sub->tensors[sub->numbers[slot]];
+        tensors[slot] = (ml_tensor){.shape = def->shape, .type = (uint8_t)def->type};
+    }
+    return tensors;
+}
+
 /* Derives the nodes of one subgraph; *errors is where the next refusal is written. */
 static ml_status derive_subgraph(ml_graph *g, int32_t s, ml_error **errors, const ml_error *last) {
     const ml_subgraph *sub = &g->subgraphs[s];
@@ -52,12 +61,8 @@ static ml_status derive_subgraph(ml_graph *g, int32_t s, ml_error **errors, cons
     for (int32_t n = 0; n < sub->io.n_nodes && !any; n++)
         any = sub->nodes[n].typed && sub->nodes[n].typed->derive;
     if (!any) return ML_OK;
-    ml_tensor *tensors = calloc((size_t)sub->n_slots + 1, sizeof *tensors);
+    ml_tensor *tensors = ml_rows_of_file(sub);
     if (!tensors) return ml_error_refused(*errors, "deriving");
-    for (int32_t slot = 0; slot < sub->n_slots; slot++) {
-        const ml_tensor_def *def = &sub->tensors[sub->numbers[slot]];
-        tensors[slot] = (ml_tensor){.shape = def->shape, .type = (uint8_t)def->type};
-    }
     ml_engine planning = {.graph = g, .core = &ml_planning_core, .simd = g->simd};
     struct ml_frame_engine engine = {.engine = &planning, .subgraph = s};
     ml_env env = {.slots = sub->slots,

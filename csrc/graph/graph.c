@@ -271,7 +271,8 @@ static ml_status fill(ml_graph *g, const ml_graph_def *def, int64_t tensors, int
     if (status == ML_OK && def->fuses) status = ml_graph_borrow(g, errors);
     if (status == ML_OK) status = index_tensors(g, errors);
     if (status == ML_OK) status = add_frame(g, def->root, -1, -1, errors, &root);
-    return status == ML_OK ? ml_graph_derive(g, errors, n_errors) : status;
+    if (status == ML_OK) status = ml_graph_derive(g, errors, n_errors);
+    return status == ML_OK ? ml_graph_grant_larger(g, def->larger_bytes, errors) : status;
 }
 
 ml_status ml_graph_new(const ml_graph_def *def, ml_graph **graph, ml_error *errors,

@@ -100,6 +100,7 @@ struct ml_graph {
     int64_t blob_bytes;
     int64_t memory_bytes;
     int64_t derived_bytes;
+    int64_t larger_bytes; /* granted to larger forms of weights */
     int64_t n_nodes; /* of all subgraphs */
     int32_t n_subgraphs;
     int32_t n_frames;
@@ -124,6 +125,11 @@ ml_status ml_graph_fuse(ml_graph *graph, ml_error *error);
 ml_status ml_graph_borrow(ml_graph *graph, ml_error *error);
 /* derive.c: makes every node's derived block. */
 ml_status ml_graph_derive(ml_graph *graph, ml_error *errors, int32_t n_errors);
+/* larger.c: grants larger forms of weights, up to `most` bytes in all, after ml_graph_derive. */
+ml_status ml_graph_grant_larger(ml_graph *graph, int64_t most, ml_error *error);
+/* derive.c: the rows of a subgraph's slots as the file has them, which derive and `larger` see; the
+ * caller frees them. NULL without memory. */
+ml_tensor *ml_rows_of_file(const ml_subgraph *sub);
 ml_graph *ml_graph_hold(const ml_graph *graph);
 
 /* The initial byte of a variable: as in TFLite, the zero point for s8 tensors with one scale, else

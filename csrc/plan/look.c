@@ -58,15 +58,24 @@ int32_t ml_plan_tiles(const ml_plan *plan, ml_tile_group *groups, int32_t room) 
     return count;
 }
 
+static const ml_node *node_at(const ml_plan *plan, int32_t frame, int32_t position) {
+    if (!has_frame(plan, frame) || position < 0) return NULL;
+    const ml_subgraph *sub = ml_frame_subgraph(plan->graph, frame);
+    return position < sub->io.n_nodes ? &sub->nodes[position] : NULL;
+}
+
 const char *ml_plan_kernel(const ml_plan *plan, int32_t frame, int32_t position,
                            const char **types) {
-    *types = NULL;
-    if (!has_frame(plan, frame) || position < 0 ||
-        position >= ml_frame_subgraph(plan->graph, frame)->io.n_nodes)
-        return NULL;
-    const ml_node *node = &ml_frame_subgraph(plan->graph, frame)->nodes[position];
-    if (node->typed) *types = node->typed->types;
-    return node->kernel->name;
+    const ml_node *node = node_at(plan, frame, position);
+    *types = node && node->typed ? node->typed->types : NULL;
+    return node ? node->kernel->name : NULL;
+}
+
+const char *ml_plan_way(const ml_plan *plan, int32_t frame, int32_t position) {
+    const ml_node *node = node_at(plan, frame, position);
+    if (!node || !node->typed || !node->kernel->way) return NULL;
+    return node->kernel->way(plan->rows.blobs + plan->graph->frames[frame].blob_base +
+                             node->blob_start);
 }
 
 const char *ml_plan_level(const ml_plan *plan) { return plan->graph->simd->level; }

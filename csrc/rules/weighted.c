@@ -138,7 +138,8 @@ int64_t ml_derive_weighted(const ml_call *c, void *to, const ml_weighted_rule *r
 }
 
 int64_t ml_reads_weighted(const ml_call *c) {
-    return c->derived ? 1 + (int64_t)((const ml_weighted *)c->derived)->w_zero : 0;
+    const ml_weighted *w = c->derived;
+    return w ? 1 + (((int64_t)w->w_zero * 8) | w->winograd) : 0;
 }
 
 ml_status ml_check_weighted(const ml_call *c, const ml_weighted *w, int32_t outputs) {

@@ -34,6 +34,7 @@ typedef struct ml_weighted {
     int32_t low;
     int32_t high;
     int32_t limit; /* ml_limit_of the sums, with bias; 0: unknown */
+    int32_t winograd; /* CONV_2D: the side of tiles that `larger` was granted; 0: none */
     int32_t narrow; /* DEPTHWISE_CONV_2D: the level's depthwise_narrow_s8 takes it */
     /* The weights' scales are not all equal: several equal ones count as one, as in TFLite. */
     int32_t scales_differ;

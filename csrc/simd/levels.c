@@ -29,6 +29,7 @@ static void inherit(ml_simd *level, const ml_simd *below) {
     if (!level->matmul_s8) {
         level->matmul_s8_flipped = below->matmul_s8_flipped;
         level->matmul_s8_pairs = below->matmul_s8_pairs;
+        level->winograd = below->winograd;
     }
     if (!level->depthwise_s8) {
         level->depthwise_s8_group = below->depthwise_s8_group;

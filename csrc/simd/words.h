@@ -55,6 +55,12 @@
  *   JOIN_UPPER(v, words, is_signed)
  *                                 the same of their upper halves plus words, a VECTOR_S16 made by
  *                                 SPLAT_S16(x)
+ *   LANES_S16 int16 of a VECTOR_S16: ADD_S16 SUB_S16(a, b)  SHIFT_LEFT_S16(a, bits), which wrap;
+ *   WIDEN_S16(p)  STORE_S16(p, v) as many signed bytes, and int16
+ *   WIDEN_PART_S16(p, count)  STORE_PART_S16(p, v, count)  the first few
+ *   ADD_PAIRS(sum, a, w)          sum plus, in each lane, the products of two int16; PAIR_ROWS rows
+ *                                 of sums of 16 outputs stay in registers, PAIR_ROW_COUNTS(X) is
+ *                                 X(1) .. X(PAIR_ROWS). Not at scalar and neon
  *   ANY_LOWER_BELOW(v, bits)      true if a lane of JOINED vectors has a lower half below a power of
  *                                 2; `bits` are all bits from that power on
  *   SPLAT_U8(x)  STORE_U8(p, v)  XOR_U8(a, b)  CLAMP_U8(v, low, high, is_signed) */
@@ -104,6 +110,19 @@ static inline VECTOR SCALE(VECTOR v, VECTOR n) {
 #ifndef OF_LOW_HALF
 #define OF_LOW_HALF(v) FLOATS(SHIFT_RIGHT_S32(SHIFT_LEFT_S32(v, 28), 28))
 #define OF_HIGH_HALF(v) FLOATS(SHIFT_RIGHT_S32(v, 4))
+#endif
+
+#ifndef WIDEN_PART_S16
+static inline VECTOR_S16 WIDEN_PART_S16(const int8_t *p, int64_t count) {
+    int8_t bytes[LANES_S16] = {0};
+    for (int64_t i = 0; i < count; i++) bytes[i] = p[i];
+    return WIDEN_S16(bytes);
+}
+static inline void STORE_PART_S16(int16_t *p, VECTOR_S16 v, int64_t count) {
+    int16_t lanes[LANES_S16];
+    STORE_S16(lanes, v);
+    for (int64_t i = 0; i < count; i++) p[i] = lanes[i];
+}
 #endif
 
 #ifndef NEAREST_OR_LEAST

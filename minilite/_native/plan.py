@@ -166,6 +166,12 @@ class Plan:
         name = lib.ml_plan_kernel(self._pointer, frame, position, types)
         return ffi.string(name).decode(), ffi.string(types[0]).decode() if types[0] else None
 
+    def way(self, position: int, frame: int = 0) -> str | None:
+        """The way in which the kernel computes a node; None: the usual, or only, one. Raises: InputError."""
+        self._check_node(position, frame)
+        found = lib.ml_plan_way(self._pointer, frame, position)
+        return ffi.string(found).decode() if found else None
+
     @property
     def level(self) -> str:
         """The name of the level whose primitives it uses."""

@@ -25,6 +25,10 @@ class Usage(NamedTuple):
     """The bytes of resource variables and tables, which all subgraphs share."""
     taken_bytes: int = 0
     """Counted against `max_bytes`, for all subgraphs together: arenas, variables, blocks, scratch of workers."""
+    packed_bytes: int = 0
+    """The bytes of weights packed for the inner loops, which all interpreters of a Model share."""
+    larger_bytes: int = 0
+    """The share of them that weights of Winograd's convolutions take, which are larger, packed or not yet."""
     cached_bytes: int = 0
     """The bytes of cached plans and their tables."""
     cached_plans: int = 0
@@ -63,7 +67,7 @@ def _html(numbers: Mapping[str, int]) -> str:
     return f"<table>{''.join(rows)}</table>"
 
 
-_SHARED = ("resource_bytes", "taken_bytes", "kept_bytes", "stays_mapped")
+_SHARED = ("packed_bytes", "larger_bytes", "resource_bytes", "taken_bytes", "kept_bytes", "stays_mapped")
 _ADDED = tuple(name for name in Usage._fields if name not in _SHARED)
 
 

@@ -92,6 +92,7 @@ class Engine:
                     reference=wanted.reference,
                     reorder=wanted.reorder,
                     fuses=wanted.fuses,
+                    winograd=wanted.winograd,
                     level=wanted.level,
                     max_bytes=wanted.max_bytes,
                 )

@@ -33,6 +33,8 @@ else:
 FIRST_BYTES, FIRST_TIMES = 1 << 30, 64
 """Without `max_bytes`, tensors may take this many bytes, or this many times those of the file, whichever is more, until
 an input is resized."""
+LARGER_BYTES = 4 << 20
+"""Larger forms of weights may take this many bytes, or those of the file if that is more."""
 
 
 class ModelNames:
@@ -67,6 +69,7 @@ class Program:
         reference: bool,
         reorder: bool = False,
         fuses: bool = False,
+        winograd: bool = True,
         level: str | None = None,
         max_bytes: int = 0,
     ) -> None:
@@ -82,6 +85,7 @@ class Program:
         self._level = _level(level or os.environ.get("MINILITE_ISA"))
         self._reorder = reorder
         self._fuses = fuses
+        self._larger_bytes = max(LARGER_BYTES, size) if winograd else 0
         self._graphs: dict[int, Graph] = {}
 
     def shared(self, max_iterations: int = 0) -> Shared:
@@ -95,7 +99,15 @@ class Program:
             low, names = self.lowered, ModelNames(self.model)
             order = reorder.order_of(self.model, low.lowering, root) if self._reorder else None
             self._graphs[root] = Graph(
-                low.lowering, root, low.resources, names, self.store, self._level, order, fuses=self._fuses
+                low.lowering,
+                root,
+                low.resources,
+                names,
+                self.store,
+                self._level,
+                order,
+                fuses=self._fuses,
+                larger_bytes=self._larger_bytes,
             )
         return self._graphs[root]
 

@@ -222,9 +222,12 @@ def _node_time(session: Session, plan: Plan, where: tuple[int, int, int], sample
         [(states[i].shape or ()) if i >= 0 else () for i in indices] for indices in (node.inputs, node.outputs)
     )
     name, types = plan.kernel(position, frame)
+    way = plan.way(position, frame)
     whole = plan.part_of(position, frame)
     kinds = [[model.tensors[i].type.name.lower() for i in side if i >= 0] for side in (node.inputs, node.outputs)]
     text = f"{name} {types_text(*kinds)}".strip() if types else f"{name} in numpy"
+    if way is not None:
+        text += f", {way}"
     executions = int(samples[:, RUNS].sum())
     return NodeTime(
         frame,

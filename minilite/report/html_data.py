@@ -238,6 +238,8 @@ def _row(
         name, types = plan.kernel(position, frame)
         kinds = [[graph.tensors[i].type.name.lower() for i in side if i >= 0] for side in (node.inputs, node.outputs)]
         kernel = f"{name} {types_text(*kinds)}".strip() if types else f"{name} in numpy"
+        way = plan.way(position, frame)
+        kernel += f", {way}" if way is not None else ""
         kernel += ", patch by patch" if status == "in patches" else ""
     else:
         kernel = _becomes(plan, position, frame, status)

@@ -180,6 +180,8 @@ CALLS: dict[str, tuple[int | float, Callable[[Any], object]]] = {
     "ModelPlan.to_svg height": (100, lambda v: plan().to_svg(height=v)),
     "ModelPlan.kernel position": (0, lambda v: plan().kernel(v)),
     "ModelPlan.kernel frame": (0, lambda v: plan().kernel(0, v)),
+    "ModelPlan.way position": (0, lambda v: plan().way(v)),
+    "ModelPlan.way frame": (0, lambda v: plan().way(0, v)),
     "ModelPlan.node position": (0, lambda v: plan().node(v)),
     "ModelPlan.node frame": (0, lambda v: plan().node(0, v)),
     "ModelPlan.node_status node": (0, lambda v: plan().node_status(v)),

@@ -12,7 +12,10 @@ from support.node import Given, OneNode, Out, const, dtype_of, quantized, values
 from support.weighted import Layer, same_for_any_number_of_threads, window_options
 
 import minilite
+from minilite._core import ffi, lib
 from minilite.errors import KernelError, ShapeError, UnsupportedOpError
+from minilite.format.builder import ModelBuilder
+from minilite.format.dtypes import TensorType
 from minilite.format.quantization import NOT_QUANTIZED, Quantization
 
 # input, filter, padding, stride, dilation
@@ -402,3 +405,145 @@ def test_integer_weights_without_a_scale(kind: str, weights: str, resolver: str,
     if peer.HERE:
         with pytest.raises((RuntimeError, ValueError)):
             run_litert(node.model, node.arrays)
+
+
+# Winograd's tiles ----------------------------------------------------------------------------------
+
+
+def levels_with_tiles() -> list[str]:
+    """The levels of this machine at which tiles may be faster than windows."""
+    found, i = [], 0
+    while simd := lib.ml_simd_at(i):
+        found += [ffi.string(simd.level).decode()] if simd.winograd else []
+        i += 1
+    return found
+
+
+LEVELS = levels_with_tiles()
+
+
+def both_forms(layer: Layer, level: str, **more: Any) -> tuple[Any, Any, str | None]:
+    """The output by windows and by tiles, if these are faster, at a level; and how the second was computed."""
+    results, way = [], None
+    for winograd in (False, True):
+        interpreter = minilite.Interpreter(model_content=layer.model, level=level, winograd=winograd, **more)
+        interpreter.resize_tensor_input(0, layer.x.shape)
+        interpreter.allocate_tensors()
+        interpreter.set_tensor(0, layer.x)
+        interpreter.invoke()
+        results.append(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]))
+        assert winograd or interpreter.plan.way(0) is None
+        way = interpreter.plan.way(0)
+    return results[0], results[1], way
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("types", ["s8", "u8", "s8 s4 s32", "f32 s8 f32", "f32 u8 f32"])
+def test_tiles_give_the_same_bits(types: str, level: str) -> None:
+    """Channels, outputs, heights and widths around what tiles and vectors hold; the extremes of inputs."""
+    rng, by_tiles, varied = np.random.default_rng(5), 0, 0
+    for seed in range(24):
+        channels, outputs = 2 * int(rng.integers(8, 33)), int(rng.integers(16, 65))
+        batch, (height, width) = int(rng.integers(1, 3)), rng.choice([*range(1, 14), 15, 16, 20, 24], 2).tolist()
+        if seed % 3 == 0:  # pays at every level
+            channels, outputs, height, width = channels + 32, outputs + 32, 16, 24
+        padding = "SAME" if min(height, width) < 3 or seed % 3 else "VALID"
+        options = window_options(padding, fused_activation_function=ACTIVATIONS[seed % 4])
+        x, w = (batch, height, width, channels), (outputs, 3, 3, channels)
+        bias = "absent" if seed % 5 == 4 else "constant"
+        layer = Layer(
+            "CONV_2D", types, x, w, options, per_channel=types == "s8" and seed % 2 > 0, seed=seed, y_scale=(0.5, 5.0),
+            bias=bias,
+        )  # fmt: skip
+        if seed % 7 == 0 and types in ("s8", "u8"):
+            layer.x = np.where(rng.integers(0, 2, x) > 0, *np.iinfo(layer.x.dtype).min + np.array([0, 255]))
+            layer.x = layer.x.astype(layer.arrays[0].dtype)
+        plain, tiles, way = both_forms(layer, level, num_threads=(1, 2, 5)[seed % 3])
+        by_tiles += way is not None
+        np.testing.assert_array_equal(plain, tiles)
+        varied += len(np.unique(plain)) > 20
+    assert by_tiles > 4
+    assert varied > 4
+
+
+@pytest.mark.parametrize("kind", ["s8", "u8", "f32 s8 f32"])
+def test_tiles_beside_litert(kind: str) -> None:
+    for case, (height, width) in enumerate([(8, 8), (16, 12), (24, 40)]):
+        options = window_options("SAME" if case else "VALID", fused_activation_function=ACTIVATIONS[case])
+        x, w = (1 + case % 2, height, width, 64), (40, 3, 3, 64)
+        Layer("CONV_2D", kind, x, w, options, per_channel=kind == "s8", seed=case).check(tolerance=0.02)
+
+
+@pytest.mark.skipif("avx2" not in LEVELS, reason="other levels take less for tiles of 2 x 2")
+def test_the_greatest_sums_decide_the_tiles() -> None:
+    """Weights whose sizes add up to 2^18 make a sum of 2^25, which tiles of 4 x 4 do not give; one less does."""
+    for total, wanted in ((2**18 - 1, "4 x 4"), (2**18, "2 x 2")):
+        w = np.ones((32, 3, 3, 230), np.int8)
+        flat = w[7].reshape(-1)
+        flat[:] = -(total // flat.size)
+        flat[: total % flat.size] -= 1
+        assert -flat.astype(np.int64).sum() == total
+        options = window_options("SAME")
+        layer = Layer("CONV_2D", "s8", (1, 16, 16, 230), w.shape, options, weights=w, y_scale=(30.0, 40.0), seed=3)
+        layer.x[:] = -128
+        plain, tiles, way = both_forms(layer, "avx2")
+        assert way == f"Winograd's tiles of {wanted}"
+        np.testing.assert_array_equal(plain, tiles)
+
+
+def stacked(sides: list[int], channels: int = 160) -> bytes:
+    """Layers of 3 x 3 with weights of their own, in turn: each on the first's output or a resized one, of that side."""
+    rng, builder = np.random.default_rng(0), ModelBuilder()
+    graph, scale = builder.subgraph(), Quantization((0.05,), (3,))
+    x = last = graph.input("x", (1, sides[0], sides[0], channels), TensorType.INT8, quantization=scale)
+    for number, side in enumerate(sides):
+        shape = (1, side, side, channels)
+        size = graph.constant(f"size {number}", np.array([side, side], np.int32))
+        last = graph.node("RESIZE_NEAREST_NEIGHBOR", [last, size], out=(f"r{number}", shape, TensorType.INT8, scale))
+        w = rng.integers(-90, 91, (channels, 3, 3, channels)).astype(np.int8)
+        weights = graph.constant(f"w{number}", w, quantization=Quantization((0.01,), (0,)))
+        last = graph.node(
+            "CONV_2D", [last, weights, -1], out=(f"y{number}", shape, TensorType.INT8, scale),
+            options=window_options("SAME"), version=3,
+        )  # fmt: skip
+    graph.output(last)
+    assert x == 0
+    return builder.build()
+
+
+@pytest.mark.skipif("avx2" not in LEVELS, reason="each level has limits of its own")
+def test_larger_weights_go_to_those_that_gain_most() -> None:
+    """A layer's tiles take 1.8 MB, a model of 0.7 MB may have 4 MiB of them: two of three, the ones of most pixels."""
+    interpreter = minilite.Interpreter(model_content=stacked([8, 32, 16]), level="avx2")
+    interpreter.allocate_tensors()
+    plan = interpreter.plan
+    ways = [plan.way(i) is not None for i, (node, _) in enumerate(plan.nodes()) if plan.kernel(i)[0] == "conv_2d"]
+    assert ways == [False, True, True]
+    assert 2 * 36 * 2 * 160 * 160 < interpreter.usage.larger_bytes < 4 << 20
+    assert interpreter.usage.packed_bytes > interpreter.usage.larger_bytes
+
+
+@pytest.mark.skipif("avx2" not in LEVELS, reason="each level has limits of its own")
+def test_sizes_in_turn_pack_once() -> None:
+    """A small size takes windows, a large one tiles; both forms stay, so that no later visit packs weights."""
+    layer = Layer("CONV_2D", "s8", (1, 3, 3, 32), (32, 3, 3, 32), window_options("SAME"), per_channel=True)
+    interpreter = minilite.Interpreter(model_content=layer.model, level="avx2", plan_cache_bytes=0)
+    sizes, packed = [], []
+    for side in (2, 64, 2, 64, 2):
+        interpreter.resize_tensor_input(0, (1, side, side, 32))
+        interpreter.allocate_tensors()
+        interpreter.invoke()
+        sizes.append(interpreter.plan.way(0) is not None)
+        packed.append(interpreter.usage.packed_bytes)
+    assert sizes == [False, True, False, True, False]
+    assert packed[1:] == packed[1:2] * 4 > packed[:1] * 4
+
+
+@pytest.mark.skipif("avx2" not in LEVELS, reason="each level has limits of its own")
+def test_windows_of_other_kinds_have_no_tiles() -> None:
+    for stride, dilation, size in (((2, 2), (1, 1), 3), ((1, 1), (2, 2), 3), ((1, 1), (1, 1), 5), ((1, 2), (1, 1), 3)):
+        options = window_options("SAME", stride, dilation)
+        layer = Layer("CONV_2D", "s8", (1, 32, 32, 32), (32, size, size, 32), options, y_scale=(1.0, 2.0))
+        plain, tiles, way = both_forms(layer, "avx2")
+        assert way is None
+        np.testing.assert_array_equal(plain, tiles)

@@ -108,7 +108,7 @@ one.invoke()
     assert {name for name in modules if name.removeprefix("minilite.") in seldom} == set()
     own = [name for name in modules if name.startswith("minilite.")]
     assert len(own) <= 52
-    assert sum(map(functions_of, own)) <= 860
+    assert sum(map(functions_of, own)) <= 880
 
 
 def functions_of(name: str) -> int:

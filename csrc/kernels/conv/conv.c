@@ -148,6 +148,6 @@ ML_KERNELS(conv) = {
      .flags = ML_KERNEL_CLAMPS | ML_KERNEL_TAKES_PADDING, ML_PARAMS_OF(conv_params),
      .blob_bytes = sizeof(conv_blob), .packs = 1, .multiply_adds = count_conv,
      .prepare = prepare_conv, .prepare_reads = ml_reads_weighted, .window = window_of_conv,
-     .typed = conv_2d},
+     .larger = ml_conv_larger, .way = ml_conv_way, .typed = conv_2d},
     ML_KERNELS_END,
 };

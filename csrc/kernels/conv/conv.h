@@ -13,7 +13,8 @@ typedef enum conv_source {
     CONV_GATHERED, /* windows are copied into rows */
     CONV_COPIED, /* floats: the same, all windows before any is multiplied */
     CONV_DIRECT, /* the input's pixels are the rows */
-    CONV_LINES /* a row is a few stretches of lines: the input's, or copies with padding */
+    CONV_LINES, /* a row is a few stretches of lines: the input's, or copies with padding */
+    CONV_WINOGRAD /* bytes: there are no rows, but tiles */
 } conv_source;
 
 typedef struct conv_blob {
@@ -23,6 +24,10 @@ typedef struct conv_blob {
     uint8_t source; /* conv_source */
     uint8_t padded; /* CONV_LINES: windows reach beyond the input */
     int16_t lines; /* CONV_LINES, floats: output lines computed at a time */
+    /* CONV_WINOGRAD: outputs of a tile's side, and tiles of a block. */
+    int32_t side;
+    int32_t tile_rows;
+    int32_t tile_columns;
 } conv_blob;
 
 /* The number of input lines that the windows of `lines` output lines see; and the number of
@@ -51,6 +56,32 @@ void ml_conv_copy_lines(const ml_window *w, const conv_copy *copy, const void *x
  * source, lines, the size of a block, and scratch. */
 bool ml_conv_prepare_lines(const ml_call *c, conv_blob *blob, ml_wish *wish);
 ml_status ml_conv_multiply_lines(const ml_call *c);
+
+/* The input as integers: s16, or bytes to be flipped. */
+typedef struct conv_input {
+    const void *x;
+    int32_t type;
+    int32_t zero; /* as a byte */
+    int32_t flip;
+} conv_input;
+
+/* The part of integers.c that winograd.c needs: the input of the batch of an output pixel; and the
+ * constants that turn sums of floats which were quantized into floats. */
+typedef struct conv_rule {
+    conv_input (*input)(const ml_call *c, int64_t first);
+    ml_scale_s32_args (*scaling)(const ml_call *c, const ml_requantized *r, const float *scales);
+} conv_rule;
+
+/* The larger form of the row: Winograd's tiles, where they compute the node exactly. */
+bool ml_conv_larger(const ml_call *c, ml_larger_form *form);
+const char *ml_conv_way(const void *blob);
+/* Prepare: whether the node is computed by tiles. Sets source, tiles, layout, workers' scratch. */
+bool ml_conv_prepare_winograd(const ml_call *c, conv_blob *blob, ml_wish *wish);
+int64_t ml_conv_pack_winograd(const ml_call *c, void *to);
+/* Eval: `start` is room for an int32 per output, whole panels, and per batch if there are scales of
+ * batches. */
+ml_status ml_conv_winograd(const ml_call *c, const conv_rule *rule, int32_t *start,
+                           const float *scales);
 
 ml_status ml_conv_prepare_integers(const ml_call *c, ml_wish *wish);
 int64_t ml_conv_pack_s8(const ml_call *c, void *to);

@@ -44,29 +44,22 @@ static ml_integers product_of(const ml_call *c) {
 
 /* Rows ----------------------------------------------------------------------------------------- */
 
-/* The input as integers: s16, or bytes to be flipped. */
-typedef struct source {
-    const void *x;
-    int32_t type;
-    int32_t zero; /* as a byte */
-    int32_t flip;
-} source;
-
-static source source_of(const ml_call *c, int64_t first) {
+static conv_input input_of(const ml_call *c, int64_t first) {
     const int32_t type = ml_in_tensor(c, 0)->type;
     if (type != ML_F32) {
         const int32_t zero = ((const ml_weighted *)c->derived)->x_zero;
-        return (source){ml_in(c, 0), type == ML_S16 ? ML_S16 : ML_U8, zero & 255, ml_flip_of(type)};
+        return (conv_input){ml_in(c, 0), type == ML_S16 ? ML_S16 : ML_U8, zero & 255,
+                            ml_flip_of(type)};
     }
     const ml_integers p = product_of(c);
     const ml_slices slices = ml_quantized_floats(c, &p, integer_rule(c));
-    return (source){slices.bytes, ML_U8, -slices.factors[first / (p.rows / p.batches)], 0};
+    return (conv_input){slices.bytes, ML_U8, -slices.factors[first / (p.rows / p.batches)], 0};
 }
 
 static void fill_direct(const ml_call *c, int64_t first, int64_t count, uint8_t *copy,
                         ml_byte_rows *rows) {
     const int64_t k = ((const conv_blob *)c->blob)->blocks.k;
-    const source s = source_of(c, first);
+    const conv_input s = input_of(c, first);
     const char *x = (const char *)s.x + first * k * ml_type_bytes(s.type);
     *rows = (ml_byte_rows){copy, .a_stride = k, .width = count, .plane = count * k};
     rows->flip = s.flip;
@@ -84,7 +77,7 @@ static void fill_lines(const ml_call *c, int64_t first, int64_t count, int32_t g
                        ml_byte_rows *rows) {
     const conv_blob *blob = c->blob;
     const ml_window *w = &blob->window;
-    const source s = source_of(c, first);
+    const conv_input s = input_of(c, first);
     const int64_t line = first / w->x.out % w->y.out, batch = first / w->x.out / w->y.out;
     const int64_t lines = count / w->x.out;
     int64_t step = (int64_t)w->x.in * w->channels;
@@ -126,7 +119,7 @@ static void fill(const ml_call *c, int64_t first, int64_t count, int32_t group, 
         fill_lines(c, first, count, group, copy, rows);
         return;
     }
-    const source s = source_of(c, first);
+    const conv_input s = input_of(c, first);
     const int64_t k = blob->blocks.k, plane = count * k;
     ml_window_gather_bytes(&blob->window, s.type, s.x, (int64_t)group * blob->depth, blob->depth,
                            first, count, s.zero, plane, copy);
@@ -174,8 +167,23 @@ static void choose_lines(const ml_call *c, conv_blob *blob) {
     b->block = (int32_t)(lines * w->x.out);
 }
 
+/* Room for winograd.c in scratch, after the bytes of quantized floats. */
+static int64_t quantized_bytes(const ml_call *c, const ml_integers *product) {
+    return ml_round_up(ml_quantized_bytes(c, product, integer_rule(c)), 64);
+}
+static int64_t start_bytes(const conv_blob *blob) {
+    return ml_round_up(blob->blocks.n, ML_PANEL_S16) * (int64_t)sizeof(int32_t);
+}
+
 ml_status ml_conv_prepare_integers(const ml_call *c, ml_wish *wish) {
     conv_blob *blob = c->blob;
+    if (ml_conv_prepare_winograd(c, blob, wish)) {
+        const ml_integers product = product_of(c);
+        const bool floats = ml_in_tensor(c, 0)->type == ML_F32;
+        if (floats) ml_reserve(wish, quantized_bytes(c, &product));
+        ml_reserve(wish, (floats ? blob->window.batches : 1) * start_bytes(blob));
+        return ML_OK;
+    }
     /* If there are many weights, windows of short lines are gathered into longer blocks: else each
      * line would read the weights again. */
     const int32_t least = blob->blocks.k * blob->blocks.n > NEAR_WEIGHTS ? LEAST_LINE : 2;
@@ -188,12 +196,24 @@ ml_status ml_conv_prepare_integers(const ml_call *c, ml_wish *wish) {
 }
 
 int64_t ml_conv_pack_s8(const ml_call *c, void *to) {
+    if (((const conv_blob *)c->blob)->source == CONV_WINOGRAD) return ml_conv_pack_winograd(c, to);
     const ml_integers product = product_of(c);
     return ml_pack_weights_s8(c, to, &product);
 }
 
+static ml_status multiply_tiles(const ml_call *c, const ml_integers *product) {
+    static const conv_rule rule = {input_of, scaling};
+    const bool floats = ml_in_tensor(c, 0)->type == ML_F32;
+    char *start = c->scratch;
+    if (floats) start += quantized_bytes(c, product);
+    return ml_conv_winograd(c, &rule, (int32_t *)(void *)start,
+                            floats ? ml_quantized_floats(c, product, integer_rule(c)).scales
+                                   : NULL);
+}
+
 ml_status ml_conv_integers(const ml_call *c) {
     const ml_integers product = product_of(c);
+    if (((const conv_blob *)c->blob)->source == CONV_WINOGRAD) return multiply_tiles(c, &product);
     return ml_multiply_integers(c, &product, integer_rule(c));
 }
 

@@ -7,6 +7,7 @@ const ml_simd ML_TABLE = {
     .matmul_f32_rows = ROWS_F32,
     .depthwise_s8_group = 2,
     .depthwise_s8_bytes = 1,
+    .winograd = 1,
 #include "simd/loops.h"
     OWN(depthwise_f32),
     OWN(depthwise_product_s8),

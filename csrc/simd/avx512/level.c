@@ -7,6 +7,7 @@ const ml_simd ML_TABLE = {
     .matmul_f32_rows = ROWS_F32,
     .matmul_s8_flipped = 1,
     .depthwise_s8_group = 4,
+    .winograd = 2,
 #include "simd/loops.h"
     OWN(add_s16),
     OWN(depthwise_f32),

@@ -4,6 +4,8 @@
 const ml_simd ML_TABLE = {
     .level = "avx_vnni",
     .matmul_s8_flipped = 1,
+    .winograd = 2,
+    OWN(matmul_s16),
     OWN(matmul_s8),
     OWN(product_f32),
     OWN(product_s8),

@@ -8,6 +8,7 @@ const ml_simd ML_TABLE = {
     .depthwise_s8_group = 1,
     .depthwise_s8_bytes = 1,
     .depthwise_s8_narrow = 1,
+    .winograd = 2,
 #include "simd/loops.h"
     OWN(add_s16),
     OWN(depthwise_f32),

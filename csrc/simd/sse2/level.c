@@ -6,6 +6,7 @@ const ml_simd ML_TABLE = {
     .matmul_f32_panel = PANEL_F32,
     .matmul_f32_rows = ROWS_F32,
     .depthwise_s8_group = 2,
+    .winograd = 1,
 #include "simd/loops.h"
     OWN(depthwise_f32),
     OWN(depthwise_s8),

@@ -163,6 +163,20 @@ __attribute__((always_inline)) static inline __m256i JOIN(const __m256i v[JOINED
 
 #define VECTOR_S16 __m256i
 #define SPLAT_S16(x) _mm256_set1_epi16((short)(x))
+enum { LANES_S16 = 16, PAIR_ROWS = 6 };
+#define PAIR_ROW_COUNTS(X) X(1) X(2) X(3) X(4) X(5) X(6)
+#define ADD_S16(a, b) _mm256_add_epi16(a, b)
+#define SUB_S16(a, b) _mm256_sub_epi16(a, b)
+#define SHIFT_LEFT_S16(a, bits) _mm256_slli_epi16(a, bits)
+#define WIDEN_S16(p) _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(const void *)(p)))
+#define STORE_S16(p, v) STORE_S32(p, v)
+/* Adds in the register of the sum; compilers would add in another register and move the sum back.
+ * */
+__attribute__((always_inline)) static inline __m256i ADD_PAIRS(__m256i sum, __m256i a, __m256i w) {
+    __m256i pairs;
+    __asm__("vpmaddwd %2, %3, %1\n\tvpaddd %1, %0, %0" : "+x"(sum), "=&x"(pairs) : "x"(a), "x"(w));
+    return sum;
+}
 __attribute__((always_inline)) static inline __m256i
 JOIN_UPPER(const __m256i v[JOINED], __m256i words, const bool is_signed) {
     const __m256i first =

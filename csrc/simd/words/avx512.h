@@ -159,6 +159,17 @@ __attribute__((always_inline)) static inline __m512i JOIN(const __m512i v[JOINED
 
 #define VECTOR_S16 __m512i
 #define SPLAT_S16(x) _mm512_set1_epi16((short)(x))
+enum { LANES_S16 = 32, PAIR_ROWS = 12 };
+#define PAIR_ROW_COUNTS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12)
+#define ADD_S16(a, b) _mm512_add_epi16(a, b)
+#define SUB_S16(a, b) _mm512_sub_epi16(a, b)
+#define SHIFT_LEFT_S16(a, bits) _mm512_slli_epi16(a, bits)
+#define WIDEN_S16(p) _mm512_cvtepi8_epi16(_mm256_loadu_si256((const __m256i *)(const void *)(p)))
+#define STORE_S16(p, v) _mm512_storeu_si512(p, v)
+#define FIRST_S16(count) ((__mmask32)((UINT64_C(1) << (count)) - 1))
+#define WIDEN_PART_S16(p, count) _mm512_cvtepi8_epi16(_mm256_maskz_loadu_epi8(FIRST_S16(count), p))
+#define STORE_PART_S16(p, v, count) _mm512_mask_storeu_epi16(p, FIRST_S16(count), v)
+#define ADD_PAIRS(sum, a, w) _mm512_dpwssd_epi32(sum, a, w)
 __attribute__((always_inline)) static inline __m512i
 JOIN_UPPER(const __m512i v[JOINED], __m512i words, const bool is_signed) {
     const __m512i odd =

@@ -181,6 +181,12 @@ CLAMP_U8(uint8x16_t v, uint8x16_t low, uint8x16_t high, const bool is_signed) {
 
 #define VECTOR_S16 int16x8_t
 #define SPLAT_S16(x) vdupq_n_s16((int16_t)(x))
+enum { LANES_S16 = 8 };
+#define ADD_S16(a, b) vaddq_s16(a, b)
+#define SUB_S16(a, b) vsubq_s16(a, b)
+#define SHIFT_LEFT_S16(a, bits) vshlq_n_s16(a, bits)
+#define WIDEN_S16(p) vmovl_s8(vld1_s8(p))
+#define STORE_S16(p, v) vst1q_s16(p, v)
 __attribute__((always_inline)) static inline uint8x16_t
 JOIN_UPPER(const int32x4_t v[JOINED], int16x8_t words, const bool is_signed) {
     const int16x8_t a = vuzp2q_s16(vreinterpretq_s16_s32(v[0]), vreinterpretq_s16_s32(v[1]));

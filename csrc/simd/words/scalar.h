@@ -47,6 +47,18 @@ static inline float SIGN(float a) { return ml_float_of_bits(ml_bits_of_float(a) 
 #define BITS_OF(a) ((int32_t)ml_bits_of_float(a))
 #define OF_BITS(a) ml_float_of_bits((uint32_t)(a))
 
+#define LOAD_S32(p) (*(p))
+#define STORE_S32(p, v) (*(p) = (v))
+#define MUL_S32(a, b) ((int32_t)((uint32_t)(a) * (uint32_t)(b)))
+
+#define VECTOR_S16 int16_t
+enum { LANES_S16 = 1 };
+#define ADD_S16(a, b) ((int16_t)((a) + (b)))
+#define SUB_S16(a, b) ((int16_t)((a) - (b)))
+#define SHIFT_LEFT_S16(a, bits) ((int16_t)((a) * (1 << (bits))))
+#define WIDEN_S16(p) ((int16_t)*(p))
+#define STORE_S16(p, v) (*(p) = (v))
+
 #define LOAD_PART_OR(p, count, other) (*(p))
 #define SUM_OF(v) (v)
 #define MAX_OF(v) (v)

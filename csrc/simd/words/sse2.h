@@ -176,6 +176,17 @@ INLINE_S32 __m128i CLAMP_U8(__m128i v, __m128i low, __m128i high, const bool is_
 
 #define VECTOR_S16 __m128i
 #define SPLAT_S16(x) _mm_set1_epi16((short)(x))
+enum { LANES_S16 = 8, PAIR_ROWS = 2 };
+#define PAIR_ROW_COUNTS(X) X(1) X(2)
+#define ADD_S16(a, b) _mm_add_epi16(a, b)
+#define SUB_S16(a, b) _mm_sub_epi16(a, b)
+#define SHIFT_LEFT_S16(a, bits) _mm_slli_epi16(a, bits)
+INLINE_S32 __m128i WIDEN_S16(const int8_t *p) {
+    const __m128i bytes = _mm_loadl_epi64((const __m128i *)(const void *)p);
+    return _mm_srai_epi16(_mm_unpacklo_epi8(bytes, bytes), 8);
+}
+#define STORE_S16(p, v) STORE_S32(p, v)
+#define ADD_PAIRS(sum, a, w) _mm_add_epi32(_mm_madd_epi16(a, w), sum)
 INLINE_S32 __m128i JOIN_UPPER(const __m128i v[JOINED], __m128i words, const bool is_signed) {
     const __m128i a = _mm_packs_epi32(_mm_srai_epi32(v[0], 16), _mm_srai_epi32(v[1], 16));
     const __m128i b = _mm_packs_epi32(_mm_srai_epi32(v[2], 16), _mm_srai_epi32(v[3], 16));

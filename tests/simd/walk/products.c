@@ -474,3 +474,65 @@ void walk_scale_s32(walk *w) {
         expect_equal(w, y, expected, size / 4);
     }
 }
+
+static int16_t *shorts(walk *w, int64_t n, int32_t low, int32_t high) {
+    int16_t *x = room(w, 2 * n);
+    for (int64_t i = 0; i < n; i++) x[i] = (int16_t)draw(w, low, high);
+    return x;
+}
+
+void walk_winograd_in(walk *w) {
+    for (int i = 0; i < 600; i++) {
+        begin_case(w);
+        const int64_t size = draw(w, 0, 1) ? 2 : 4, positions = (size + 2) * (size + 2);
+        ml_winograd_in_args p = {.size = (int32_t)size, .tiles = draw(w, 1, 5)};
+        p.channels = draw(w, 1, 70);
+        p.x_line = (p.tiles * size + 2) * p.channels + draw(w, 0, 3);
+        p.v_position = p.tiles * p.channels + draw(w, 0, 3);
+        p.x = (const int8_t *)bytes(w, (size + 1) * p.x_line + (p.tiles * size + 2) * p.channels);
+        const int64_t all = 2 * ((positions - 1) * p.v_position + p.tiles * p.channels);
+        int16_t *v = p.v = room(w, all), *expected = room(w, all);
+        w->simd->winograd_in(&p);
+        p.v = expected;
+        w->scalar->winograd_in(&p);
+        expect_bytes(w, v, expected, all);
+    }
+}
+
+void walk_matmul_s16(walk *w) {
+    for (int i = 0; i < 600; i++) {
+        begin_case(w);
+        ml_matmul_s16_args p = {.rows = draw(w, 1, 30), .k = 2 * draw(w, 1, 20)};
+        p.n = ML_PANEL_S16 * draw(w, 1, 3);
+        p.products = draw(w, 1, 4);
+        p.a_step = p.rows * p.k + draw(w, 0, 3);
+        p.y_step = p.rows * p.n + draw(w, 0, 3);
+        p.a = shorts(w, (p.products - 1) * p.a_step + p.rows * p.k, -32768, 32767);
+        p.packed = shorts(w, p.products * p.k * p.n, -32767, 32767);
+        const int64_t all = 4 * ((p.products - 1) * p.y_step + p.rows * p.n);
+        int32_t *y = p.y = room(w, all), *expected = room(w, all);
+        w->simd->matmul_s16(&p);
+        p.y = expected;
+        w->scalar->matmul_s16(&p);
+        expect_bytes(w, y, expected, all);
+    }
+}
+
+void walk_winograd_out(walk *w) {
+    for (int i = 0; i < 600; i++) {
+        begin_case(w);
+        const int64_t size = draw(w, 0, 1) ? 2 : 4, positions = (size + 2) * (size + 2);
+        ml_winograd_out_args p = {.size = (int32_t)size, .tiles = draw(w, 1, 5)};
+        p.n = ML_PANEL_S16 * draw(w, 1, 3);
+        p.m_position = p.tiles * p.n + draw(w, 0, 3);
+        p.y_line = p.tiles * size * p.n + draw(w, 0, 3);
+        p.m = odd_ints(w, (positions - 1) * p.m_position + p.tiles * p.n, -999999, 999999);
+        p.start = odd_ints(w, p.n, -999999, 999999);
+        const int64_t all = 4 * ((size - 1) * p.y_line + p.tiles * size * p.n);
+        int32_t *y = p.y = room(w, all), *expected = room(w, all);
+        w->simd->winograd_out(&p);
+        p.y = expected;
+        w->scalar->winograd_out(&p);
+        expect_bytes(w, y, expected, all);
+    }
+}

@@ -1,0 +1,423 @@
+/* winograd.c -- 3 x 3 convolutions of bytes by Winograd's F(4 x 4, 3 x 3) and F(2 x 2, 3 x 3): a
+ * tile of 4 x 4 outputs takes 36 products per channel and output instead of 144, and the sums are
+ * the same, bit for bit.
+ *
+ * Everything is whole: the transform of weights is scaled (api/simd.h), inputs are bytes less 128,
+ * and sums wrap. A sum comes out exactly if it is below 2^25, or 2^29 for tiles of 2 x 2; the
+ * weights alone prove that, when they are derived. Transformed weights take 8 times the bytes, or
+ * 3.6 times, so the graph says which layers get them.
+ *
+ * A block of tiles, whose arrays stay in the cache, goes through four steps: its lines are copied
+ * with padding; winograd_in transforms each patch; matmul_s16 multiplies at each position of a tile
+ * the patches with the weights; winograd_out makes sums of them, which become outputs. */
+#include "kernels/conv/conv.h"
+
+enum {
+    SIZE = 3, /* of the window */
+    LARGE = 4, /* sides of tiles */
+    SMALL = 2,
+    MOST_SUM = 1 << 25, /* of a tile of that side */
+    MOST_SUM_SMALL = 1 << 29,
+    MOST_BYTES = 4 << 20, /* of a layer's weights for large tiles; beyond it they are small */
+    LEAST_CHANNELS = 16,
+    MOVED = 8, /* the cost of moving a channel or an output through a position, in products */
+    BLOCK_BYTES = 320 << 10, /* of a block's patches and products */
+    LEAST_TILES = 6,
+    MOST_TILES = 96,
+    SUM_BYTES = 16 << 10, /* of the sums that become outputs at a time */
+    APART = 32 /* elements between positions, so that few share a set of the cache */
+};
+
+/* Weights -------------------------------------------------------------------------------------- */
+
+static int64_t positions_of(int64_t side) { return (side + SIZE - 1) * (side + SIZE - 1); }
+
+static int64_t weights_bytes(int64_t side, int64_t channels, int64_t n) {
+    return positions_of(side) * channels * ml_round_up(n, ML_PANEL_S16) * (int64_t)sizeof(int16_t);
+}
+
+/* The same with the sums of weights after them. */
+static int64_t all_bytes(int64_t side, int64_t channels, int64_t n) {
+    return weights_bytes(side, channels, n) +
+           ml_round_up(n, ML_PANEL_S16) * (int64_t)sizeof(int32_t);
+}
+
+/* Where the sums of an output's weights lie: after the weights. */
+static const int32_t *sums_of_weights(const void *packed, int64_t side, int64_t channels,
+                                      int64_t n) {
+    return (const int32_t *)(const void *)((const char *)packed + weights_bytes(side, channels, n));
+}
+
+/* A weight less its zero point. */
+static int32_t weight_at(const void *w, int32_t type, int64_t i, int32_t zero) {
+    if (type == ML_S4) return ml_nibble(w, i);
+    return (type == ML_U8 ? ((const uint8_t *)w)[i] - 128 : ((const int8_t *)w)[i]) - zero;
+}
+
+/* True if tiles take at most four fifths of the time of a product of all windows, counted in
+ * products of matmul_s8. Weights are read once, which takes as long as a tile. */
+static bool pays(const ml_call *c, int64_t side, int64_t tiles, int64_t pixels, int64_t channels,
+                 int64_t n) {
+    const int64_t position = (tiles + 1) * channels * n + tiles * MOVED * (channels + n);
+    const int64_t all = c->env->simd->winograd * positions_of(side) * position;
+    return 5 * all < 4 * SIZE * SIZE * pixels * channels * n;
+}
+
+/* The greatest size of an output's sum, whatever the input. */
+static int64_t most_sum(const void *w, int32_t type, int32_t zero, int64_t n, int64_t k) {
+    int64_t most = 0;
+    for (int64_t o = 0; o < n; o++) {
+        int64_t sum = 0;
+        for (int64_t i = o * k; i < (o + 1) * k; i++) {
+            const int32_t weight = weight_at(w, type, i, zero);
+            sum += weight < 0 ? -weight : weight;
+        }
+        most = ml_max_s64(most, 128 * sum);
+    }
+    return most;
+}
+
+/* The side of the tiles by which the node can be computed; 0: it cannot. Weights are read only
+ * where their number does not prove the bound. */
+static int32_t side_of(const ml_call *c, const ml_weighted *weighted) {
+    const ml_shape *shape = &ml_input(c, 1)->shape;
+    const void *w = ml_value(c, 1);
+    const int32_t type = ml_weights_type(c), zero = weighted->w_zero;
+    const int64_t n = shape->dims[0], channels = shape->dims[3], k = SIZE * SIZE * channels;
+    if (n < LEAST_CHANNELS || channels < LEAST_CHANNELS || channels % 2) return 0;
+    if (k > MOST_SUM_SMALL / (128 * 255)) return 0;
+    if (weights_bytes(LARGE, channels, n) > MOST_BYTES) return SMALL;
+    const int64_t widest = 128 + (zero < 0 ? -zero : zero);
+    if (k * 128 * widest < MOST_SUM || most_sum(w, type, zero, n, k) < MOST_SUM) return LARGE;
+    return SMALL;
+}
+
+bool ml_conv_larger(const ml_call *c, ml_larger_form *form) {
+    const conv_params *params = c->params;
+    const ml_window_params *window = &params->window;
+    ml_weighted *weighted = (ml_weighted *)(uintptr_t)c->derived;
+    const ml_tensor *x = ml_input(c, 0), *w = ml_input(c, 1);
+    if (!c->env->simd->winograd || !x || !w || !ml_value(c, 1) || w->shape.rank != 4 ||
+        w->shape.dims[1] != SIZE || w->shape.dims[2] != SIZE || x->shape.rank != 4 ||
+        x->shape.dims[3] != w->shape.dims[3] || x->type == ML_S16 || window->stride_h != 1 ||
+        window->stride_w != 1 || window->dilation_h != 1 || window->dilation_w != 1 ||
+        weighted->w_zero < -255 || weighted->w_zero > 255)
+        return false;
+    *form = (ml_larger_form){.granted = &weighted->winograd, .form = side_of(c, weighted)};
+    if (!form->form || !pays(c, form->form, MOST_TILES, MOST_TILES * form->form * form->form,
+                             w->shape.dims[3], w->shape.dims[0]))
+        return false;
+    form->bytes = all_bytes(form->form, w->shape.dims[3], w->shape.dims[0]);
+    const ml_shape *y = &ml_output(c, 0)->shape;
+    form->gain = y->rank == 4 ? (int64_t)y->dims[1] * y->dims[2] : 0;
+    return true;
+}
+
+const char *ml_conv_way(const void *blob) {
+    const conv_blob *b = blob;
+    if (b->source != CONV_WINOGRAD) return NULL;
+    return b->side == LARGE ? "Winograd's tiles of 4 x 4" : "Winograd's tiles of 2 x 2";
+}
+
+/* G of a line of a filter. */
+static void transform(const int32_t *g, int64_t step, int64_t side, int32_t *to) {
+    const int32_t first = g[0], middle = g[step], last = g[2 * step];
+    if (side == SMALL) {
+        to[0] = 2 * first;
+        to[1] = first + middle + last;
+        to[2] = first - middle + last;
+        to[3] = 2 * last;
+        return;
+    }
+    to[0] = 6 * first;
+    to[1] = -2 * (first + middle + last);
+    to[2] = -2 * (first - middle + last);
+    to[3] = first + 2 * middle + 4 * last;
+    to[4] = first - 2 * middle + 4 * last;
+    to[5] = 6 * last;
+}
+
+/* Transforms the filter of an output and a channel; writes it `step` elements apart. Returns the
+ * sum of its weights. */
+static int32_t pack_filter(const int32_t g[SIZE * SIZE], int64_t side, int64_t step, int16_t *to) {
+    int32_t lines[SIZE * (LARGE + 2)], made[LARGE + 2], sum = 0;
+    const int64_t across = side + SIZE - 1;
+    for (int64_t i = 0; i < SIZE; i++) transform(g + i * SIZE, 1, side, lines + i * across);
+    for (int64_t j = 0; j < across; j++) {
+        transform(lines + j, across, side, made);
+        for (int64_t i = 0; i < across; i++) to[(i * across + j) * step] = (int16_t)made[i];
+    }
+    for (int i = 0; i < SIZE * SIZE; i++) sum += g[i];
+    return sum;
+}
+
+int64_t ml_conv_pack_winograd(const ml_call *c, void *to) {
+    const conv_blob *blob = c->blob;
+    const int64_t side = blob->side, channels = blob->depth, n = blob->blocks.n;
+    const int64_t padded = ml_round_up(n, ML_PANEL_S16), all = all_bytes(side, channels, n);
+    if (!to) return all;
+    const void *w = ml_value(c, 1);
+    const int32_t type = ml_weights_type(c), zero = ((const ml_weighted *)c->derived)->w_zero;
+    int32_t *sums = (int32_t *)(void *)((char *)to + weights_bytes(side, channels, n));
+    memset(to, 0, (size_t)all);
+    for (int64_t o = 0; o < n; o++)
+        for (int64_t i = 0; i < channels; i++) {
+            int32_t g[SIZE * SIZE];
+            for (int64_t tap = 0; tap < SIZE * SIZE; tap++)
+                g[tap] = weight_at(w, type, (o * SIZE * SIZE + tap) * channels + i, zero);
+            int16_t *place = (int16_t *)to + o / ML_PANEL_S16 * ML_PANEL_S16 * channels +
+                             i / 2 * 2 * ML_PANEL_S16 + o % ML_PANEL_S16 * 2 + i % 2;
+            sums[o] += pack_filter(g, side, padded * channels, place);
+        }
+    return all;
+}
+
+/* Geometry ------------------------------------------------------------------------------------- */
+
+/* The sizes of a node, and the places of a block's arrays in a worker's scratch. */
+typedef struct tiling {
+    int64_t side;
+    int64_t positions;
+    int64_t channels;
+    int64_t n; /* outputs, rounded up to a panel */
+    int64_t wide; /* tiles of an image */
+    int64_t high;
+    int64_t columns; /* tiles of a block */
+    int64_t rows;
+    int64_t across; /* blocks of an image */
+    int64_t down;
+    int64_t line; /* bytes of a copied line */
+    int64_t v_position; /* elements */
+    int64_t m_position;
+    int64_t group; /* tiles whose sums are made at a time */
+    int64_t v; /* offsets in bytes; the copy lies at 0 */
+    int64_t m;
+    int64_t sums;
+    int64_t scales;
+    int64_t bytes;
+} tiling;
+
+static tiling tiling_of(const conv_blob *blob) {
+    const ml_window *w = &blob->window;
+    tiling t = {.side = blob->side,
+                .positions = positions_of(blob->side),
+                .channels = blob->depth,
+                .n = ml_round_up(blob->blocks.n, ML_PANEL_S16),
+                .columns = blob->tile_columns,
+                .rows = blob->tile_rows};
+    t.wide = ml_ceil_div(w->x.out, t.side);
+    t.high = ml_ceil_div(w->y.out, t.side);
+    t.across = ml_ceil_div(t.wide, t.columns);
+    t.down = ml_ceil_div(t.high, t.rows);
+    t.line = (t.columns * t.side + SIZE - 1) * t.channels;
+    const int64_t tiles = t.columns * t.rows;
+    t.v_position = ml_round_up(tiles * t.channels, APART) + APART;
+    t.m_position = tiles * t.n + APART / 2;
+    const int64_t tile_bytes = t.side * t.side * t.n * (int64_t)sizeof(int32_t);
+    t.group = ml_min_s64(ml_max_s64(SUM_BYTES / tile_bytes, 1), t.columns);
+    t.v = ml_round_up((t.rows * t.side + SIZE - 1) * t.line, 64);
+    t.m = t.v + ml_round_up(t.positions * t.v_position * (int64_t)sizeof(int16_t), 64);
+    t.sums = t.m + ml_round_up(t.positions * t.m_position * (int64_t)sizeof(int32_t), 64);
+    t.scales = t.sums + t.group * tile_bytes;
+    t.bytes = t.scales + ml_round_up(t.group * t.side * (int64_t)sizeof(float), 64);
+    return t;
+}
+
+/* The tiles of a block: whole lines of them where they are short. */
+static void choose_block(conv_blob *blob) {
+    const ml_window *w = &blob->window;
+    const int64_t side = blob->side, n = ml_round_up(blob->blocks.n, ML_PANEL_S16);
+    const int64_t wide = ml_ceil_div(w->x.out, side), high = ml_ceil_div(w->y.out, side);
+    const int64_t tile_bytes = positions_of(side) * (2 * blob->depth + 4 * n);
+    const int64_t cost = positions_of(side) * ml_integer_cost(2 * blob->depth) * n;
+    int64_t tiles =
+        ml_min_s64(ml_work_grain(wide * high * w->batches, cost), BLOCK_BYTES / tile_bytes);
+    tiles = ml_min_s64(ml_max_s64(tiles, LEAST_TILES), MOST_TILES);
+    const int64_t rows = ml_min_s64(ml_max_s64(tiles / wide, 1), high);
+    blob->tile_columns = (int32_t)ml_ceil_div(wide, ml_ceil_div(wide, tiles));
+    blob->tile_rows = (int32_t)ml_ceil_div(high, ml_ceil_div(high, rows));
+}
+
+bool ml_conv_prepare_winograd(const ml_call *c, conv_blob *blob, ml_wish *wish) {
+    const ml_weighted *weighted = c->derived;
+    const ml_window *w = &blob->window;
+    const int32_t side = weighted ? weighted->winograd : 0;
+    if (!side || blob->blocks.groups != 1) return false;
+    const int64_t tiles = ml_ceil_div(w->y.out, side) * ml_ceil_div(w->x.out, side);
+    if (!pays(c, side, tiles, (int64_t)w->y.out * w->x.out, blob->depth, blob->blocks.n))
+        return false;
+    blob->source = CONV_WINOGRAD;
+    blob->side = (uint8_t)side;
+    choose_block(blob);
+    wish->layout = INT32_MIN + side;
+    wish->worker_bytes = tiling_of(blob).bytes;
+    return true;
+}
+
+/* A block -------------------------------------------------------------------------------------- */
+
+typedef struct job {
+    const conv_rule *rule;
+    tiling t;
+    const int32_t *start; /* of the first batch */
+    int64_t start_step; /* from batch to batch; 0: all have one */
+    const float *scales; /* of batches, NULL: outputs are bytes */
+    int32_t limit;
+} job;
+
+/* The tiles of one block. */
+typedef struct place {
+    int64_t batch;
+    int64_t row; /* of tiles, in the image */
+    int64_t column;
+    int64_t rows;
+    int64_t columns;
+} place;
+
+static void copy_flipped(const uint8_t *from, int64_t count, int32_t flip, uint8_t *to) {
+    if (flip)
+        for (int64_t i = 0; i < count; i++) to[i] = from[i] ^ (uint8_t)flip;
+    else memcpy(to, from, (size_t)count);
+}
+
+/* Copies the lines that the block's patches see, with padding, as signed bytes. */
+static void copy_lines(const ml_call *c, const tiling *t, const place *at, const conv_input *x,
+                       uint8_t *to) {
+    const ml_window *w = &((const conv_blob *)c->blob)->window;
+    const int64_t pixels = at->columns * t->side + SIZE - 1, bytes = t->channels;
+    const int64_t first = at->column * t->side - w->x.before;
+    const int64_t begin = ml_min_s64(ml_max_s64(-first, 0), pixels);
+    const int64_t end = ml_max_s64(ml_min_s64(w->x.in - first, pixels), begin);
+    const int32_t flip = 128 - x->flip, zero = (x->zero ^ flip) & 255;
+    const uint8_t *image = (const uint8_t *)x->x + at->batch * w->y.in * w->x.in * bytes;
+    for (int64_t i = 0; i < at->rows * t->side + SIZE - 1; i++, to += t->line) {
+        const int64_t line = at->row * t->side - w->y.before + i;
+        if (line < 0 || line >= w->y.in) {
+            memset(to, zero, (size_t)(pixels * bytes));
+            continue;
+        }
+        memset(to, zero, (size_t)(begin * bytes));
+        copy_flipped(image + (line * w->x.in + first + begin) * bytes, (end - begin) * bytes, flip,
+                     to + begin * bytes);
+        memset(to + end * bytes, zero, (size_t)((pixels - end) * bytes));
+    }
+}
+
+/* Makes outputs of the sums of tiles side by side, from output pixel (y, x) on. */
+static void finish(const ml_call *c, const job *j, int64_t batch, int64_t y, int64_t x,
+                   int64_t tiles, const char *scratch) {
+    const conv_blob *blob = c->blob;
+    const ml_window *w = &blob->window;
+    const tiling *t = &j->t;
+    const int64_t n = blob->blocks.n, element = ml_type_bytes(ml_out_tensor(c, 0)->type);
+    const int32_t *sums = (const int32_t *)(const void *)(scratch + t->sums);
+    ml_requantized r = {.rows = ml_min_s64(tiles * t->side, w->x.out - x), .n = n, .y_stride = n};
+    if (j->scales) r.bias = ml_in_optional(c, 2);
+    for (int64_t i = 0; i < t->side && y + i < w->y.out; i++) {
+        r.sums = sums + i * tiles * t->side * t->n;
+        r.y = (char *)ml_out(c, 0) + ((batch * w->y.out + y + i) * w->x.out + x) * n * element;
+        if (j->scales) {
+            ml_scale_s32_args args =
+                j->rule->scaling(c, &r, (const float *)(const void *)(scratch + t->scales));
+            args.sums_stride = t->n;
+            c->env->simd->scale_s32(&args);
+        } else {
+            ml_requantize_args args = ml_requantize_args_of(c, &r, j->limit);
+            args.sums_stride = t->n;
+            c->env->simd->requantize(&args);
+        }
+    }
+}
+
+static void run_block(const ml_call *c, const job *j, const place *at, char *scratch) {
+    const tiling *t = &j->t;
+    const ml_simd *simd = c->env->simd;
+    const ml_window *w = &((const conv_blob *)c->blob)->window;
+    const conv_input x = j->rule->input(c, at->batch * w->y.out * w->x.out);
+    int16_t *v = (int16_t *)(void *)(scratch + t->v);
+    int32_t *m = (int32_t *)(void *)(scratch + t->m);
+    copy_lines(c, t, at, &x, (uint8_t *)scratch);
+    for (int64_t row = 0; row < at->rows; row++)
+        simd->winograd_in(
+            &(ml_winograd_in_args){.x = (const int8_t *)scratch + row * t->side * t->line,
+                                   .x_line = t->line,
+                                   .channels = t->channels,
+                                   .tiles = at->columns,
+                                   .size = (int32_t)t->side,
+                                   .v = v + row * at->columns * t->channels,
+                                   .v_position = t->v_position});
+    simd->matmul_s16(&(ml_matmul_s16_args){.a = v,
+                                           .a_step = t->v_position,
+                                           .rows = at->rows * at->columns,
+                                           .k = t->channels,
+                                           .n = t->n,
+                                           .packed = c->packed,
+                                           .y = m,
+                                           .y_step = t->m_position,
+                                           .products = t->positions});
+    float *scales = (float *)(void *)(scratch + t->scales);
+    for (int64_t i = 0; j->scales && i < t->group * t->side; i++) scales[i] = j->scales[at->batch];
+    for (int64_t row = 0; row < at->rows; row++)
+        for (int64_t column = 0; column < at->columns; column += t->group) {
+            const int64_t tiles = ml_min_s64(t->group, at->columns - column);
+            simd->winograd_out(
+                &(ml_winograd_out_args){.m = m + (row * at->columns + column) * t->n,
+                                        .m_position = t->m_position,
+                                        .tiles = tiles,
+                                        .n = t->n,
+                                        .size = (int32_t)t->side,
+                                        .start = j->start + at->batch * j->start_step,
+                                        .y = (int32_t *)(void *)(scratch + t->sums),
+                                        .y_line = tiles * t->side * t->n});
+            finish(c, j, at->batch, (at->row + row) * t->side, (at->column + column) * t->side,
+                   tiles, scratch);
+        }
+}
+
+static ml_status winograd_body(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                               void *args) {
+    const job *j = args;
+    const tiling *t = &j->t;
+    char *scratch = ml_worker_scratch(c, worker);
+    for (int64_t i = first; i < end; i++) {
+        place at = {.batch = i / (t->down * t->across),
+                    .row = i / t->across % t->down * t->rows,
+                    .column = i % t->across * t->columns};
+        at.rows = ml_min_s64(t->rows, t->high - at.row);
+        at.columns = ml_min_s64(t->columns, t->wide - at.column);
+        run_block(c, j, &at, scratch);
+    }
+    return ML_OK;
+}
+
+/* The whole ------------------------------------------------------------------------------------ */
+
+/* bias - zero * (sum of an output's weights), for all outputs: what sums of bytes less 128 lack. */
+static void make_start(const ml_call *c, int32_t zero, const int32_t *bias, int32_t *start) {
+    const conv_blob *blob = c->blob;
+    const int64_t n = blob->blocks.n;
+    const int32_t *sums = sums_of_weights(c->packed, blob->side, blob->depth, n);
+    for (int64_t o = 0; o < ml_round_up(n, ML_PANEL_S16); o++)
+        start[o] =
+            (int32_t)((bias && o < n ? (uint32_t)bias[o] : 0) - (uint32_t)zero * (uint32_t)sums[o]);
+}
+
+ml_status ml_conv_winograd(const ml_call *c, const conv_rule *rule, int32_t *start,
+                           const float *scales) {
+    const conv_blob *blob = c->blob;
+    const ml_window *w = &blob->window;
+    const ml_weighted *weighted = c->derived;
+    job j = {.rule = rule, .t = tiling_of(blob), .start = start, .scales = scales};
+    const int32_t *bias = scales ? NULL : ml_in_optional(c, 2);
+    if (scales) j.start_step = j.t.n;
+    else
+        j.limit =
+            weighted->limit ? weighted->limit : ml_limit_of(bias, blob->blocks.n, blob->blocks.k);
+    for (int64_t batch = 0; batch < (scales ? w->batches : 1); batch++) {
+        const conv_input x = rule->input(c, batch * w->y.out * w->x.out);
+        const int32_t zero = x.flip ? (int8_t)x.zero : x.zero - 128;
+        make_start(c, zero, bias, start + batch * j.start_step);
+    }
+    const int64_t items = w->batches * j.t.down * j.t.across;
+    return ml_parallel(c, items, 1, winograd_body, &j);
+}

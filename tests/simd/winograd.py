@@ -1,0 +1,98 @@
+"""The steps of Winograd's convolutions, called with numpy arrays; and the matrices that they are held to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from primitives import Place, pointer
+
+from minilite._core import ffi
+
+PANEL = 16
+"""Outputs of a panel of matmul_s16."""
+
+B = {
+    2: np.array([[1, 0, -1, 0], [0, 1, 1, 0], [0, -1, 1, 0], [0, -1, 0, 1]]),
+    4: np.array(
+        [
+            [4, 0, -5, 0, 1, 0],
+            [0, -4, -4, 1, 1, 0],
+            [0, 4, -4, -1, 1, 0],
+            [0, -2, -1, 2, 1, 0],
+            [0, 2, -1, -2, 1, 0],
+            [0, 4, 0, -5, 0, 1],
+        ]
+    ),
+}
+"""The transposed matrix of patches, by size."""
+G = {
+    2: np.array([[2, 0, 0], [1, 1, 1], [1, -1, 1], [0, 0, 2]]),
+    4: np.array([[6, 0, 0], [-2, -2, -2], [-2, 2, -2], [1, 2, 4], [1, -2, 4], [0, 0, 6]]),
+}
+"""The matrix of filters, scaled so that it is whole."""
+A = {
+    2: np.array([[1, 1, 1, 0], [0, 1, -1, 1]]),
+    4: np.array([[1, 2, 2, 1, 1, 0], [0, 2, -2, 2, -2, 0], [0, 2, 2, 4, 4, 0], [0, 2, -2, 8, -8, 4]]),
+}
+"""The transposed matrix of products, which makes up for the scales of G."""
+SCALE = {2: 4, 4: 576}
+
+
+def patches_in(simd: Any, x: NDArray, size: int, tiles: int, place: Place = np.asarray, apart: int = 5) -> NDArray:
+    """winograd_in of lines (size + 2, size * tiles + 2, channels): (positions, tiles, channels)."""
+    channels, positions = x.shape[2], (size + 2) ** 2
+    row = tiles * channels + apart
+    v = place(np.full(positions * row - apart, 999, np.int16))
+    args = {"x": pointer(x, "int8_t *"), "x_line": x.strides[0], "channels": channels, "tiles": tiles, "size": size,
+            "v": pointer(v, "int16_t *"), "v_position": row}  # fmt: skip
+    simd.winograd_in(ffi.new("ml_winograd_in_args *", args))
+    whole = np.concatenate([v, np.full(apart, 999, np.int16)]).reshape(positions, row)
+    assert (whole[:, row - apart :] == 999).all()
+    return whole[:, : row - apart].reshape(positions, tiles, channels)
+
+
+def packed_pairs(w: NDArray) -> NDArray:
+    """Weights (products, k, n) in panels: (products, n / 16, k / 2, 16, 2)."""
+    products, k, n = w.shape
+    return np.ascontiguousarray(w.reshape(products, k // 2, 2, n // PANEL, PANEL).transpose(0, 3, 1, 4, 2), np.int16)
+
+
+def matmul_s16(simd: Any, a: NDArray, packed: NDArray, place: Place = np.asarray, apart: int = 3) -> NDArray:
+    """The products of rows (products, rows, k), whose products may lie apart, with packed weights."""
+    products, rows, k = a.shape
+    n = packed.shape[1] * PANEL
+    step = rows * n + apart
+    y = place(np.full(products * step - apart, 999, np.int32))
+    args = {"a": pointer(a, "int16_t *"), "a_step": a.strides[0] // 2, "rows": rows, "k": k, "n": n, "y_step": step,
+            "packed": pointer(packed, "int16_t *"), "y": pointer(y, "int32_t *"), "products": products}  # fmt: skip
+    simd.matmul_s16(ffi.new("ml_matmul_s16_args *", args))
+    whole = np.concatenate([y, np.full(apart, 999, np.int32)]).reshape(products, step)
+    assert (whole[:, step - apart :] == 999).all()
+    return whole[:, : step - apart].reshape(products, rows, n)
+
+
+def sums_out(simd: Any, m: NDArray, start: NDArray, size: int, place: Place = np.asarray) -> NDArray:
+    """winograd_out of products (positions, tiles, n), whose positions may lie apart: (size, size * tiles, n)."""
+    _, tiles, n = m.shape
+    y = place(np.full((size, size * tiles, n), 999, np.int32))
+    args = {"m": pointer(m, "int32_t *"), "m_position": m.strides[0] // 4, "tiles": tiles, "n": n, "size": size,
+            "start": pointer(start, "int32_t *"), "y": pointer(y, "int32_t *"), "y_line": y.strides[0] // 4}  # fmt: skip
+    simd.winograd_out(ffi.new("ml_winograd_out_args *", args))
+    return y
+
+
+def filters(w: NDArray, size: int) -> NDArray:
+    """G w G^T of weights (n, 3, 3, channels), (positions, channels, n)."""
+    made = np.einsum("ai,nijc,bj->abcn", G[size], w.astype(np.int64), G[size])
+    assert np.abs(made).max() < 2**15
+    return made.reshape(-1, *made.shape[2:])
+
+
+def convolved(simd: Any, x: NDArray, w: NDArray, start: NDArray, size: int) -> NDArray:
+    """All steps: the sums of lines (size + 2, size * tiles + 2, channels) with filters (n, 3, 3, channels)."""
+    tiles = (x.shape[1] - 2) // size
+    v = np.ascontiguousarray(patches_in(simd, x, size, tiles))
+    m = matmul_s16(simd, v, packed_pairs(filters(w, size)))
+    return sums_out(simd, np.ascontiguousarray(m), start, size)
