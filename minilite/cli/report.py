@@ -24,7 +24,7 @@ from minilite.profiling.profile import profile
 from minilite.progress import progress
 from minilite.report.html import Section, page
 from minilite.terminal import complain, deliver, say
-from minilite.text import wrapped
+from minilite.text import bytes_text, wrapped
 from minilite.writing import write_whole
 
 if TYPE_CHECKING:
@@ -108,7 +108,10 @@ def execute(options: argparse.Namespace) -> None:
     if options.memory:
         board = plan_memory.board_of(options.model, options.memory)
         sections.append(Section("Memories of a board", plan_memory.board_html(board)))
-    text = page(Path(options.model).name, interpreter.model, plan, profiled, swept, sections)
+    told = arguments.signature_line(interpreter.model, options.signature)
+    text = page(
+        Path(options.model).name, interpreter.model, plan, profiled, swept, sections, options.threads or 1, told
+    )
     if options.out == "-":
         deliver(text)
         return
@@ -119,7 +122,7 @@ def execute(options: argparse.Namespace) -> None:
         runs = profiled.runs if profiled is not None else 0
         print_json({"model": options.model, "out": str(target), "bytes": size, "runs": runs, "sizes": len(swept)})
     else:
-        say(wrapped(f"wrote {target} ({size / 1000:.0f} kB): open it in a browser", width()))
+        say(wrapped(f"wrote {target} ({bytes_text(size)}): open it in a browser", width()))
 
 
 def _profiled(interpreter: Interpreter, options: argparse.Namespace) -> Profile | None:

@@ -135,7 +135,7 @@ def _frame(model: Model, plan: Plan | None, number: int, frame: tuple[int, int, 
     }
 
 
-def _settings(node: Node) -> Facts:
+def settings(node: Node) -> Facts:
     """Returns the options that are set, without false, NONE, empty ones and defaults of the format."""
     found = None if node.custom else options_table(node.op)
     usual = default_options(found.table) if found is not None else {}
@@ -170,7 +170,7 @@ def _nodes(subgraph: Subgraph, plan: Plan | None, frame: int) -> list[Facts]:
             "inputs": node.inputs,
             "outputs": node.outputs,
             "becomes": status,
-            "options": _settings(node),
+            "options": settings(node),
         }
         found.append(facts)
     return found

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minilite.errors import visible
 from minilite.report.html_data import NodeRow, drawing, node_rows, operator_rows, totals
+from minilite.report.machine import made_by
 from minilite.report.sizes_svg import plot
-from minilite.text import count, duration, html_table, markup, shape_text
+from minilite.text import bytes_text, count, duration, html_table, markup, shape_text
 
 if TYPE_CHECKING:
     from minilite.engine.model_plan import ModelPlan
@@ -39,8 +40,10 @@ def page(
     profiled: Profile | None = None,
     sizes: Sequence[PlannedSize] = (),
     sections: Sequence[Section] = (),
+    threads: int = 1,
+    signature: str = "",
 ) -> str:
-    """Returns the whole file as text."""
+    """Returns the whole file as text; `threads` and the line about signatures go to its head."""
     rows = node_rows(model, plan, profiled)
     parts = [*sections]
     if sizes:
@@ -49,6 +52,7 @@ def page(
     return Template(_text("page.html")).substitute(
         title=markup(title),
         subtitle=markup(_subtitle(model, plan)),
+        made="<br>".join(markup(line) for line in (made_by(plan.level, threads), signature) if line),
         links="".join(f'<a href="#part{at}">{markup(part.heading.lower())}</a>' for at, part in enumerate(parts)),
         totals="".join(
             f"<div><dt>{markup(name)}</dt><dd>{markup(value)}</dd></div>"
@@ -96,10 +100,10 @@ def _subtitle(model: Model, plan: ModelPlan) -> str:
 
 def _profiled(profiled: Profile | None, plan: ModelPlan) -> str:
     if profiled is None:
-        return f"Not timed. Level of instructions: {plan.level}. A click on a node marks it in the memory map."
-    head = f"{count(profiled.runs, 'run')}, {count(profiled.threads, 'thread')}, level of instructions {plan.level}"
+        return "Not timed. A click on a node marks it in the memory map, and opens it in the graph."
+    head = f"{count(profiled.runs, 'run')}, {count(profiled.threads, 'thread')}"
     inner = " Times of subgraphs are parts of their callers'." if len(plan.frames()) > 1 else ""
-    return f"{head}.{inner} A click on a node marks it in the memory map and in the graph."
+    return f"{head}.{inner} A click on a node marks it in the memory map, and opens it in the graph."
 
 
 def _table(rows: Sequence[NodeRow], timed: bool) -> dict[str, Any]:
@@ -109,29 +113,32 @@ def _table(rows: Sequence[NodeRow], timed: bool) -> dict[str, Any]:
     columns += [
         _column("node", "n", "its number in the file"),
         _column("operator", "s", "its kind"),
+    ]
+    if timed:
+        columns += [
+            _column("us", "n", "microseconds of one run"),
+            _column("%", "n", "share of the run") | {"bar": True},
+        ]
+    columns += [
         _column("output", "s", "the shape of its first output"),
         _column("tensor", "w", "the name of its first output") | {"most": 36},
         _column("kernel", "w", "what runs it, or what becomes of it") | {"most": -30},
     ]
     if timed:
-        columns += [
-            _column("us", "n", "microseconds of one run", 2),
-            _column("%", "n", "share of the run", 1) | {"bar": True},
-            _column("% of peak", "n", "how near it is to what one core can do", 0),
-        ]
+        columns.append(_column("% of peak", "n l", "how near it is to what one core can do"))
     columns += [
-        _column("MMAC", "n", "million multiply-adds", 3),
-        _column("kB", "n", "thousand bytes read and written", 2),
-        _column("live kB", "n", "thousand bytes of the arena that are needed while it runs", 2),
+        _column("MMAC", "n l", "million multiply-adds"),
+        _column("KiB", "n l", "KiB read and written"),
+        _column("live KiB", "n l", "KiB of the arena that are needed while it runs"),
     ]
     cells = [
         {
             "position": row.position if row.frame == 0 else None,
             "cells": [
-                *([row.frame] if frames else []), row.node, row.op, row.shape, row.name, row.kernel,
-                *((row.us, row.share, row.of_peak) if timed else ()),
-                row.macs / 1e6 if row.macs else None, row.nbytes / 1000 if row.nbytes else None,
-                row.live / 1000 if row.live else None,
+                *([row.frame] if frames else []), row.node, row.op, *((row.us, row.share) if timed else ()),
+                row.shape, row.name, row.kernel, *((row.of_peak,) if timed else ()),
+                row.macs / 1e6 if row.macs else None, row.nbytes / 1024 if row.nbytes else None,
+                row.live / 1024 if row.live else None,
             ],
         }
         for row in rows
@@ -139,10 +146,10 @@ def _table(rows: Sequence[NodeRow], timed: bool) -> dict[str, Any]:
     return {"columns": columns, "rows": cells}
 
 
-def _column(name: str, kind: str, about: str, digits: int = 0) -> dict[str, Any]:
+def _column(name: str, kind: str, about: str) -> dict[str, Any]:
     """Returns a column: `kind` is n for numbers, s for short text, w for words, of which the last `most` are shown
-    (below 0: the first)."""
-    return {"name": name, "kind": kind, "about": about, "digits": digits}
+    (below 0: the first). Words, and numbers of kind l, are left out on narrow screens."""
+    return {"name": name, "kind": kind, "about": about}
 
 
 def _sizes(title: str, found: Sequence[PlannedSize]) -> str:
@@ -150,14 +157,14 @@ def _sizes(title: str, found: Sequence[PlannedSize]) -> str:
         (
             one.size,
             " ".join(f"{name} {shape_text(shape)}" for name, shape in one.shapes.items()),
-            one.arena_bytes,
-            one.lower_bound if one.arena_bytes is not None else None,
+            bytes_text(one.arena_bytes) if one.arena_bytes is not None else None,
+            bytes_text(one.lower_bound or 0) if one.arena_bytes is not None else None,
             duration(one.seconds) if one.arena_bytes is not None else None,
             one.refused,
         )
         for one in found
     ]
-    header = ("size", "inputs", "arena bytes", "lower bound", "planning", "refused")
+    header = ("size", "inputs", "arena", "lower bound", "planning", "refused")
     if all(one.refused is None for one in found):
         header, rows = header[:-1], [row[:-1] for row in rows]  # type: ignore[assignment, misc]
     return f'<div class="scroll">{plot(title, found)}</div><div class="scroll plain">{html_table(header, rows)}</div>'

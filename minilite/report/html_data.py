@@ -11,11 +11,12 @@ from minilite._native.status import RUNNING
 from minilite.errors import InputError
 from minilite.format.dtypes import TensorType
 from minilite.names import names_of
-from minilite.text import bytes_text, count, duration, exactly, shape_text, types_text
+from minilite.report.html_graph import becomes, first_name, graph_nodes, operands
+from minilite.text import bytes_text, count, duration, exactly, shape_text, significant, types_text
 
 if TYPE_CHECKING:
     from minilite.engine.model_plan import ModelPlan
-    from minilite.format.model import Model, Node, Subgraph, Tensor
+    from minilite.format.model import Model, Subgraph, Tensor
     from minilite.memory import MemoryPlan
     from minilite.profiling.profile import Profile
 
@@ -84,7 +85,8 @@ def drawing(model: Model, plan: ModelPlan) -> dict[str, Any]:
         ],
         "live": [(part.first, _last(part.last), part.breadth) for part in parts],
         "lower_bound": max((part.breadth for part in parts), default=0),
-        "nodes": _graph_nodes(graph, plan, order, names),
+        "nodes": graph_nodes(graph, plan, order, names),
+        "operands": operands(graph, plan, names),
     }
 
 
@@ -138,54 +140,6 @@ def _plans(made: MemoryPlan) -> Iterator[tuple[str, MemoryPlan]]:
         except InputError:  # the strategy takes no fixed records
             continue
     yield from ((each.strategy, each) for each in sorted(found, key=lambda each: each.arena_bytes))
-
-
-def _graph_nodes(
-    graph: Subgraph, plan: ModelPlan, order: Sequence[tuple[int, str]], names: Mapping[int, str]
-) -> list[dict[str, Any]]:
-    readers: dict[int, list[int]] = {}
-    for at, (number, _) in enumerate(order):
-        for tensor in set(graph.nodes[number].inputs):
-            readers.setdefault(tensor, []).append(at)
-    found = []
-    for at, (number, status) in enumerate(order):
-        node = graph.nodes[number]
-        reading = {reader for tensor in node.outputs for reader in readers.get(tensor, ()) if reader > at}
-        runs = status in RUNNING
-        entry = {
-            "node": number, "op": node.op, "name": _first_name(names, node), "shapes": _shapes(graph, plan, node),
-            "runs": runs, "readers": sorted(reading),
-        }  # fmt: skip
-        found.append(entry if runs else entry | {"becomes": _becomes(plan, at, 0, status)})
-    return found
-
-
-def _first_name(names: Mapping[int, str], node: Node) -> str:
-    return names[node.outputs[0]] if node.outputs and node.outputs[0] >= 0 else ""
-
-
-def _shapes(graph: Subgraph, plan: ModelPlan, node: Node) -> str:
-    """Returns the shapes of a node's inputs, without constants, and of its outputs."""
-    reads = [i for i in node.inputs if i >= 0 and graph.tensors[i].data is None]
-    sides = []
-    for numbers in (reads, [i for i in node.outputs if i >= 0]):
-        shown = [shape_text(plan.tensor(i).shape) for i in numbers[:2]]
-        sides.append(", ".join(shown) + (f" and {len(numbers) - 2} more" if len(numbers) > 2 else ""))
-    kind = graph.tensors[node.outputs[0]].type.name.lower() if node.outputs and node.outputs[0] >= 0 else ""
-    return f"{sides[0]} \u2192 {sides[1]} {kind}".strip()
-
-
-def _becomes(plan: ModelPlan, position: int, frame: int, status: str) -> str:
-    whole = plan.part_of(position, frame)
-    if whole is not None:
-        return f"part of {whole}"
-    words = {
-        "folded": "known before the run",
-        "view": "shares its input's memory",
-        "fused": "part of another",
-        "empty": "has no elements",
-    }
-    return words.get(status, status)
 
 
 # Nodes and totals -----------------------------------------------------------------------------------------------------
@@ -242,7 +196,7 @@ def _row(
         kernel += f", {way}" if way is not None else ""
         kernel += ", patch by patch" if status == "in patches" else ""
     else:
-        kernel = _becomes(plan, position, frame, status)
+        kernel = becomes(plan, position, frame, status)
     computed = all(state.shape is not None for state in states.values()) and status not in ("folded", "view", "empty")
     products = multiply_adds(node.op, *shapes, custom=node.custom) if computed else 0
     return NodeRow(
@@ -250,7 +204,7 @@ def _row(
         position,
         number,
         node.op,
-        _first_name(names, node),
+        first_name(names, node.outputs),
         shape_text(states[node.outputs[0]].shape) if node.outputs and node.outputs[0] >= 0 else "",
         kernel,
         products or 0,
@@ -273,7 +227,12 @@ def operator_rows(rows: Sequence[NodeRow]) -> tuple[tuple[str, ...], list[tuple[
     found.sort(key=lambda one: (-one[0], -one[1], -one[2], one[3]))
     header = ("operator", "nodes", "MMAC", *(("us", "%") if timed else ()))
     return header, [
-        (op, nodes, f"{macs / 1e6:.3f}" if macs else None, *((f"{spent:.1f}", f"{share:.1f}") if timed else ()))
+        (
+            op,
+            nodes,
+            significant(macs / 1e6) if macs else None,
+            *((significant(spent), significant(share)) if timed else ()),
+        )
         for spent, macs, nodes, op, share in found
     ]
 

@@ -7,7 +7,7 @@ const {records, plans, nodes, live, tensors} = data;
 const span = Math.max(1, nodes.length);
 const canvases = [...document.querySelectorAll('.map')], captions = [...document.querySelectorAll('figcaption')];
 const chosen = [get('left'), get('right')];
-const LEFT = 58, BOTTOM = 18;
+const LEFT = 62, BOTTOM = 18;
 let view = {t0: 0, t1: span, b0: 0, b1: 1}, hovered = -1, selected = -1, cursor = -1, top = 1, waiting = false;
 
 const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -18,8 +18,12 @@ const recolour = () => {
 };
 const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
 const bytes = count => {
-  const power = count < 1000 ? 0 : Math.min(Math.floor(Math.log10(count) / 3), 4);
-  return (power ? +(count / 1000 ** power).toPrecision(3) : count) + ' ' + ['B', 'kB', 'MB', 'GB', 'TB'][power];
+  const power = count < 1024 ? 0 : Math.min(Math.floor(Math.log2(count) / 10), 4);
+  return (power ? +(count / 1024 ** power).toPrecision(3) : count) + ' ' + ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'][power];
+};
+const digits = value => {  // at least two that are significant
+  const left = value && !Number.isInteger(value) && Math.abs(value) < 9.95 ? 1 - Math.floor(Math.log10(Math.abs(+value.toPrecision(2)))) : 0;
+  return value.toLocaleString('en', {minimumFractionDigits: left, maximumFractionDigits: left});
 };
 const end = (text, most) => text.length > most ? '\u2026' + text.slice(1 - most) : text;
 const start = (text, most) => text.length > most ? text.slice(0, most - 1) + '\u2026' : text;
@@ -88,9 +92,9 @@ function drawMap(canvas, plan) {
   pen.restore();
   pen.fillStyle = colours.soft;
   pen.textAlign = 'right';
-  for (let i = 0; i < 5; i++) {
-    const offset = (view.b0 + (view.b1 - view.b0) * i / 4) * top;
-    pen.fillText(bytes(Math.round(offset)), LEFT - 5, clamp(up(offset, height), 7, floor - 5));
+  const step = 2 ** Math.max(0, Math.ceil(Math.log2((view.b1 - view.b0) * top / 6)));
+  for (let offset = Math.ceil(view.b0 * top / step) * step; offset <= view.b1 * top; offset += step) {
+    pen.fillText(bytes(offset), LEFT - 5, clamp(up(offset, height), 7, floor - 5));
   }
   timeAxis(pen, width, height);
 }
@@ -160,7 +164,7 @@ function draw() {
   shown().forEach((plan, side) => {
     if (!plan) return;
     const above = plan.arena - data.lower_bound;
-    captions[side].textContent = `${plan.strategy}: ${plan.arena.toLocaleString('en')} bytes, ` +
+    captions[side].textContent = `${plan.strategy}: ${bytes(plan.arena)}, ` +
       (above ? `${(100 * above / (data.lower_bound || 1)).toFixed(1)} % above the bound` : 'at the lower bound');
     drawMap(canvases[side], plan);
   });
@@ -213,7 +217,7 @@ function about(at, plan) {
   const record = records[at], tensor = tensors[record.tensor];
   const last = record.last === null ? 'the end of the run' : nodeText(record.last);
   return [
-    tensor.name, `${tensor.shape} ${tensor.type}`.trim(), `${record.size.toLocaleString('en')} bytes at ${plan.offsets[at].toLocaleString('en')}`,
+    tensor.full || tensor.name, `${tensor.shape} ${tensor.type}`.trim(), `${record.size.toLocaleString('en')} bytes at ${plan.offsets[at].toLocaleString('en')}`,
     `needed from node ${nodeText(record.first)} to ${record.last === null ? last : 'node ' + last}`,
     tensor.producer === null ? tensor.role || '' : `made by node ${nodeText(tensor.producer)}`,
     record.shared ? `also ${record.shared}` : '',
@@ -282,10 +286,12 @@ canvases.forEach((canvas, side) => {
     keys[event.key]();
   });
 });
-// The middle of the tensor that is marked: what the buttons keep in view.
+// The middle of the tensor that is marked, else of the one that takes most of the map: what the buttons keep in view.
 function marked() {
-  const record = records[selected], plan = shown()[0] || shown()[1];
-  return record ? [(record.first + (record.last === null ? span : record.last + 1)) / 2, (plan.offsets[selected] + record.size / 2) / top] : [];
+  const area = each => each.size * ((each.last === null ? span : each.last + 1) - each.first);
+  const most = records.reduce((found, each, at) => found < 0 || area(each) > area(records[found]) ? at : found, -1);
+  const at = records[selected] ? selected : most, record = records[at], plan = shown()[0] || shown()[1];
+  return record ? [(record.first + (record.last === null ? span : record.last + 1)) / 2, (plan.offsets[at] + record.size / 2) / top] : [];
 }
 get('in').onclick = () => zoom(0.6, ...marked());
 get('out').onclick = () => zoom(1.67, ...marked());
@@ -305,8 +311,7 @@ let order = {column: 0, sign: 1}, every = false, found = rows;
 function cell(row, value, column) {
   const made = row.insertCell();
   made.className = column.kind;
-  const digits = {minimumFractionDigits: column.digits, maximumFractionDigits: column.digits};
-  made.textContent = value === null ? '' : column.kind === 'n' ? value.toLocaleString('en', digits) : column.most < 0 ? start(value, -column.most) : end(value, column.most || 99);
+  made.textContent = value === null ? '' : column.kind[0] === 'n' ? digits(value) : column.most < 0 ? start(value, -column.most) : end(value, column.most || 99);
   if (column.kind === 'w' && value) made.title = value;
   if (column.bar && value) made.style.background = `linear-gradient(to right, color-mix(in srgb, var(--mark) 35%, transparent) ${clamp(value, 0, 100)}%, transparent 0)`;
 }
@@ -346,7 +351,7 @@ columns.forEach((column, at) => {
   head.title = column.about;
   button.textContent = column.name;
   button.onclick = () => {
-    order = {column: at, sign: order.column === at ? -order.sign : column.kind === 'n' && at ? -1 : 1};
+    order = {column: at, sign: order.column === at ? -order.sign : column.kind[0] === 'n' && at ? -1 : 1};
     fill();
   };
 });
@@ -362,76 +367,169 @@ get('table').onclick = event => {
   line.classList.add('on');
   const position = rows[line.dataset.at].position;
   if (position === null) return;
-  cursor = position;
-  get('graph').scrollTop = position * ROW - 200;
-  redraw();
+  goTo(position);
 };
 
 // Graph ---------------------------------------------------------------------------------------------------------------
 
-const ROW = 38, LANE = 9, LANES = 14;
-const edges = [], ends = [];
-nodes.forEach((node, at) => node.readers.forEach(reader => edges.push({from: at, to: reader, lane: 0})));
-edges.sort((a, b) => a.from - b.from || a.to - b.to);
-for (const edge of edges.filter(each => each.to > each.from + 1)) {
-  let lane = ends.findIndex(last => last <= edge.from);
-  if (lane < 0) lane = ends.length;
-  edge.lane = Math.min(lane, LANES - 1) + 1;
-  ends[lane] = edge.to;
+const WIDE = 196, HIGH = 36, ACROSS = WIDE + 30, DOWN = HIGH + 26, operands = data.operands;
+const layers = new Int32Array(nodes.length), lanes = new Int32Array(nodes.length), makers = nodes.map(() => []);
+nodes.forEach((node, at) => node.readers.forEach(reader => makers[reader].push(at)));
+nodes.forEach((_, at) => layers[at] = makers[at].reduce((most, maker) => Math.max(most, layers[maker] + 1), 0));
+for (let at = nodes.length - 1; at >= 0; at--) {  // what reads constants alone stands just above its reader
+  if (!makers[at].length && nodes[at].readers.length) layers[at] = Math.max(0, Math.min(...nodes[at].readers.map(reader => layers[reader])) - 1);
 }
-const margin = 16 + LANE * Math.min(ends.length, LANES);
-const page = Math.min(nodes.length * ROW, 520);
-get('graph').firstElementChild.style.height = page + 'px';
-get('graph').lastElementChild.style.height = nodes.length * ROW - page + 'px';
+const rowsOf = [], taken = new Set();  // the nodes of each layer; the places that have one
+layers.forEach((layer, at) => (rowsOf[layer] ||= []).push(at));
+let breadth = 0;
+const spot = (layer, lane) => `${layer} ${lane}`;
+const free = (layer, wished) => {
+  for (let step = 0; ; step++) {
+    for (const lane of [wished + step, wished - step]) if (lane >= 0 && !taken.has(spot(layer, lane))) return lane;
+  }
+};
+for (const at of rowsOf.flatMap(row => row || [])) {  // below the first maker, or as near to it as there is room
+  lanes[at] = free(layers[at], makers[at].length ? lanes[makers[at][0]] : 0);
+  taken.add(spot(layers[at], lanes[at]));
+  breadth = Math.max(breadth, lanes[at]);
+}
+const edges = nodes.flatMap((node, at) => node.readers.map((reader, turn) => ({from: at, to: reader, turn})));
+let opened = -1, hits = [];
+const left = at => 14 + lanes[at] * ACROSS, above = at => 12 + layers[at] * DOWN;
+const whole = {wide: 28 + (breadth + 1) * ACROSS, high: 24 + rowsOf.length * DOWN};
+
+function sized() {
+  const holder = get('graph'), canvas = holder.firstElementChild;
+  canvas.style.width = holder.clientWidth + 'px';
+  canvas.style.height = Math.min(holder.clientHeight, whole.high) + 'px';
+  holder.lastElementChild.style.cssText = `width: ${whole.wide}px; height: ${Math.max(0, whole.high - canvas.clientHeight)}px`;
+}
 
 function drawGraph() {
-  const holder = get('graph'), {pen, width, height} = surface(holder.firstElementChild), from = holder.scrollTop;
-  const y = at => at * ROW - from + ROW / 2, x = lane => margin - lane * LANE;
-  pen.lineWidth = 1.2;
-  for (const edge of edges) {
-    if (y(edge.to) < -ROW || y(edge.from) > height + ROW) continue;
-    pen.strokeStyle = edge.from === cursor || edge.to === cursor ? colours.mark : colours.soft;
-    pen.globalAlpha = edge.from === cursor || edge.to === cursor ? 1 : 0.6;
+  const holder = get('graph'), {pen, width, height} = surface(holder.firstElementChild), x0 = holder.scrollLeft, y0 = holder.scrollTop;
+  for (const {from, to, turn} of edges) {
+    const ax = left(from) - x0 + WIDE / 2, ay = above(from) - y0 + HIGH, bx = left(to) - x0 + WIDE / 2, by = above(to) - y0;
+    if (by < 0 || ay > height) continue;
+    const near = from === opened || to === opened;
+    pen.strokeStyle = near ? colours.mark : colours.soft;
+    pen.globalAlpha = near ? 1 : 0.6;
+    pen.lineWidth = near ? 2 : 1.2;
     pen.beginPath();
-    pen.moveTo(margin, y(edge.from));
-    if (edge.lane) {
-      pen.bezierCurveTo(x(edge.lane), y(edge.from), x(edge.lane), y(edge.from), x(edge.lane), y(edge.from) + ROW / 2);
-      pen.lineTo(x(edge.lane), y(edge.to) - ROW / 2);
-      pen.bezierCurveTo(x(edge.lane), y(edge.to), x(edge.lane), y(edge.to), margin, y(edge.to));
-    } else pen.lineTo(margin, y(edge.to));
+    pen.moveTo(ax, ay);
+    if (layers[to] - layers[from] > 1) {  // down between two lanes, so that no node covers it
+      const gap = left(from) - x0 + WIDE + 7 + turn % 4 * 5;
+      pen.bezierCurveTo(ax, ay + 18, gap, ay, gap, ay + 24);
+      pen.lineTo(gap, by - 24);
+      pen.bezierCurveTo(gap, by, bx, by - 18, bx, by);
+    } else pen.bezierCurveTo(ax, ay + 14, bx, by - 14, bx, by);
     pen.stroke();
   }
   pen.globalAlpha = 1;
-  for (let at = Math.max(0, Math.floor(from / ROW)); at < nodes.length && y(at) < height + ROW; at++) {
-    const node = nodes[at];
-    if (at === cursor) {
-      pen.fillStyle = colours.band;
-      pen.fillRect(margin + 8, y(at) - ROW / 2 + 1, width, ROW - 2);
+  const fit = (text, letters) => text.length > letters ? text.slice(0, letters - 1) + '\u2026' : text;
+  for (let layer = Math.max(0, Math.floor((y0 - HIGH) / DOWN)); layer < rowsOf.length && layer * DOWN < y0 + height; layer++) {
+    for (const at of rowsOf[layer] || []) {
+      const node = nodes[at], x = left(at) - x0, y = above(at) - y0, out = operands[node.outputs[0]];
+      if (x > width || x + WIDE < 0) continue;
+      pen.fillStyle = at === opened ? colours.band : colours.paper;
+      pen.strokeStyle = at === opened || at === cursor ? colours.mark : hits.includes(at) ? colours.bound : colours.line;
+      pen.lineWidth = at === opened || hits.includes(at) ? 2 : 1.2;
+      pen.setLineDash(node.runs ? [] : [4, 3]);
+      pen.beginPath();
+      pen.roundRect(x, y, WIDE, HIGH, 5);
+      pen.fill();
+      pen.stroke();
+      pen.setLineDash([]);
+      pen.fillStyle = node.runs ? colours.ink : colours.soft;
+      pen.font = '600 12px system-ui, sans-serif';
+      pen.fillText(fit(`${node.node} ${node.op}`, 23), x + 8, y + 12);
+      pen.font = '11px system-ui, sans-serif';
+      pen.fillStyle = colours.soft;
+      pen.fillText(fit(node.becomes || (out ? out.kind : ''), 29), x + 8, y + 26);
     }
-    pen.beginPath();
-    pen.arc(margin, y(at), 4, 0, 7);
-    pen.fillStyle = node.runs ? colours.mark : colours.soft;
-    pen.fill();
-    pen.fillStyle = colours.ink;
-    pen.font = '600 12px system-ui, sans-serif';
-    const head = `${node.node} ${node.op}`, text = margin + 14;
-    pen.fillText(head, text, y(at) - 7);
-    const right = text + pen.measureText(head).width + 10;
-    pen.font = '12px system-ui, sans-serif';
-    pen.fillText(node.shapes, right, y(at) - 7);
-    pen.fillStyle = colours.soft;
-    pen.fillText(end(node.name, 70) + (node.runs ? '' : `  (${node.becomes})`), text, y(at) + 8);
   }
 }
+
+// Opens a node beside the graph: all that the file says of it. Texts are text.
+function open(at) {
+  opened = at;
+  const panel = get('about'), node = nodes[at];
+  panel.replaceChildren();
+  const add = (kind, text) => Object.assign(panel.appendChild(document.createElement(kind)), {textContent: text});
+  if (!node) return add('p', 'No node is open.');
+  add('h3', `${node.node} ${node.op}`);
+  if (node.becomes) add('p', node.becomes);
+  const row = data.rows.find(each => each.position === at);
+  const told = row ? data.columns.map((column, i) => [column.name, row.cells[i]]).filter(([name, value]) => value !== null && value !== '' && !['node', 'operator', 'output', 'tensor', 'frame'].includes(name)) : [];
+  if (told.length) add('p', told.map(([name, value]) => `${name} ${typeof value === 'number' ? digits(value) : value}`).join(', '));
+  const options = Object.entries(node.options);
+  if (options.length) add('h4', 'options');
+  for (const [name, value] of options) add('p', `${name} = ${value}`);
+  for (const [side, numbers, others] of [['inputs', node.inputs, makers[at]], ['outputs', node.outputs, node.readers]]) {
+    add('h4', side);
+    for (const number of numbers) {
+      const one = operands[number], line = add('p', one ? `${number} ${one.name}` : 'none');
+      if (!one) continue;
+      for (const text of [one.kind, one.constant && `constant: ${one.constant}`, one.variable, one.scale, one.full && `called ${one.full}`].filter(Boolean)) {
+        line.append(document.createElement('br'), Object.assign(document.createElement('small'), {textContent: text}));
+      }
+      for (const other of others.filter(each => (side === 'inputs' ? nodes[each].outputs : nodes[each].inputs).includes(number)).slice(0, 8)) {
+        const button = line.appendChild(document.createElement('button'));
+        button.textContent = `${side === 'inputs' ? '\u2191' : '\u2193'} ${nodes[other].node}`;
+        button.title = `${nodes[other].node} ${nodes[other].op}`;
+        button.onclick = () => goTo(other);
+      }
+    }
+  }
+  panel.scrollTop = 0;
+}
+
+function goTo(at) {
+  cursor = at;
+  open(at);
+  const holder = get('graph');
+  holder.scrollTop = above(at) - holder.clientHeight / 2;
+  if (left(at) < holder.scrollLeft || left(at) + WIDE > holder.scrollLeft + holder.clientWidth) holder.scrollLeft = left(at) - 40;
+  redraw();
+}
+
+get('find').oninput = () => {
+  const words = get('find').value.toLowerCase().split(/\s+/).filter(Boolean);
+  const text = node => `${node.node} ${node.op} ${[...node.inputs, ...node.outputs].map(i => operands[i] ? `${operands[i].name} ${operands[i].full || ''}` : '').join(' ')}`.toLowerCase();
+  hits = words.length ? nodes.map((_, at) => at).filter(at => words.every(word => text(nodes[at]).includes(word))) : [];
+  get('hits').textContent = words.length ? `${hits.length} found` : '';
+  const exact = hits.find(at => String(nodes[at].node) === words.join(' '));
+  if (hits.length) goTo(exact ?? hits[0]);
+  else redraw();
+};
+get('find').onkeydown = event => {
+  if (event.key === 'Enter' && hits.length) goTo(hits.find(at => at > opened) ?? hits[0]);
+};
 get('graph').addEventListener('scroll', redraw);
 get('graph').firstElementChild.onclick = event => {
-  const at = Math.floor((get('graph').scrollTop + event.offsetY) / ROW);
-  cursor = at < nodes.length ? at : -1;
+  const x = get('graph').scrollLeft + event.offsetX, y = get('graph').scrollTop + event.offsetY;
+  const at = nodes.findIndex((_, each) => x >= left(each) && x <= left(each) + WIDE && y >= above(each) && y <= above(each) + HIGH);
+  cursor = at;
+  open(at);
   redraw();
 };
 
+// Tables of Python's: numbers to the right, rows that diverge marked.
+for (const table of document.querySelectorAll('.plain table')) {
+  const lines = [...table.rows], number = text => /^[-+]?[\d.,]+(e[-+]?\d+)?( ?(%|us|ms|s|bytes|[KMG]iB))?$/.test(text);
+  for (let at = 0; at < lines[0].cells.length; at++) {
+    const texts = lines.slice(1).map(line => line.cells[at] ? line.cells[at].textContent : '').filter(Boolean);
+    if (texts.length && texts.every(number)) for (const line of lines) if (line.cells[at]) line.cells[at].className = 'n';
+  }
+  for (const line of lines) if ([...line.cells].some(one => one.textContent.startsWith('diverges'))) line.className = 'bad';
+}
+
+sized();
+open(nodes.length ? 0 : -1);
 fill();
 recolour();
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', recolour);
-new ResizeObserver(redraw).observe(document.querySelector('.maps'));
+new ResizeObserver(() => {
+  sized();
+  redraw();
+}).observe(document.querySelector('.maps'));
 })();

@@ -33,7 +33,7 @@ FLAGS = [
     "--disable-sync",
     "--window-size=1200,900",
 ]
-LEFT, BOTTOM, ABOVE = 58, 18, 1.03
+LEFT, BOTTOM, ABOVE = 62, 18, 1.03
 """The margins of the maps in their canvas, as in page.js."""
 TRAPS = [
     "</script><script>broken=1</script>",
@@ -235,7 +235,7 @@ def test_strategies_side_by_side(digits: Page) -> None:
     digits.js(select, naive)
     digits.settle()
     assert not digits.js(f"{second}.hidden")
-    assert digits.js(f"{second}.textContent").startswith("naive: 4,224 bytes, 50.0 % above the bound")
+    assert digits.js(f"{second}.textContent").startswith("naive: 4.13 KiB, 50.0 % above the bound")
     assert digits.point(0.52, 0.01, 1) != digits.point(0.52, 0.01, 0) != ""
 
 
@@ -261,6 +261,60 @@ def test_a_click_on_a_node_marks_it(digits: Page) -> None:
     assert digits.picture() != map_
     assert digits.picture("#graph canvas") != graph
     assert digits.js("document.querySelectorAll('tr.on').length") == 1
+
+
+def test_a_node_opens_in_the_graph(digits: Page) -> None:
+    """A search, a click on it, and the way to a neighbour open it: options, shapes, and the range of weights."""
+    about = "document.getElementById('about').innerText"
+    find = """(() => {
+        const field = document.getElementById('find');
+        field.value = arguments[0];
+        field.dispatchEvent(new Event('input'));
+        return document.getElementById('hits').textContent;
+    })()"""
+    assert digits.js(find, "conv_2d") == "6 found"
+    assert digits.js(about).startswith("0 CONV_2D")
+    press = "document.getElementById('find').dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter'}))"
+    digits.js(press)
+    told = digits.js(about)
+    assert told.startswith("1 CONV_2D")
+    for part in ("options", "stride_w = 2", "inputs", "3 conv_1", "float32 1x8x8x8", "constant: ", " to ", "outputs"):
+        assert part in told, told
+    before = digits.picture("#graph canvas")
+    digits.js("[...document.querySelectorAll('#about button')].at(-1).click()")
+    digits.settle()
+    assert digits.js(about).startswith("2 CONV_2D")
+    assert digits.picture("#graph canvas") != before
+    assert digits.js(find, "no such node") == "0 found"
+    click = """(() => {
+        const holder = document.getElementById('graph'), canvas = holder.firstElementChild, area = canvas.getBoundingClientRect();
+        holder.scrollTop = 0;
+        canvas.dispatchEvent(new MouseEvent('click', {clientX: area.left + 40, clientY: area.top + arguments[0], bubbles: true}));
+    })()"""
+    digits.js(click, 30)
+    assert digits.js(about).startswith("0 CONV_2D")
+    digits.js(click, 56)  # between two nodes
+    assert digits.js(about) == "No node is open."
+
+
+def test_branches_stand_beside_each_other(browser: Any, folder: Path) -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x = graph.node("TANH", [graph.input("x", (1, 4))], out=("start", (1, 4)))
+    ends = [graph.node("NEG", [x], out=(f"branch_{at}", (1, 4))) for at in range(3)]
+    graph.output(graph.node("ADD_N", ends, out=("sum", (1, 4))))
+    path = folder / "branches.tflite"
+    path.write_bytes(builder.build())
+    assert main(["report", str(path), "-o", str(folder / "branches.html"), "--runs", "1"]) == 0
+    page = Page(browser, folder / "branches.html")
+    click = """(() => {
+        const canvas = document.querySelector('#graph canvas'), area = canvas.getBoundingClientRect();
+        canvas.dispatchEvent(new MouseEvent('click', {clientX: area.left + arguments[0], clientY: area.top + arguments[1], bubbles: true}));
+        return document.querySelector('#about h3') && document.querySelector('#about h3').textContent;
+    })()"""
+    assert [page.js(click, 60 + 226 * lane, 12 + 62 + 18) for lane in range(3)] == ["1 NEG", "2 NEG", "3 NEG"]
+    assert page.js(click, 60, 12 + 2 * 62 + 18) == "4 ADD_N"
+    assert page.errors() == []
 
 
 def test_in_the_dark_and_on_a_phone(digits: Page) -> None:
@@ -295,7 +349,7 @@ def test_names_from_a_file_are_only_text(browser: Any, folder: Path) -> None:
     assert page.js("document.scripts.length") == 2
     assert page.js("document.images.length + document.querySelectorAll('b').length") == 0
     assert page.js("document.querySelector('h1').textContent") == path.name
-    assert page.column(3) == [*TRAPS[1:3], r"\u0000\u000a\u007f é ☃"]
+    assert page.column(5) == [*TRAPS[1:3], r"\u0000\u000a\u007f é ☃"]
     assert page.js("document.querySelector('h1 + p').textContent").startswith(f"{TRAPS[0]} 1x64 float32")
     assert page.point(0.01, 0.99 / ABOVE) or page.point(0.01, 0.2)
     assert page.errors() == []

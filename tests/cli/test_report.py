@@ -65,7 +65,7 @@ def test_nodes_have_what_the_model_says(tmp_path: Path) -> None:
     assert rows[0]["output"] == "1x8x8x8"
     assert rows[0]["MMAC"] == 1 * 8 * 8 * 8 * 9 / 1e6
     assert abs(sum(row["%"] for row in rows) - 100) < 1e-6
-    assert max(row["live kB"] for row in rows) * 1000 == data["lower_bound"]
+    assert max(row["live KiB"] for row in rows) * 1024 == data["lower_bound"]
     assert [node["readers"] for node in data["nodes"]] == [[1], [2], [3], [4], [5], [6], [7], []]
     assert "3 runs, 1 thread" in text
     assert "<dt>parameters</dt><dd>12,484</dd>" in text
@@ -145,9 +145,29 @@ def test_models_with_subgraphs_and_values_known_early(tmp_path: Path) -> None:
     assert sum(row[2] == "TANH" for row in rows) == 2  # a frame for each branch
     assert [row["position"] for row in data["rows"] if row["cells"][0] != 0] == [None, None]
     assert data["nodes"][1] | {"readers": []} == {
-        "node": 1, "op": "SHAPE", "name": "shape", "shapes": "3 \u2192 1 int32", "runs": False, "readers": [],
-        "becomes": "known before the run",
+        "node": 1, "op": "SHAPE", "name": "shape", "runs": False, "readers": [], "inputs": [2], "outputs": [3],
+        "options": {"out_type": "INT32"}, "becomes": "known before the run",
     }  # fmt: skip
+    assert data["operands"]["3"] == {"name": "shape", "kind": "int32 1"}
+
+
+def test_the_head_tells_what_made_the_page(tmp_path: Path) -> None:
+    text = written(tmp_path / "a.html", DIGITS, "--runs", "0", "--threads", "2")
+    (head,) = re.findall(r'<p class="made">(.*)</p>', text)
+    assert re.fullmatch(
+        rf"minilite {re.escape(minilite.__version__)}, level \w+, 2 threads, .+, \d{{4}}-\d\d-\d\d \d\d:\d\d UTC", head
+    )
+
+
+def test_weights_have_shapes_and_ranges(tmp_path: Path) -> None:
+    data = data_of(written(tmp_path / "a.html", DIGITS, "--runs", "0"))
+    graph = minilite.Interpreter(DIGITS).model.subgraphs[0]
+    for node in data["nodes"][:6]:
+        tensor = graph.tensors[node["inputs"][1]]
+        values = np.asarray(tensor.data)
+        told = data["operands"][str(tensor.index)]
+        assert told["kind"] == "float32 " + "x".join(map(str, tensor.shape))
+        assert told["constant"].endswith(f": {values.min():.4g} to {values.max():.4g}")
 
 
 # As a process ---------------------------------------------------------------------------------------------------------
@@ -163,7 +183,7 @@ def test_report_names_the_file_it_wrote(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.zeros((2, 9, 9, 1), np.float32))
     done = minilite_("report", DIGITS, "x.npy", "--runs", "1", folder=tmp_path, columns=60)
     assert (done.returncode, done.stderr) == (0, "")
-    assert re.fullmatch(r"wrote digits\.html \(\d+ kB\): open it in a browser\n", done.stdout)
+    assert re.fullmatch(r"wrote digits\.html \([\d.]+ KiB\): open it in a browser\n", done.stdout)
     assert "image 2x9x9x1 float32" in (tmp_path / "digits.html").read_text(encoding="utf-8")
     done = minilite_("report", DIGITS, "--runs", "0", "-o", "-", folder=tmp_path)
     assert done.stdout.startswith("<!doctype html>")
@@ -265,7 +285,7 @@ def test_ctrl_c_leaves_no_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["page.html", "page.js"])
 def test_the_page_stays_small(name: str) -> None:
     folder = Path(minilite.__file__).parent / "report"
-    assert sum((folder / each).stat().st_size for each in ("page.html", "page.js")) <= 25 << 10
+    assert sum((folder / each).stat().st_size for each in ("page.html", "page.js")) <= 36 << 10
     assert "http" not in (folder / name).read_text(encoding="utf-8").replace("http-equiv", "")
 
 
