@@ -181,7 +181,7 @@ class Interpreter:
         )
         tensor, shape = tensor_arguments.wanted_shape(self._engine.graph.tensors, number, tensor_size)
         if strict:
-            tensor_arguments.check_strict(tensor, shape)
+            tensor_arguments.check_strict(tensor, shape, tuple(self._engine.details(tensor.index)["shape"].tolist()))
         if session is None:
             self._engine.early_shapes[tensor.index] = shape
         else:

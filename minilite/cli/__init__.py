@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from minilite.cli.arguments import UsageError, meant
+from minilite.cli.help import SYNONYMS, Help, examples, group_of
 from minilite.errors import MiniliteError, UnsupportedOpError, visible
 from minilite.terminal import complain, say
 
@@ -43,16 +44,23 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, **options: Any) -> None:
         self.arguments: list[argparse.Action] = []
         """The arguments in the order in which they were added."""
-        super().__init__(**options)
+        self._titled: dict[str, Any] = {}
+        super().__init__(**{"formatter_class": Help, **options})
         self.color = False  # Python 3.14 would colour by escape sequences
 
     def add_argument(self, *names: Any, **how: Any) -> argparse.Action:
-        action = super().add_argument(*names, **how)
+        title = group_of(names, how)
+        if title and title not in self._titled:
+            self._titled[title] = self.add_argument_group(title)
+        action: argparse.Action = (
+            self._titled[title].add_argument(*names, **how) if title else super().add_argument(*names, **how)
+        )
         self.arguments.append(action)
         return action
 
     def error(self, message: str) -> NoReturn:
-        complain(visible(f"{self.prog}: {message}"))
+        told = message.removeprefix("argument ")  # an option names itself, whatever command it is of
+        complain(visible(f"{self.prog if told == message else 'minilite'}: {told}"))
         sys.exit(WRONG)
 
     def _print_message(self, message: str, file: Any = None) -> None:  # noqa: ARG002 - help, on standard output
@@ -72,25 +80,31 @@ def parsers(names: Sequence[str]) -> tuple[Parser, Mapping[str, Parser]]:
     """Returns the parser, and the parsers of these commands; imports only their modules."""
     parser = Parser(prog="minilite", description="Run .tflite models and look inside them.")
     parser.add_argument(
-        "--version", action=_Version, nargs=0, help="print the version and the levels of instructions that run here"
+        "-V",
+        "--version",
+        action=_Version,
+        nargs=0,
+        help="print the version and the levels of instructions that run here",
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name in names:
         import_module(f"{__name__}.{COMMANDS[name]}").add_parser(commands)
+        commands.choices[name].epilog = examples(name)
     return parser, commands.choices
 
 
 def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Returns the arguments; files may come before and after options."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    first = given[0] if given else ""
+    given = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
+    if given[:1] == ["help"]:
+        given = [*(word for word in given[1:2] if word in COMMANDS), "--help"]
+    first = given[0]
     parser, known = parsers([*COMMANDS] if first in _OF_ALL else [name for name in COMMANDS if name == first])
-    if not given:
-        parser.error(f"takes a command: {', '.join(COMMANDS)}; minilite --help says what they do")
-    if given and given[0].endswith(".tflite"):
+    if given[0].endswith(".tflite"):
         parser.error(f"{given[0]} is not a command: minilite run {given[0]}")
     if not first.startswith("-") and first not in COMMANDS:
-        close = meant(first, COMMANDS) or f": there are {', '.join(COMMANDS)}"
+        known_word = f", did you mean {SYNONYMS[first]}?" if first in SYNONYMS else meant(first, COMMANDS)
+        close = known_word or f": there are {', '.join(COMMANDS)}"
         parser.error(f"there is no command '{given[0]}'{close}")
     options, rest = parser.parse_known_args(given)
     if rest and (not hasattr(options, "data") or any(text.startswith("-") and text != "-" for text in rest)):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from minilite._native.kernels import level_names
 from minilite._native.memory import strategies
+from minilite.comparison.compare import runtimes
 from minilite.terminal import say
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ _minilite() {{
         case ${{COMP_WORDS[1]}} in
 {cases}
         esac
-        case $before in
+        case "${{COMP_WORDS[1]}} $before" in
 {choices}
         esac
         [[ $word == -* || $words != -* ]] || return 0
@@ -62,6 +63,8 @@ def _choices(action: argparse.Action) -> list[str]:
         return list(strategies())
     if "--level" in action.option_strings:
         return list(level_names())
+    if "--against" in action.option_strings and not action.choices:
+        return list(runtimes())
     return [str(word) for word in action.choices or ()]
 
 
@@ -73,11 +76,11 @@ def _bash(found: Mapping[str, Parser]) -> str:
         places = [word for action in parser.arguments if not action.option_strings for word in _choices(action)]
         cases.append(f'            {name}) words="{" ".join(places or sorted(words))}" ;;')
         choices |= {
-            action.option_strings[-1]: known
+            f"{name} {action.option_strings[-1]}": known
             for action in parser.arguments
             if action.option_strings and (known := _choices(action))
         }
-    lines = [f'            {option}) words="{" ".join(words)}" ;;' for option, words in sorted(choices.items())]
+    lines = [f'            "{option}") words="{" ".join(words)}" ;;' for option, words in sorted(choices.items())]
     return _SCRIPT.format(commands=" ".join(found), cases="\n".join(cases), choices="\n".join(lines))
 
 

@@ -94,7 +94,7 @@ def _seconds(text: str) -> float:
     return seconds
 
 
-def execute(options: argparse.Namespace) -> None:
+def execute(options: argparse.Namespace) -> int:
     """Plans, prints, and writes the requested files."""
     if (options.model is None) == (options.problem is None):
         message = "takes a MODEL or --problem FILE.csv, one of the two"
@@ -107,16 +107,15 @@ def execute(options: argparse.Namespace) -> None:
     plan_sizes.check_options(options)
     if options.target:
         plan_tflm.show(options)
-        return
+        return 0
     if options.memory:
         plan_memory.show(options)
-        return
+        return 0
     if options.fit is not None or options.sweep:
-        (plan_sizes.sweep if options.sweep else plan_sizes.fit)(options)
-        return
+        return (plan_sizes.sweep if options.sweep else plan_sizes.fit)(options)
     if options.compare:
         _compare(options)
-        return
+        return 0
     started = time.process_time()
     found: ModelPlan | None = None
     with working("planning"):
@@ -132,6 +131,8 @@ def execute(options: argparse.Namespace) -> None:
     else:
         if options.model and (told := arguments.signature_line(load_model(options.model), options.signature)):
             say(wrapped(told, width()))
+        if options.model and not options.write_offline and offline.NAME in load_model(options.model).metadata:
+            say(wrapped("the file has a memory plan for TFLM, which this one replaces here", width()))
         say(_summary(title, made, spent, found))
         say(_map(made) if options.map else _places(made))
     if not options.json and options.capacity is not None and made.arena_bytes > options.capacity:
@@ -139,6 +140,8 @@ def execute(options: argparse.Namespace) -> None:
     if options.svg is not None:
         told = ", ".join(filter(None, (title, made.title, f"strategy {made.strategy}")))
         write_whole(options.svg, replace(made, title=told).to_svg())
+        plan_sizes.tell_written(options, options.svg)
+    return 0
 
 
 def _problem(options: argparse.Namespace) -> MemoryPlan:

@@ -19,7 +19,7 @@ from minilite.interpreter import Interpreter
 from minilite.numeric import byte_count
 from minilite.progress import progress, working
 from minilite.report.sizes_svg import plot
-from minilite.terminal import say
+from minilite.terminal import complain, say
 from minilite.text import count, cut, duration, shape_text, table, wrapped
 from minilite.writing import csv_text, write_whole
 
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 _POINTS, _MOST = 32, 10_000
 """The largest number of sizes in a sweep without a given step, and in any sweep."""
+_NODE = re.compile(r"^subgraph 0, node (\d+) \((\w+)(?: '.*?')?\): ")
+"""The coordinates at the start of a refusal."""
 _RANGE = re.compile(r"(\d+)\.\.(\d+)(?::(\d+))?")
 _NOT_OF_SIZES = ("strategy", "capacity", "alignment", "seconds", "write_offline", "compare", "map", "bind", "problem")
 
@@ -76,14 +78,14 @@ def check_options(options: argparse.Namespace) -> None:
         raise UsageError(message)
 
 
-def fit(options: argparse.Namespace) -> None:
-    """Finds the largest size and prints it, with its neighbours."""
+def fit(options: argparse.Namespace) -> int:
+    """Finds the largest size and prints it, with its neighbours. Returns exit status 1 if no size fits."""
     interpreter = Interpreter(options.model, max_arena=options.max_arena, signature=options.signature)
     given = arguments.shapes(interpreter, options.shape)
     try:
         byte_count(options.fit)
     except InputError as error:
-        message = f"argument --fit: {error}"
+        message = f"--fit: {error}"
         raise UsageError(message) from None
     with working("planning"):
         found = interpreter.fit(options.fit, options.axis, shapes=given, step=options.step)
@@ -91,6 +93,7 @@ def fit(options: argparse.Namespace) -> None:
         print_json(_fit_facts(options, found))
     else:
         say(_fit_text(Path(options.model).name, found))
+    return int(found.best is None)
 
 
 def _fit_facts(options: argparse.Namespace, found: Fit) -> dict[str, Any]:
@@ -162,7 +165,7 @@ def _size_table(found: Sequence[PlannedSize], budget: int | None = None) -> str:
             None if one.arena_bytes is None else one.lower_bound,
             f"{100 * one.arena_bytes / budget:.1f}" if budget and one.arena_bytes is not None else None,
             duration(one.seconds) if one.arena_bytes is not None else None,
-            f"refused: {cut(one.refused, 100)}" if one.refused else None,
+            f"refused: {_reason(one.refused)}" if one.refused else None,
         ]
         for one in found
     ]
@@ -170,10 +173,15 @@ def _size_table(found: Sequence[PlannedSize], budget: int | None = None) -> str:
     return table(head, rows, width=width(), spare=("planning", "lower bound", "inputs"))
 
 
+def _reason(refused: str) -> str:
+    """The reason without the name of the node's output, which is long, and without subgraph 0."""
+    return cut(_NODE.sub(r"node \1 \2: ", refused), 120)
+
+
 # Sweeps ---------------------------------------------------------------------------------------------------------------
 
 
-def sweep(options: argparse.Namespace) -> None:
+def sweep(options: argparse.Namespace) -> int:
     """Plans every size, prints a table, and writes CSV and the plot."""
     interpreter = Interpreter(options.model, max_arena=options.max_arena, signature=options.signature)
     wanted = swept_sizes(interpreter, options.sweep, arguments.shapes(interpreter, options.shape))
@@ -191,6 +199,14 @@ def sweep(options: argparse.Namespace) -> None:
         more = f", {refused} refused" if refused else ""
         say(wrapped(f"{Path(options.model).name}: {count(len(found), 'size')}{more}", width()))
         say(_size_table(found))
+    tell_written(options, options.csv, options.svg)
+    return 0
+
+
+def tell_written(options: argparse.Namespace, *paths: Path | None) -> None:
+    """Names the files that were written: beside JSON on standard error."""
+    for path in filter(None, paths):
+        (complain if options.json else say)(f"wrote {path}")
 
 
 def sizes_csv(found: Sequence[PlannedSize]) -> str:

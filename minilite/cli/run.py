@@ -96,6 +96,7 @@ def add_parser(commands: Any) -> None:
         help="show the N best classes of outputs (default: 5 where there are labels)",
     )
     parser.add_argument(
+        "-o",
         "--out",
         metavar="PATH",
         type=Path,
@@ -148,6 +149,10 @@ def run_model(options: argparse.Namespace) -> None:
     files = feeding.one_by_one(interpreter, options)
     given = [*options.data, *options.input]
     sources = [arguments.split_name(interpreter, text)[1] for text in given]
+    folder = next((path for path in sources if path != "-" and Path(path).is_dir()), None)
+    if folder is not None:
+        message = f"{folder} is a folder: minilite batch {options.model} {folder} --out found.csv runs all of its files"
+        raise UsageError(message)
     sounds = feeding.long_sounds(interpreter, options)
     drawn = drawings(options.draw, sources)
     single = {"--out": options.out, "--record": options.record, "--state": options.state}

@@ -179,8 +179,10 @@ def output_arrays(
     return out
 
 
-def check_strict(tensor: Tensor, shape: Shape) -> None:
-    """Refuses to change a dimension that the file's signature fixes. Raises: InputError (also RuntimeError)."""
+def check_strict(tensor: Tensor, shape: Shape, present: Shape | None = None) -> None:
+    """Refuses to change a dimension that the file's signature fixes; `present` is the shape so far (None: the file's).
+
+    Raises: InputError (also RuntimeError)."""
     signature = tensor.shape_signature if tensor.shape_signature is not None else tensor.shape
     if len(shape) != len(signature):
         message = (
@@ -191,7 +193,7 @@ def check_strict(tensor: Tensor, shape: Shape) -> None:
     for at, (fixed, requested) in enumerate(zip(signature, shape, strict=True)):
         if fixed not in (-1, requested):
             message = (
-                f"Attempting to resize dimension {at} of tensor {tensor.index} with value {fixed} to {requested}. "
+                f"Attempting to resize dimension {at} of tensor {tensor.index} with value {(present or tensor.shape)[at]} to {requested}. "
                 "ResizeInputTensorStrict only allows mutating unknown dimensions identified by -1."
             )
             raise InputRuntimeError(message, tensors=[tensor.name], shapes=[signature, shape])

@@ -279,8 +279,7 @@ def test_files_of_other_formats_are_named(name: str, tmp_path: Path, capsys: pyt
         assert text in error
 
 
-def test_commands_are_required_and_known(capsys: pytest.CaptureFixture[str]) -> None:
-    refused(capsys)
+def test_commands_are_known(capsys: pytest.CaptureFixture[str]) -> None:
     assert "run" in refused(capsys, "fly")
     assert "m.tflite is not a command: minilite run m.tflite" in refused(capsys, "m.tflite", "--top", "3")
     assert "p.csv is not a model: give usage records with --problem p.csv" in refused(capsys, "plan", "p.csv")

@@ -65,7 +65,7 @@ def test_fit_says_what_is_refused_in_between(picky: str, capsys: pytest.CaptureF
     assert main(["plan", picky, "--fit", "1MB", "--step", "1", "--axis", "side"]) == 0
     assert main(["plan", picky, "--fit", "1MB"]) == 0
     assert "is 176" in capsys.readouterr().out
-    assert main(["plan", picky, "--fit", "10"]) == 0
+    assert main(["plan", picky, "--fit", "10"]) == 1
     assert "none of the sizes tried fits" in capsys.readouterr().out
 
 
@@ -105,7 +105,7 @@ def test_sweep_chooses_round_steps_and_keeps_both_ends(capsys: pytest.CaptureFix
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["--fit", "8M"], "argument --fit: takes bytes such as 8000000, 8MB (the same)"),
+        (["--fit", "8M"], "minilite: --fit: takes bytes such as 8000000, 8MB (the same)"),
         (["--fit", "1MB", "--sweep", "1,8..9,8,1"], "--fit and --sweep: one of the two"),
         (["--fit", "1MB", "--strategy", "naive"], "--strategy does not go with --fit"),
         (["--fit", "1MB", "--svg", "x.svg"], "--svg does not go with --fit"),

@@ -15,6 +15,7 @@ from support.metadata import passing
 import minilite
 from minilite._native.memory import strategies
 from minilite.cli import COMMANDS, main, output
+from minilite.comparison.compare import runtimes
 from minilite.text import table
 
 COMMAND = [sys.executable, "-m", "minilite"]
@@ -38,6 +39,15 @@ def test_bash_completes_commands_options_and_names(tmp_path: pathlib.Path) -> No
     assert completed("bash", ["minilite", "run", "--resolver", "r"], tmp_path) == ["reference"]
     assert completed("bash", ["minilite", "completion", ""], tmp_path) == ["bash", "zsh", "fish"]
     assert completed("bash", ["minilite", "run", "m"], tmp_path) == []
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+def test_bash_completes_values_by_command(tmp_path: pathlib.Path) -> None:
+    """An option of one name has other values in another command."""
+    assert completed("bash", ["minilite", "run", "--fit", ""], tmp_path) == ["stretch", "crop", "pad"]
+    assert completed("bash", ["minilite", "plan", "m.tflite", "--fit", ""], tmp_path) == []
+    assert completed("bash", ["minilite", "compare", "m.tflite", "--against", ""], tmp_path) == list(runtimes())
+    assert completed("bash", ["minilite", "bench", "m.tflite", "--against", ""], tmp_path) == ["litert"]
 
 
 ZSH = """
