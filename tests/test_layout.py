@@ -143,7 +143,7 @@ def test_folders_of_tests_are_rooms() -> None:
 
 def test_files_of_tests_have_names_of_their_own() -> None:
     """Pytest imports each by its name alone."""
-    names = [path.stem for path in files("tests/test_*.py")]
+    names = [path.stem for path in files("tests/test_*.py", "tests/*/test_*.py")]
     assert sorted(names) == sorted(set(names))
 
 

@@ -23,6 +23,7 @@ def _maps_files() -> bool:
 needs_reserved = pytest.mark.skipif(
     sys.maxsize < 1 << 32, reason="32 bits of addresses are too few to reserve some for each arena, which then moves"
 )
+HAS_SYSTEM = _maps_files()
 needs_system = pytest.mark.skipif(
-    not _maps_files(), reason="csrc/os/plain.c maps no files, and neither reserves memory nor gives it back"
+    not HAS_SYSTEM, reason="csrc/os/plain.c maps no files, and neither reserves memory nor gives it back"
 )
