@@ -109,7 +109,7 @@ class Interpreter:
     ) -> None:
         options.check_unknown(unknown, type(self).__init__)
         options.check_delegates(experimental_delegates)
-        wanted = options.Options(
+        wanted = options.checked(
             custom_ops=custom_ops, resolver=experimental_op_resolver_type, planner=planner, in_place=in_place,
             preserve_inputs=preserve_inputs, preserve_all=experimental_preserve_all_tensors,
             keep_nodes=experimental_disable_delegate_node_fusion, reorder=reorder, keep_pages=keep_pages,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import os
 from collections.abc import Mapping
@@ -186,7 +187,7 @@ def _read_content(content: Any) -> Model:
 
 def checked_threads(num_threads: Any) -> int:
     """The number of threads, checked; None means the default, 1. Raises: InputError."""
-    if num_threads is None:
+    if num_threads is None or (type(num_threads) is int and num_threads == 1):
         return 1
     try:
         wanted = whole("num_threads", num_threads)
@@ -201,6 +202,8 @@ def checked_threads(num_threads: Any) -> int:
 
 def checked_count(name: str, value: Any, least: int, unit: str) -> int:
     """A number of bytes or the like, checked. Raises: InputError."""
+    if type(value) is int and least <= value < 2**62:
+        return value
     try:
         return whole(name, value, least=least, most=2**62 - 1)
     except errors.InputError:
@@ -300,14 +303,6 @@ def checked_level(level: Any) -> str | None:
     return str(level)
 
 
-def _checked_key(signature: Any) -> str | None:
-    """The key of a signature, or None. Raises: InputError (also TypeError)."""
-    if signature is None or isinstance(signature, str):
-        return signature
-    message = f"signature is of type {type(signature).__name__}, must be the key of a signature"
-    raise errors.InputTypeError(message)
-
-
 def _one_of(name: str, value: Any, known: Sequence[str]) -> None:
     if value not in known:
         message = f"{name} is {errors.shown(value)}, must be one of {', '.join(known)}"
@@ -316,13 +311,15 @@ def _one_of(name: str, value: Any, known: Sequence[str]) -> None:
 
 def _limit(name: str, value: Any, unit: str) -> int:
     """A number of bytes or the like, 0 for None, which is any; bytes also as text. Raises: InputError."""
+    if value is None:
+        return 0
     if isinstance(value, str) and unit == "bytes":
         try:
             return byte_count(value)
         except errors.InputError as error:
             message = f"{name}: {error}"
             raise errors.InputError(message) from None
-    return 0 if value is None else checked_count(name, value, 1, unit)
+    return checked_count(name, value, 1, unit)
 
 
 _SWITCHES = (
@@ -336,15 +333,20 @@ _SWITCHES = (
 )
 
 
-def _check_switches(*values: Any) -> None:
-    """Refuses what says neither yes nor no, such as a string. Raises: InputError (also TypeError)."""
-    for name, value in zip(_SWITCHES, values, strict=True):
-        if value is not None and not hasattr(value, "__bool__"):
+def _check_types(signature: Any, *switches: Any) -> None:
+    """Refuses a signature that is no key, and what says neither yes nor no, such as a string. Raises: InputError (also
+    TypeError)."""
+    if signature is not None and not isinstance(signature, str):
+        message = f"signature is of type {type(signature).__name__}, must be the key of a signature"
+        raise errors.InputTypeError(message)
+    for name, value in zip(_SWITCHES, switches, strict=True):
+        if type(value) is not bool and value is not None and not hasattr(value, "__bool__"):
             message = f"{name} is {errors.shortened(repr(value))}, must be True or False"
             raise errors.InputTypeError(message)
 
 
 def _engine_options(planner: str, sharing: str, preserve_inputs: bool, preserve_all: bool, keep_pages: bool) -> int:
+    _one_of("in_place", sharing, tuple(_IN_PLACE))
     return sum(
         (
             _IN_PLACE[sharing],
@@ -383,10 +385,10 @@ class Options:
         level: Any = None,
         signature: Any = None,
     ) -> None:
-        _check_switches(preserve_all, keep_nodes, compress_zero_points, preserve_inputs, reorder, keep_pages, winograd)
+        switches = preserve_all, keep_nodes, compress_zero_points, preserve_inputs, reorder, keep_pages, winograd
+        _check_types(signature, *switches)
         _one_of("planner", planner, strategies())
         sharing = in_place if in_place is not None else "tflite" if planner == "tflite" else "wide"
-        _one_of("in_place", sharing, tuple(_IN_PLACE))
         _one_of("load", load, _LOADS)
         self.custom_ops: Mapping[str, CustomOp] = {} if custom_ops is None else check_custom_ops(custom_ops)
         self.reference: bool = resolver_type(resolver) is OpResolverType.BUILTIN_REF
@@ -413,5 +415,17 @@ class Options:
         """The number of times that a WHILE may run its body; 0 = no limit."""
         self.level: str | None = checked_level(level)
         """The level of instructions; None: what MINILITE_ISA says, else the best."""
-        self.signature: str | None = _checked_key(signature)
+        self.signature: str | None = signature
         """The signature whose subgraph is the main one; None: subgraph 0."""
+
+
+_kept = functools.lru_cache(maxsize=16, typed=True)(Options)
+
+
+def checked(**given: Any) -> Options:
+    """The Options of these arguments, the same object for the same arguments: programs make their interpreters alike.
+    Nobody changes it. Raises: InputError."""
+    try:
+        return _kept(**given)
+    except TypeError:  # an argument has no hash, such as a dict of custom operators, or is refused
+        return Options(**given)

@@ -15,6 +15,7 @@ from minilite import options
 from minilite._native.kernels import level_names
 from minilite._native.memory import strategies
 from minilite.cli import main
+from minilite.engine.engine import engine_of
 from minilite.errors import InputError
 from minilite.format.builder import ModelBuilder
 from minilite.format.quantization import Quantization
@@ -179,3 +180,16 @@ def test_switches_are_yes_or_no() -> None:
             ours.Interpreter(model_content=relu_chain(), **{name: value})
     with pytest.raises(InputError, match="preserve_inputs is 'no', must be True or False"):
         ours.Interpreter(model_content=relu_chain(), preserve_inputs="no")
+
+
+def test_equal_arguments_share_checked_options_and_others_do_not() -> None:
+    first, second = (ready(relu_chain(), num_threads=1) for _ in range(2))
+    assert engine_of(first).options is engine_of(second).options
+    assert engine_of(ready(relu_chain(), num_threads=2)).options.threads == 2
+    with pytest.raises(InputError, match="num_threads"):
+        ready(relu_chain(), num_threads=True)  # equal to 1, and not the same
+    for planner in ("naive", "default"):
+        assert engine_of(ready(relu_chain(), planner=planner)).options.strategy == planner
+    with pytest.raises(InputError, match="planner is"):
+        ready(relu_chain(), planner=["naive"])
+    assert engine_of(ready(relu_chain(), custom_ops={})).options.custom_ops == {}

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import pytest
 from trust.sequence_oracle import (
+    LIMITS,
     Given,
     Run,
     Used,
@@ -79,7 +80,7 @@ class Calls:
 
     def __init__(self, name: str, options: dict[str, Any]) -> None:
         self.name = name
-        self.used = Used(name, fresh(name, **options), options.get("preserve_inputs", True))
+        self.used = Used(name, fresh(name, **options, **LIMITS), options.get("preserve_inputs", True))
         self.all = [self.used]
 
     @property

@@ -54,6 +54,11 @@ def made(name: str) -> Sequenced:
     return MODELS[name]()
 
 
+LIMITS: dict[str, Any] = {"max_iterations": 100, "max_bytes": 1 << 28}
+"""Limits of runs on inputs that were never set, or that another thread has resized: they hold what happens to be
+there, such as the number of times that a loop is to run."""
+
+
 def fresh(name: str, **options: Any) -> minilite.Interpreter:
     """An interpreter that nobody has used. Options may replace its custom operators."""
     given = {"model_content": made(name).model, "custom_ops": dict(made(name).custom_ops), **options}

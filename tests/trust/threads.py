@@ -30,13 +30,11 @@ from pathlib import Path
 
 from trust.at_any_time import AT_ANY_TIME, BUSY, FINE, VIEW, answer
 from trust.sequence_models import MODELS
-from trust.sequence_oracle import Run, expected, fresh, run_plainly
+from trust.sequence_oracle import LIMITS, Run, expected, fresh, run_plainly
 
 import minilite
 
 SIZES = (1, 2, 5, 40, 300)
-LIMITS = {"max_iterations": 100, "max_bytes": 1 << 28}
-"""Limits of runs on inputs that were never set."""
 GRACE = 60
 """Seconds that the last calls may take."""
 SAMPLES, LEAST_BYTES, LEAST_SECONDS = 20, 4 << 20, 60
