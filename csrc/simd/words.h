@@ -1,17 +1,23 @@
 /* words.h -- the words in which a loop is written once for all levels. portable/ uses them, and
  * words/<level>.h defines them for a level. The build names that header ML_WORDS.
  *
+ * Constants: LANES; PANEL_F32 and ROWS_F32, the columns of a panel and the most rows of a tile of
+ * matmul_f32; MOST_PIXELS, the most pixels of a depthwise tile, if they are not 8
+ *
  * Vectors of LANES floats, VECTOR
  *   LOAD(p)  STORE(p, v)          LANES neighbours at p, which need not be aligned
  *   LOAD_PART(p, count)  LOAD_PART_OR(p, count, other)  STORE_PART(p, v, count)
  *                                 the first `count` of them, 1 <= count < LANES; nothing else is
  *                                 read or written; the other lanes load as 0, or as `other` has
- *                                 them. Where MASKED is 0 they take longer than a few elements
+ *                                 them. Where MASKED is 0 they take longer than a few elements;
+ *                                 where FREE_MASKS is 1, no longer than LOAD and STORE
  *   SPLAT(x)                      x in every lane
+ *   REGISTER                      the constraint of an asm for a vector, also of int32
  *   ADD SUB MUL DIV(a, b)  SQRT ABS(a)
  *   RSQRT(a)                      1 / sqrt(a), within 2 ULP
  *   FMA(a, b, c)  FNMA(a, b, c)   a b + c and c - a b, rounded once where FUSED is defined
  *   MAX(a, b)  MIN(a, b)          b where one is NaN, or where both are zeros of any sign
+ *   CLAMP(v, low, high)           v where it is NaN; the limits are not
  *   XOR(a, b)  SIGN(a)            of the bits; the sign bit alone
  *   ROUND(a)  FLOOR(a)  CEIL(a)   to whole numbers; ROUND to nearest, ties to even
  *   NEAREST(a)                    ROUND of numbers of less than 2^22 in size
@@ -74,6 +80,14 @@
 static inline VECTOR ODD_SIGN(VECTOR n) {
     return OF_BITS(SHIFT_LEFT_S32(BITS_OF(ADD(n, SPLAT(12582912.0f))), 31));
 }
+
+#ifndef FREE_MASKS
+#define FREE_MASKS 0
+#endif
+
+#ifndef CLAMP
+#define CLAMP(v, low, high) MIN(high, MAX(low, v))
+#endif
 
 #ifndef ROUND
 static inline VECTOR ROUND(VECTOR a) {

@@ -3,36 +3,18 @@
  * half a panel, if that holds all outputs. */
 #include <immintrin.h>
 
-#include "simd/variants.h"
-
 #include "simd/avx512/matmul_f32_half.h"
 
-#define VECTOR __m512
-#define LANES 16
-#define ROWS 14
-#define PANEL 16
-#define MASKS true
 #define TILES(X)                                                                              \
     X(1, 8) X(1, 4) X(1, 2) X(1, 1) X(2, 4) X(2, 2) X(2, 1) X(3, 4) X(3, 2) X(3, 1)           \
     X(4, 2) X(4, 1) X(5, 2) X(5, 1) X(6, 2) X(6, 1) X(7, 2) X(7, 1) X(8, 2) X(8, 1)           \
     X(9, 2) X(9, 1) X(10, 2) X(10, 1) X(11, 2) X(11, 1) X(12, 2) X(12, 1) X(13, 2) X(13, 1)   \
     X(14, 2) X(14, 1)
 
-#define FIRST(count) ((__mmask16)((1u << (count)) - 1))
-#define ZERO() _mm512_setzero_ps()
-#define BROADCAST(x) _mm512_set1_ps(x)
-#define LOAD(p) _mm512_loadu_ps(p)
-#define LOAD_PART(p, count) _mm512_maskz_loadu_ps(FIRST(count), p)
-#define STORE(p, v) _mm512_storeu_ps(p, v)
-#define STORE_PART(p, v, count) _mm512_mask_storeu_ps(p, FIRST(count), v)
-#define MULTIPLY_ADD(a, b, sum) _mm512_fmadd_ps(a, b, sum)
 #define LOWER(v) _mm512_castps512_ps256(v)
-#define MULTIPLY_ADD_HALF(a, b, sum) \
+#define FMA_HALF(a, b, sum) \
     _mm512_castps256_ps512(_mm256_fmadd_ps(LOWER(a), LOWER(b), LOWER(sum)))
 #define NARROWS(X) X(10) X(11) X(12) X(13) X(14)
-#define ADD(a, b) _mm512_add_ps(a, b)
-#define MAX(limit, v) _mm512_max_ps(limit, v)
-#define MIN(limit, v) _mm512_min_ps(limit, v)
 #define FEW(p) ml_matmul_half_avx512(p)
 #include "simd/tiles/matmul_f32.h"
 

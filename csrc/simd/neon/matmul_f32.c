@@ -1,46 +1,12 @@
 /* matmul_f32.c -- tiles of 5 rows times two panels of two vectors: 20 sums, 4 vectors of weights
  * and four values of each row, which FMLA takes by lanes. On 32-bit Arm, whose VFMA takes no lanes,
  * and with half the registers, 5 rows times one panel. */
-#include "simd/neon/intrinsics.h"
-#include <stdbool.h>
+#include "simd/words.h"
 
-#include "simd/variants.h"
-
-#define VECTOR float32x4_t
-#define LANES 4
-#define ROWS 5
-#define PANEL 8
 #ifdef __aarch64__
 #define TILES(X)                                                                          \
     X(1, 4) X(1, 2) X(1, 1) X(2, 4) X(2, 2) X(2, 1) X(3, 2) X(3, 1) X(4, 2) X(4, 1)       \
     X(5, 2) X(5, 1)
-#else
-#define TILES(X) X(1, 4) X(1, 2) X(1, 1) X(2, 2) X(2, 1) X(3, 1) X(4, 1) X(5, 1)
-#endif
-
-#define ZERO() vdupq_n_f32(0.0f)
-#define BROADCAST(x) vdupq_n_f32(x)
-#define LOAD(p) vld1q_f32(p)
-#define LOAD_PART(p, count) load_part(p, count)
-#define STORE(p, v) vst1q_f32(p, v)
-#define STORE_PART(p, v, count) store_part(p, v, count)
-#define MULTIPLY_ADD(a, b, sum) vfmaq_f32(sum, a, b)
-#define ADD(a, b) vaddq_f32(a, b)
-#define MAX(limit, v) vmaxq_f32(limit, v)
-#define MIN(limit, v) vminq_f32(limit, v)
-
-static inline float32x4_t load_part(const float *p, int count) {
-    const float lanes[4] = {p[0], count > 1 ? p[1] : 0, count > 2 ? p[2] : 0, 0};
-    return vld1q_f32(lanes);
-}
-
-static inline void store_part(float *p, float32x4_t v, int count) {
-    vst1q_lane_f32(p, v, 0);
-    if (count > 1) vst1q_lane_f32(p + 1, v, 1);
-    if (count > 2) vst1q_lane_f32(p + 2, v, 2);
-}
-
-#ifdef __aarch64__
 enum { MOST_LANED = 12 /* rows of half a panel */ };
 
 #define ADD_LANES(a, a_stride, w, panel_floats, count, rows, vectors, sums) \
@@ -51,7 +17,7 @@ enum { MOST_LANED = 12 /* rows of half a panel */ };
  * lack. */
 #define ADD_STEP(panel, some, lane)                                                            \
     {                                                                                          \
-        const float *at = (panel) + (lane) * PANEL;                                            \
+        const float *at = (panel) + (lane) * PANEL_F32;                                            \
         float32x4_t weights[2] = {vld1q_f32(at)};                                              \
         if ((some) == 2) weights[1] = vld1q_f32(at + LANES);                                   \
         if ((some) == 2 && rows == 1) { /* one load of both, as compilers do for more */       \
@@ -83,7 +49,7 @@ add_lanes(const float *a, int64_t a_stride, const float *w, int64_t panel_floats
     const float *from[MOST_LANED];
     ML_UNROLL(10)
     for (int r = 0; r < rows; r++) from[r] = a + r * a_stride;
-    for (int64_t fours = count / LANES; fours > 0; fours--, w += LANES * PANEL) {
+    for (int64_t fours = count / LANES; fours > 0; fours--, w += LANES * PANEL_F32) {
         float32x4_t x[MOST_LANED];
         ML_UNROLL(10)
         for (int r = 0; r < rows; r++) x[r] = next_four(&from[r]);
@@ -99,6 +65,8 @@ add_lanes(const float *a, int64_t a_stride, const float *w, int64_t panel_floats
     }
     return count & -LANES;
 }
+#else
+#define TILES(X) X(1, 4) X(1, 2) X(1, 1) X(2, 2) X(2, 1) X(3, 1) X(4, 1) X(5, 1)
 #endif
 
 #include "simd/tiles/matmul_f32.h"

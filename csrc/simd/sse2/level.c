@@ -11,9 +11,7 @@ const ml_simd ML_TABLE = {
     OWN(depthwise_f32),
     OWN(depthwise_s8),
     OWN(interleave_s8),
-    OWN(matmul_f32),
     OWN(matmul_s8),
-    OWN(pack_f32),
     OWN(product_f32),
     OWN(requantize),
 };

@@ -4,28 +4,21 @@
  * in registers. In each step of k the weights of the panels are loaded once, and multiplied by one
  * value of each row. Tiles of few rows have more panels, so that more sums are computed at once.
  *
- * The file that includes it defines its vectors
- *   VECTOR, LANES, ROWS, PANEL  the level's
- *   ZERO()  BROADCAST(x)  LOAD(p)  LOAD_PART(p, count)  STORE(p, v)  STORE_PART(p, v, count)
- *   MULTIPLY_ADD(a, b, sum)  ADD(a, b)
- *   MAX(limit, v)  MIN(limit, v)    v if it is NaN
- *   TILES                       the list of tiles
- *
- * and may define
+ * The file that includes it defines TILES, the list of tiles, and may define
  *   FEW(p)                      computes all outputs if half a panel holds them
- *   MASKS                       true if LOAD_PART and STORE_PART of whole vectors cost no more than
- *                               LOAD and STORE
  *   NARROWS                     the numbers of rows for which there are tiles of a panel and a
- *                               half, if MULTIPLY_ADD_HALF(a, b, sum), the product of half a
- *                               vector, may take half as long as that of a whole one
+ *                               half, if FMA_HALF(a, b, sum), the product of half a vector, may
+ *                               take half as long as that of a whole one
  *   ADD_LANES(a, a_stride, w, panel_floats, count, rows, vectors, sums)
  *                               adds the products of several steps of k at a time, and returns the
  *                               number of steps done
  *   STEPS                       the steps of k that the loop unrolls, if its own instructions are
  *                               many beside those of a tile */
-#include "simd/simd.h"
+#include "simd/words.h"
 
 enum {
+    PANEL = PANEL_F32,
+    ROWS = ROWS_F32,
     VECTORS = PANEL / LANES, /* vectors in a panel */
     MOST_ROWS = 2 * ROWS,
     MOST_PANELS = 8,
@@ -42,11 +35,8 @@ typedef struct tile_place {
     int64_t panel_floats;
 } tile_place;
 
-#ifndef MASKS
-#define MASKS false
-#endif
-#ifndef MULTIPLY_ADD_HALF
-#define MULTIPLY_ADD_HALF(a, b, sum) MULTIPLY_ADD(a, b, sum)
+#ifndef FMA_HALF
+#define FMA_HALF(a, b, sum) FMA(a, b, sum)
 #endif
 #define INLINE __attribute__((always_inline)) static inline
 
@@ -78,12 +68,12 @@ INLINE void add_products(const float *a, int64_t a_stride, const float *w, int64
         }
         ML_UNROLL(16)
         for (int r = 0; r < rows; r++) {
-            VECTOR x = BROADCAST(group[r / 4][r % 4 * a_stride + j]);
+            VECTOR x = SPLAT(group[r / 4][r % 4 * a_stride + j]);
             ML_UNROLL(8)
             for (int v = 0; v < vectors; v++) {
                 int i = r * vectors + v;
-                sums[i] = narrow && v == vectors - 1 ? MULTIPLY_ADD_HALF(x, weights[v], sums[i])
-                                                     : MULTIPLY_ADD(x, weights[v], sums[i]);
+                sums[i] = narrow && v == vectors - 1 ? FMA_HALF(x, weights[v], sums[i])
+                                                     : FMA(x, weights[v], sums[i]);
             }
         }
     }
@@ -92,17 +82,17 @@ INLINE void add_products(const float *a, int64_t a_stride, const float *w, int64
 /* Adds bias to the sums of a tile, clamps, and writes the columns that exist. */
 INLINE void store_tile(const ml_matmul_f32_args *p, const tile_place *at, const VECTOR *total,
                        const int rows, const int vectors, const bool narrow) {
-    VECTOR low = BROADCAST(p->low), high = BROADCAST(p->high);
+    VECTOR low = SPLAT(p->low), high = SPLAT(p->high);
     const int64_t begin = at->panel * PANEL;
     if (narrow) { /* row by row, in the order of memory; the same below */
         float *y = p->y + at->row * p->y_stride + begin;
         const int part = (int)(p->n - begin) - LANES;
-        const VECTOR whole = p->bias ? LOAD(p->bias + begin) : ZERO(),
-                     last = p->bias ? LOAD_PART(p->bias + begin + LANES, part) : ZERO();
+        const VECTOR whole = p->bias ? LOAD(p->bias + begin) : SPLAT(0.0f),
+                     last = p->bias ? LOAD_PART(p->bias + begin + LANES, part) : SPLAT(0.0f);
         ML_UNROLL(16)
         for (int r = 0; r < rows; r++, y += p->y_stride) {
-            STORE(y, MIN(high, MAX(low, ADD(total[2 * r], whole))));
-            STORE_PART(y + LANES, MIN(high, MAX(low, ADD(total[2 * r + 1], last))), part);
+            STORE(y, CLAMP(ADD(total[2 * r], whole), low, high));
+            STORE_PART(y + LANES, CLAMP(ADD(total[2 * r + 1], last), low, high), part);
         }
         return;
     }
@@ -111,11 +101,11 @@ INLINE void store_tile(const ml_matmul_f32_args *p, const tile_place *at, const 
         VECTOR bias[MOST_PANELS * VECTORS];
         ML_UNROLL(8)
         for (int v = 0; v < vectors; v++)
-            bias[v] = p->bias ? LOAD(p->bias + begin + v * LANES) : ZERO();
+            bias[v] = p->bias ? LOAD(p->bias + begin + v * LANES) : SPLAT(0.0f);
         ML_UNROLL(16)
         for (int r = 0; r < rows; r++, y += p->y_stride) ML_UNROLL(8)
         for (int v = 0; v < vectors; v++)
-            STORE(y + v * LANES, MIN(high, MAX(low, ADD(total[r * vectors + v], bias[v]))));
+            STORE(y + v * LANES, CLAMP(ADD(total[r * vectors + v], bias[v]), low, high));
         return;
     }
     ML_UNROLL(8)
@@ -123,13 +113,13 @@ INLINE void store_tile(const ml_matmul_f32_args *p, const tile_place *at, const 
         int64_t column = begin + v * LANES, left = p->n - column;
         if (left <= 0) return;
         const int part = left < LANES ? (int)left : LANES;
-        const bool whole = part == LANES && !MASKS;
+        const bool whole = part == LANES && !FREE_MASKS;
         float *y = p->y + at->row * p->y_stride + column;
-        VECTOR bias = ZERO();
+        VECTOR bias = SPLAT(0.0f);
         if (p->bias) bias = whole ? LOAD(p->bias + column) : LOAD_PART(p->bias + column, part);
         ML_UNROLL(16)
         for (int r = 0; r < rows; r++, y += p->y_stride) {
-            VECTOR value = MIN(high, MAX(low, ADD(total[r * vectors + v], bias)));
+            VECTOR value = CLAMP(ADD(total[r * vectors + v], bias), low, high);
             if (whole) STORE(y, value);
             else STORE_PART(y, value, part);
         }
@@ -159,7 +149,7 @@ INLINE void tile(const ml_matmul_f32_args *p, const tile_place *at, const int ro
     __asm__("" : "=m"(total));
     if (p->far) fetch_outputs(p, at, rows, vectors);
     ML_UNROLL(32)
-    for (int i = 0; i < count; i++) sums[i] = ZERO();
+    for (int i = 0; i < count; i++) sums[i] = SPLAT(0.0f);
     for (int64_t piece = 0; piece < p->pieces; piece++) {
         const float *a = p->a + at->row * p->a_stride + piece * p->piece_stride;
         for (int64_t left = p->k; left > 0;) {
@@ -174,7 +164,7 @@ INLINE void tile(const ml_matmul_f32_args *p, const tile_place *at, const int ro
             ML_UNROLL(32)
             for (int i = 0; i < count; i++) {
                 total[i] = chunks ? ADD(total[i], sums[i]) : sums[i];
-                sums[i] = ZERO();
+                sums[i] = SPLAT(0.0f);
             }
             __asm__("" : "+m"(total));
             chunks++;

@@ -9,6 +9,7 @@
 
 enum { LANES = 8, PANEL_F32 = 16, ROWS_F32 = 6 };
 #define VECTOR __m256
+#define REGISTER "x"
 #define MASK __m256
 #define LOAD(p) _mm256_loadu_ps(p)
 #define STORE(p, v) _mm256_storeu_ps(p, v)

@@ -9,11 +9,13 @@
 
 enum { LANES = 16, PANEL_F32 = 16, ROWS_F32 = 14 };
 #define VECTOR __m512
+#define REGISTER "v"
 #define MASK __mmask16
 #define LOAD(p) _mm512_loadu_ps(p)
 #define STORE(p, v) _mm512_storeu_ps(p, v)
 #define FIRST(count) ((__mmask16)((1u << (count)) - 1))
 #define MASKED 1
+#define FREE_MASKS 1
 #define LOAD_PART(p, count) _mm512_maskz_loadu_ps(FIRST(count), p)
 #define STORE_PART(p, v, count) _mm512_mask_storeu_ps(p, FIRST(count), v)
 #define SPLAT(x) _mm512_set1_ps(x)

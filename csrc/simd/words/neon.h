@@ -10,21 +10,21 @@
 
 enum { LANES = 4, PANEL_F32 = 8, ROWS_F32 = 5 };
 #define VECTOR float32x4_t
+#define REGISTER "w"
 #define MASKED 0
 #define MASK uint32x4_t
 #define LOAD(p) vld1q_f32(p)
 #define STORE(p, v) vst1q_f32(p, v)
 static inline float32x4_t LOAD_PART_OR(const float *p, int64_t count, float32x4_t other) {
-    float lanes[4];
-    vst1q_f32(lanes, other);
-    memcpy(lanes, p, (size_t)count * sizeof *p);
-    return vld1q_f32(lanes);
+    other = vld1q_lane_f32(p, other, 0);
+    if (count > 1) other = vld1q_lane_f32(p + 1, other, 1);
+    return count > 2 ? vld1q_lane_f32(p + 2, other, 2) : other;
 }
 #define LOAD_PART(p, count) LOAD_PART_OR(p, count, vdupq_n_f32(0.0f))
 static inline void STORE_PART(float *p, float32x4_t v, int64_t count) {
-    float lanes[4];
-    vst1q_f32(lanes, v);
-    memcpy(p, lanes, (size_t)count * sizeof *p);
+    vst1q_lane_f32(p, v, 0);
+    if (count > 1) vst1q_lane_f32(p + 1, v, 1);
+    if (count > 2) vst1q_lane_f32(p + 2, v, 2);
 }
 #define SPLAT(x) vdupq_n_f32(x)
 #define ADD(a, b) vaddq_f32(a, b)
@@ -43,6 +43,7 @@ static inline float32x4_t MAX(float32x4_t a, float32x4_t b) {
 static inline float32x4_t MIN(float32x4_t a, float32x4_t b) {
     return vbslq_f32(vcltq_f32(a, b), a, b);
 }
+#define CLAMP(v, low, high) vminq_f32(high, vmaxq_f32(low, v))
 #define LESS(a, b) vcltq_f32(a, b)
 #define LESS_EQUAL(a, b) vcleq_f32(a, b)
 #define EQUAL(a, b) vceqq_f32(a, b)

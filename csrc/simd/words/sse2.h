@@ -13,16 +13,16 @@ enum { LANES = 4, PANEL_F32 = 8, ROWS_F32 = 6 };
 #define MASK __m128
 #define LOAD(p) _mm_loadu_ps(p)
 #define STORE(p, v) _mm_storeu_ps(p, v)
+#define REGISTER "x"
+#define MOST_PIXELS 4
 #define MASKED 0
 static inline __m128 LOAD_PART(const float *p, int64_t count) {
-    float lanes[4] = {0};
-    memcpy(lanes, p, (size_t)count * sizeof *p);
-    return _mm_loadu_ps(lanes);
+    return _mm_setr_ps(p[0], count > 1 ? p[1] : 0, count > 2 ? p[2] : 0, 0);
 }
 static inline void STORE_PART(float *p, __m128 v, int64_t count) {
-    float lanes[4];
-    _mm_storeu_ps(lanes, v);
-    memcpy(p, lanes, (size_t)count * sizeof *p);
+    _mm_store_ss(p, v);
+    if (count > 1) _mm_store_ss(p + 1, _mm_shuffle_ps(v, v, 1));
+    if (count > 2) _mm_store_ss(p + 2, _mm_shuffle_ps(v, v, 2));
 }
 #define SPLAT(x) _mm_set1_ps(x)
 #define ADD(a, b) _mm_add_ps(a, b)
