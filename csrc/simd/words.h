@@ -69,12 +69,49 @@
  *                                 X(1) .. X(PAIR_ROWS). Not at scalar and neon
  *   ANY_LOWER_BELOW(v, bits)      true if a lane of JOINED vectors has a lower half below a power of
  *                                 2; `bits` are all bits from that power on
- *   SPLAT_U8(x)  STORE_U8(p, v)  XOR_U8(a, b)  CLAMP_U8(v, low, high, is_signed) */
+ *   SPLAT_U8(x)  LOAD_U8(p)  STORE_U8(p, v)  LOAD_PART_U8(p, count)  STORE_PART_U8(p, v, count)
+ *   XOR_U8(a, b)  MAX_U8(a, b, is_signed)  CLAMP_U8(v, low, high, is_signed)
+ *                                 of all LANES_U8 bytes of a vector
+ *
+ * and loops at avx2 and above, the last two also at neon
+ *   EQUAL_S32(a, b)               a MASK
+ *   LOOKUP_OR(other, mask, v, i)  the lanes of v that int32 lanes name where the mask is set, else
+ *                                 other
+ *   FOURS(p, step)                the four floats at p, at p + step bytes, and so on
+ *   UNPACK_LOW UNPACK_HIGH(a, b)  SHUFFLE(a, b, lanes)     within fours
+ *   LOAD_F16(p)  STORE_F16(p, v)  LANES floats of 16 bits as floats, and back, where a NaN keeps
+ *                                 only its sign; LOAD_PART_F16 and STORE_PART_F16, too */
 #ifndef ML_SIMD_WORDS_H
 #define ML_SIMD_WORDS_H
 
 #include ML_WORDS
 #include "simd/variants.h"
+
+#if defined(VECTOR_U8) && !defined(LOAD_PART_U8)
+static inline VECTOR_U8 LOAD_PART_U8(const uint8_t *p, int64_t count) {
+    uint8_t bytes[LANES_U8] = {0};
+    memcpy(bytes, p, (size_t)count);
+    return LOAD_U8(bytes);
+}
+static inline void STORE_PART_U8(uint8_t *p, VECTOR_U8 v, int64_t count) {
+    uint8_t bytes[LANES_U8];
+    STORE_U8(bytes, v);
+    memcpy(p, bytes, (size_t)count);
+}
+#endif
+
+#if defined(LOAD_F16) && !defined(LOAD_PART_F16)
+static inline VECTOR LOAD_PART_F16(const uint16_t *p, int64_t count) {
+    uint16_t lanes[LANES] = {0};
+    memcpy(lanes, p, (size_t)count * sizeof *p);
+    return LOAD_F16(lanes);
+}
+static inline void STORE_PART_F16(uint16_t *p, VECTOR v, int64_t count) {
+    uint16_t lanes[LANES];
+    STORE_F16(lanes, v);
+    memcpy(p, lanes, (size_t)count * sizeof *p);
+}
+#endif
 
 /* Turns the last bit of a whole number below 2^22 in size into a sign. */
 static inline VECTOR ODD_SIGN(VECTOR n) {

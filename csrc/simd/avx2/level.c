@@ -16,7 +16,6 @@ const ml_simd ML_TABLE = {
     OWN(interleave_s8),
     OWN(lookup_u8),
     OWN(matmul_s8),
-    OWN(max_pool_s8),
     OWN(narrow_f16),
     OWN(product_f32),
     OWN(product_s8),

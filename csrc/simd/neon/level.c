@@ -18,7 +18,6 @@ const ml_simd ML_TABLE = {
     OWN(fold_u8),
     OWN(interleave_s8),
     OWN(matmul_s8),
-    OWN(max_pool_s8),
     OWN(product_f32),
     OWN(product_s8),
     OWN(requantize),

@@ -1,13 +1,17 @@
 /* pool.h -- windows over neighbouring pixels, per channel, in vectors of any width: pool(args,
  * sign).
  *
- * The file that includes it defines its vectors of LANES channels: CHANNELS, of ELEMENT, READ(p,
- * sign), READ_PART(p, count, sign), WRITE(p, v), WRITE_PART(p, v, count), INITIAL(sign),
- * MERGE(total, x, sign), and FINISH(k, v, sign), which finishes a total, with `constants` k made by
- * begin(args). The constant `sign` is true if bytes are s8. If neighbouring windows of 3 x 3
- * overlap, they are merged column by column, and share columns; all others are merged line by
- * line. */
+ * The file that includes it defines its vectors of POOL_LANES channels, by default LANES: CHANNELS,
+ * of ELEMENT, READ(p, sign), READ_PART(p, count, sign), WRITE(p, v), WRITE_PART(p, v, count),
+ * INITIAL(sign), MERGE(total, x, sign), and FINISH(k, v, sign), which finishes a total, with
+ * `constants` k made by begin(args). The constant `sign` is true if bytes are s8. If neighbouring
+ * windows of 3 x 3 overlap, they are merged column by column, and share columns; all others are
+ * merged line by line. */
 #include "simd/simd.h"
+
+#ifndef POOL_LANES
+#define POOL_LANES LANES
+#endif
 
 enum { MOST_VECTORS = 4 };
 
@@ -27,7 +31,7 @@ INLINE void tile(const ml_pool_args *p, const constants *k, const ELEMENT *x, EL
         for (int64_t tap = 0; tap < width; tap++, at += p->n) {
             ML_UNROLL(4)
             for (int v = 0; v < vectors; v++) {
-                const ELEMENT *from = at + v * LANES;
+                const ELEMENT *from = at + v * POOL_LANES;
                 CHANNELS value = part ? READ_PART(from, count, sign) : READ(from, sign);
                 totals[v] = MERGE(totals[v], value, sign);
             }
@@ -37,7 +41,7 @@ INLINE void tile(const ml_pool_args *p, const constants *k, const ELEMENT *x, EL
     for (int v = 0; v < vectors; v++) {
         CHANNELS value = FINISH(k, totals[v], sign);
         if (part) WRITE_PART(y, value, count);
-        else WRITE(y + v * LANES, value);
+        else WRITE(y + v * POOL_LANES, value);
     }
 }
 
@@ -59,18 +63,18 @@ INLINE void share_columns(const ml_pool_args *p, const constants *k, const ELEME
     CHANNELS first[MOST_VECTORS], second[MOST_VECTORS];
     ML_UNROLL(4)
     for (int v = 0; v < vectors; v++) {
-        first[v] = column(p, x + v * LANES, part, count, sign);
-        if (step == 1) second[v] = column(p, x + p->n + v * LANES, part, count, sign);
+        first[v] = column(p, x + v * POOL_LANES, part, count, sign);
+        if (step == 1) second[v] = column(p, x + p->n + v * POOL_LANES, part, count, sign);
     }
     for (int64_t pixel = 0; pixel < p->pixels; pixel++, x += p->pixel_step, y += p->n) {
         ML_UNROLL(4)
         for (int v = 0; v < vectors; v++) {
-            const ELEMENT *at = x + v * LANES;
+            const ELEMENT *at = x + v * POOL_LANES;
             if (step == 2) second[v] = column(p, at + p->n, part, count, sign);
             const CHANNELS third = column(p, at + 2 * p->n, part, count, sign);
             const CHANNELS total = MERGE(MERGE(first[v], second[v], sign), third, sign);
             if (part) WRITE_PART(y, FINISH(k, total, sign), count);
-            else WRITE(y + v * LANES, FINISH(k, total, sign));
+            else WRITE(y + v * POOL_LANES, FINISH(k, total, sign));
             first[v] = step == 1 ? second[v] : third;
             second[v] = third;
         }
@@ -83,10 +87,10 @@ INLINE void run_columns(const ml_pool_args *args, const int step, const bool sig
     const ELEMENT *x = p.x;
     ELEMENT *y = p.y;
     int64_t at = 0;
-    for (; at + MOST_VECTORS * LANES <= p.n; at += MOST_VECTORS * LANES)
-        share_columns(&p, &k, x + at, y + at, step, MOST_VECTORS, false, LANES, sign);
-    for (; at + LANES <= p.n; at += LANES)
-        share_columns(&p, &k, x + at, y + at, step, 1, false, LANES, sign);
+    for (; at + MOST_VECTORS * POOL_LANES <= p.n; at += MOST_VECTORS * POOL_LANES)
+        share_columns(&p, &k, x + at, y + at, step, MOST_VECTORS, false, POOL_LANES, sign);
+    for (; at + POOL_LANES <= p.n; at += POOL_LANES)
+        share_columns(&p, &k, x + at, y + at, step, 1, false, POOL_LANES, sign);
     if (at < p.n) share_columns(&p, &k, x + at, y + at, step, 1, true, (int)(p.n - at), sign);
 }
 
@@ -97,10 +101,10 @@ INLINE void run(const ml_pool_args *args, const int few, const bool sign) {
     ELEMENT *y = p.y;
     for (int64_t pixel = 0; pixel < p.pixels; pixel++, x += p.pixel_step, y += p.n) {
         int64_t at = 0;
-        for (; at + MOST_VECTORS * LANES <= p.n; at += MOST_VECTORS * LANES)
-            tile(&p, &k, x + at, y + at, few, MOST_VECTORS, false, LANES, sign);
-        for (; at + LANES <= p.n; at += LANES)
-            tile(&p, &k, x + at, y + at, few, 1, false, LANES, sign);
+        for (; at + MOST_VECTORS * POOL_LANES <= p.n; at += MOST_VECTORS * POOL_LANES)
+            tile(&p, &k, x + at, y + at, few, MOST_VECTORS, false, POOL_LANES, sign);
+        for (; at + POOL_LANES <= p.n; at += POOL_LANES)
+            tile(&p, &k, x + at, y + at, few, 1, false, POOL_LANES, sign);
         if (at < p.n) tile(&p, &k, x + at, y + at, few, 1, true, (int)(p.n - at), sign);
     }
 }

@@ -1,8 +1,6 @@
-/* transpose_x4.h -- transpose_x4 in square tiles of vectors. The file that includes it includes the
- * words of its level, and defines FOURS(p, step), a vector of the four floats at p, at p + step
- * bytes, and so on; UNPACK_LOW, UNPACK_HIGH and SHUFFLE, which work within fours; LOOKUP_OR(other,
- * mask, v, index), lanes of v by index where the mask is set, else `other`; and EQUAL_S32. */
+/* transpose_x4.h -- transpose_x4 in square tiles of vectors, in the words of avx2 and above. */
 #include "simd/tiles/transpose.h"
+#include "simd/words.h"
 
 TILE(tile_32, uint32_t, 4, LIST(0, 4, 1, 5), LIST(2, 6, 3, 7))
 

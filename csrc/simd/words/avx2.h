@@ -143,10 +143,12 @@ static inline __m256i HIGH_MUL_ADD(__m256i v, __m256i factor, __m256i addend) {
     return _mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xAA);
 }
 
-enum { JOINED = 4 };
+enum { JOINED = 4, LANES_U8 = 32 };
 #define VECTOR_U8 __m256i
 #define SPLAT_U8(x) _mm256_set1_epi8((char)(x))
+#define LOAD_U8(p) LOAD_S32(p)
 #define STORE_U8(p, v) STORE_S32(p, v)
+#define MAX_U8(a, b, is_signed) ((is_signed) ? _mm256_max_epi8(a, b) : _mm256_max_epu8(a, b))
 #define XOR_U8(a, b) _mm256_xor_si256(a, b)
 /* Words of four vectors, saturated to bytes, in the order of the vectors' lanes. */
 __attribute__((always_inline)) static inline __m256i WORDS_TO_U8(__m256i first, __m256i second,
@@ -192,6 +194,28 @@ static inline bool ANY_LOWER_BELOW(const __m256i v[JOINED], __m256i bits) {
     const __m256i a = _mm256_min_epu16(v[0], v[1]), b = _mm256_min_epu16(v[2], v[3]);
     const __m256i least = _mm256_and_si256(_mm256_min_epu16(a, b), bits);
     return _mm256_movemask_epi8(_mm256_cmpeq_epi32(least, _mm256_setzero_si256())) != 0;
+}
+
+/* Moves of lanes. */
+#define EQUAL_S32(a, b) _mm256_castsi256_ps(_mm256_cmpeq_epi32(a, b))
+#define LOOKUP_OR(other, mask, v, index) PICK(mask, _mm256_permutevar8x32_ps(v, index), other)
+#define UNPACK_LOW(a, b) _mm256_unpacklo_ps(a, b)
+#define UNPACK_HIGH(a, b) _mm256_unpackhi_ps(a, b)
+#define SHUFFLE(a, b, lanes) _mm256_shuffle_ps(a, b, lanes)
+__attribute__((always_inline)) static inline __m256 FOURS(const uint8_t *p, int64_t step) {
+    const __m128 first = _mm_loadu_ps((const float *)(const void *)p);
+    const __m128 second = _mm_loadu_ps((const float *)(const void *)(p + step));
+    return _mm256_insertf128_ps(_mm256_castps128_ps256(first), second, 1);
+}
+
+#define LOAD_F16(p) _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(p)))
+static inline void STORE_F16(uint16_t *p, __m256 v) {
+    const __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(v, v, _CMP_UNORD_Q));
+    const __m128i lanes =
+        _mm_packs_epi32(_mm256_castsi256_si128(nan), _mm256_extracti128_si256(nan, 1));
+    const __m128i payload = _mm_and_si128(lanes, _mm_set1_epi16(0x01FF));
+    const __m128i half = _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    _mm_storeu_si128((__m128i *)(void *)p, _mm_andnot_si128(payload, half));
 }
 
 #endif

@@ -144,10 +144,15 @@ static inline __m512i HIGH_MUL_ADD(__m512i v, __m512i factor, __m512i addend) {
         _mm512_mask_movehdup_ps(_mm512_castsi512_ps(odd), 0x5555, _mm512_castsi512_ps(even)));
 }
 
-enum { JOINED = 4 };
+enum { JOINED = 4, LANES_U8 = 64 };
 #define VECTOR_U8 __m512i
 #define SPLAT_U8(x) _mm512_set1_epi8((char)(x))
+#define LOAD_U8(p) _mm512_loadu_si512(p)
 #define STORE_U8(p, v) _mm512_storeu_si512(p, v)
+#define FIRST_U8(count) (((__mmask64)1 << (count)) - 1)
+#define LOAD_PART_U8(p, count) _mm512_maskz_loadu_epi8(FIRST_U8(count), p)
+#define STORE_PART_U8(p, v, count) _mm512_mask_storeu_epi8(p, FIRST_U8(count), v)
+#define MAX_U8(a, b, is_signed) ((is_signed) ? _mm512_max_epi8(a, b) : _mm512_max_epu8(a, b))
 #define XOR_U8(a, b) _mm512_xor_si512(a, b)
 #define WORDS_TO_U8(first, second, is_signed) \
     ((is_signed) ? _mm512_packs_epi16(first, second) : _mm512_packus_epi16(first, second))
@@ -187,5 +192,32 @@ static inline bool ANY_LOWER_BELOW(const __m512i v[JOINED], __m512i bits) {
     const __m512i a = _mm512_min_epu16(v[0], v[1]), b = _mm512_min_epu16(v[2], v[3]);
     return _mm512_testn_epi32_mask(_mm512_min_epu16(a, b), bits) != 0;
 }
+
+/* Moves of lanes. */
+#define EQUAL_S32(a, b) _mm512_cmpeq_epi32_mask(a, b)
+#define LOOKUP_OR(other, mask, v, index) _mm512_mask_permutexvar_ps(other, mask, index, v)
+#define UNPACK_LOW(a, b) _mm512_unpacklo_ps(a, b)
+#define UNPACK_HIGH(a, b) _mm512_unpackhi_ps(a, b)
+#define SHUFFLE(a, b, lanes) _mm512_shuffle_ps(a, b, lanes)
+__attribute__((always_inline)) static inline __m512 FOURS(const uint8_t *p, int64_t step) {
+    const float *first = (const float *)(const void *)p;
+    const float *second = (const float *)(const void *)(p + step);
+    const float *third = (const float *)(const void *)(p + 2 * step);
+    const float *fourth = (const float *)(const void *)(p + 3 * step);
+    __m512 v = _mm512_castps128_ps512(_mm_loadu_ps(first));
+    v = _mm512_mask_broadcast_f32x4(v, 0x00F0, _mm_loadu_ps(second));
+    v = _mm512_mask_broadcast_f32x4(v, 0x0F00, _mm_loadu_ps(third));
+    return _mm512_mask_broadcast_f32x4(v, 0xF000, _mm_loadu_ps(fourth));
+}
+
+#define LOAD_F16(p) _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)(p)))
+#define LOAD_PART_F16(p, count) _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(FIRST(count), p))
+static inline __m256i HALVES(__m512 v) {
+    const __mmask16 nan = _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q);
+    const __m256i half = _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    return _mm256_mask_blend_epi16(nan, half, _mm256_andnot_si256(_mm256_set1_epi16(0x01FF), half));
+}
+#define STORE_F16(p, v) _mm256_storeu_si256((__m256i *)(void *)(p), HALVES(v))
+#define STORE_PART_F16(p, v, count) _mm256_mask_storeu_epi16(p, FIRST(count), HALVES(v))
 
 #endif

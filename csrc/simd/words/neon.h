@@ -157,9 +157,10 @@ static inline int32x4_t HIGH_MUL_ADD(int32x4_t v, int32x4_t factor, int32x4_t ad
     return vuzp2q_s32(vreinterpretq_s32_s64(first), vreinterpretq_s32_s64(second));
 }
 
-enum { JOINED = 4 };
+enum { JOINED = 4, LANES_U8 = 16 };
 #define VECTOR_U8 uint8x16_t
 #define SPLAT_U8(x) vdupq_n_u8((uint8_t)(x))
+#define LOAD_U8(p) vld1q_u8(p)
 #define STORE_U8(p, v) vst1q_u8(p, v)
 #define XOR_U8(a, b) veorq_u8(a, b)
 __attribute__((always_inline)) static inline uint8x16_t JOIN_WORDS(int16x8_t a, int16x8_t b,
@@ -171,6 +172,11 @@ __attribute__((always_inline)) static inline uint8x16_t JOIN(const int32x4_t v[J
                                                              const bool is_signed) {
     return JOIN_WORDS(vqmovn_high_s32(vqmovn_s32(v[0]), v[1]),
                       vqmovn_high_s32(vqmovn_s32(v[2]), v[3]), is_signed);
+}
+__attribute__((always_inline)) static inline uint8x16_t MAX_U8(uint8x16_t a, uint8x16_t b,
+                                                               const bool is_signed) {
+    if (!is_signed) return vmaxq_u8(a, b);
+    return vreinterpretq_u8_s8(vmaxq_s8(vreinterpretq_s8_u8(a), vreinterpretq_s8_u8(b)));
 }
 __attribute__((always_inline)) static inline uint8x16_t
 CLAMP_U8(uint8x16_t v, uint8x16_t low, uint8x16_t high, const bool is_signed) {
@@ -201,5 +207,14 @@ static inline bool ANY_LOWER_BELOW(const int32x4_t v[JOINED], int32x4_t bits) {
     const uint32x4_t least = vreinterpretq_u32_u16(vminq_u16(a, b));
     return vminvq_u32(vandq_u32(least, vreinterpretq_u32_s32(bits))) == 0;
 }
+
+#ifdef __aarch64__ /* not every other compiler knows these */
+#define LOAD_F16(p) vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p)))
+static inline void STORE_F16(uint16_t *p, float32x4_t v) {
+    const uint16x4_t nan = vmvn_u16(vmovn_u32(vceqq_f32(v, v)));
+    const uint16x4_t payload = vand_u16(nan, vdup_n_u16(0x01FF));
+    vst1_u16(p, vbic_u16(vreinterpret_u16_f16(vcvt_f16_f32(v)), payload));
+}
+#endif
 
 #endif

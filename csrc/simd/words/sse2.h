@@ -159,14 +159,19 @@ static inline __m128i HIGH_MUL_ADD(__m128i v, __m128i factor, __m128i addend) {
     return _mm_unpacklo_epi32(_mm_shuffle_epi32(even, 0x0D), _mm_shuffle_epi32(odd, 0x0D));
 }
 
-enum { JOINED = 4 };
+enum { JOINED = 4, LANES_U8 = 16 };
 #define VECTOR_U8 __m128i
 #define SPLAT_U8(x) _mm_set1_epi8((char)(x))
+#define LOAD_U8(p) LOAD_S32(p)
 #define STORE_U8(p, v) STORE_S32(p, v)
 #define XOR_U8(a, b) _mm_xor_si128(a, b)
 INLINE_S32 __m128i JOIN(const __m128i v[JOINED], const bool is_signed) {
     const __m128i first = _mm_packs_epi32(v[0], v[1]), second = _mm_packs_epi32(v[2], v[3]);
     return is_signed ? _mm_packs_epi16(first, second) : _mm_packus_epi16(first, second);
+}
+INLINE_S32 __m128i MAX_U8(__m128i a, __m128i b, const bool is_signed) {
+    const __m128i flip = _mm_set1_epi8(is_signed ? (char)0x80 : 0);
+    return XOR_U8(_mm_max_epu8(XOR_U8(a, flip), XOR_U8(b, flip)), flip);
 }
 INLINE_S32 __m128i CLAMP_U8(__m128i v, __m128i low, __m128i high, const bool is_signed) {
     const __m128i flip = _mm_set1_epi8(is_signed ? (char)0x80 : 0);
