@@ -46,6 +46,9 @@
  * The rest is what loops over bytes need, and scalar has none of it
  *   LOAD_S32 STORE_S32 LOAD_PART_S32 STORE_PART_S32, MASKED_S32: as above
  *   MUL_S32 MIN_S32 MAX_S32(a, b)
+ *   ADD_PRODUCTS(sum, x, w)       sum plus, in each lane, the products of what the level multiplies
+ *                                 at a time: two int16 of x and w, or four bytes of x, unsigned,
+ *                                 and of w. Not at neon
  *   SHIFT_RIGHT_BY(v, bits)       bits known at run time: a BITS, made by SPLAT_BITS(bits)
  *   LESS_ONE(v, x, limit)         v, less 1 where x is below the limit
  *   HIGH_MUL_ADD(v, factor, add)  the upper halves of v * factor + add in 64 bits. The factor has 32

@@ -17,8 +17,8 @@ INLINE __m128i some_bytes(const uint8_t *x, int64_t count, const bool part, bool
     uint64_t bytes = 0;
     if (!part) return _mm_loadl_epi64((const __m128i *)(const void *)x);
     if (has_before) {
-        memcpy(&bytes, x + count - LANES, LANES);
-        bytes >>= 8 * (LANES - count);
+        memcpy(&bytes, x + count - COLUMNS, COLUMNS);
+        bytes >>= 8 * (COLUMNS - count);
     } else {
         memcpy(&bytes, x, (size_t)count);
     }
@@ -31,7 +31,7 @@ INLINE __m256i add_pairs_of(__m128i pairs, const char *w, const bool is_signed, 
     __m256i x = is_signed ? _mm256_cvtepi8_epi16(pairs) : _mm256_cvtepu8_epi16(pairs);
     __asm__("vpmaddwd %2, %1, %1\n\tvpaddd %1, %0, %0"
             : "+x"(sum), "+x"(x)
-            : "m"(*(const int16_t (*)[2 * LANES])(const void *)w));
+            : "m"(*(const int16_t (*)[2 * COLUMNS])(const void *)w));
     return sum;
 }
 
@@ -39,7 +39,7 @@ INLINE __m256i add_pairs_of(__m128i pairs, const char *w, const bool is_signed, 
 INLINE void add_bytes(const bytes_call *c, const uint8_t *a, const uint8_t *b, const char *w,
                       const int vectors, const bool part, int64_t count, const bool is_signed,
                       __m256i *sums) {
-    const bool has_before = c->p->n >= LANES;
+    const bool has_before = c->p->n >= COLUMNS;
     if (vectors == 1) {
         const __m128i x = some_bytes(a, count, part, has_before);
         const __m128i y = some_bytes(b, count, part, has_before);
@@ -48,10 +48,11 @@ INLINE void add_bytes(const bytes_call *c, const uint8_t *a, const uint8_t *b, c
     }
     ML_UNROLL(2)
     for (int v = 0; v < vectors; v += 2, w += 4 * c->p->packed_panel) {
-        const __m128i x = _mm_loadu_si128((const __m128i *)(const void *)(a + v * LANES));
-        const __m128i y = _mm_loadu_si128((const __m128i *)(const void *)(b + v * LANES));
+        const __m128i x = _mm_loadu_si128((const __m128i *)(const void *)(a + v * COLUMNS));
+        const __m128i y = _mm_loadu_si128((const __m128i *)(const void *)(b + v * COLUMNS));
         sums[v] = add_pairs_of(_mm_unpacklo_epi8(x, y), w, is_signed, sums[v]);
-        sums[v + 1] = add_pairs_of(_mm_unpackhi_epi8(x, y), w + 4 * LANES, is_signed, sums[v + 1]);
+        sums[v + 1] =
+            add_pairs_of(_mm_unpackhi_epi8(x, y), w + 4 * COLUMNS, is_signed, sums[v + 1]);
     }
 }
 
@@ -66,7 +67,7 @@ INLINE void pixel_tile(const bytes_call *c, const void *const *lines, int64_t fi
     ML_UNROLL(4)
     for (int v = 0; v < vectors; v++)
         sums[v] = p->start
-                      ? some_columns((const int32_t *)p->start + channel + v * LANES, left, !part)
+                      ? some_columns((const int32_t *)p->start + channel + v * COLUMNS, left, !part)
                       : _mm256_setzero_si256();
     for (int64_t tap = p->height; tap > 0; tap--, lines += 2, w += step) {
         const uint8_t *a = (const uint8_t *)lines[0] + at, *b = (const uint8_t *)lines[1] + at;
@@ -74,7 +75,7 @@ INLINE void pixel_tile(const bytes_call *c, const void *const *lines, int64_t fi
     }
     ML_UNROLL(4)
     for (int v = 0; v < vectors; v++) {
-        const int64_t column = channel + v * LANES;
+        const int64_t column = channel + v * COLUMNS;
         sums[v] =
             scale_alone(&c->rule, &c->ends, some_columns(c->to->mantissas + column, left, !part),
                         some_columns(c->to->shifts + column, left, !part), sums[v]);
@@ -90,15 +91,15 @@ INLINE void pixel_channels(const bytes_call *c, const void *const *lines, int64_
                            const bool is_signed) {
     const int64_t n = c->p->n;
     int64_t channel = 0;
-    for (; channel + MOST_BESIDE * LANES <= n; channel += MOST_BESIDE * LANES)
+    for (; channel + MOST_BESIDE * COLUMNS <= n; channel += MOST_BESIDE * COLUMNS)
         pixel_tile(c, lines, first, y, channel, MOST_BESIDE, false, is_signed);
-    if (channel + 2 * LANES <= n) {
+    if (channel + 2 * COLUMNS <= n) {
         pixel_tile(c, lines, first, y, channel, 2, false, is_signed);
-        channel += 2 * LANES;
+        channel += 2 * COLUMNS;
     }
-    if (channel + LANES <= n) {
+    if (channel + COLUMNS <= n) {
         pixel_tile(c, lines, first, y, channel, 1, false, is_signed);
-        channel += LANES;
+        channel += COLUMNS;
     }
     if (channel < n) pixel_tile(c, lines, first, y, channel, 1, true, is_signed);
 }

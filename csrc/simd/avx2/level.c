@@ -9,7 +9,6 @@ const ml_simd ML_TABLE = {
     .depthwise_s8_bytes = 1,
     .winograd = 1,
 #include "simd/loops.h"
-    OWN(depthwise_f32),
     OWN(depthwise_product_s8),
     OWN(depthwise_s8),
     OWN(fold_u8),

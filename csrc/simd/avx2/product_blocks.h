@@ -37,7 +37,7 @@ __attribute__((noinline)) static void load_outputs(const ml_matmul_s8_args *p,
     const __m256i in_turn = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     const __m256i base = _mm256_set1_epi32(reals ? 0 : INT32_MIN);
     const int64_t end = column + ml_round_up(n, ML_PART_S8);
-    for (; column < end; column += LANES, b++) {
+    for (; column < end; column += COLUMNS, b++) {
         if (reals) load_reals(reals, column, rule.n, rule.order, &b->by.reals);
         else load_block(&rule, column, &b->by.bytes);
         b->start = base;
@@ -49,7 +49,7 @@ __attribute__((noinline)) static void load_outputs(const ml_matmul_s8_args *p,
 /* Writes eight outputs of some rows. */
 INLINE void write_rows(const bytes_place *to, int64_t row, int64_t output, const int rows,
                        __m256i *v) {
-    const output_block *b = &to->blocks[(uint64_t)output / LANES];
+    const output_block *b = &to->blocks[(uint64_t)output / COLUMNS];
     int8_t *y = to->y + row * to->y_stride + output;
     const int32_t *factors = to->factors ? to->factors + row : NULL;
     if (factors) ML_UNROLL(8)
@@ -58,7 +58,7 @@ INLINE void write_rows(const bytes_place *to, int64_t row, int64_t output, const
         v[r] = _mm256_add_epi32(v[r], _mm256_mullo_epi32(factor, b->columns));
     }
     if (__builtin_expect(to->real, 0)) {
-        __m256i some[LANES];
+        __m256i some[COLUMNS];
         ML_UNROLL(8)
         for (int r = 0; r < rows; r++) some[r] = v[r];
         scale_reals(some, rows, &b->by.reals, &to->ends);
@@ -93,7 +93,7 @@ INLINE void multiply_blocks(const ml_matmul_s8_args *p, const ml_requantize_args
     constants.n = p->n;
     const block_rule rule = rule_of(&constants, ORDER);
     for (int64_t column = 0; column < p->n; column += part.n) {
-        part.n = p->n - column < MOST_BLOCKS * LANES ? p->n - column : MOST_BLOCKS * LANES;
+        part.n = p->n - column < MOST_BLOCKS * COLUMNS ? p->n - column : MOST_BLOCKS * COLUMNS;
         load_outputs(p, &rule, bytes->reals, column, part.n, blocks);
         part.packed = p->packed + ml_packed_s8(column, p->pieces, p->k);
         to.y = bytes->y + column;

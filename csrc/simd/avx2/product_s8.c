@@ -16,7 +16,7 @@ static inline __m256i of_rows(__m256i bytes) {
 
 /* Loads the starts of four outputs, each into the first of its output's two sums. */
 INLINE __m256i start_of(const bytes_place *to, int64_t output, int half) {
-    const __m128i *start = (const __m128i *)&to->blocks[(uint64_t)output / LANES].start;
+    const __m128i *start = (const __m128i *)&to->blocks[(uint64_t)output / COLUMNS].start;
     return _mm256_cvtepu32_epi64(start[half]);
 }
 
@@ -26,13 +26,13 @@ INLINE void write_tile(const bytes_place *to, int64_t row, int64_t output, const
         write_rows(to, row, output, rows, sums);
         return;
     }
-    for (int i = 0; i < joined && output + i * LANES < to->n; i++)
-        write_rows(to, row, output + i * LANES, 1, &sums[i]);
+    for (int i = 0; i < joined && output + i * COLUMNS < to->n; i++)
+        write_rows(to, row, output + i * COLUMNS, 1, &sums[i]);
 }
 
 /* Holds 3 x 3 windows of 512 channels, in rows that do not lie powers of two apart. */
 #define NEAR 4640
-#define BEGIN(own, at, v) start_of(own, (at)->output + (v) / 2 * LANES, (v) % 2)
+#define BEGIN(own, at, v) start_of(own, (at)->output + (v) / 2 * COLUMNS, (v) % 2)
 #define FINISH_TILE(own, at, rows, joined, sums) \
     write_tile(own, (at)->row, (at)->output, rows, joined, sums)
 #include "simd/tiles/matmul_s8_wide.h"

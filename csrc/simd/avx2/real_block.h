@@ -13,12 +13,12 @@ typedef struct real_block {
  * n. */
 static inline void load_reals(const double *p, int64_t column, int64_t n, __m256i order,
                               real_block *b) {
-    double lanes[LANES];
-    int32_t from[LANES];
+    double lanes[COLUMNS];
+    int32_t from[COLUMNS];
     _mm256_storeu_si256((__m256i *)(void *)from, order);
-    for (int i = 0; i < LANES; i++) lanes[i] = column + from[i] < n ? p[column + from[i]] : 0.0;
+    for (int i = 0; i < COLUMNS; i++) lanes[i] = column + from[i] < n ? p[column + from[i]] : 0.0;
     b->first = _mm256_loadu_pd(lanes);
-    b->second = _mm256_loadu_pd(lanes + LANES / 2);
+    b->second = _mm256_loadu_pd(lanes + COLUMNS / 2);
 }
 
 /* Clamps, then rounds half away from zero. Clamping first gives the same, because the limits are

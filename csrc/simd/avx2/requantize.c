@@ -47,7 +47,7 @@ INLINE void small_sums(const ml_requantize_args *p, int64_t column, const small_
 void ml_requantize_avx2(const ml_requantize_args *p) {
     const __m256i in_turn = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     const block_rule rule = rule_of(p, in_turn);
-    for (int64_t column = 0; column < p->n; column += LANES) {
+    for (int64_t column = 0; column < p->n; column += COLUMNS) {
         byte_block b;
         load_block(&rule, column, &b);
         const __m256i bias =

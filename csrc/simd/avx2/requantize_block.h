@@ -12,7 +12,7 @@
 
 #include "simd/simd.h"
 
-enum { LANES = 8, TOGETHER = 4 /* vectors that become one of bytes */ };
+enum { COLUMNS = 8, TOGETHER = 4 /* vectors that become one of bytes */ };
 
 #define INLINE __attribute__((always_inline)) static inline
 
@@ -46,13 +46,13 @@ typedef struct ends {
 
 static inline __m256i first_lanes(int64_t count) {
     const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-    return _mm256_cmpgt_epi32(_mm256_set1_epi32(count < LANES ? (int)count : LANES), lanes);
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32(count < COLUMNS ? (int)count : COLUMNS), lanes);
 }
 
 /* Loads columns from `column` on; lane i gets column order[i], or 0 if that is beyond the last of
  * n. */
 INLINE __m256i load_columns(const int32_t *p, int64_t column, int64_t n, __m256i order) {
-    const __m256i v = n - column >= LANES
+    const __m256i v = n - column >= COLUMNS
                           ? _mm256_loadu_si256((const __m256i *)(const void *)(p + column))
                           : _mm256_maskload_epi32(p + column, first_lanes(n - column));
     return _mm256_permutevar8x32_epi32(v, order);
@@ -141,7 +141,7 @@ static inline void load_block(const block_rule *rule, int64_t column, byte_block
 __attribute__((noinline, unused)) static void load_blocks(const block_rule *rule, int64_t column,
                                                           int64_t n, byte_block *b) {
     const block_rule own = *rule; /* a copy, not read again after each store */
-    for (int64_t i = 0; i < n; i += LANES) load_block(&own, column + i, b++);
+    for (int64_t i = 0; i < n; i += COLUMNS) load_block(&own, column + i, b++);
 }
 
 /* Scales small sums; x is the sum plus 2^31. */
@@ -187,7 +187,7 @@ __attribute__((noinline, unused)) static void scale_any_sums(__m256i *v, int cou
 INLINE void scale_sums(__m256i *v, const int count, const byte_block *block, const ends *e) {
     const small_block *b = &block->by.small;
     if (__builtin_expect(!block->is_small, 0)) {
-        __m256i any[LANES];
+        __m256i any[COLUMNS];
         ML_UNROLL(8)
         for (int i = 0; i < count; i++) any[i] = v[i];
         scale_any_sums(any, count, block, e);
@@ -246,8 +246,8 @@ INLINE __m256i to_bytes(const __m256i *v, const int count, const ends *e) {
 /* Writes the first `count` of the low eight bytes. */
 static inline void put(int8_t *y, __m128i bytes, int64_t count) {
     int64_t low = _mm_cvtsi128_si64(bytes);
-    if (count >= LANES) {
-        memcpy(y, &low, LANES);
+    if (count >= COLUMNS) {
+        memcpy(y, &low, COLUMNS);
         return;
     }
     if (count & 4) memcpy(y, &low, 4), y += 4, low >>= 32;
@@ -259,7 +259,7 @@ static inline void put(int8_t *y, __m128i bytes, int64_t count) {
  * inlined, because it is rarely used. */
 __attribute__((noinline)) static void put_parts(int8_t *y, int64_t stride, __m256i bytes, int rows,
                                                 int64_t count) {
-    int8_t all[TOGETHER][LANES];
+    int8_t all[TOGETHER][COLUMNS];
     _mm256_storeu_si256((__m256i *)(void *)all, bytes);
     for (int r = 0; r < rows; r++) memcpy(y + r * stride, all[r], (size_t)count);
 }
@@ -272,7 +272,7 @@ INLINE void put_upper(int8_t *y, __m128i bytes) {
 
 INLINE void put_rows(int8_t *y, int64_t stride, __m256i bytes, const int rows, int64_t count) {
     const __m128i two = _mm256_castsi256_si128(bytes), more = _mm256_extracti128_si256(bytes, 1);
-    if (__builtin_expect(count < LANES, 0)) {
+    if (__builtin_expect(count < COLUMNS, 0)) {
         put_parts(y, stride, bytes, rows, count);
         return;
     }

@@ -44,19 +44,19 @@ INLINE void finish_row(const row_place *r, int64_t output, const int vectors, co
     const int64_t left = r->p->n - output;
     int8_t *y = r->to->y + output;
     __m256i v[TOGETHER];
-    if (left >= vectors * LANES) {
+    if (left >= vectors * COLUMNS) {
         ML_UNROLL(4)
         for (int i = 0; i < vectors; i++)
-            v[i] = scale_row(r, output + i * LANES, LANES, true, sums[i]);
+            v[i] = scale_row(r, output + i * COLUMNS, COLUMNS, true, sums[i]);
         const __m256i bytes = to_bytes(v, vectors, &r->ends);
         if (vectors == TOGETHER) _mm256_storeu_si256((__m256i *)(void *)y, bytes);
         else _mm_storeu_si128((__m128i *)(void *)y, _mm256_castsi256_si128(bytes));
         return;
     }
-    int8_t bytes[TOGETHER * LANES];
+    int8_t bytes[TOGETHER * COLUMNS];
     for (int i = 0; i < TOGETHER; i++) {
-        const int64_t count = left - i * LANES;
-        v[i] = count > 0 ? scale_row(r, output + i * LANES, count, false, sums[i]) : v[0];
+        const int64_t count = left - i * COLUMNS;
+        v[i] = count > 0 ? scale_row(r, output + i * COLUMNS, count, false, sums[i]) : v[0];
     }
     _mm256_storeu_si256((__m256i *)(void *)bytes, to_bytes(v, TOGETHER, &r->ends));
     memcpy(y, bytes, (size_t)left);

@@ -1,6 +1,6 @@
 /* depthwise_product_s8.c -- tiles of depthwise_s8 whose sums become bytes in their
  * registers, where they are known to be small. */
-#include "simd/variants.h"
+#include "simd/words.h"
 #include "simd/avx512/requantize_small.h"
 
 /* The place that bytes are written to, and the constants by which sums become bytes. */
@@ -30,23 +30,12 @@ __attribute__((always_inline)) static inline void write_tile(const tile_bytes *t
     }
 }
 
-#define VECTOR __m512i
-#define ELEMENT int32_t
 #define OUTPUT int8_t
 #define Y_STEP(p, own) (((const tile_bytes *)(own))->y_stride)
-#define MASKS true
-#define REGISTER "v"
-
-#define FIRST(count) ((__mmask16)((1u << (count)) - 1))
-#define ZERO() _mm512_setzero_si512()
-#define LOAD(p) _mm512_loadu_si512(p)
-#define LOAD_PART(p, count) _mm512_maskz_loadu_epi32(FIRST(count), p)
-#define MULTIPLY_ADD(x, w, sum) _mm512_dpbusd_epi32(sum, x, w)
-#define ADD(a, b) _mm512_add_epi32(a, b)
-#define BEGIN(v) _mm512_add_epi32(v, _mm512_set1_epi32(INT32_MIN)) /* as scale_small expects */
+#define BEGIN(v) ADD_S32(v, SPLAT_S32(INT32_MIN)) /* as scale_small expects */
 #define FINISH_TILE(p, at, pixels, part, count, sums) \
     write_tile((at)->own, (at)->channel, (at)->y, pixels, (part) ? (count) : LANES, sums)
-#include "simd/tiles/depthwise.h"
+#include "simd/tiles/depthwise_s32.h"
 
 #include "simd/tiles/depthwise_product_s8.h"
 

@@ -10,7 +10,6 @@ const ml_simd ML_TABLE = {
     .winograd = 2,
 #include "simd/loops.h"
     OWN(add_s16),
-    OWN(depthwise_f32),
     OWN(depthwise_product_s8),
     OWN(depthwise_s8),
     OWN(fold_u8),

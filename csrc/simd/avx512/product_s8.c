@@ -6,6 +6,8 @@
 #include "simd/variants.h"
 #include "simd/avx512/requantize_real.h"
 
+enum { LANES = COLUMNS };
+
 #define ROW_AHEAD 4096
 #define VECTOR __m512i
 #define MOST_ROWS 12

@@ -48,7 +48,7 @@ static void any_sums(const ml_requantize_args *p, int64_t column, int64_t count)
     for (int64_t row = 0; row < p->rows; row++, sums += p->sums_stride, y += p->y_stride) {
         __m512i v = _mm512_maskz_loadu_epi32(there, sums);
         __m128i bytes = scale(v, &block, zero, low, high);
-        if (count == LANES) _mm_storeu_si128((__m128i *)(void *)y, bytes);
+        if (count == COLUMNS) _mm_storeu_si128((__m128i *)(void *)y, bytes);
         else _mm_mask_storeu_epi8(y, there, bytes);
     }
 }
@@ -64,7 +64,7 @@ INLINE __m512i scale_rows(const int32_t *sums, int64_t stride, const small_block
     ML_UNROLL(4)
     for (int i = 0; i < vectors * rows; i++) {
         const small_block *b = &blocks[i % vectors];
-        const int32_t *from = sums + i / vectors * stride + i % vectors * LANES;
+        const int32_t *from = sums + i / vectors * stride + i % vectors * COLUMNS;
         const __m512i x = _mm512_maskz_loadu_epi32(b->there, from);
         v[i] = scale_small(_mm512_add_epi32(x, b->bias), b, one_sided);
     }
@@ -80,12 +80,12 @@ INLINE void small_sums(const ml_requantize_args *p, int64_t column, const int ve
     const int64_t left = p->n - column, stride = p->sums_stride;
     const __mmask64 there = left < 64 ? ((__mmask64)1 << left) - 1 : ~(__mmask64)0;
     const bool close = /* rows are contiguous bytes */
-        p->y_stride == vectors * LANES && left == p->y_stride;
+        p->y_stride == vectors * COLUMNS && left == p->y_stride;
     const int32_t *sums = p->sums + column;
     int8_t *y = p->y + column;
     small_block blocks[MOST_VECTORS];
     ML_UNROLL(4)
-    for (int v = 0; v < vectors; v++) load_small(p, column + v * LANES, one_sided, &blocks[v]);
+    for (int v = 0; v < vectors; v++) load_small(p, column + v * COLUMNS, one_sided, &blocks[v]);
     int64_t row = 0;
     for (; rows > 1 && row + rows <= p->rows; row += rows, sums += rows * stride) {
         const __m512i bytes = scale_rows(sums, stride, blocks, vectors, rows, one_sided, &e);
@@ -126,20 +126,20 @@ SMALL(4, 1)
 static void any_columns(const ml_requantize_args *p) {
     static block_fn *const small[] = {small_1, small_2, small_3, small_4};
     for (int64_t column = 0, count; column < p->n; column += count) {
-        count = p->n - column < MOST_VECTORS * LANES ? p->n - column : MOST_VECTORS * LANES;
+        count = p->n - column < MOST_VECTORS * COLUMNS ? p->n - column : MOST_VECTORS * COLUMNS;
         if (is_small(p, column, count)) {
-            small[(count - 1) / LANES](p, column);
+            small[(count - 1) / COLUMNS](p, column);
             continue;
         }
-        for (int64_t i = 0; i < count; i += LANES)
-            any_sums(p, column + i, count - i < LANES ? count - i : LANES);
+        for (int64_t i = 0; i < count; i += COLUMNS)
+            any_sums(p, column + i, count - i < COLUMNS ? count - i : COLUMNS);
     }
 }
 
 /* Adjacent rows of few columns are treated as one row, as many as fit a vector. */
 static void few_columns(const ml_requantize_args *p) {
-    const int64_t side = LANES / p->n, n = side * p->n, wide = p->rows / side;
-    int32_t bias[LANES], mantissas[LANES], shifts[LANES];
+    const int64_t side = COLUMNS / p->n, n = side * p->n, wide = p->rows / side;
+    int32_t bias[COLUMNS], mantissas[COLUMNS], shifts[COLUMNS];
     for (int64_t i = 0; i < n; i++) {
         bias[i] = p->bias ? p->bias[i % p->n] : 0;
         mantissas[i] = p->mantissas[i % p->n];
@@ -161,6 +161,6 @@ static void few_columns(const ml_requantize_args *p) {
 
 void ml_requantize_avx512(const ml_requantize_args *p) {
     const bool close = p->sums_stride == p->n && p->y_stride == p->n;
-    if (close && p->n > 0 && 2 * p->n <= LANES && p->rows >= LANES) few_columns(p);
+    if (close && p->n > 0 && 2 * p->n <= COLUMNS && p->rows >= COLUMNS) few_columns(p);
     else any_columns(p);
 }

@@ -21,12 +21,12 @@ static int64_t scale_wide(const ml_requantize_f64_args *p, const int32_t *sums, 
     const ends e = ends_of(p->zero, p->low, p->high);
     const __m512d high = _mm512_set1_pd((double)p->high - p->zero);
     int64_t column = 0;
-    for (; column + MOST_VECTORS * LANES <= p->n; column += MOST_VECTORS * LANES) {
+    for (; column + MOST_VECTORS * COLUMNS <= p->n; column += MOST_VECTORS * COLUMNS) {
         __m512i v[MOST_VECTORS];
         ML_UNROLL(4)
         for (int i = 0; i < MOST_VECTORS; i++) {
-            const int32_t *from = sums + column + i * LANES;
-            const double *reals = p->reals + column + i * LANES;
+            const int32_t *from = sums + column + i * COLUMNS;
+            const double *reals = p->reals + column + i * COLUMNS;
             v[i] = scale_real(_mm512_loadu_si512(from), _mm512_loadu_pd(reals),
                               _mm512_loadu_pd(reals + 8), high);
         }
@@ -42,8 +42,8 @@ void ml_requantize_f64_avx512(const ml_requantize_f64_args *p) {
     int64_t column = 0;
     for (int64_t row = 0; row < p->rows && p->rows < FEW_ROWS; row++)
         column = scale_wide(p, p->sums + row * p->sums_stride, p->y + row * p->y_stride);
-    for (; column < p->n; column += LANES) {
-        const int64_t count = p->n - column < LANES ? p->n - column : LANES;
+    for (; column < p->n; column += COLUMNS) {
+        const int64_t count = p->n - column < COLUMNS ? p->n - column : COLUMNS;
         const __mmask16 there = (__mmask16)((1u << count) - 1);
         const __m512d first = _mm512_maskz_loadu_pd((__mmask8)there, p->reals + column);
         const __m512d second = _mm512_maskz_loadu_pd((__mmask8)(there >> 8), p->reals + column + 8);
@@ -55,7 +55,7 @@ void ml_requantize_f64_avx512(const ml_requantize_f64_args *p) {
             const __m256i high_half = scale(_mm512_extracti64x4_epi64(sum, 1), second, low, high);
             __m512i v = _mm512_inserti64x4(_mm512_castsi256_si512(low_half), high_half, 1);
             v = _mm512_add_epi32(v, zero);
-            if (count == LANES) _mm_storeu_si128((__m128i *)(void *)y, _mm512_cvtepi32_epi8(v));
+            if (count == COLUMNS) _mm_storeu_si128((__m128i *)(void *)y, _mm512_cvtepi32_epi8(v));
             else _mm_mask_storeu_epi8(y, there, _mm512_cvtepi32_epi8(v));
         }
     }

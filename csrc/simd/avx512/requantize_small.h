@@ -11,7 +11,7 @@
 
 #include "simd/simd.h"
 
-enum { LANES = 16, MOST_VECTORS = 4 };
+enum { COLUMNS = 16, MOST_VECTORS = 4 };
 
 typedef struct small_block {
     __m512i bias, even, odd, even_rest, odd_rest, right;
@@ -22,7 +22,7 @@ typedef struct small_block {
 
 /* The first `left` lanes. */
 static inline __mmask16 first(int64_t left) {
-    return left < LANES ? (__mmask16)((1u << (left > 0 ? left : 0)) - 1) : 0xFFFF;
+    return left < COLUMNS ? (__mmask16)((1u << (left > 0 ? left : 0)) - 1) : 0xFFFF;
 }
 
 /* Loads the constants of a block. If `one_sided`, the 1 is always added again. */
@@ -87,9 +87,10 @@ static inline __m512i to_bytes(const __m512i v[MOST_VECTORS], const ends *e) {
 __attribute__((always_inline)) static inline void store_rows(int8_t *y, int64_t stride,
                                                              __m512i bytes, const int vectors,
                                                              const int rows, int64_t left) {
-    const bool whole = left >= vectors * LANES && vectors != 3;
-    const __mmask64 there = left < vectors * LANES ? ((__mmask64)1 << left) - 1
-                                                   : ((__mmask64)1 << (vectors & 3) * LANES) - 1;
+    const bool whole = left >= vectors * COLUMNS && vectors != 3;
+    const __mmask64 there = left < vectors * COLUMNS
+                                ? ((__mmask64)1 << left) - 1
+                                : ((__mmask64)1 << (vectors & 3) * COLUMNS) - 1;
     ML_UNROLL(4)
     for (int row = 0; row < rows; row++, y += stride) {
         const __m256i half =
@@ -112,9 +113,9 @@ static inline bool is_small(const ml_requantize_args *p, int64_t column, int64_t
     const __m512i most = _mm512_set1_epi32(ml_most_mantissa(p->limit));
     const __m512i last = _mm512_set1_epi32(31);
     __mmask16 beyond = 0;
-    for (int64_t i = 0; i < count; i += LANES) {
+    for (int64_t i = 0; i < count; i += COLUMNS) {
         const int64_t left = count - i;
-        const __mmask16 there = left < LANES ? (__mmask16)((1u << left) - 1) : 0xFFFF;
+        const __mmask16 there = left < COLUMNS ? (__mmask16)((1u << left) - 1) : 0xFFFF;
         const __m512i shifts = _mm512_maskz_loadu_epi32(there, p->shifts + column + i);
         const __m512i right = _mm512_sub_epi32(_mm512_setzero_si512(), shifts);
         beyond |= _mm512_cmpgt_epu32_mask(right, last);

@@ -1,21 +1,6 @@
 /* depthwise_f32.c -- tiles of 8 pixels times 4 channels. */
-#include "simd/neon/intrinsics.h"
-#include <stdbool.h>
-#include <string.h>
+#include "simd/words.h"
 
-#include "simd/variants.h"
-
-#define VECTOR float32x4_t
-#define ELEMENT float
-#define REGISTER "w"
-#define LANES 4
-#define MASKS false
-
-#define ZERO() vdupq_n_f32(0.0f)
-#define LOAD(p) vld1q_f32((const float *)(const void *)(p))
-#define LOAD_PART(p, count) load_part(p, count)
-#define STORE(p, v) vst1q_f32(p, v)
-#define STORE_PART(p, v, count) store_part(p, v, count)
 #define MULTIPLY_ADD(x, w, sum) multiply_add(x, w, sum)
 #ifdef __aarch64__
 #define LOAD_NEXT(value, x, step)               \
@@ -23,8 +8,6 @@
             : "=w"(value), "+r"(x)              \
             : "r"(step), "m"(*(const float (*)[LANES])(const void *)(x)))
 #endif
-#define ADD(a, b) vaddq_f32(a, b)
-#define FINISH(p, v) finish(v, vdupq_n_f32((p)->low), vdupq_n_f32((p)->high))
 
 /* Adds in the register of the sum: the empty asm keeps the compiler from moving it. */
 static inline float32x4_t multiply_add(float32x4_t x, float32x4_t w, float32x4_t sum) {
@@ -33,24 +16,7 @@ static inline float32x4_t multiply_add(float32x4_t x, float32x4_t w, float32x4_t
     return sum;
 }
 
-static inline float32x4_t load_part(const void *p, int count) {
-    float lanes[LANES] = {0};
-    memcpy(lanes, p, (size_t)count * sizeof *lanes);
-    return vld1q_f32(lanes);
-}
-
-static inline void store_part(float *p, float32x4_t v, int count) {
-    float lanes[LANES];
-    vst1q_f32(lanes, v);
-    memcpy(p, lanes, (size_t)count * sizeof *lanes);
-}
-
-/* Clamps; NaN stays NaN. */
-static inline float32x4_t finish(float32x4_t v, float32x4_t low, float32x4_t high) {
-    return vminq_f32(high, vmaxq_f32(low, v));
-}
-
-#include "simd/tiles/depthwise.h"
+#include "simd/tiles/depthwise_f32.h"
 
 /* Pixels that are alone -- those at the edges of an image: the channels of a panel are computed
  * together, so that each line is looked up once for all of them. Taps are summed in the same order
@@ -61,7 +27,7 @@ enum { BESIDE = ML_PANEL_DEPTHWISE / LANES };
 INLINE const float *add_tap(const float *x, const float *w, float32x4_t *sums) {
     ML_UNROLL(4)
     for (int i = 0; i < BESIDE; i++)
-        sums[i] = multiply_add(vld1q_f32(x + i * LANES), vld1q_f32(w + i * LANES), sums[i]);
+        sums[i] = multiply_add(LOAD(x + i * LANES), LOAD(w + i * LANES), sums[i]);
     return w + ML_PANEL_DEPTHWISE;
 }
 
@@ -70,11 +36,11 @@ INLINE void pixel_panel(const ml_depthwise_args *p, const void *const *lines, in
                         const int width, float *y) {
     const float *panel = (const float *)p->packed + channel / ML_PANEL_DEPTHWISE * p->packed_panel;
     const float *start = p->start;
-    const float32x4_t low = vdupq_n_f32(p->low), high = vdupq_n_f32(p->high);
+    const float32x4_t low = SPLAT(p->low), high = SPLAT(p->high);
     float32x4_t sums[BESIDE];
     ML_UNROLL(4)
     for (int i = 0; i < BESIDE; i++)
-        sums[i] = start ? vld1q_f32(start + channel + i * LANES) : vdupq_n_f32(0.0f);
+        sums[i] = start ? LOAD(start + channel + i * LANES) : SPLAT(0.0f);
     for (int64_t line = p->height; line > 0; line--, lines++, panel += p->packed_line) {
         const float *x = (const float *)lines[0] + p->first + channel, *w = panel;
         if (width == 2) {
@@ -85,7 +51,7 @@ INLINE void pixel_panel(const ml_depthwise_args *p, const void *const *lines, in
         for (int64_t tap = p->width; tap > 0; tap--, x += p->tap_step) w = add_tap(x, w, sums);
     }
     ML_UNROLL(4)
-    for (int i = 0; i < BESIDE; i++) vst1q_f32(y + channel + i * LANES, finish(sums[i], low, high));
+    for (int i = 0; i < BESIDE; i++) STORE(y + channel + i * LANES, CLAMP(sums[i], low, high));
 }
 
 INLINE void pixel_panels(const ml_depthwise_args *args, int64_t channels, const int width) {

@@ -6,8 +6,8 @@
 #define VALUE int8x8_t
 #define ELEMENT_BYTES 1
 
-#define LOAD(p) vld1_s8((const int8_t *)(p))
-#define LOAD_PART(p, count) bytes_part(p, count)
+#define LOAD_VALUE(p) vld1_s8((const int8_t *)(p))
+#define LOAD_VALUE_PART(p, count) bytes_part(p, count)
 #ifdef __aarch64__
 #define LOAD_NEXT(value, x, step) \
     __asm__("ld1 {%0.8b}, [%1], %2" : "=w"(value), "+r"(x) : "r"(step), "m"(*(const int8_t (*)[8])(const void *)(x)))

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define VECTOR eight_sums
+#define SUM eight_sums
 #define ELEMENT int32_t
 #define REGISTER "w"
 #define MASKS false
@@ -14,16 +14,16 @@ typedef struct eight_sums {
     int32x4_t front, back;
 } eight_sums;
 
-#define ZERO() ((eight_sums){vdupq_n_s32(0), vdupq_n_s32(0)})
-#define LOAD_START(p) ((eight_sums){vld1q_s32(p), vld1q_s32((p) + 4)})
-#define LOAD_START_PART(p, count) sums_part(p, count)
-#define ADD(a, b) \
+#define ZERO_SUM() ((eight_sums){vdupq_n_s32(0), vdupq_n_s32(0)})
+#define LOAD_SUM(p) ((eight_sums){vld1q_s32(p), vld1q_s32((p) + 4)})
+#define LOAD_SUM_PART(p, count) sums_part(p, count)
+#define ADD_SUMS(a, b) \
     ((eight_sums){vaddq_s32((a).front, (b).front), vaddq_s32((a).back, (b).back)})
 
 static inline eight_sums sums_part(const int32_t *p, int count) {
     int32_t sums[8] = {0};
     memcpy(sums, p, (size_t)count * sizeof *sums);
-    return LOAD_START(sums);
+    return LOAD_SUM(sums);
 }
 
 /* Stores the first `count` of eight sums. */

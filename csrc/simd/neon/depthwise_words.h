@@ -5,8 +5,8 @@
 #define VALUE int16x8_t
 #define ELEMENT_BYTES 2
 
-#define LOAD(p) vld1q_s16((const int16_t *)(const void *)(p))
-#define LOAD_PART(p, count) words_part(p, count)
+#define LOAD_VALUE(p) vld1q_s16((const int16_t *)(const void *)(p))
+#define LOAD_VALUE_PART(p, count) words_part(p, count)
 #ifdef __aarch64__
 #define LOAD_NEXT(value, x, step) \
     __asm__("ld1 {%0.8h}, [%1], %2" : "=w"(value), "+r"(x) : "r"(step), "m"(*(const int16_t (*)[8])(const void *)(x)))

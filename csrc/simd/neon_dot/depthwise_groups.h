@@ -9,8 +9,8 @@ typedef struct eight_groups {
     int8x16_t front, back;
 } eight_groups;
 
-#define LOAD(p) groups_at(p)
-#define LOAD_PART(p, count) groups_part(p, count)
+#define LOAD_VALUE(p) groups_at(p)
+#define LOAD_VALUE_PART(p, count) groups_part(p, count)
 #define KEEP(value, x) __asm__("" : "+w"((value).front), "+w"((value).back), "+r"(x))
 #define MULTIPLY_ADD(x, w, sum) multiply_add(x, w, sum)
 

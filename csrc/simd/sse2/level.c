@@ -8,7 +8,6 @@ const ml_simd ML_TABLE = {
     .depthwise_s8_group = 2,
     .winograd = 1,
 #include "simd/loops.h"
-    OWN(depthwise_f32),
     OWN(depthwise_s8),
     OWN(interleave_s8),
     OWN(matmul_s8),

@@ -5,14 +5,16 @@
  * wide and overlap, each column is loaded once for all the taps that see it. Taps are summed in the
  * same order in every tile.
  *
- * The file that includes it defines its vectors of LANES elements
- *   VECTOR, ELEMENT             the type of sums, and of one sum: float or int32_t
- *   ZERO()  LOAD(p)  LOAD_PART(p, count)  STORE(p, v)  STORE_PART(p, v, count)
- *   MULTIPLY_ADD(x, w, sum)  ADD(a, b)
+ * The file that includes it defines its vectors of LANES elements, or includes depthwise_f32.h or
+ * depthwise_s32.h, which have those of the level's words
+ *   SUM, ELEMENT                a vector of sums, and the type of one
+ *   ZERO_SUM()  LOAD_VALUE(p)  LOAD_VALUE_PART(p, count)
+ *   STORE_SUM(p, v)  STORE_SUM_PART(p, v, count)
+ *   MULTIPLY_ADD(x, w, sum)  ADD_SUMS(a, b)
  *   REGISTER                    the asm constraint of a vector
  *   FINISH(args, v)             the outputs of sums
- *   MASKS                       true if LOAD_PART costs no more than LOAD: it then loads all
- *                               vectors, and the last one has no code of its own
+ *   MASKS                       true if LOAD_VALUE_PART costs no more than LOAD_VALUE: it then
+ *                               loads all vectors, and the last one has no code of its own
  *
  * then calls run_tiles(args, own). It may define
  *   WHOLES(width)               with MASKS: true if whole vectors have code of their own
@@ -23,13 +25,13 @@
  *                               if products are cheaper two at a time: two taps of a pixel, in one
  *                               line or in two; the same, where a constant may be added to each
  *                               sum; and sums without `count` of that constant
- * if sums are not stored, instead of STORE and FINISH
+ * if sums are not stored, instead of STORE_SUM and FINISH
  *   OUTPUT, Y_STEP(args, own)   the type of outputs, and how many there are from pixel to pixel
  *   BEGIN(v)                    the start of sums, made of v
  *   FINISH_TILE(args, at, pixels, part, count, sums)
  * and if values and weights are narrower than sums
  *   VALUE, ELEMENT_BYTES        a vector of them, and the bytes of one
- *   LOAD_START(p)  LOAD_START_PART(p, count)    for sums
+ *   LOAD_SUM(p)  LOAD_SUM_PART(p, count)    for sums
  *   LOAD_NEXT(value, x, step)   loads a value and adds the step to x
  *   KEEP(value, x)              the empty asm of next_column, where a value is no single
  *                               register */
@@ -40,10 +42,10 @@
 #endif
 
 #ifndef VALUE
-#define VALUE VECTOR
+#define VALUE SUM
 #define ELEMENT_BYTES 4
-#define LOAD_START(p) LOAD(p)
-#define LOAD_START_PART(p, count) LOAD_PART(p, count)
+#define LOAD_SUM(p) LOAD_VALUE(p)
+#define LOAD_SUM_PART(p, count) LOAD_VALUE_PART(p, count)
 #endif
 
 #ifndef WHOLES
@@ -72,18 +74,19 @@ enum {
 #endif
 
 INLINE VALUE load(const char *p, const bool part, int count) {
-    return part ? LOAD_PART(p, count) : LOAD(p);
+    return part ? LOAD_VALUE_PART(p, count) : LOAD_VALUE(p);
 }
 
 /* sums += `taps` taps of a line, one after the other. */
 INLINE void add_taps(const ml_depthwise_args *p, const char *x, const char *w, int64_t taps,
-                     const int pixels, const bool part, int count, VECTOR *sums) {
+                     const int pixels, const bool part, int count, SUM *sums) {
     const int64_t pixel_step = ELEMENT_BYTES * p->pixel_step;
     const int64_t tap_step = ELEMENT_BYTES * p->tap_step;
     int64_t tap = 0;
 #ifdef MULTIPLY_TWO
     for (; tap + 2 <= taps; tap += 2, x += 2 * tap_step) {
-        const VALUE weights = LOAD(w), next = LOAD(w + ELEMENT_BYTES * ML_PANEL_DEPTHWISE);
+        const VALUE weights = LOAD_VALUE(w),
+                    next = LOAD_VALUE(w + ELEMENT_BYTES * ML_PANEL_DEPTHWISE);
         w += 2 * ELEMENT_BYTES * ML_PANEL_DEPTHWISE;
         ML_UNROLL(8)
         for (int i = 0; i < pixels; i++) {
@@ -94,7 +97,7 @@ INLINE void add_taps(const ml_depthwise_args *p, const char *x, const char *w, i
     }
 #endif
     for (; tap < taps; tap++, x += tap_step) {
-        VALUE weights = LOAD(w);
+        VALUE weights = LOAD_VALUE(w);
         w += ELEMENT_BYTES * ML_PANEL_DEPTHWISE;
         ML_UNROLL(8)
         for (int i = 0; i < pixels; i++)
@@ -107,7 +110,7 @@ INLINE void add_taps(const ml_depthwise_args *p, const char *x, const char *w, i
 INLINE VALUE next_column(const char **x, int64_t step, const bool part, int count) {
     VALUE value;
 #ifdef LOAD_NEXT
-    if (part) value = LOAD_PART(*x, count), *x += step;
+    if (part) value = LOAD_VALUE_PART(*x, count), *x += step;
     else LOAD_NEXT(value, *x, step);
 #else
     value = load(*x, part, count);
@@ -121,13 +124,13 @@ INLINE VALUE next_column(const char **x, int64_t step, const bool part, int coun
 /* sums += two lines of `width` taps, for pixels that are `stride` taps apart. */
 INLINE void add_two_lines(const ml_depthwise_args *p, const char *x, const char *next_x,
                           const char *w, const int width, const int stride, const int pixels,
-                          const bool part, int count, VECTOR *sums) {
+                          const bool part, int count, SUM *sums) {
     const int64_t step = ELEMENT_BYTES * p->tap_step;
     VALUE weights[2 * MOST_TAPS];
     ML_UNROLL(10)
     for (int i = 0; i < 2 * width; i++)
-        weights[i] = LOAD(w + ELEMENT_BYTES * (i < width ? 0 : p->packed_line) +
-                          ELEMENT_BYTES * (i % width) * ML_PANEL_DEPTHWISE);
+        weights[i] = LOAD_VALUE(w + ELEMENT_BYTES * (i < width ? 0 : p->packed_line) +
+                                ELEMENT_BYTES * (i % width) * ML_PANEL_DEPTHWISE);
     ML_UNROLL(20)
     for (int column = 0; column < (pixels - 1) * stride + width; column++) {
         const VALUE value = next_column(&x, step, part, count);
@@ -145,12 +148,11 @@ INLINE void add_two_lines(const ml_depthwise_args *p, const char *x, const char 
 
 /* sums += a line of `width` taps, for pixels that are `stride` taps apart. */
 INLINE void add_columns(const ml_depthwise_args *p, const char *x, const char *w, const int width,
-                        const int stride, const int pixels, const bool part, int count,
-                        VECTOR *sums) {
+                        const int stride, const int pixels, const bool part, int count, SUM *sums) {
     VALUE weights[MOST_TAPS];
     ML_UNROLL(5)
     for (int tap = 0; tap < width; tap++)
-        weights[tap] = LOAD(w + ELEMENT_BYTES * tap * ML_PANEL_DEPTHWISE);
+        weights[tap] = LOAD_VALUE(w + ELEMENT_BYTES * tap * ML_PANEL_DEPTHWISE);
 #ifdef MULTIPLY_TWO
     VALUE before = weights[0];
 #endif
@@ -178,8 +180,7 @@ INLINE void add_columns(const ml_depthwise_args *p, const char *x, const char *w
 
 /* sums += a window of `width` taps. */
 INLINE void add_lines(const ml_depthwise_args *p, int64_t offset, const char *w, const int width,
-                      const int stride, const int pixels, const bool part, int count,
-                      VECTOR *sums) {
+                      const int stride, const int pixels, const bool part, int count, SUM *sums) {
     const int64_t step = ELEMENT_BYTES * p->packed_line;
     const void *const *lines = p->lines;
     int64_t left = p->height;
@@ -198,11 +199,11 @@ INLINE void add_lines(const ml_depthwise_args *p, int64_t offset, const char *w,
 
 /* sums += a window of any size: ML_CHUNK_F32 taps are summed at a time, and then those sums. */
 INLINE void add_any(const ml_depthwise_args *p, int64_t offset, const char *w, const int pixels,
-                    const bool part, int count, VECTOR *sums) {
-    VECTOR total[PIXELS];
+                    const bool part, int count, SUM *sums) {
+    SUM total[PIXELS];
     int64_t room = ML_CHUNK_F32;
     ML_UNROLL(8)
-    for (int i = 0; i < pixels; i++) total[i] = ZERO();
+    for (int i = 0; i < pixels; i++) total[i] = ZERO_SUM();
     for (int64_t line = 0; line < p->height; line++, w += ELEMENT_BYTES * p->packed_line) {
         const char *x = (const char *)p->lines[line] + offset;
         for (int64_t tap = 0; tap < p->width;) {
@@ -215,13 +216,13 @@ INLINE void add_any(const ml_depthwise_args *p, int64_t offset, const char *w, c
             room = ML_CHUNK_F32;
             ML_UNROLL(8)
             for (int i = 0; i < pixels; i++) {
-                total[i] = ADD(total[i], sums[i]);
-                sums[i] = ZERO();
+                total[i] = ADD_SUMS(total[i], sums[i]);
+                sums[i] = ZERO_SUM();
             }
         }
     }
     ML_UNROLL(8)
-    for (int i = 0; i < pixels; i++) sums[i] = ADD(total[i], sums[i]);
+    for (int i = 0; i < pixels; i++) sums[i] = ADD_SUMS(total[i], sums[i]);
 }
 
 #ifdef FINISH
@@ -242,13 +243,13 @@ typedef struct tile_place {
 
 #ifdef FINISH
 INLINE void store_tile(const ml_depthwise_args *p, const tile_place *at, const int pixels,
-                       const bool part, int count, const VECTOR *sums) {
+                       const bool part, int count, const SUM *sums) {
     ELEMENT *y = at->y;
     ML_UNROLL(8)
     for (int i = 0; i < pixels; i++) {
-        VECTOR value = FINISH(p, sums[i]);
-        if (part) STORE_PART(y, value, count);
-        else STORE(y, value);
+        SUM value = FINISH(p, sums[i]);
+        if (part) STORE_SUM_PART(y, value, count);
+        else STORE_SUM(y, value);
         y += p->n;
         __asm__("" : "+r"(y));
     }
@@ -258,10 +259,10 @@ INLINE void store_tile(const ml_depthwise_args *p, const tile_place *at, const i
 /* Computes `count` channels of `pixels` pixels. A width of 0 means windows of any size. */
 INLINE void tile(const ml_depthwise_args *p, const tile_place *at, const int width,
                  const int stride, const int pixels, const bool part, int count) {
-    VECTOR sums[PIXELS], initial = ZERO();
+    SUM sums[PIXELS], initial = ZERO_SUM();
     const char *w = at->w;
     const ELEMENT *start = p->start ? (const ELEMENT *)p->start + at->channel : NULL;
-    if (start) initial = part ? LOAD_START_PART(start, count) : LOAD_START(start);
+    if (start) initial = part ? LOAD_SUM_PART(start, count) : LOAD_SUM(start);
     initial = BEGIN(initial);
 #ifdef MULTIPLY_TWO
     if (width) initial = LESS(initial, p->height / 2 * width + p->height % 2 * (width / 2));

@@ -91,6 +91,8 @@ static inline void STORE_ONES_PART(uint8_t *p, __m256 mask, int64_t count) {
 #define MUL_S32(a, b) _mm256_mullo_epi32(a, b)
 #define MIN_S32(a, b) _mm256_min_epi32(a, b)
 #define MAX_S32(a, b) _mm256_max_epi32(a, b)
+/* Pairs of int16. */
+#define ADD_PRODUCTS(sum, x, w) _mm256_add_epi32(sum, _mm256_madd_epi16(x, w))
 #define TRUNCATED(v) _mm256_cvttps_epi32(v)
 
 #define BITS __m128i

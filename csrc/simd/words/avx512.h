@@ -101,6 +101,8 @@ static inline __m512 ROOT_OF_2(__m512i i) {
 #define MUL_S32(a, b) _mm512_mullo_epi32(a, b)
 #define MIN_S32(a, b) _mm512_min_epi32(a, b)
 #define MAX_S32(a, b) _mm512_max_epi32(a, b)
+/* Groups of four bytes. */
+#define ADD_PRODUCTS(sum, x, w) _mm512_dpbusd_epi32(sum, x, w)
 #define TRUNCATED(v) _mm512_cvttps_epi32(v)
 
 #define BITS __m128i

@@ -94,16 +94,8 @@ static inline int32x4_t NEAREST_OR_LEAST(float32x4_t a) {
 #define MASKED_S32 0
 #define LOAD_S32(p) vld1q_s32(p)
 #define STORE_S32(p, v) vst1q_s32(p, v)
-static inline int32x4_t LOAD_PART_S32(const int32_t *p, int64_t count) {
-    int32_t lanes[4] = {0};
-    memcpy(lanes, p, (size_t)count * sizeof *p);
-    return vld1q_s32(lanes);
-}
-static inline void STORE_PART_S32(int32_t *p, int32x4_t v, int64_t count) {
-    int32_t lanes[4];
-    vst1q_s32(lanes, v);
-    memcpy(p, lanes, (size_t)count * sizeof *p);
-}
+#define LOAD_PART_S32(p, count) BITS_OF(LOAD_PART((const float *)(const void *)(p), count))
+#define STORE_PART_S32(p, v, count) STORE_PART((float *)(void *)(p), OF_BITS(v), count)
 #define MUL_S32(a, b) vmulq_s32(a, b)
 #define MIN_S32(a, b) vminq_s32(a, b)
 #define MAX_S32(a, b) vmaxq_s32(a, b)

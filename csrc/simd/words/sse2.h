@@ -85,16 +85,8 @@ static inline void STORE_ONES_PART(uint8_t *p, __m128 mask, int64_t count) {
 #define MASKED_S32 0
 #define LOAD_S32(p) _mm_loadu_si128((const __m128i *)(const void *)(p))
 #define STORE_S32(p, v) _mm_storeu_si128((__m128i *)(void *)(p), v)
-static inline __m128i LOAD_PART_S32(const int32_t *p, int64_t count) {
-    int32_t lanes[4] = {0};
-    memcpy(lanes, p, (size_t)count * sizeof *p);
-    return LOAD_S32(lanes);
-}
-static inline void STORE_PART_S32(int32_t *p, __m128i v, int64_t count) {
-    int32_t lanes[4];
-    STORE_S32(lanes, v);
-    memcpy(p, lanes, (size_t)count * sizeof *p);
-}
+#define LOAD_PART_S32(p, count) BITS_OF(LOAD_PART((const float *)(const void *)(p), count))
+#define STORE_PART_S32(p, v, count) STORE_PART((float *)(void *)(p), OF_BITS(v), count)
 static inline __m128i PICK_S32(__m128i mask, __m128i a, __m128i b) {
     return _mm_or_si128(_mm_and_si128(mask, a), _mm_andnot_si128(mask, b));
 }
@@ -106,6 +98,8 @@ static inline __m128i MUL_S32(__m128i a, __m128i b) {
 }
 #define MIN_S32(a, b) PICK_S32(_mm_cmpgt_epi32(a, b), b, a)
 #define MAX_S32(a, b) PICK_S32(_mm_cmpgt_epi32(a, b), a, b)
+/* Pairs of int16. */
+#define ADD_PRODUCTS(sum, x, w) _mm_add_epi32(sum, _mm_madd_epi16(x, w))
 #define TRUNCATED(v) _mm_cvttps_epi32(v)
 
 #define BITS __m128i
