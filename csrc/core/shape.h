@@ -15,9 +15,10 @@ static inline int64_t ml_max_s64(int64_t a, int64_t b) { return a > b ? a : b; }
  * fits. */
 static inline int64_t ml_ceil_div(int64_t n, int64_t d) { return (n + d - 1) / d; }
 
-/* The size of parts of n > 0: as few as can be with at most `most` each, and as even. */
+/* The size of parts of n > 0: as few as can be with at most `most` each, and as even. Parts that
+ * are each the even part of what is left are as few, and their sizes differ by at most 1. */
 static inline int64_t ml_even_part(int64_t n, int64_t most) {
-    return ml_ceil_div(n, ml_ceil_div(n, most));
+    return n <= most ? n : ml_ceil_div(n, ml_ceil_div(n, most));
 }
 
 /* Up to a multiple of `alignment`, a power of two; bytes <= INT64_MAX - alignment. */

@@ -129,10 +129,9 @@ ML_HALF_EACH(ML_HALF_DEFINE)
 /* For at most half a panel of outputs. Divides the rows evenly among as few tiles as possible. */
 static inline void ml_matmul_half_avx512(const ml_matmul_f32_args *p) {
     static ml_half_fn *const tiles[] = {ML_HALF_EACH(ML_HALF_ENTRY)};
-    const int64_t parts = ml_ceil_div(p->rows, ML_HALF_ROWS);
-    for (int64_t part = 0, row = 0, next; part < parts; part++, row = next) {
-        next = row + ml_ceil_div(p->rows - row, parts - part);
-        tiles[next - row](p, row);
+    for (int64_t row = 0, rows; row < p->rows; row += rows) {
+        rows = ml_even_part(p->rows - row, ML_HALF_ROWS);
+        tiles[rows](p, row);
     }
 }
 

@@ -260,11 +260,9 @@ static void multiply_line(const panel_place *panel, tile_place *at, int64_t vect
     const int64_t rows = panel->args->rows;
     const int64_t whole = rows <= FEW_ROWS ? FEW_ROWS : rows_of[vectors];
     const int64_t most = panel->most < whole ? panel->most : whole;
-    int64_t parts = rows <= most ? 1 : ml_ceil_div(rows, most);
     at->row = 0;
-    for (int64_t some; at->row < rows; at->row += some, parts--) {
-        some = rows - at->row;
-        if (parts > 1) some = ml_ceil_div(some, parts);
+    for (int64_t some; at->row < rows; at->row += some) {
+        some = ml_even_part(rows - at->row, most);
         begin_rows(panel->args, at, some, panel->copy);
         tiles[some][vectors](panel, at);
     }

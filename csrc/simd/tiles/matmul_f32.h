@@ -219,16 +219,14 @@ static inline tile_fn *next_tile(const ml_matmul_f32_args *p, int rows, int64_t 
 /* Multiplies all rows by panels first .. end - 1. The rows are divided evenly among as few tiles as
  * possible. */
 static void meet(const ml_matmul_f32_args *p, int64_t first, int64_t end, int64_t panel_floats) {
-    int64_t parts = ml_ceil_div(p->rows, ROWS), next = 0;
     int most = MOST_PANELS;
     while (most > end - first) most /= 2;
-    for (int64_t part = 0; part < parts; part++) {
-        int64_t row = next;
-        next = row + ml_ceil_div(p->rows - row, parts - part);
+    for (int64_t row = 0, rows; row < p->rows; row += rows) {
+        rows = ml_even_part(p->rows - row, ROWS);
         int width = most;
         for (int64_t panel = first; panel < end; panel += width) {
             const tile_place at = {row, panel, panel_floats};
-            next_tile(p, (int)(next - row), panel, end, &width)(p, &at);
+            next_tile(p, (int)rows, panel, end, &width)(p, &at);
         }
     }
 }
@@ -254,11 +252,10 @@ _Static_assert(VECTORS == 2 && MOST_ROWS <= 12, "two vectors of a row are one of
 
 /* The rows are divided evenly among as few tiles as possible. */
 static void in_tiles(const ml_matmul_f32_args *p, tile_fn *const *by_rows, int most) {
-    const int64_t parts = ml_ceil_div(p->rows, most);
-    for (int64_t part = 0, row = 0, next; part < parts; part++, row = next) {
-        next = row + ml_ceil_div(p->rows - row, parts - part);
+    for (int64_t row = 0, rows; row < p->rows; row += rows) {
+        rows = ml_even_part(p->rows - row, most);
         const tile_place at = {row, 0, p->pieces * p->k * PANEL};
-        by_rows[next - row](p, &at);
+        by_rows[rows](p, &at);
     }
 }
 

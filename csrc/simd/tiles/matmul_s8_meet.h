@@ -46,9 +46,7 @@ INLINE void multiply(const ml_matmul_s8_args *p) {
     const int64_t bytes = p->pieces * ml_round_up(p->k, GROUP); /* bytes of an output */
     const int64_t most = ROWS_OF(p);
     for (int64_t row = 0, rows; row < p->rows; row += rows) {
-        rows = p->rows - row;
-        const int64_t parts = ml_ceil_div(rows, most);
-        if (parts > 1) rows = ml_ceil_div(rows, parts);
+        rows = ml_even_part(p->rows - row, most);
         meet(p, row, rows, bytes);
     }
 }

@@ -243,11 +243,10 @@ INLINE void multiply_groups(const ml_matmul_s8_args *p, const void *own, int64_t
     const int64_t groups = p->pieces * ml_ceil_div(p->k, GROUP), all = lines * p->rows;
     stretch s;
     row_cursor next = {p->a, p->a, 0};
-    int64_t parts = ml_ceil_div(all, ROWS);
     s.panel_bytes = panel_bytes;
-    for (int64_t row = 0, rows; row < all; row += rows, parts--) {
+    for (int64_t row = 0, rows; row < all; row += rows) {
         const row_cursor begin = next;
-        rows = parts > 1 ? ml_ceil_div(all - row, parts) : all - row;
+        rows = ml_even_part(all - row, ROWS);
         s.first = 0;
         do {
             s.last = groups - s.first <= NEAR / GROUP;
