@@ -31,6 +31,7 @@ static void inherit(ml_simd *level, const ml_simd *below) {
         level->matmul_s8_pairs = below->matmul_s8_pairs;
         level->winograd = below->winograd;
     }
+    if (!level->depthwise_f32) level->depthwise_f32_held = below->depthwise_f32_held;
     if (!level->depthwise_s8) {
         level->depthwise_s8_group = below->depthwise_s8_group;
         level->depthwise_s8_bytes = below->depthwise_s8_bytes;

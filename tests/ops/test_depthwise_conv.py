@@ -221,3 +221,19 @@ def test_hybrid_and_small_weights(types: str, multiplier: int, width: int) -> No
             layer.x[0] *= 3
         tolerance = 1e-6 * max(1.0, float(np.abs(layer.run()).max())) if types[0] == "f" else 0.0
         layer.check(tolerance=tolerance)
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("size", [3, 5])
+def test_columns_that_share_sets_of_a_cache(stride: int, size: int) -> None:
+    """Few pixels of 512 channels are computed at a time, which changes no bit of them."""
+    options = window_options("SAME", (stride, stride), depth_multiplier=1)
+    results = []
+    for channels in (512, 528):
+        layer = Layer("DEPTHWISE_CONV_2D", "f32", (1, 7, 14, channels), (1, size, size, channels), options, seed=1)
+        for array in (layer.x, layer.weights):
+            array[..., :512] = np.random.default_rng(2).normal(size=(*array.shape[:-1], 512))
+        layer.bias[:512] = 1.5
+        inputs = [Given(layer.x), const(layer.weights, np.float32), const(layer.bias, np.float32)]
+        results.append(OneNode("DEPTHWISE_CONV_2D", inputs, options).check(tolerance=TOLERANCE))
+    np.testing.assert_array_equal(results[0], results[1][..., :512])

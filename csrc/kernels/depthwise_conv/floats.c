@@ -97,6 +97,18 @@ static const float *repeat_start(const ml_call *c, int64_t n, int64_t together, 
     return to;
 }
 
+/* The pixels of a stretch to compute in a call that reads `lines` lines. Columns a multiple of
+ * 2 KiB apart share a few sets of a first-level cache, which hold those of few pixels. */
+static int64_t pixels_at_once(const ml_call *c, int64_t lines, int64_t stretch) {
+    enum { APART = 2048 };
+    const depthwise_blob *blob = c->blob;
+    const ml_window_axis *x = &blob->window.x;
+    const int64_t held = c->env->simd->depthwise_f32_held;
+    if (blob->outputs * (int64_t)sizeof(float) % APART != 0 || held == 0) return stretch;
+    const int64_t more = held / ml_max_s64(lines, 1) - x->size;
+    return ml_min_s64(stretch, more > 0 ? 1 + more / x->stride : 1);
+}
+
 static ml_status lines_f32(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                            void *args) {
     const depthwise_params *p = c->params;
@@ -129,7 +141,7 @@ static ml_status lines_f32(const ml_call *c, int64_t first, int64_t end, int32_t
         /* Stretches of pixels whose windows have the same columns inside it. */
         for (int64_t ox = 0; ox < w->x.out; ox += a.pixels) {
             const ml_window_run run = ml_window_run_at(&w->x, ox);
-            a.pixels = run.end - ox;
+            a.pixels = pixels_at_once(c, a.height, run.end - ox);
             a.width = run.taps.end - run.taps.first;
             a.first = (run.taps.start + run.taps.first * w->x.dilation) * n;
             a.packed = (const float *)c->packed + down.taps.first * a.packed_line +

@@ -5,6 +5,7 @@ const ml_simd ML_TABLE = {
     .level = "avx2",
     .matmul_f32_panel = PANEL_F32,
     .matmul_f32_rows = ROWS_F32,
+    .depthwise_f32_held = 16,
     .depthwise_s8_group = 2,
     .depthwise_s8_bytes = 1,
     .winograd = 1,
