@@ -14,7 +14,7 @@ from minilite.interpreter import Interpreter
 from minilite.options import Planner
 from minilite.report import duration, table
 from minilite.terminal import say
-from minilite.text import wrapped
+from minilite.text import count, wrapped
 
 DATA = Path(__file__).resolve().parent.parent / "data"
 _INK = " .:-=+*#%@"
@@ -81,8 +81,8 @@ def run(planner: Planner, threads: int | None, repeat: int, *, as_json: bool = F
     header = ["size", "shows", "read as", "sure", "resize", "plan", "run", "arena bytes"]
     say(table(header, rows, width=width(), spare=("arena bytes",)))
     right = sum(one.shows == one.read for one in found)
-    counters = ", ".join(f"{name} {count}" for name, count in interpreter.counters.items())
-    say(wrapped(f"{right} of {len(found)} right; {counters}", width()))
+    plans, again = interpreter.counters["plans"], interpreter.counters["plan_hits"]
+    say(wrapped(f"{right} of {len(found)} right; {count(plans, 'plan')} made, {again} used again", width()))
 
 
 def _recognise(interpreter: Interpreter, image: Array, label: int, repeat: int) -> Recognised:
