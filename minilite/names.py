@@ -32,8 +32,11 @@ def short_names(names: Mapping[int, str]) -> dict[int, str]:
 
 
 def names_of(tensors: Sequence[Any]) -> dict[int, str]:
-    """Returns the short names of a subgraph's tensors."""
-    return short_names({tensor.index: tensor.name for tensor in tensors})
+    """Returns the short names of a subgraph's tensors; constants give way to computed tensors of the same name."""
+    every = short_names({tensor.index: tensor.name for tensor in tensors})
+    computed = short_names({tensor.index: tensor.name for tensor in tensors if tensor.data is None})
+    found = {**every, **computed}
+    return found if len({*found.values()}) == len(found) else every
 
 
 def _last(name: str) -> str:

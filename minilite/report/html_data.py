@@ -117,6 +117,7 @@ def _tensor(
     return {
         "name": names[number],
         "full": tensor.name,
+        "number": number,
         "shape": shape_text(state.shape),
         "type": tensor.type.name.lower(),
         "role": role,

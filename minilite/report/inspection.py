@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from minilite.engine.model_plan import ModelPlan
 from minilite.format.model import Model
-from minilite.names import short_names
+from minilite.names import names_of
 from minilite.report.facts import Facts, model_facts
 from minilite.text import Cell, bytes_text, count, cut, shape_text, table, wrapped
 
@@ -26,7 +28,11 @@ def inspection(model: Model, title: str, plan: ModelPlan | None = None, width: i
         where = f"frame {frame['frame']}: " if frame["frame"] is not None else ""
         more = _entry(facts, frame["subgraph"], planned=plan is None or frame["frame"] is not None)
         lines += ["", wrapped(f"{where}subgraph {frame['subgraph']} '{cut(frame['name'])}'{call}{more}", width)]
-        lines += [_nodes(frame, width), "", _tensors(frame, width)]
+        lines += [
+            _nodes(frame, width),
+            "",
+            _tensors(frame, names_of(model.subgraphs[frame["subgraph"]].tensors), width),
+        ]
         if frame["scratch"]:
             rows: list[list[Cell]] = [
                 [scratch["node"], scratch["bytes"], scratch["offset"]] for scratch in frame["scratch"]
@@ -126,8 +132,7 @@ def _numbers(indices: tuple[int, ...]) -> str:
     return " ".join("-" if i < 0 else str(i) for i in indices)
 
 
-def _tensors(frame: Facts, width: int | None) -> str:
-    names = short_names({tensor["tensor"]: tensor["name"] for tensor in frame["tensors"]})
+def _tensors(frame: Facts, names: Mapping[int, str], width: int | None) -> str:
     rows: list[list[Cell]] = [
         [
             tensor["tensor"],

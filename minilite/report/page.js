@@ -60,10 +60,10 @@ function box(pen, at, {x, y, wide, high}) {
   if (wide > 3 && high > 3) pen.strokeRect(x, y, wide, high);
   if (high < 13) return;
   const start = Math.max(x, LEFT) + 4, letters = Math.floor((x + wide - start - 4) / 6.4);
-  const name = tensors[records[at].tensor].name;
-  if (letters < Math.min(name.length, 8)) return;
+  const {name, number} = tensors[records[at].tensor], text = name.length <= letters ? name : String(number ?? '');
+  if (letters < text.length) return;
   pen.fillStyle = colours.ink;
-  pen.fillText(name.length > letters ? '\u2026' + name.slice(1 - letters) : name, start, y + high / 2);
+  pen.fillText(text, start, y + high / 2);
 }
 
 function drawMap(canvas, plan) {
@@ -513,12 +513,15 @@ get('graph').firstElementChild.onclick = event => {
   redraw();
 };
 
-// Tables of Python's: numbers to the right, rows that diverge marked.
+// Tables of Python's: numbers to the right, rows that diverge marked, columns that narrow screens spare.
 for (const table of document.querySelectorAll('.plain table')) {
-  const lines = [...table.rows], number = text => /^[-+]?[\d.,]+(e[-+]?\d+)?( ?(%|us|ms|s|bytes|[KMG]iB))?$/.test(text);
+  const lines = [...table.rows], heads = [...lines[0].cells].map(one => one.textContent);
+  const spare = heads.includes('largest') ? ['operator', 'tensor', 'shape', 'mean', 'cosine', 'steps'] : [];
+  const number = text => /^[-+]?[\d.,]+(e[-+]?\d+)?( ?(%|us|ms|s|bytes|[KMG]iB))?$/.test(text);
   for (let at = 0; at < lines[0].cells.length; at++) {
     const texts = lines.slice(1).map(line => line.cells[at] ? line.cells[at].textContent : '').filter(Boolean);
-    if (texts.length && texts.every(number)) for (const line of lines) if (line.cells[at]) line.cells[at].className = 'n';
+    const kind = (texts.length && texts.every(number) ? 'n' : '') + (spare.includes(heads[at]) ? ' l' : '');
+    for (const line of lines) if (line.cells[at]) line.cells[at].className = kind;
   }
   for (const line of lines) if ([...line.cells].some(one => one.textContent.startsWith('diverges'))) line.className = 'bad';
 }
