@@ -107,7 +107,7 @@ ROWS: dict[str, tuple[Callable[[Any, Path], Any], str]] = {
     "a folder": (lambda kind, folder: kind(str(folder)), "Could not open '{folder}': is a directory: a .tflite file is wanted"),
     "a page": (lambda kind, folder: file(kind, folder, "page"), FLAT + "'{folder}/m.tflite': " + IDENTIFIER.format("OCTY") + "an HTML page, perhaps of a download that failed"),
     "a pointer": (lambda kind, folder: file(kind, folder, "pointer"), FLAT + "'{folder}/m.tflite': " + IDENTIFIER.format("ion ") + "a Git LFS pointer, the model has to be fetched: git lfs pull"),
-    "an archive": (lambda kind, folder: file(kind, folder, "zip"), FLAT + "'{folder}/m.tflite': " + IDENTIFIER.format("\\x14\\x00\\x00\\x00") + "a zip archive with 'a/model.tflite' in it, which has to be unpacked"),
+    "an archive": (lambda kind, folder: file(kind, folder, "zip"), FLAT + "'{folder}/m.tflite': " + IDENTIFIER.format("\\x14\\x00\\x00\\x00") + "a bundle (.task or .zip) of 1 model, a/model.tflite: ':a/model.tflite' after its path is the first one"),
     "another format": (lambda kind, folder: file(kind, folder, "h5"), FLAT + "'{folder}/m.tflite': " + IDENTIFIER.format("\\r\\n\\x1a\\n") + "an HDF5 file, such as Keras's .h5, which has to be converted to .tflite: tf.lite.TFLiteConverter.from_keras_model"),
     "half a file": (lambda kind, folder: file(kind, folder, "half"), FLAT + "'{folder}/m.tflite': Model.operator_codes at byte 452: lies beyond the file's 242 bytes; the file ends at byte 242, its tables reach to byte 456: truncated?; it has to be fetched again"),
     # The other arguments of the constructor
