@@ -20,6 +20,7 @@ enum {
     MOST_SUM_SMALL = 1 << 29,
     MOST_BYTES = 4 << 20, /* of a layer's weights for large tiles; beyond it they are small */
     LEAST_CHANNELS = 16,
+    CHUNK = 8, /* channels whose filters are transformed together */
     MOVED = 8, /* the cost of moving a channel or an output through a position, in products */
     BLOCK_BYTES = 320 << 10, /* of a block's patches and products */
     LEAST_TILES = 6,
@@ -119,38 +120,73 @@ const char *ml_conv_way(const void *blob) {
     return b->side == LARGE ? "Winograd's tiles of 4 x 4" : "Winograd's tiles of 2 x 2";
 }
 
-/* G of a line of a filter. */
-static void transform(const int32_t *g, int64_t step, int64_t side, int32_t *to) {
-    const int32_t first = g[0], middle = g[step], last = g[2 * step];
-    if (side == SMALL) {
-        to[0] = 2 * first;
-        to[1] = first + middle + last;
-        to[2] = first - middle + last;
-        to[3] = 2 * last;
-        return;
-    }
-    to[0] = 6 * first;
-    to[1] = -2 * (first + middle + last);
-    to[2] = -2 * (first - middle + last);
-    to[3] = first + 2 * middle + 4 * last;
-    to[4] = first - 2 * middle + 4 * last;
-    to[5] = 6 * last;
+/* Weights of neighbouring channels, transformed together; 0 beyond the last channel. */
+typedef struct chunk {
+    int16_t of[CHUNK];
+} chunk;
+
+static chunk weights_at(const void *w, int32_t type, int64_t at, int64_t count, int32_t zero) {
+    chunk g = {{0}};
+    if (count == CHUNK && type == ML_S8)
+        for (int i = 0; i < CHUNK; i++) g.of[i] = (int16_t)(((const int8_t *)w)[at + i] - zero);
+    else
+        for (int64_t i = 0; i < count; i++) g.of[i] = (int16_t)weight_at(w, type, at + i, zero);
+    return g;
 }
 
-/* Transforms the filter of an output and a channel; writes it `step` elements apart. Returns the
- * sum of its weights. */
-static int32_t pack_filter(const int32_t g[SIZE * SIZE], int64_t side, int64_t step, int16_t *to) {
-    int32_t lines[SIZE * (LARGE + 2)], made[LARGE + 2], sum = 0;
-    const int64_t across = side + SIZE - 1;
-    for (int64_t i = 0; i < SIZE; i++) transform(g + i * SIZE, 1, side, lines + i * across);
-    for (int64_t j = 0; j < across; j++) {
-        transform(lines + j, across, side, made);
-        for (int64_t i = 0; i < across; i++) to[(i * across + j) * step] = (int16_t)made[i];
+static inline chunk times(int factor, const chunk *a) {
+    chunk y;
+    for (int i = 0; i < CHUNK; i++) y.of[i] = (int16_t)(factor * a->of[i]);
+    return y;
+}
+
+/* factor (a + sign b + c). */
+static inline chunk sum_of(int factor, const chunk *a, int sign, const chunk *b, const chunk *c) {
+    chunk y;
+    for (int i = 0; i < CHUNK; i++)
+        y.of[i] = (int16_t)(factor * (a->of[i] + sign * b->of[i] + c->of[i]));
+    return y;
+}
+
+/* G of a line of filters: to[0], to[step], ... */
+static void transform(const chunk *first, const chunk *middle, const chunk *last, int64_t side,
+                      chunk *to, int64_t step) {
+    if (side == SMALL) {
+        to[0] = times(2, first);
+        to[step] = sum_of(1, first, 1, middle, last);
+        to[2 * step] = sum_of(1, first, -1, middle, last);
+        to[3 * step] = times(2, last);
+        return;
     }
-    for (int i = 0; i < SIZE * SIZE; i++) sum += g[i];
+    const chunk twice = times(2, middle), far = times(4, last);
+    to[0] = times(6, first);
+    to[step] = sum_of(-2, first, 1, middle, last);
+    to[2 * step] = sum_of(-2, first, -1, middle, last);
+    to[3 * step] = sum_of(1, first, 1, &twice, &far);
+    to[4 * step] = sum_of(1, first, -1, &twice, &far);
+    to[5 * step] = times(6, last);
+}
+
+/* Transforms the filters of an output and `count` channels: writes pairs of channels at `to`, which
+ * are `step` elements apart from position to position. Returns the sum of the weights. */
+static int32_t pack_filters(const chunk g[SIZE * SIZE], int64_t count, int64_t side, int64_t step,
+                            int16_t *to) {
+    chunk lines[SIZE * (LARGE + 2)], made[(LARGE + 2) * (LARGE + 2)];
+    const int64_t across = side + SIZE - 1;
+    int32_t sum = 0;
+    for (int i = 0; i < SIZE; i++)
+        transform(&g[3 * i], &g[3 * i + 1], &g[3 * i + 2], side, lines + i * across, 1);
+    for (int64_t j = 0; j < across; j++)
+        transform(lines + j, lines + across + j, lines + 2 * across + j, side, made + j, across);
+    for (int64_t position = 0; position < across * across; position++)
+        for (int64_t i = 0; i < count; i += 2)
+            memcpy(to + position * step + i * ML_PANEL_S16, &made[position].of[i], 2 * sizeof *to);
+    for (int tap = 0; tap < SIZE * SIZE; tap++)
+        for (int i = 0; i < CHUNK; i++) sum += g[tap].of[i];
     return sum;
 }
 
+/* Panel by panel, so that what is written together stays in the cache. */
 int64_t ml_conv_pack_winograd(const ml_call *c, void *to) {
     const conv_blob *blob = c->blob;
     const int64_t side = blob->side, channels = blob->depth, n = blob->blocks.n;
@@ -159,16 +195,19 @@ int64_t ml_conv_pack_winograd(const ml_call *c, void *to) {
     const void *w = ml_value(c, 1);
     const int32_t type = ml_weights_type(c), zero = ((const ml_weighted *)c->derived)->w_zero;
     int32_t *sums = (int32_t *)(void *)((char *)to + weights_bytes(side, channels, n));
-    memset(to, 0, (size_t)all);
-    for (int64_t o = 0; o < n; o++)
-        for (int64_t i = 0; i < channels; i++) {
-            int32_t g[SIZE * SIZE];
-            for (int64_t tap = 0; tap < SIZE * SIZE; tap++)
-                g[tap] = weight_at(w, type, (o * SIZE * SIZE + tap) * channels + i, zero);
-            int16_t *place = (int16_t *)to + o / ML_PANEL_S16 * ML_PANEL_S16 * channels +
-                             i / 2 * 2 * ML_PANEL_S16 + o % ML_PANEL_S16 * 2 + i % 2;
-            sums[o] += pack_filter(g, side, padded * channels, place);
-        }
+    memset(sums, 0, (size_t)padded * sizeof *sums);
+    for (int64_t panel = 0; panel < n; panel += ML_PANEL_S16)
+        for (int64_t i = 0; i < channels; i += CHUNK)
+            for (int64_t o = panel; o < panel + ML_PANEL_S16; o++) {
+                const int64_t count = ml_min_s64(CHUNK, channels - i);
+                chunk g[SIZE * SIZE] = {{{0}}};
+                for (int64_t tap = 0; tap < SIZE * SIZE && o < n; tap++)
+                    g[tap] =
+                        weights_at(w, type, (o * SIZE * SIZE + tap) * channels + i, count, zero);
+                int16_t *place =
+                    (int16_t *)to + panel * channels + i * ML_PANEL_S16 + (o - panel) * 2;
+                sums[o] += pack_filters(g, count, side, padded * channels, place);
+            }
     return all;
 }
 
