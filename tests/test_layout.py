@@ -395,7 +395,7 @@ def test_only_one_function_escapes_markup() -> None:
 
 def test_runtime_imports_are_declared() -> None:
     allowed = {"minilite", "numpy", "flatbuffers"}
-    allowed |= {"PIL", "soxr", "rich", "distributed", "pyarrow", "apache_beam"}  # those of the extras
+    allowed |= {"PIL", "onnxruntime", "soxr", "rich", "distributed", "pyarrow", "apache_beam"}  # those of the extras
     allowed |= {"ml_dtypes"}  # whose arrays are taken and given where it is installed
     import sys
 

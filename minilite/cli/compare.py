@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from minilite.cli import arguments, feeding
 from minilite.cli.arguments import UsageError
+from minilite.cli.compare_inputs import compare_all
 from minilite.cli.output import print_json, width
 from minilite.comparison.compare import compare, runtimes
 from minilite.comparison.replay import replay
@@ -30,10 +31,20 @@ def add_parser(commands: Any) -> None:
         "Exit status 1 if --tolerance is given and a tensor is further apart.",
     )  # fmt: skip
     parser.add_argument("model", metavar="A", help="a .tflite file; or a recording, and B the model that was recorded")
-    parser.add_argument("second", metavar="B", nargs="?", help="another one (default: A again, run as --against says)")
+    parser.add_argument(
+        "second",
+        metavar="B",
+        nargs="?",
+        help="another one, an .onnx file, or a folder of .npy files made elsewhere (default: A again, run as --against says)",
+    )
     parser.add_argument("--against", metavar="WHAT", type=runtime, help=(
         "how the second runs: litert (its built-in kernels), litert-reference, reference (numpy), or a level of instructions"
     ))  # fmt: skip
+    parser.add_argument(
+        "--inputs", metavar="FOLDER", type=Path,
+        help="run on each file of a folder, and say of each output how often class, decision or boxes differ",
+    )  # fmt: skip
+    parser.add_argument("--threshold", metavar="T", type=float, help="the least score that decides, with --inputs")
     feeding.add_inputs(parser)
     arguments.add_shape(parser)
     arguments.add_signature(parser)
@@ -61,26 +72,44 @@ def execute(options: argparse.Namespace) -> int:
         return _replayed(options)
     second = _second(options)
     one = _interpreter(options.model, options)
-    given = {index: reading.array for index, reading in feeding.read_inputs(one, options).items()}
-    shapes = arguments.shapes(one, options.shape)
-    other = None
-    if second is not None:
-        other = _interpreter(second, options)
-    found = compare(
-        one, other, given, against=options.against, shapes=shapes, seed=options.seed or 0,
-        tolerance=options.tolerance, fused=not options.unfused, progress=progress,
-    )  # fmt: skip
+    other = _interpreter(second, options) if second is not None and not _is_foreign(second) else second
+
+    def run(own: argparse.Namespace) -> Comparison:
+        return _compared(own, one, other, second)
+
+    if options.inputs is not None:
+        return compare_all(options, one, run)
+    if options.threshold is not None:
+        message = f"--threshold {options.threshold:g}: goes with --inputs FOLDER"
+        raise UsageError(message)
+    found = run(options)
     if not options.json and (told := arguments.signature_line(one.model, options.signature)):
         say(wrapped(told, width()))
-    return _shown(found, options, second)
+    return _shown(found, options)
+
+
+def _is_foreign(second: str) -> bool:
+    return second.endswith(".onnx") or Path(second).is_dir()
+
+
+def _compared(
+    options: argparse.Namespace, one: Interpreter, other: Interpreter | str | None, second: str | None
+) -> Comparison:
+    given = {index: reading.array for index, reading in feeding.read_inputs(one, options).items()}
+    shapes = arguments.shapes(one, options.shape)
+    found = compare(
+        one, other, given, against=options.against, shapes=shapes, seed=options.seed or 0,
+        tolerance=options.tolerance, fused=not options.unfused,
+        progress=progress if options.inputs is None else None,
+    )  # fmt: skip
+    return found._replace(models=(Path(options.model).name, Path(second or options.model).name))
 
 
 def _interpreter(model: str, options: argparse.Namespace) -> Interpreter:
     return Interpreter(model, num_threads=options.threads, level=options.level, signature=options.signature)
 
 
-def _shown(found: Comparison, options: argparse.Namespace, second: str | None) -> int:
-    found = found._replace(models=(Path(options.model).name, Path(second or options.model).name))
+def _shown(found: Comparison, options: argparse.Namespace) -> int:
     if options.json:
         print_json(found.to_json())
     else:
@@ -98,13 +127,15 @@ def _replayed(options: argparse.Namespace) -> int:
         options.model, model, level=options.level, num_threads=options.threads, tolerance=options.tolerance,
         signature=options.signature, progress=progress,
     )  # fmt: skip
-    return _shown(found, options, model)
+    return _shown(found._replace(models=(Path(options.model).name, Path(model).name)), options)
 
 
 def _second(options: argparse.Namespace) -> str | None:
     """Returns the second model, which comes before the inputs; None without one. Raises: UsageError."""
     options.data = [*filter(None, [options.second]), *options.data]
-    if options.data and (options.against is None or options.data[0].endswith(".tflite")):
+    if options.data and (
+        options.against is None or options.data[0].endswith(".tflite") or _is_foreign(options.data[0])
+    ):
         second, *options.data = options.data
         return str(second)
     if options.against is None:

@@ -3,6 +3,7 @@ counterpart."""
 
 from __future__ import annotations
 
+import math
 import os
 from contextlib import ExitStack
 from pathlib import Path
@@ -10,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from minilite._native.kernels import level_names
 from minilite.comparison import changes
+from minilite.comparison.foreign_sides import foreign_side
 from minilite.comparison.inputs import both_inputs
 from minilite.comparison.limit import Limit, checked_tolerance
 from minilite.comparison.matching import matched
-from minilite.comparison.measure import difference
+from minilite.comparison.measure import difference, scores
 from minilite.comparison.replay import replay
 from minilite.comparison.result import Comparison, Row
 from minilite.comparison.sides import LITERT, REFERENCE, LiteRTSide, MiniliteSide
@@ -59,11 +61,12 @@ def compare(
     """Runs two models on the same inputs and compares every tensor that both have, node by node.
 
     `first` and `second` are models (whatever `Interpreter` takes first) or Interpreters, whose model and options are
-    used; they are not changed. Without `second` it is the first model again, which is then run `against` another
-    runtime: "litert" (its built-in kernels) or "litert-reference" (its reference kernels), both loaded without default
-    delegates and with all tensors kept, in a process of its own, and with XNNPACK for only the outputs; "reference"
-    (numpy); or a level of instructions. `level` is minilite's level everywhere else. If `first` is a recording (the
-    path of a .npz), it is replayed on the second, the model that was recorded: see `replay`.
+    used; they are not changed. `second` may also be an .onnx file, for onnxruntime, or a folder of .npy files named as
+    tensors are. Without `second` it is the first model again, run `against` another runtime: "litert" (its built-in
+    kernels) or "litert-reference" (its reference kernels), both without default delegates and with all tensors kept, in
+    a process of its own, and with XNNPACK for only the outputs; "reference" (numpy); or a level of instructions.
+    `level` is minilite's level everywhere else. If `first` is a recording (the path of a .npz), it is replayed on the
+    second, the model that was recorded: see `replay`.
 
     `inputs` is one array per input in order, or a mapping by name or number; those that are missing are random, from
     `seed`. Floats given to a quantized input are quantized; both runs get the same real numbers. `shapes` resizes
@@ -82,15 +85,16 @@ def compare(
         return replay(first, second, tolerance=tolerance, progress=progress, **options)
     _check_against(second, against)
     one = _interpreter(first, options)
-    other = one if second is None else _interpreter(second, options)
+    theirs = foreign_side(second, engine_of(one).graph)
+    other = one if second is None or theirs is not None else _interpreter(second, options)
     with ExitStack() as stack:
-        sides = _sides(one, other, against, stack, fused=fused)
+        sides = _sides(one, theirs or other, against, stack, fused=fused)
         given, source = both_inputs((sides[0].graph, sides[1].graph), one, inputs, shapes, seed)
         show = progress or silent
         for side, arrays in show(zip(sides, given, strict=True), "run", total=len(sides)):
             side.run(arrays)
-        models = _file_name(first), _file_name(first if second is None else second)
-        found = compared(sides, models, source, tolerance, show)
+        names = _file_name(first), _file_name(first if second is None else second)
+        found = compared(sides, names, source, tolerance, show)
         if isinstance(sides[1], LiteRTSide):
             found = _with_delegates(found, sides, engine_of(other), given[1], tolerance)
         return found
@@ -128,10 +132,12 @@ def _interpreter(source: Any, options: Mapping[str, Any]) -> Interpreter:
 
 
 def _sides(
-    one: Interpreter, other: Interpreter, against: str | None, stack: ExitStack, *, fused: bool
+    one: Interpreter, other: Interpreter | Side, against: str | None, stack: ExitStack, *, fused: bool
 ) -> tuple[Side, Side]:
     """Makes both sides; the stack removes the files of LiteRT's process."""
     ours = MiniliteSide(engine_of(one), fused=fused)
+    if not isinstance(other, Interpreter):
+        return ours, other
     if against not in LITERT:
         return ours, MiniliteSide(engine_of(other), kernels=against, fused=fused)
     theirs = LiteRTSide(engine_of(other), LITERT[against], engine_of(other).options.threads)
@@ -230,7 +236,21 @@ def _measured(row: Row, sides: tuple[Side, Side], tensors: tuple[Tensor, Tensor]
     if (a.dtype == object) != (b.dtype == object):
         return row._replace(note="strings against numbers", diverges=True)
     found = difference(tensors, (a, b))
-    return row._replace(difference=found, diverges=limit.exceeded(found))
+    if row.is_output:
+        row = _with_outcome(row, tensors, (a, b))
+    return row._replace(difference=found, diverges=limit.exceeded(found, row.step))
+
+
+def _with_outcome(row: Row, tensors: tuple[Tensor, Tensor], arrays: tuple[Array, Array]) -> Row:
+    """Returns the row of an output with its scale, its scores and the greatest of them."""
+    pairs = scores(tensors, arrays)
+    shape, best = arrays[0].shape, None
+    if len(pairs) > 1 and shape[-1] == len(pairs) and not any(math.isnan(a) or math.isnan(b) for a, b in pairs):
+        greatest = [max(range(len(pairs)), key=lambda at, side=side: pairs[at][side]) for side in (0, 1)]  # type: ignore[misc]
+        best = (greatest[0], greatest[1])
+    integers = (tensor for tensor, array in zip(tensors, arrays, strict=True) if array.dtype.kind in "iu")
+    step = max((each.quantization.scale for each in integers if len(each.quantization.scales) == 1), default=0.0)
+    return row._replace(step=float(step), best=best, scores=pairs)
 
 
 def _as_run(tensor: Tensor, array: Array) -> Tensor:

@@ -11,6 +11,9 @@ from minilite.numeric import real
 if TYPE_CHECKING:
     from minilite.comparison.measure import Difference
 
+STEPS = 16
+"""The steps of its scale by which an output of a quantized network may differ from that of its float version, if no
+tolerance is given."""
 ROUNDING = 1e-4
 """The largest difference of floats that different code computed, if no tolerance is given: sums are rounded in another
 order, through some hundred nodes. It is a share of the tensor's largest absolute value, as the tolerance is."""
@@ -38,8 +41,9 @@ class Limit(NamedTuple):
     """True if the network quantizes floats on the way: rounding may move a value by a step, the error grows from there,
     and no bound is known."""
 
-    def exceeded(self, found: Difference) -> bool | None:
-        """True if two tensors differ by more than the limit; None if there is no limit for them.
+    def exceeded(self, found: Difference, step: float = 0.0) -> bool | None:
+        """True if two tensors differ by more than the limit; None if there is no limit for them. `step` is the scale
+        of an output that is quantized in one of two models.
 
         Indices, counts, booleans and strings must be equal whatever the tolerance.
         """
@@ -50,7 +54,7 @@ class Limit(NamedTuple):
         if self.tolerance is not None:
             return not found.largest <= self.tolerance * found.magnitude
         if not self.same_types:
-            return None
+            return found.largest > STEPS * step if step else None
         if self.same_code or found.steps or found.largest <= ROUNDING * found.magnitude:
             return self.same_code or bool(found.steps)
         return None if self.flips else True
@@ -61,7 +65,7 @@ class Limit(NamedTuple):
         if self.tolerance is not None:
             return f"errors above {self.tolerance:g} of a tensor's largest value"
         if not self.same_types:
-            return "the types differ, so nothing is said of real numbers without a tolerance"
+            return f"the types differ: errors of outputs above {STEPS} steps of their scale; of others nothing without a tolerance"
         if self.same_code:
             return "any difference, for both ran the same code"
         if self.flips:

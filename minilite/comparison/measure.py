@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from minilite.format.model import Array, Tensor
 
+_MOST_SCORES = 2000
 _EXACT_STEPS = 4
 """The steps that have bins of their own in a histogram; beyond, each bin is twice as wide as the one before."""
 _BITS_ALONE = (TensorType.FLOAT8_E4M3FN, TensorType.FLOAT8_E5M2, TensorType.RESOURCE, TensorType.VARIANT)
@@ -75,6 +76,14 @@ def _real(tensor: Tensor, array: Array) -> Array:
         array = widened(array)
     array = floats(tensor, array)
     return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
+
+
+def scores(tensors: tuple[Tensor, Tensor], arrays: tuple[Array, Array]) -> tuple[tuple[float, float], ...]:
+    """Returns the real numbers of two arrays in pairs; empty for more than _MOST_SCORES, and for other values."""
+    if any(array.dtype.kind not in "fiub" or array.size > _MOST_SCORES for array in arrays):
+        return ()
+    a, b = (_real(tensor, array).reshape(-1).tolist() for tensor, array in zip(tensors, arrays, strict=True))
+    return tuple(zip(a, b, strict=True))
 
 
 def _numbers(a: Array, b: Array, *, exact: bool) -> Difference:

@@ -35,6 +35,12 @@ class Row(NamedTuple):
     """The differences of the node between the models: constants, quantization, options."""
     diverges: bool | None
     """True if the values differ by more than the limit; None if there is no limit for them."""
+    step: float = 0.0
+    """The largest scale of an output that is quantized as one; 0 for other tensors."""
+    best: tuple[int, int] | None = None
+    """The numbers of the greatest scores of an output that has a score per class."""
+    scores: tuple[tuple[float, float], ...] = ()
+    """The real numbers of an output of at most 2000 elements."""
     run: int = 0
     """The number of the run in a recording, from 1 on."""
     subgraph: int = 0
@@ -148,6 +154,8 @@ def _row_facts(row: Row) -> dict[str, Any]:
         "values": [_plain(value) for value in found.values] if found else None,
         "steps": [{"least": b.least, "most": b.most, "elements": b.elements} for b in found.steps] if found else [],
         "note": row.note,
+        "step": row.step or None,
+        "best": list(row.best) if row.best is not None else None,
         "changes": list(row.changes),
         "diverges": row.diverges,
     }

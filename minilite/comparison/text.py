@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from minilite.comparison.measure import steps_text
 from minilite.names import short_names
+from minilite.comparison.outcomes import outcome_lines, tallies
 from minilite.text import Cell, count, cut, html_table, markup, shape_text, table, wrapped
 
 if TYPE_CHECKING:
@@ -107,6 +108,8 @@ def _verdict(found: Comparison) -> Iterable[str]:
         yield f"largest error relative to its values: {worst.where}: {share}{_detail(worst)}"
     elif compared:
         yield "all of them are equal"
+    if worst is not None and len({row.run for row in found.rows}) < 2:
+        yield from outcome_lines(tallies([found.rows]))
     for which, missing in zip(("first", "second"), found.unmatched, strict=True):
         if missing:
             yield f"the {which} has {count(missing, 'computed tensor')} that the other has not"

@@ -33,7 +33,18 @@ OPEN = (
 )  # fmt: skip
 """Keys whose own keys depend on the model, where the document says `.*`."""
 
-SELDOM = ("rows[].steps", "rows[].changes", "delegated", "notes", "detections[]", "files[]", "groups[]", "tiles[]")
+SELDOM = (
+    "rows[].steps",
+    "diverging",
+    "outputs[].other_",
+    "rows[].changes",
+    "delegated",
+    "notes",
+    "detections[]",
+    "files[]",
+    "groups[]",
+    "tiles[]",
+)
 """Lists of `compare` that are empty here, keys that `run` has only for detectors and for several files, and
 groups of a model that `tile` and `plan` leave as it is."""
 
@@ -130,6 +141,8 @@ def printed(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str], monkeypa
     """A function that gives the JSON of a command, whose MODEL is one with everything."""
     monkeypatch.chdir(tmp_path)
     pathlib.Path("m.tflite").write_bytes(everything())
+    pathlib.Path("many").mkdir()
+    pathlib.Path("many/x.npy").write_bytes(npy(np.ones((1, 8, 8, 3), np.float32)))
     with zipfile.ZipFile("m.task", "w") as archive:
         archive.write("m.tflite")
     pathlib.Path("x.npy").write_bytes(npy(np.ones((1, 8, 8, 3), np.float32)))
@@ -141,6 +154,7 @@ def printed(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str], monkeypa
             "run": "run",
             "batch": "batch m.tflite x.npy --out o.npz",
             "tile": "tile m.tflite o.tflite --budget 1MB",
+            "compare --inputs FOLDER": "compare m.tflite --against reference --inputs many",
             "compare": "compare m.tflite --against reference",
             "replay": "replay r.npz m.tflite",
         }
@@ -181,6 +195,7 @@ def test_all_commands_with_json_are_listed() -> None:
         "profile",
         "bench",
         "compare",
+        "compare --inputs FOLDER",
         "replay",
         "report",
     }
