@@ -1,4 +1,5 @@
-"""The minilite command: run, batch, inspect, plan, tile, profile, bench, compare, replay, report, as, completion."""
+"""The minilite command: run, batch, inspect, check, plan, tile, profile, bench, compare, replay, report, as and
+completion."""
 
 from __future__ import annotations
 
@@ -20,6 +21,7 @@ COMMANDS = {
     "run": "run",
     "batch": "batch",
     "inspect": "inspect",
+    "check": "check",
     "plan": "plan",
     "tile": "tile",
     "profile": "profile",

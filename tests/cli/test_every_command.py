@@ -28,6 +28,7 @@ CALLS = {
     "batch": ("MODEL ROWS --out out.csv", "MODEL ROWS --out out.txt", "takes a folder, or a file"),
     "run": ("MODEL", "MODEL --repeat none", "at least 1, got 'none'"),
     "inspect": ("MODEL", "MODEL --shape 1,x", "'1,x' is not a list of dimensions"),
+    "check": ("MODEL --for xnnpack", "MODEL --for npu", "invalid choice: 'npu'"),
     "plan": ("MODEL", "MODEL --strategy best", "no planning strategy 'best'"),
     "tile": ("MODEL out.tflite --budget 1MB", "MODEL out.tflite --budget some", "takes bytes such as"),
     "profile": ("MODEL --runs 3", "MODEL --runs 0", "at least 1, got '0'"),
