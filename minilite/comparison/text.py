@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING
 
 from minilite.comparison.measure import steps_text
-from minilite.names import short_names
 from minilite.comparison.outcomes import outcome_lines, tallies
+from minilite.names import short_names
 from minilite.text import Cell, count, cut, html_table, markup, shape_text, table, wrapped
 
 if TYPE_CHECKING:
