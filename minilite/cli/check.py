@@ -33,9 +33,18 @@ def add_parser(commands: Any) -> None:
         "Exit status 1 if it refuses the model.",
     )  # fmt: skip
     parser.add_argument("model", metavar="MODEL", help="a .tflite file")
-    parser.add_argument("--for", dest="machine", choices=MACHINES, required=True, help="the machine")
+    parser.add_argument(
+        "--for", dest="machine", metavar="MACHINE", type=_machine, required=True, help=f"one of {', '.join(MACHINES)}"
+    )
     arguments.add_json(parser)
     parser.set_defaults(execute=execute)
+
+
+def _machine(text: str) -> str:
+    if text not in MACHINES:
+        message = f"there is no table of {text!r}: there are {', '.join(MACHINES)}{arguments.meant(text, MACHINES)}"
+        raise argparse.ArgumentTypeError(message)
+    return text
 
 
 def execute(options: argparse.Namespace) -> int:

@@ -41,7 +41,7 @@ def add_parser(commands: Any) -> None:
     """Adds the command's arguments."""
     parser = commands.add_parser(
         "completion",
-        help="print a script that completes this command's arguments in a shell",
+        help="print a script that completes arguments in a shell",
         description='Print a script for a shell: eval "$(minilite completion bash)" in ~/.bashrc, the same for zsh in ~/.zshrc; '
         "minilite completion fish | source in ~/.config/fish/config.fish.",
     )

@@ -36,7 +36,7 @@ _BIASED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV")
 _BYTES = ("INT8", "UINT8")
 _OF_SCALARS = ("READ_VARIABLE", "ASSIGN_VARIABLE", "IF", "WHILE", "LESS", "ADD", "LOGICAL_NOT")
 _FEATURES, _MOST_VARIABLES = 40, 20
-"""What ESPHome gives to a model, and the variables that it has room for."""
+"""The features in a slice of sound that ESPHome gives to a model, and the variables that it has room for."""
 
 
 class Line(NamedTuple):
@@ -57,7 +57,7 @@ class Table(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """What is known of a node, or with node -1 of the whole model."""
+    """A verdict on a node, or with node -1 on the whole model."""
 
     subgraph: int
     node: int
@@ -133,6 +133,8 @@ def _seldom_taken(subgraph: Subgraph, node: Node) -> str:
     given = subgraph.tensors[node.inputs[0]] if node.inputs and node.inputs[0] >= 0 else None
     if given is not None and given.data is None and not given.shape and node.op not in _OF_SCALARS:
         return "its first operand is a scalar"
+    if given is not None and given.shape and any(not t.shape and not t.has_rank for t in tensors):
+        return "an operand has no shape in the file"
     if node.op == "SVDF":
         memory, state = (subgraph.tensors[node.inputs[at]].shape for at in (2, 4))
         if math.prod(memory) != math.prod(state):
@@ -244,6 +246,12 @@ def _plain(_: Model) -> list[tuple[Verdict, str]]:
     return []
 
 
+def _tflm_whole(model: Model) -> list[tuple[Verdict, str]]:
+    graph = model.subgraphs[0]
+    strings = any(graph.tensors[i].type.name == "STRING" for i in (*graph.inputs, *graph.outputs))
+    return [("unknown", "it takes or gives strings")] if strings else []
+
+
 def _edge_whole(model: Model) -> list[tuple[Verdict, str]]:
     found: list[tuple[Verdict, str]] = []
     if any(node.custom and node.op == "edgetpu-custom-op" for graph in model.subgraphs for node in graph.nodes):
@@ -273,7 +281,7 @@ def _esphome_whole(model: Model) -> list[tuple[Verdict, str]]:
 
 
 _WHOLE: Mapping[str, Callable[[Model], list[tuple[Verdict, str]]]] = {
-    "tflm": _plain,
+    "tflm": _tflm_whole,
     "esphome": _esphome_whole,
     "edgetpu": _edge_whole,
     "litert-gpu": _plain,

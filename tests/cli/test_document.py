@@ -155,6 +155,7 @@ def printed(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str], monkeypa
             "run": "run",
             "batch": "batch m.tflite x.npy --out o.npz",
             "tile": "tile m.tflite o.tflite --budget 1MB",
+            "check --for tflm": "check m.tflite --for xnnpack",
             "compare --inputs FOLDER": "compare m.tflite --against reference --inputs many",
             "compare": "compare m.tflite --against reference",
             "replay": "replay r.npz m.tflite",

@@ -28,7 +28,7 @@ CALLS = {
     "batch": ("MODEL ROWS --out out.csv", "MODEL ROWS --out out.txt", "takes a folder, or a file"),
     "run": ("MODEL", "MODEL --repeat none", "at least 1, got 'none'"),
     "inspect": ("MODEL", "MODEL --shape 1,x", "'1,x' is not a list of dimensions"),
-    "check": ("MODEL --for xnnpack", "MODEL --for npu", "invalid choice: 'npu'"),
+    "check": ("MODEL --for xnnpack", "MODEL --for npu", "there is no table of 'npu'"),
     "plan": ("MODEL", "MODEL --strategy best", "no planning strategy 'best'"),
     "tile": ("MODEL out.tflite --budget 1MB", "MODEL out.tflite --budget some", "takes bytes such as"),
     "profile": ("MODEL --runs 3", "MODEL --runs 0", "at least 1, got '0'"),
@@ -210,7 +210,7 @@ BEGINS = {
 allocated."""
 
 
-@pytest.mark.parametrize("line", LINES)
+@pytest.mark.parametrize("line", [line for line in LINES if not line.startswith("check")])  # which runs nothing
 def test_ctrl_c_leaves_nothing_half_written(line: str, folder: Path, tmp_path: Path) -> None:
     """The command prints one line and ends with 130; files that were there stay, and no others appear."""
     method, seconds, model = BEGINS.get(line, ("allocate", "0", "endless"))

@@ -51,7 +51,7 @@ def run_by_tflm(data: bytes, arrays: Sequence[Any]) -> bool:
     from tflite_micro import runtime
 
     try:
-        interpreter = runtime.Interpreter.from_bytes(data, arena_size=1 << 26 if not arrays else 1 << 21)
+        interpreter = runtime.Interpreter.from_bytes(data, arena_size=1 << 28 if not arrays else 1 << 21)
         for position, array in enumerate(arrays):
             interpreter.set_input(array, position)
         interpreter.invoke()
