@@ -1,15 +1,8 @@
 /* matmul_s8.c -- matmul_s8 and product_f32: tiles of pairs, or of one row, whose sums are stored,
  * or become floats in their registers. */
 #include "simd/avx2/pairs.h"
-#include "simd/avx2/scale.h"
-#include "simd/variants.h"
 
-#define LOAD_SUMS(p) _mm256_loadu_si256((const __m256i *)(const void *)(p))
-#define STORE_SUMS(p, v) _mm256_storeu_si256((__m256i *)(void *)(p), v)
-#define ADD(a, b) _mm256_add_epi32(a, b)
-#define MULTIPLY(factor, b) _mm256_mullo_epi32(_mm256_set1_epi32(factor), b)
 #define IN_TURN(v) _mm256_permute4x64_epi64(v, 0xD8)
-#define REALS_OF(v) _mm256_castsi256_ps(v)
 
 #include "simd/tiles/matmul_s8_sums.h"
 

@@ -1,31 +1,17 @@
 /* pairs.h -- the vectors of tiles/matmul_s8_wide.h at avx2: vpmaddwd of bytes widened to 16 bits,
  * tiles of 6 rows times 8 outputs. */
-#include <immintrin.h>
-#include <stdbool.h>
-#include <stdint.h>
+#include "simd/words.h"
 
-#define VECTOR __m256i
 #define OUTPUTS 4
 #define ROWS 6
 #define ROW_COUNTS(X) X(1) X(2) X(3) X(4) X(5) X(6)
-#define ZERO() _mm256_setzero_si256()
 #define WEIGHTS(p) _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(const void *)(p)))
 #define FOUR(p) four(p)
-#define WIDEN(from, flip, to) widen_16(from, flip, to)
+#define WIDEN_SIXTEEN(from, flip, to) widen_16(from, flip, to)
 #define WIDEN_EIGHT(from, flip, to) widen_8(from, flip, to)
 #define WIDEN_FOUR(from, flip, to) widen_4(from, flip, to)
-#define BEGIN_PAIRS(a, w, start) _mm256_add_epi32(_mm256_madd_epi16(a, w), start)
-#define ADD_PAIRS(a, w, sum) add_pairs(a, w, sum)
 /* Adds neighbours; the outputs have the order 0 1 4 5 2 3 6 7. */
-#define JOIN(a, b) _mm256_hadd_epi32(a, b)
-
-/* Adds in the register of the sum; compilers would add in another register and move the sum back.
- * */
-static inline __m256i add_pairs(__m256i a, __m256i w, __m256i sum) {
-    __m256i pairs;
-    __asm__("vpmaddwd %2, %3, %1\n\tvpaddd %1, %0, %0" : "+x"(sum), "=&x"(pairs) : "x"(a), "x"(w));
-    return sum;
-}
+#define JOIN_PAIRS(a, b) _mm256_hadd_epi32(a, b)
 
 static inline __m256i four(const int16_t *p) {
     long long values;

@@ -3,23 +3,12 @@
  *
  * Tiles are smaller than matmul_s8's, because the constants that requantize a column need registers
  * too. */
-#include "simd/variants.h"
+#include "simd/words.h"
 #include "simd/avx512/requantize_real.h"
 
-enum { LANES = COLUMNS };
-
 #define ROW_AHEAD 4096
-#define VECTOR __m512i
 #define MOST_ROWS 12
 #define MOST_SUMS 21
-#define ZERO() _mm512_setzero_si512()
-#define SET(x) _mm512_set1_epi32(x)
-#define LOAD(p) _mm512_loadu_si512(p)
-#define DOT(sum, bytes, weights) _mm512_dpbusd_epi32(sum, bytes, weights)
-#define LOAD_BYTES(p, count) _mm512_maskz_loadu_epi8((UINT64_C(1) << (count)) - 1, p)
-#define STORE_BYTES(p, v) _mm512_storeu_si512(p, v)
-#define ADD(a, b) _mm512_add_epi32(a, b)
-#define XOR(a, b) _mm512_xor_si512(a, b)
 #include "simd/tiles/matmul_s8_tile.h"
 
 #include "simd/tiles/product_s8.h"

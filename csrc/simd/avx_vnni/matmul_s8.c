@@ -1,20 +1,6 @@
 /* matmul_s8.c -- matmul_s8 and product_f32: tiles whose sums are stored, or become floats in their
  * registers. */
-#include "simd/avx2/scale.h"
 #include "simd/avx_vnni/dot.h"
-#include "simd/variants.h"
-
-#define MASK __m256i
-#define FIRST(count) first(count)
-#define LOAD_PART(there, p) _mm256_maskload_epi32(p, there)
-#define STORE(p, v) _mm256_storeu_si256((__m256i *)(void *)(p), v)
-#define STORE_PART(p, there, v) _mm256_maskstore_epi32(p, there, v)
-#define MULTIPLY(a, b) _mm256_mullo_epi32(a, b)
-#define LOAD_REALS(there, p) _mm256_maskload_ps(p, there)
-
-static inline __m256i first(int count) {
-    return _mm256_cmpgt_epi32(_mm256_set1_epi32(count), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-}
 
 #include "simd/tiles/matmul_s8_dot.h"
 

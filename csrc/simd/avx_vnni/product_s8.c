@@ -1,10 +1,10 @@
 /* product_s8.c -- tiles of matmul_s8 whose sums become bytes in registers. */
+#include "simd/avx_vnni/dot.h"
+
 #define ORDER _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)
 #define OF_ROWS(bytes) (bytes)
 #include "simd/avx2/product_blocks.h"
 #include "simd/avx2/row_place.h"
-#include "simd/avx_vnni/dot.h"
-#include "simd/variants.h"
 
 #include "simd/tiles/matmul_s8_tile.h"
 
@@ -18,7 +18,7 @@ INLINE void tile(const ml_matmul_s8_args *p, const tile_place *at, const int row
                  const int vectors) {
     const product *q = (const product *)(const void *)p;
     const output_block *b = &q->to.blocks[(uint64_t)at->output / LANES];
-    VECTOR sums[MOST_SUMS], start[MOST_VECTORS], column[MOST_ROWS];
+    VECTOR_S32 sums[MOST_SUMS], start[MOST_VECTORS], column[MOST_ROWS];
     ML_UNROLL(4)
     for (int v = 0; v < vectors; v++) start[v] = b[v].start;
     sum_tile(p, at, rows, vectors, start, sums);
@@ -49,9 +49,9 @@ static void multiply_tiles(const ml_matmul_s8_args *part, const bytes_place *to,
 }
 
 INLINE void single_tile(const row_place *r, tile_place *at, const int vectors) {
-    VECTOR sums[MOST_SUMS], start[MOST_VECTORS];
+    VECTOR_S32 sums[MOST_SUMS], start[MOST_VECTORS];
     ML_UNROLL(4)
-    for (int v = 0; v < vectors; v++) start[v] = ZERO();
+    for (int v = 0; v < vectors; v++) start[v] = SPLAT_S32(0);
     sum_tile(r->p, at, 1, vectors, start, sums);
     finish_row(r, at->output, vectors, sums);
     at->output += vectors * LANES;

@@ -1,34 +1,16 @@
 /* matmul_s8.c -- matmul_s8 and product_f32 by pmaddwd: tiles of 6 rows times 4 outputs. */
-#include <emmintrin.h>
-#include <stdbool.h>
-#include <stdint.h>
+#include "simd/words.h"
 
-#include "simd/variants.h"
-
-#define VECTOR __m128i
 #define OUTPUTS 2
 #define ROWS 6
 #define ROW_COUNTS(X) X(1) X(2) X(3) X(4) X(5) X(6)
-#define ZERO() _mm_setzero_si128()
 #define WEIGHTS(p) weights_of(p)
 #define FOUR(p) four(p)
-#define WIDEN(from, flip, to) widen_16(from, flip, to)
+#define WIDEN_SIXTEEN(from, flip, to) widen_16(from, flip, to)
 #define WIDEN_EIGHT(from, flip, to) widen_8(from, flip, to)
 #define WIDEN_FOUR(from, flip, to) widen_4(from, flip, to)
-#define BEGIN_PAIRS(a, w, start) _mm_add_epi32(_mm_madd_epi16(a, w), start)
-#define ADD_PAIRS(a, w, sum) _mm_add_epi32(_mm_madd_epi16(a, w), sum)
-#define JOIN(a, b) join(a, b)
-#define LOAD_SUMS(p) _mm_loadu_si128((const __m128i *)(const void *)(p))
-#define STORE_SUMS(p, v) _mm_storeu_si128((__m128i *)(void *)(p), v)
-#define ADD(a, b) _mm_add_epi32(a, b)
-#define MULTIPLY(factor, b) multiply_by(factor, b)
+#define JOIN_PAIRS(a, b) join(a, b)
 #define IN_TURN(v) (v)
-#define REALS __m128
-#define REALS_OF(v) _mm_castsi128_ps(v)
-#define SET_REAL(x) _mm_set1_ps(x)
-#define MULTIPLY_REALS(a, b) _mm_mul_ps(a, b)
-#define REALS_OF_SUMS(v) _mm_cvtepi32_ps(v)
-#define CLAMPED(v, bias, low, high) clamped(v, bias, low, high)
 
 static inline __m128i weights_of(const int8_t *p) {
     const __m128i bytes = _mm_loadl_epi64((const __m128i *)(const void *)p);
@@ -65,17 +47,6 @@ static inline __m128i join(__m128i a, __m128i b) {
     const __m128 u = _mm_castsi128_ps(a), v = _mm_castsi128_ps(b);
     return _mm_add_epi32(_mm_castps_si128(_mm_shuffle_ps(u, v, 0x88)),
                          _mm_castps_si128(_mm_shuffle_ps(u, v, 0xDD)));
-}
-
-/* Products that wrap; even and odd lanes are multiplied separately. */
-static inline __m128i multiply_by(int32_t factor, __m128i b) {
-    const __m128i all = _mm_set1_epi32(factor);
-    const __m128i even = _mm_mul_epu32(all, b), odd = _mm_mul_epu32(all, _mm_srli_epi64(b, 32));
-    return _mm_unpacklo_epi32(_mm_shuffle_epi32(even, 0x08), _mm_shuffle_epi32(odd, 0x08));
-}
-
-static inline __m128i clamped(__m128 v, __m128 bias, __m128 low, __m128 high) {
-    return _mm_castps_si128(_mm_min_ps(high, _mm_max_ps(low, _mm_add_ps(bias, v))));
 }
 
 #include "simd/tiles/matmul_s8_sums.h"

@@ -1,9 +1,6 @@
 /* matmul_s8_dot.h -- matmul_s8 and product_f32 in tiles of matmul_s8_tile.h.
  *
- * The file that includes it defines the words of that header and of scale_column.h; MULTIPLY(a, b);
- * MASK, FIRST(count), LOAD_PART(there, p), STORE_PART(p, there, v), and STORE(p, v) if whole
- * vectors are stored faster; TILES, the list of tiles; and LOAD_REALS(there, p), which is LOAD_PART
- * for floats. */
+ * The file that includes it defines the sizes of that header's tiles, and TILES, their list. */
 #include "simd/tiles/matmul_s8_tile.h"
 
 #include "simd/tiles/scale_column.h"
@@ -17,58 +14,54 @@ typedef struct product {
 } product;
 
 /* Makes floats of the sums of a vector of outputs. */
-INLINE void scale_outputs(const product *q, const tile_place *at, int64_t output, MASK there,
-                          const int rows, const int vectors, VECTOR *sums) {
+INLINE void scale_outputs(const product *q, const tile_place *at, int64_t output, int part,
+                          const int rows, const int vectors, VECTOR_S32 *sums) {
     const ml_scale_s32_args *f = q->floats;
     const float_column column = {
-        .weights = LOAD_REALS(there, f->weights + output),
-        .bias = f->bias ? LOAD_REALS(there, f->bias + output) : SET_REAL(0.0f),
-        .low = SET_REAL(f->low),
-        .high = SET_REAL(f->high),
+        .weights = LOAD_PART(f->weights + output, part),
+        .bias = f->bias ? LOAD_PART(f->bias + output, part) : SPLAT(0.0f),
+        .low = SPLAT(f->low),
+        .high = SPLAT(f->high),
     };
     scale_rows(&column, q->scales + at->row, f->weights_first, rows, vectors, sums);
 }
 
-INLINE VECTOR bias_of(const ml_matmul_s8_args *p, int64_t output) {
+INLINE VECTOR_S32 bias_of(const ml_matmul_s8_args *p, int64_t output) {
     const int64_t left = p->n - output;
-    if (!p->bias || left <= 0) return ZERO();
-    return LOAD_PART(FIRST(left < LANES ? (int)left : LANES), p->bias + output);
+    if (!p->bias || left <= 0) return SPLAT_S32(0);
+    return LOAD_PART_S32(p->bias + output, left < LANES ? (int)left : LANES);
 }
 
 /* Adds the factors, and writes the outputs that exist. */
-INLINE void store_tile(const ml_matmul_s8_args *p, const tile_place *at, VECTOR *sums,
+INLINE void store_tile(const ml_matmul_s8_args *p, const tile_place *at, VECTOR_S32 *sums,
                        const int rows, const int vectors) {
     const product *q = (const product *)(const void *)p;
     ML_UNROLL(4)
     for (int v = 0; v < vectors; v++) {
         const int64_t output = at->output + v * LANES, left = p->n - output;
         if (left <= 0) return;
-        const MASK there = FIRST(left < LANES ? (int)left : LANES);
-        const VECTOR columns = p->factors ? LOAD_PART(there, p->columns + output) : ZERO();
+        const int part = left < LANES ? (int)left : LANES;
+        const VECTOR_S32 columns =
+            p->factors ? LOAD_PART_S32(p->columns + output, part) : SPLAT_S32(0);
         int32_t *y = p->y + at->row * p->y_stride + output;
         if (p->factors) ML_UNROLL(14)
         for (int r = 0; r < rows; r++) {
-            VECTOR *sum = &sums[r * vectors + v];
-            *sum = ADD(*sum, MULTIPLY(SET(p->factors[at->row + r]), columns));
+            VECTOR_S32 *sum = &sums[r * vectors + v];
+            *sum = ADD_S32(*sum, MUL_S32(SPLAT_S32(p->factors[at->row + r]), columns));
         }
-        if (q->floats) scale_outputs(q, at, output, there, rows, vectors, sums + v);
+        if (q->floats) scale_outputs(q, at, output, part, rows, vectors, sums + v);
         ML_UNROLL(14)
         for (int r = 0; r < rows; r++, y += p->y_stride) {
-            const VECTOR sum = sums[r * vectors + v];
-#ifdef STORE
-            if (left >= LANES) {
-                STORE(y, sum);
-                continue;
-            }
-#endif
-            STORE_PART(y, there, sum);
+            const VECTOR_S32 sum = sums[r * vectors + v];
+            if (!FREE_MASKS && left >= LANES) STORE_S32(y, sum);
+            else STORE_PART_S32(y, sum, part);
         }
     }
 }
 
 INLINE void tile(const ml_matmul_s8_args *p, const tile_place *at, const int rows,
                  const int vectors) {
-    VECTOR sums[MOST_SUMS], start[MOST_VECTORS];
+    VECTOR_S32 sums[MOST_SUMS], start[MOST_VECTORS];
     ML_UNROLL(4)
     for (int v = 0; v < vectors; v++) start[v] = bias_of(p, at->output + v * LANES);
     sum_tile(p, at, rows, vectors, start, sums);

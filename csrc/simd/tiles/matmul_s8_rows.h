@@ -3,10 +3,7 @@
  * All vectors of outputs are multiplied by the same bytes, tile after tile. To flip them in each
  * tile takes an instruction per group of four bytes, half as many as the products. A copy takes one
  * per vector of bytes. Rows that touch or overlap are copied as one run per piece. A single row is
- * flipped in its tile, because that takes no longer than reading the weights.
- *
- * In addition to the words of tiles, the file that includes it defines LOAD_BYTES(p, count), the
- * first bytes of a vector, and STORE_BYTES(p, v). */
+ * flipped in its tile, because that takes no longer than reading the weights. */
 enum {
     VECTOR_BYTES = LANES * GROUP,
     COPY_BYTES = 64 << 10 /* for all pieces of a tile's rows */
@@ -17,11 +14,11 @@ typedef struct row_copy {
 } row_copy;
 
 /* Flips `count` bytes; writes whole vectors, so that the last may reach beyond them. */
-INLINE void flip_bytes(const uint8_t *from, int64_t count, const VECTOR flip, uint8_t *to) {
+INLINE void flip_bytes(const uint8_t *from, int64_t count, const VECTOR_S32 flip, uint8_t *to) {
     int64_t i = 0;
     for (; i + VECTOR_BYTES <= count; i += VECTOR_BYTES)
-        STORE_BYTES(to + i, XOR(flip, LOAD(from + i)));
-    if (i < count) STORE_BYTES(to + i, XOR(flip, LOAD_BYTES(from + i, count - i)));
+        STORE_U8(to + i, XOR_U8(flip, LOAD_S32(from + i)));
+    if (i < count) STORE_U8(to + i, XOR_U8(flip, LOAD_PART_U8(from + i, count - i)));
 }
 
 /* Returns the bytes that a piece of some rows takes in a copy, a multiple of vectors. */
@@ -43,7 +40,7 @@ INLINE int64_t most_rows(const ml_matmul_s8_args *p) {
 
 __attribute__((noinline)) static void flip_rows(const ml_matmul_s8_args *p, tile_place *at,
                                                 int64_t rows, row_copy *copy) {
-    const VECTOR flip = SET((int32_t)((uint32_t)p->flip * UINT32_C(0x01010101)));
+    const VECTOR_S32 flip = SPLAT_S32((int32_t)((uint32_t)p->flip * UINT32_C(0x01010101)));
     const int64_t k = p->k, a_stride = p->a_stride;
     const bool is_run = a_stride <= k;
     const int64_t stride = is_run ? a_stride : k, piece = copy_bytes(p, rows);

@@ -5,26 +5,22 @@
  * outputs: two vectors of outputs at a time, or MOST_ALONE for a single row, for which reading the
  * weights takes the time.
  *
- * The file that includes it defines INLINE and its vectors
- *   VECTOR, OUTPUTS             OUTPUTS outputs, two sums of each
+ * The file that includes it defines INLINE, OUTPUTS of a vector, each with two sums, and
  *   ROWS, ROW_COUNTS(X)         the most rows of a tile, and X(1) to X(ROWS)
  *   NEAR                        the inputs that are widened at a time
- *   ZERO()
  *   WEIGHTS(p)                  OUTPUTS * 4 bytes widened to int16
  *   FOUR(p)                     the four values at p for each output
- *   WIDEN(from, flip, to)  WIDEN_EIGHT  WIDEN_FOUR
+ *   WIDEN_SIXTEEN(from, flip, to)  WIDEN_EIGHT  WIDEN_FOUR
  *                               flip 16, 8 and 4 bytes and widen them to int16
- *   ADD_PAIRS(a, w, sum)  BEGIN_PAIRS(a, w, start)
- *                               add products to sums, and to the start of sums
- *   JOIN(a, b)                  the sums of two vectors, each pair added
+ *   JOIN_PAIRS(a, b)            the sums of two vectors, each pair added
  *
  * and, with an argument `own` that multiply() passes on,
  *   BEGIN(own, at, v)           the starts of the sums of a tile's vector v
  *   FINISH_TILE(own, at, rows, joined, sums)
- *                               writes outputs of `joined` vectors of JOIN for each row */
+ *                               writes outputs of `joined` vectors of JOIN_PAIRS per row */
 #include <string.h>
 
-#include "simd/simd.h"
+#include "simd/words.h"
 
 enum {
     GROUP = 4,
@@ -85,8 +81,8 @@ INLINE int16_t *widen_many(const uint8_t *from, int64_t count, int32_t flip, int
     const int64_t whole = count & -GROUP;
     const uint8_t *const last = from + whole - 16;
     int16_t *const end = to + whole;
-    for (const uint8_t *x = from; x < last; x += 16, to += 16) WIDEN(x, flip, to);
-    WIDEN(last, flip, end - 16);
+    for (const uint8_t *x = from; x < last; x += 16, to += 16) WIDEN_SIXTEEN(x, flip, to);
+    WIDEN_SIXTEEN(last, flip, end - 16);
     return whole == count ? end : widen_rest(from, count, flip, end);
 }
 INLINE int16_t *widen_piece(const uint8_t *from, int64_t count, int32_t flip, int16_t *to) {
@@ -158,18 +154,18 @@ static void widen_rows(const ml_matmul_s8_args *p, row_cursor *at, int64_t line_
 
 /* Adds the products of one group of each row to `start`; or, if that is NULL, to `sums`. */
 INLINE void add_group(const int16_t *x, const int8_t *w, const int rows, const int vectors,
-                      const VECTOR *start, VECTOR *sums) {
-    VECTOR weights[MOST_ALONE];
+                      const VECTOR_S32 *start, VECTOR_S32 *sums) {
+    VECTOR_S32 weights[MOST_ALONE];
     ML_UNROLL(8)
     for (int v = 0; v < vectors; v++) weights[v] = WEIGHTS(w + v * OUTPUTS * GROUP);
     ML_UNROLL(8)
     for (int r = 0; r < rows; r++) {
-        const VECTOR values = FOUR(x + r * NEAR);
+        const VECTOR_S32 values = FOUR(x + r * NEAR);
         ML_UNROLL(8)
         for (int v = 0; v < vectors; v++) {
-            VECTOR *sum = &sums[r * vectors + v];
-            *sum = start ? BEGIN_PAIRS(values, weights[v], start[v])
-                         : ADD_PAIRS(values, weights[v], *sum);
+            VECTOR_S32 *sum = &sums[r * vectors + v];
+            *sum = start ? ADD_PRODUCTS(start[v], values, weights[v])
+                         : ADD_PAIRS(*sum, values, weights[v]);
             __asm__("" : "+x"(*sum)); /* stays in its register */
         }
     }
@@ -179,7 +175,7 @@ INLINE void add_group(const int16_t *x, const int8_t *w, const int rows, const i
  * has only its second one: the loop is entered in its middle, so that all sums stay in their
  * registers. */
 INLINE void tile(const void *own, const tile_place *at, const int rows, const int vectors) {
-    VECTOR sums[ROWS * 2 > MOST_ALONE ? ROWS * 2 : MOST_ALONE], joined[ROWS], start[MOST_ALONE];
+    VECTOR_S32 sums[ROWS * 2 > MOST_ALONE ? ROWS * 2 : MOST_ALONE], joined[ROWS], start[MOST_ALONE];
     ML_UNROLL(8)
     for (int v = 0; v < vectors; v++) start[v] = BEGIN(own, at, v);
     const int16_t *x = at->s->rows[0], *const end = at->end;
@@ -200,7 +196,8 @@ INLINE void tile(const void *own, const tile_place *at, const int rows, const in
         x += 2 * GROUP, w += 2 * step;
     }
     ML_UNROLL(8)
-    for (int i = 0; i < rows * vectors / 2; i++) joined[i] = JOIN(sums[2 * i], sums[2 * i + 1]);
+    for (int i = 0; i < rows * vectors / 2; i++)
+        joined[i] = JOIN_PAIRS(sums[2 * i], sums[2 * i + 1]);
     FINISH_TILE(own, at, rows, vectors / 2, joined);
 }
 
