@@ -347,7 +347,7 @@ def test_values_that_do_not_fit(address: Address, field: str, value: Any, messag
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ("of_another_abi", "^the kernel was compiled for version 10 of kernel.h, this is version 9$"),
+        ("of_another_abi", "^the kernel was compiled for version 11 of kernel.h, this is version 10$"),
         ("without_table", "^kernel 'without_table' lacks a name, prepare or its table of types$"),
         ("of_no_memory", "^kernel 'of_no_memory' has impossible counts: .*memory of -1 bytes"),
         ("of_misplaced_fields", "^kernel 'of_misplaced_fields' has the field 'a' at byte 4 of its 8 of parameters"),
