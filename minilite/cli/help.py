@@ -23,17 +23,14 @@ _GROUPS = {
 """Options by the group in which a command's help lists them; all others are in the group of --help."""
 EXAMPLES = {
     "run": (
-        ("minilite run mobilenet.tflite cat.jpg --labels labels.txt --top 3", "classes of a picture"),
+        ("minilite run net.tflite cat.jpg --labels names.txt --top 3", "classes of a picture"),
         ("minilite run detector.tflite street.jpg --draw found.png", "boxes, drawn into the picture"),
-        ("minilite run model.tflite first.npy second=b.npy --out results.npz", "arrays for two inputs"),
-        (
-            "minilite run model.tflite --signature train x=x.npy y=y.npy --repeat 20 --state kept",
-            "20 steps of training",
-        ),
+        ("minilite run net.tflite a.npy second=b.npy --out made.npz", "arrays for two inputs"),
+        ("minilite run net.tflite --signature train --repeat 20", "20 steps of training"),
     ),
     "batch": (
-        ("minilite batch mobilenet.tflite pictures --out found.csv --top 1", "a row for each picture of a folder"),
-        ("minilite batch model.tflite table.parquet --out parts --on-error skip", "going on where it was stopped"),
+        ("minilite batch net.tflite cats --out found.csv --top 1", "a row for each picture of a folder"),
+        ("minilite batch net.tflite a.parquet --out b --on-error skip", "going on where it was stopped"),
     ),
     "inspect": (
         ("minilite inspect model.tflite --shape 1,224,224,3", "nodes, tensors and places at a size"),
@@ -44,6 +41,7 @@ EXAMPLES = {
         ("minilite plan model.tflite --fit 512kB", "the largest input that fits"),
         ("minilite plan model.tflite --for tflm", "the arena that a microcontroller needs"),
     ),
+    "check": (("minilite check model.tflite --for tflm", "which nodes does a microcontroller take?"),),
     "tile": (("minilite tile model.tflite small.tflite --budget 200kB", "the same results in a smaller arena"),),
     "profile": (
         ("minilite profile model.tflite cat.jpg --threads 2", "the time of every node"),

@@ -18,7 +18,7 @@ def add_parser(commands: Any) -> None:
     """Adds the command's arguments."""
     parser = commands.add_parser(
         "replay",
-        help="run a recording (run --record) again and compare what comes out",
+        help="run a recording again and compare what comes out",
         description="Make the calls of a recording again, on the model that was recorded, and compare the outputs of each run with "
         "those that were recorded. Exit status 1 if they differ: integers at all, floats by more than rounding.",
     )  # fmt: skip

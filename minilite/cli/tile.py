@@ -40,7 +40,7 @@ def add_parser(commands: Any) -> None:
     """Adds the command's arguments."""
     parser = commands.add_parser(
         "tile",
-        help="write a model whose arena fits a budget, computed patch by patch",
+        help="write a model whose arena fits a budget, by patches",
         description="Write MODEL to OUT so that its arena takes at most --budget bytes: nodes around the peak run "
         "patch by patch. OUT is a plain .tflite file of the same results, for any runtime.",
     )

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minilite.engine.engine import engine_of
 from minilite.engine.tensor_arguments import tensor_number
-from minilite.errors import InputError, InputTypeError, ModelFormatError, listed
+from minilite.errors import InputError, InputTypeError, ModelFormatError, listed, shown
 from minilite.inputs.feed import Feed, Fit, Reading
 from minilite.inputs.files import STDIN, load_input, read_source
 from minilite.inputs.sound import load_sound, takes_windows, window, window_starts
 from minilite.inputs.wav import is_wav
+from minilite.numeric import real, whole
 
 if TYPE_CHECKING:
     import os
@@ -66,7 +68,11 @@ def read_windows(
 
     Raises: InputError.
     """
-    found = windows(path, _feed(model, name, None, None, "stretch", rate, shape), hop)
+    apart = None if hop is None else real("hop", hop)
+    if apart is not None and not 0 < apart < math.inf:
+        message = f"hop is {shown(hop)}, must be a number of seconds above 0"
+        raise InputError(message)
+    found = windows(path, _feed(model, name, None, None, "stretch", rate, shape), apart)
     return [(each.start, each.reading.array) for each in found]
 
 
@@ -118,10 +124,37 @@ def _feed(model: Any, wanted: Any, mean: Any, std: Any, fit: Fit, rate: int | No
         message = f"tensor {index} is no input: the model's inputs are {names}"
         raise InputError(message)
     tensor = graph.tensors[index]
+    if shape is not None:
+        shape = tuple(whole("a dimension of shape", each, 32) for each in _sequence("shape", shape))
     feed = Feed.of(tensor, described_inputs(found).get(index) if graph.index == 0 else None)
     if interpreter is not None and shape is None:
         sizes = {int(detail["index"]): tuple(map(int, detail["shape"])) for detail in interpreter.get_input_details()}
         shape = sizes[index] if sizes[index] != tuple(tensor.shape) else feed.shape
     return feed._replace(
-        mean=mean, std=std, fit=fit, rate=rate, shape=tuple(shape if shape is not None else feed.shape)
+        mean=_reals("mean", mean),
+        std=_reals("std", std),
+        fit=fit,
+        rate=None if rate is None else whole("rate", rate, 32, least=1),
+        shape=tuple(shape if shape is not None else feed.shape),
     )
+
+
+def _sequence(what: str, values: Any) -> Sequence[Any]:
+    """Raises: InputTypeError for what is no list of numbers."""
+    if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__") or not hasattr(values, "__len__"):
+        message = f"{what} is {shown(values)}, must be a sequence of numbers"
+        raise InputTypeError(message)
+    found: Sequence[Any] = values
+    return found
+
+
+def _reals(what: str, given: Any) -> tuple[float, ...] | None:
+    """One number, or one per channel. Raises: InputError, InputTypeError."""
+    if given is None:
+        return None
+    several = hasattr(given, "__len__") and not isinstance(given, (str, bytes)) and getattr(given, "ndim", 1) > 0
+    numbers = tuple(real(what, each) for each in (given if several else (given,)))
+    if not numbers:
+        message = f"{what} has no number, must have one, or one per channel"
+        raise InputError(message)
+    return numbers

@@ -4,9 +4,12 @@ is refused by one line of the family. The calls are found by their signatures, s
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 import pathlib
 import re
+import tempfile
+import wave
 from collections.abc import Callable, Iterator
 from enum import Enum
 from fractions import Fraction
@@ -15,6 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 from built import one_signature, relu_chain
+from PIL import Image
 
 import minilite
 from minilite import Interpreter, MiniliteError, Predictor, compare, memory
@@ -24,7 +28,7 @@ from minilite.format.dtypes import TensorType
 from minilite.format.metadata import Metadata
 from minilite.format.model import Quantization
 from minilite.format.reader import read_model
-from minilite.inputs import Feed
+from minilite.inputs import Feed, read_windows
 from minilite.litert.compiled_model import CompiledModel, CpuOptions, Options
 from minilite.memory import PlannerGraph, PlannerNode, UsageRecord
 from minilite.memory.offline import offline_payload
@@ -71,6 +75,35 @@ def wide() -> memory.MemoryPlan:
 
 def in_memories(**options: Any) -> memory.MemoriesPlan:
     return memory.plan_memories([UsageRecord(0, 64, 0, 1)], [memory.Memory("one", 4096)], **options)
+
+
+@functools.cache
+def file(kind: str) -> str:
+    """A small picture or sound."""
+    path = str(pathlib.Path(tempfile.mkdtemp()) / f"x.{kind}")
+    if kind == "wav":
+        with wave.open(path, "wb") as sound:
+            sound.setnchannels(1)
+            sound.setsampwidth(2)
+            sound.setframerate(8000)
+            sound.writeframes(bytes(200))
+    else:
+        Image.new("L", (2, 2)).save(path)
+    return path
+
+
+def picture(**options: Any) -> object:
+    builder = ModelBuilder()
+    main = builder.subgraph()
+    main.output(main.node("RELU", [main.input("x", (1, 2, 2, 1))], out=("y", (1, 2, 2, 1))))
+    return minilite.read(file("png"), builder.model(), **options)
+
+
+def sound(read: Callable[..., object], **options: Any) -> object:
+    builder = ModelBuilder()
+    main = builder.subgraph()
+    main.output(main.node("RELU", [main.input("x", (1, 40))], out=("y", (1, 40))))
+    return read(file("wav"), builder.model(), **options)
 
 
 def recorded(field: str) -> Callable[[Any], object]:
@@ -180,6 +213,15 @@ CALLS: dict[str, tuple[int | float, Callable[[Any], object]]] = {
     "ModelPlan.to_svg height": (100, lambda v: plan().to_svg(height=v)),
     "ModelPlan.kernel position": (0, lambda v: plan().kernel(v)),
     "ModelPlan.kernel frame": (0, lambda v: plan().kernel(0, v)),
+    "read name": (0, lambda v: picture(name=v)),
+    "read mean": (1.5, lambda v: picture(mean=v)),
+    "read std": (1.5, lambda v: picture(std=v)),
+    "read shape": (2, lambda v: picture(shape=(1, v, 2, 1))),
+    "read rate": (100, lambda v: sound(minilite.read, rate=v)),
+    "read_windows name": (0, lambda v: sound(read_windows, name=v)),
+    "read_windows hop": (1.5, lambda v: sound(read_windows, hop=v)),
+    "read_windows rate": (100, lambda v: sound(read_windows, rate=v)),
+    "read_windows shape": (40, lambda v: sound(read_windows, shape=(1, v))),
     "ModelPlan.way position": (0, lambda v: plan().way(v)),
     "ModelPlan.way frame": (0, lambda v: plan().way(0, v)),
     "ModelPlan.node position": (0, lambda v: plan().node(v)),

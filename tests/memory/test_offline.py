@@ -239,7 +239,7 @@ def test_the_written_file_runs_and_is_smaller(tmp_path: Path, capsys: pytest.Cap
     assert main(["plan", str(source), "--write-offline", str(out), "--svg", str(svg)]) == 0
     printed = capsys.readouterr().out
     assert "4 tensors fixed, 0 left to run time" in printed
-    assert "arena           8192 bytes" in printed
+    assert "arena           8 KiB (8192 bytes)" in printed
     assert "proved optimal  yes" in printed
     assert svg.read_text().startswith("<svg")
     before, after = ready(source.read_bytes()), ready(out.read_bytes())
