@@ -56,12 +56,14 @@ static int32_t weight_at(const void *w, int32_t type, int64_t i, int32_t zero) {
 }
 
 /* True if tiles take at most four fifths of the time of a product of all windows, counted in
- * products of matmul_s8. Weights are read once, which takes as long as a tile. */
+ * products of matmul_s8. Weights are read once, which takes as long as a tile. In double, because
+ * sizes may be asked for that no memory holds. */
 static bool pays(const ml_call *c, int64_t side, int64_t tiles, int64_t pixels, int64_t channels,
                  int64_t n) {
-    const int64_t position = (tiles + 1) * channels * n + tiles * MOVED * (channels + n);
-    const int64_t all = c->env->simd->winograd * positions_of(side) * position;
-    return 5 * all < 4 * SIZE * SIZE * pixels * channels * n;
+    const double products = (double)channels * (double)n, moved = (double)(MOVED * (channels + n));
+    const double position = (double)(tiles + 1) * products + (double)tiles * moved;
+    const double all = c->env->simd->winograd * (double)positions_of(side) * position;
+    return 5 * all < 4.0 * SIZE * SIZE * (double)pixels * products;
 }
 
 /* The greatest size of an output's sum, whatever the input. */
