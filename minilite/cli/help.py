@@ -30,7 +30,7 @@ EXAMPLES = {
     ),
     "batch": (
         ("minilite batch net.tflite cats --out found.csv --top 1", "a row for each picture of a folder"),
-        ("minilite batch net.tflite a.parquet --out b --on-error skip", "going on where it was stopped"),
+        ("minilite batch net.tflite a.parquet --out b", "going on where it was stopped"),
     ),
     "inspect": (
         ("minilite inspect model.tflite --shape 1,224,224,3", "nodes, tensors and places at a size"),

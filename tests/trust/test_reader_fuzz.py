@@ -115,6 +115,9 @@ def touch(model: Model) -> None:
             assert all(0 <= index < len(graph.tensors) for index in node.outputs)
             assert all(isinstance(key, str) for key in node.options)
     for signature in model.signatures:
+        if signature.broken:  # refused by this line where it is used
+            assert len(signature.broken.splitlines()) == 1
+            continue
         tensors = model.subgraphs[signature.subgraph].tensors
         assert all(0 <= index < len(tensors) for index in (*signature.inputs.values(), *signature.outputs.values()))
 
