@@ -392,4 +392,5 @@ def test_objects_of_c_are_not_lost_by_interrupts() -> None:
         return int(allocated().in_use) - before
 
     growth()
-    assert growth() < 2000  # a file, a graph, a plan, a state: each is larger
+    # A file, a graph, a plan, a state: each is larger. What is lost is lost in every round, a table that grows is not.
+    assert min(growth() for _ in range(3)) < 2000
