@@ -14,12 +14,7 @@ enum { MOST_DERIVED_BYTES = 1 << 28 };
 static ml_status derive_node(ml_graph *g, int32_t subgraph, int32_t n, const ml_env *env,
                              ml_error *error) {
     ml_node *node = &g->subgraphs[subgraph].nodes[n];
-    ml_call c = {.params = node->params,
-                 .inputs = node->io->inputs,
-                 .env = env,
-                 .n_inputs = (uint16_t)node->io->n_inputs,
-                 .n_outputs = (uint16_t)node->io->n_outputs,
-                 .node = (uint32_t)n & (ML_MOST_NODES - 1)};
+    const ml_call c = ml_call_of_file(env, node, n);
     int64_t bytes = node->typed->derive(&c, NULL);
     if (bytes > MOST_DERIVED_BYTES - g->derived_bytes) {
         ml_error_set(error, ML_UNSUPPORTED,
@@ -65,12 +60,7 @@ static ml_status derive_subgraph(ml_graph *g, int32_t s, ml_error **errors, cons
     if (!tensors) return ml_error_refused(*errors, "deriving");
     ml_engine planning = {.graph = g, .core = &ml_planning_core, .simd = g->simd};
     struct ml_frame_engine engine = {.engine = &planning, .subgraph = s};
-    ml_env env = {.slots = sub->slots,
-                  .tensors = tensors,
-                  .constants = sub->constants,
-                  .core = &ml_planning_core,
-                  .simd = g->simd,
-                  .engine = &engine};
+    ml_env env = ml_env_of_file(&engine, tensors, NULL);
     ml_status status = ML_OK;
     for (int32_t n = 0; n < sub->io.n_nodes && status == ML_OK; n++) {
         if (!sub->nodes[n].typed || !sub->nodes[n].typed->derive) continue;

@@ -46,6 +46,30 @@ struct ml_frame_engine {
 /* The core's functions before any run: in derive, and while a plan is made. */
 extern const ml_core ml_planning_core;
 
+/* The state and the call by which functions of a kernel are asked about the file, without a plan:
+ * tensors have the rows `tensors`, by slot; the node is at position `n` of the subgraph. */
+static inline ml_env ml_env_of_file(struct ml_frame_engine *engine, ml_tensor *tensors,
+                                    ml_error *error) {
+    const ml_graph *g = engine->engine->graph;
+    const ml_subgraph *sub = &g->subgraphs[engine->subgraph];
+    return (ml_env){.slots = sub->slots,
+                    .tensors = tensors,
+                    .constants = sub->constants,
+                    .error = error,
+                    .core = &ml_planning_core,
+                    .simd = g->simd,
+                    .engine = engine};
+}
+static inline ml_call ml_call_of_file(const ml_env *env, const ml_node *node, int32_t n) {
+    return (ml_call){.params = node->params,
+                     .derived = node->derived,
+                     .inputs = node->io->inputs,
+                     .env = env,
+                     .n_inputs = (uint16_t)node->io->n_inputs,
+                     .n_outputs = (uint16_t)node->io->n_outputs,
+                     .node = (uint32_t)n & (ML_MOST_NODES - 1)};
+}
+
 /* Functions that are the same in a run. */
 ml_status ml_core_fail(const ml_call *call, ml_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

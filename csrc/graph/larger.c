@@ -27,29 +27,17 @@ static int64_t count_candidates(const ml_graph *g) {
 }
 
 /* Asks the nodes of a subgraph; returns how many have a larger form. */
-static int64_t ask_nodes(const ml_graph *g, int32_t s, const ml_tensor *rows, candidate *found) {
+static int64_t ask_nodes(const ml_graph *g, int32_t s, ml_tensor *rows, candidate *found) {
     const ml_subgraph *sub = &g->subgraphs[s];
     ml_engine planning = {.graph = g, .core = &ml_planning_core, .simd = g->simd};
     struct ml_frame_engine engine = {.engine = &planning, .subgraph = s};
-    ml_error ignored = {0};
-    const ml_env env = {.slots = sub->slots,
-                        .tensors = (ml_tensor *)(uintptr_t)rows,
-                        .constants = sub->constants,
-                        .error = &ignored,
-                        .core = &ml_planning_core,
-                        .simd = g->simd,
-                        .engine = &engine};
+    ml_error ignored = ML_NO_ERROR;
+    const ml_env env = ml_env_of_file(&engine, rows, &ignored);
     int64_t count = 0;
     for (int32_t n = 0; n < sub->io.n_nodes; n++) {
         const ml_node *node = &sub->nodes[n];
         if (!may_have_larger(node)) continue;
-        const ml_call c = {.params = node->params,
-                           .derived = node->derived,
-                           .inputs = node->io->inputs,
-                           .env = &env,
-                           .n_inputs = (uint16_t)node->io->n_inputs,
-                           .n_outputs = (uint16_t)node->io->n_outputs,
-                           .node = (uint32_t)n & (ML_MOST_NODES - 1)};
+        const ml_call c = ml_call_of_file(&env, node, n);
         found[count] = (candidate){.number = node - g->nodes};
         count += node->kernel->larger(&c, &found[count].form);
     }

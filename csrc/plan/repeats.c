@@ -85,20 +85,8 @@ static int64_t reads_of(const ml_graph *g, int32_t subgraph, int32_t n) {
     ml_error ignored = ML_NO_ERROR;
     ml_engine planning = {.graph = g, .core = &ml_planning_core, .simd = g->simd};
     struct ml_frame_engine engine = {.engine = &planning, .subgraph = subgraph};
-    const ml_env env = {.slots = sub->slots,
-                        .tensors = (ml_tensor *)(uintptr_t)sub->fresh,
-                        .constants = sub->constants,
-                        .error = &ignored,
-                        .core = &ml_planning_core,
-                        .simd = g->simd,
-                        .engine = &engine};
-    const ml_call call = {.params = node->params,
-                          .derived = node->derived,
-                          .inputs = node->io->inputs,
-                          .env = &env,
-                          .n_inputs = (uint16_t)node->io->n_inputs,
-                          .n_outputs = (uint16_t)node->io->n_outputs,
-                          .node = (uint32_t)n & (ML_MOST_NODES - 1)};
+    const ml_env env = ml_env_of_file(&engine, (ml_tensor *)(uintptr_t)sub->fresh, &ignored);
+    const ml_call call = ml_call_of_file(&env, node, n);
     return node->kernel->prepare_reads(&call);
 }
 

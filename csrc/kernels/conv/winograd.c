@@ -4,7 +4,7 @@
  *
  * Everything is whole: the transform of weights is scaled (api/simd.h), inputs are bytes less 128,
  * and sums wrap. A sum comes out exactly if it is below 2^25, or 2^29 for tiles of 2 x 2; the
- * weights alone prove that, when they are derived. Transformed weights take 8 times the bytes, or
+ * weights alone prove that, when the graph is made. Transformed weights take 8 times the bytes, or
  * 3.6 times, so the graph says which layers get them.
  *
  * A block of tiles, whose arrays stay in the cache, goes through four steps: its lines are copied
