@@ -13,7 +13,7 @@
 #ifndef ML_API_SIMD_H
 #define ML_API_SIMD_H
 
-enum { ML_FEW_OUTPUTS = 8 };
+enum { ML_FEW_OUTPUTS = 8, ML_LEAST_OUTPUTS = 4 };
 
 /* y = min(max(a w + bias, low), high): rows of a, with weights packed by pack_f32 of the same
  * level.
@@ -23,7 +23,11 @@ enum { ML_FEW_OUTPUTS = 8 };
  * order, and those sums in turn: errors stay below 8 eps of the sum of |a w|. A row's result
  * depends neither on the rows it is computed with nor on how it is cut into pieces; but if there
  * are at most ML_FEW_OUTPUTS outputs, a level may sum products with even and odd indices
- * separately. NaN is passed on. */
+ * separately. NaN is passed on.
+ *
+ * few_f32: the same for 1 to ML_LEAST_OUTPUTS outputs, whose weights are not packed: `packed` is
+ * (n, pieces * k). Products are summed in the lanes of vectors, and the lanes in the end; a row's
+ * result depends neither on other rows nor on pieces. */
 typedef struct ml_matmul_f32_args {
     const float *a;
     int64_t rows;

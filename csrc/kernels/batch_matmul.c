@@ -141,12 +141,12 @@ static int64_t pack_f32(const ml_call *c, void *to) {
     if (__builtin_mul_overflow((b->n + panel) * 4, b->k, &bytes) ||
         __builtin_mul_overflow(bytes, b->of_y, &bytes))
         return too_large(c);
-    const int64_t one = ml_packed_f32(simd, b->n, b->k);
+    const int64_t one = ml_weights_f32(simd, b->n, b->k);
     const source s = source_of(c);
     for (int64_t y = 0; to && y < b->of_y; y++) {
         const float *from = (const float *)ml_value(c, 1) + y * b->n * b->k;
         float *packed = (float *)to + y * one;
-        if (s.j_step == 1) simd->pack_f32(from, b->n, b->k, packed);
+        if (s.j_step == 1) ml_pack_rows_f32(simd, from, b->n, b->k, packed);
         else ml_pack_columns_f32(simd, from, b->n, b->k, packed);
     }
     return one * b->of_y * (int64_t)sizeof(float);
@@ -272,7 +272,7 @@ static void multiply_in_place(const ml_call *c, const rows_of *r) {
 
 static ml_status floats(const ml_call *c, int64_t first, int64_t end, int32_t worker, void *args) {
     const product_blob *b = c->blob;
-    const int64_t one = ml_packed_f32(c->env->simd, b->n, b->k);
+    const int64_t one = ml_weights_f32(c->env->simd, b->n, b->k);
     for (int64_t i = first; i < end; i++) {
         const rows_of r = find_rows(c, i);
         if (b->reads_in_place) {
@@ -292,7 +292,7 @@ static ml_status floats(const ml_call *c, int64_t first, int64_t end, int32_t wo
             .low = -__builtin_inff(),
             .high = __builtin_inff(),
         };
-        c->env->simd->matmul_f32(&product);
+        ml_multiply_f32(c->env->simd, &product);
     }
     return ML_OK;
 }

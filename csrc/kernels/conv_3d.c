@@ -91,7 +91,7 @@ static int64_t pack_conv_3d(const ml_call *c, void *to) {
     const ml_shape *w = &ml_input(c, 1)->shape;
     const int64_t k = ml_elements_of(w, 0, 4), n = w->dims[4];
     if (to) ml_pack_columns_f32(c->env->simd, ml_value(c, 1), n, k, to);
-    return ml_packed_f32(c->env->simd, n, k) * (int64_t)sizeof(float);
+    return ml_weights_f32(c->env->simd, n, k) * (int64_t)sizeof(float);
 }
 
 /* The window at `at`, tap by tap: `visit` gets the `values` of the tap in a row, and the same

@@ -154,7 +154,7 @@ static ml_status svdf_f32(const ml_call *c) {
             .low = -__builtin_inff(),
             .high = __builtin_inff(),
         };
-        c->env->simd->matmul_f32(&product);
+        ml_multiply_f32(c->env->simd, &product);
         for (int64_t f = 0; f < blob->filters; f++) NEWEST(state, blob, b, f) = products[f];
     }
     return status == ML_OK ? finish_floats(c, 0.0f) : status;

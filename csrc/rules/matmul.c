@@ -22,14 +22,25 @@ int64_t ml_pack_weights_f32(const ml_call *c, void *to, int32_t groups) {
     if (__builtin_mul_overflow((n + simd->matmul_f32_panel) * (int64_t)sizeof(float) * groups, k,
                                &bytes))
         return too_large(c);
-    int64_t floats = ml_packed_f32(simd, n, k);
+    int64_t floats = ml_weights_f32(simd, n, k);
     for (int32_t g = 0; to && g < groups; g++)
-        simd->pack_f32((const float *)ml_value(c, 1) + g * n * k, n, k, (float *)to + g * floats);
+        ml_pack_rows_f32(simd, (const float *)ml_value(c, 1) + g * n * k, n, k,
+                         (float *)to + g * floats);
     return floats * groups * (int64_t)sizeof(float);
+}
+
+void ml_pack_rows_f32(const ml_simd *simd, const float *from, int64_t n, int64_t k, float *to) {
+    if (ml_are_few(n, k)) memcpy(to, from, (size_t)(n * k) * sizeof *to);
+    else simd->pack_f32(from, n, k, to);
 }
 
 void ml_pack_columns_f32(const ml_simd *simd, const float *from, int64_t n, int64_t k, float *to) {
     const int64_t panel = simd->matmul_f32_panel;
+    if (ml_are_few(n, k)) {
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t j = 0; j < k; j++) to[i * k + j] = from[j * n + i];
+        return;
+    }
     for (int64_t i = 0; i < n; i += panel, to += panel * k) {
         const int64_t width = ml_min_s64(panel, n - i);
         for (int64_t j = 0; j < k; j++)
@@ -164,7 +175,7 @@ static ml_status float_body(const ml_call *c, int64_t first, int64_t end, int32_
                 .pieces = 1,
                 .k = k,
                 .n = ml_min_s64(a->columns, n - column),
-                .packed = packed + b.group * ml_packed_f32(simd, n, k) + column * k,
+                .packed = packed + b.group * ml_weights_f32(simd, n, k) + column * k,
                 .bias = bias ? bias + output : NULL,
                 .y = (float *)ml_out(c, 0) + b.first * stride + output,
                 .y_stride = stride,
@@ -172,7 +183,7 @@ static ml_status float_body(const ml_call *c, int64_t first, int64_t end, int32_
                 .high = a->high,
                 .far = ml_is_far(c),
             };
-            simd->matmul_f32(&product);
+            ml_multiply_f32(simd, &product);
         }
     }
     return ML_OK;

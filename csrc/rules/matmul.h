@@ -8,11 +8,26 @@
 #include "rules/work.h"
 #include "simd/simd.h"
 
-/* Packs float weights (outputs, ...) in panels, each of `groups` groups by itself. */
-int64_t ml_pack_weights_f32(const ml_call *c, void *to, int32_t groups);
-/* Packs k rows of n floats into the same panels, for weights whose outputs are the innermost
- * dimension. */
+/* True if weights (n, k) of floats stay as they are, for few_f32, because their outputs would fill
+ * a small part of a panel; else they are packed for matmul_f32. */
+static inline bool ml_are_few(int64_t n, int64_t k) {
+    const int64_t least_inputs = 16;
+    return n <= ML_LEAST_OUTPUTS && k >= least_inputs;
+}
+/* Floats of these weights. */
+static inline int64_t ml_weights_f32(const ml_simd *simd, int64_t n, int64_t k) {
+    return ml_are_few(n, k) ? n * k : ml_packed_f32(simd, n, k);
+}
+/* Packs them, from n rows of k floats, or from k rows of n. */
+void ml_pack_rows_f32(const ml_simd *simd, const float *from, int64_t n, int64_t k, float *to);
 void ml_pack_columns_f32(const ml_simd *simd, const float *from, int64_t n, int64_t k, float *to);
+/* Packs float weights (outputs, ...), each of `groups` groups by itself. */
+int64_t ml_pack_weights_f32(const ml_call *c, void *to, int32_t groups);
+/* Multiplies by them. */
+static inline void ml_multiply_f32(const ml_simd *simd, const ml_matmul_f32_args *args) {
+    if (ml_are_few(args->n, args->pieces * args->k)) simd->few_f32(args);
+    else simd->matmul_f32(args);
+}
 
 /* The sizes of the product, as part of a blob. */
 typedef struct ml_blocks {
@@ -36,8 +51,9 @@ static inline bool ml_is_far(const ml_call *c) { return ml_out_tensor(c, 0)->byt
 
 typedef void ml_block_fn(const ml_call *c, const ml_block *b);
 
-/* `n` rounded up to full vectors, which take as long. */
+/* `n` rounded up to full vectors, which take as long, unless lanes are inputs. */
 static inline int64_t ml_outputs_paid(const ml_simd *simd, int64_t n) {
+    if (n <= ML_LEAST_OUTPUTS) return n;
     return n <= ML_FEW_OUTPUTS ? ML_FEW_OUTPUTS : ml_round_up(n, simd->matmul_f32_panel);
 }
 

@@ -11,6 +11,7 @@
  *                                 read or written; the other lanes load as 0, or as `other` has
  *                                 them. Where MASKED is 0 they take longer than a few elements;
  *                                 where FREE_MASKS is 1, no longer than LOAD and STORE
+ *   LOAD_REST(p, count)           the lanes after them, from p + count on; those load as 0
  *   SPLAT(x)                      x in every lane
  *   REGISTER                      the constraint of an asm for a vector, also of int32
  *   ADD SUB MUL DIV(a, b)  SQRT ABS(a)
@@ -120,6 +121,14 @@ static inline void STORE_PART_F16(uint16_t *p, VECTOR v, int64_t count) {
 static inline VECTOR ODD_SIGN(VECTOR n) {
     return OF_BITS(SHIFT_LEFT_S32(BITS_OF(ADD(n, SPLAT(12582912.0f))), 31));
 }
+
+#ifndef LOAD_REST
+static inline VECTOR LOAD_REST(const float *p, int64_t count) {
+    float lanes[LANES] = {0};
+    for (int64_t i = count; i < LANES; i++) lanes[i] = p[i];
+    return LOAD(lanes);
+}
+#endif
 
 #ifndef FREE_MASKS
 #define FREE_MASKS 0

@@ -59,7 +59,7 @@ DIVIDED: dict[str, tuple[Callable[[], OneNode], int]] = {
         8,
     ),
     "one with a single output": (
-        lambda: Layer("CONV_2D", "f32", (1, 52, 52, 64), (1, 1, 1, 64), window_options("VALID")),
+        lambda: Layer("CONV_2D", "f32", (1, 208, 208, 64), (1, 1, 1, 64), window_options("VALID")),
         4,
     ),
     "hybrid, a long image": (

@@ -50,9 +50,10 @@ def matmul_f32(
     y: NDArray | None = None,
     low: float = -np.inf,
     high: float = np.inf,
+    few: bool = False,
 ) -> NDArray:
     """Rows of `a`, (rows, k) or (rows, pieces, k) with any strides, times weights packed for n outputs; into `y` if
-    given."""
+    given. By few_f32 the weights are (n, pieces * k)."""
     if a.ndim == 2:
         a = a[:, None, :]
     rows, pieces, k = a.shape
@@ -76,7 +77,7 @@ def matmul_f32(
             "high": high,
         },
     )
-    simd.matmul_f32(args)
+    (simd.few_f32 if few else simd.matmul_f32)(args)
     return y
 
 

@@ -141,7 +141,7 @@ static void multiply_line(const ml_call *c, const float *line, int64_t step, int
             .piece_stride = w->y.dilation * step,
             .k = (int64_t)w->x.size * blob->depth,
             .n = b->n,
-            .packed = packed + g * ml_packed_f32(c->env->simd, b->n, b->k),
+            .packed = packed + g * ml_weights_f32(c->env->simd, b->n, b->k),
             .bias = bias ? bias + g * b->n : NULL,
             .y = y + g * b->n,
             .y_stride = (int64_t)b->n * b->groups,
@@ -149,7 +149,7 @@ static void multiply_line(const ml_call *c, const float *line, int64_t step, int
             .high = params->maximum,
             .far = ml_is_far(c),
         };
-        c->env->simd->matmul_f32(&product);
+        ml_multiply_f32(c->env->simd, &product);
     }
 }
 

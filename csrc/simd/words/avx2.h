@@ -20,6 +20,8 @@ static inline __m256i FIRST(int64_t count) {
 #define MASKED 1
 #define LOAD_PART(p, count) _mm256_maskload_ps(p, FIRST(count))
 #define STORE_PART(p, v, count) _mm256_maskstore_ps(p, FIRST(count), v)
+#define LOAD_REST(p, count) \
+    _mm256_maskload_ps(p, _mm256_xor_si256(FIRST(count), _mm256_set1_epi32(-1)))
 #define SPLAT(x) _mm256_set1_ps(x)
 #define ADD(a, b) _mm256_add_ps(a, b)
 #define SUB(a, b) _mm256_sub_ps(a, b)

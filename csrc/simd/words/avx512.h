@@ -17,6 +17,7 @@ enum { LANES = 16, PANEL_F32 = 16, ROWS_F32 = 14 };
 #define MASKED 1
 #define FREE_MASKS 1
 #define LOAD_PART(p, count) _mm512_maskz_loadu_ps(FIRST(count), p)
+#define LOAD_REST(p, count) _mm512_maskz_loadu_ps((__mmask16)~FIRST(count), p)
 #define STORE_PART(p, v, count) _mm512_mask_storeu_ps(p, FIRST(count), v)
 #define SPLAT(x) _mm512_set1_ps(x)
 #define ADD(a, b) _mm512_add_ps(a, b)

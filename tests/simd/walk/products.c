@@ -24,7 +24,7 @@ void walk_pack_f32(walk *w) {
     }
 }
 
-static void matmul_f32_once(walk *w, int64_t rows, int64_t n, int64_t pieces, int64_t k) {
+static void multiply_once(walk *w, bool packs, int64_t rows, int64_t n, int64_t pieces, int64_t k) {
     double exact[MOST], bounds[MOST];
     begin_case(w);
     const int64_t inputs = pieces * k;
@@ -37,11 +37,16 @@ static void matmul_f32_once(walk *w, int64_t rows, int64_t n, int64_t pieces, in
     p.low = draw(w, 0, 1) ? 0 : -INFINITY;
     p.high = draw(w, 0, 1) ? 2 : INFINITY;
     const float *x = floats(w, n * inputs, -1, 1);
-    float *packed = room(w, 4 * ml_packed_f32(w->simd, n, inputs));
-    w->simd->pack_f32(x, n, inputs, packed);
-    p.packed = packed;
     float *y = p.y = room(w, 4 * ((rows - 1) * p.y_stride + n));
-    w->simd->matmul_f32(&p);
+    if (packs) {
+        float *packed = room(w, 4 * ml_packed_f32(w->simd, n, inputs));
+        w->simd->pack_f32(x, n, inputs, packed);
+        p.packed = packed;
+        w->simd->matmul_f32(&p);
+    } else {
+        p.packed = x;
+        w->simd->few_f32(&p);
+    }
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t i = 0; i < n; i++) {
             double sum = p.bias ? (double)p.bias[i] : 0, sizes = fabs(sum);
@@ -60,9 +65,10 @@ static void matmul_f32_once(walk *w, int64_t rows, int64_t n, int64_t pieces, in
 
 void walk_matmul_f32(walk *w) {
     for (int64_t rows = 1; rows < 20; rows++)
-        for (int64_t n = 1; n < 40; n++) matmul_f32_once(w, rows, n, draw(w, 1, 3), draw(w, 1, 9));
+        for (int64_t n = 1; n < 40; n++)
+            multiply_once(w, true, rows, n, draw(w, 1, 3), draw(w, 1, 9));
     for (int i = 0; i < 60; i++)
-        matmul_f32_once(w, draw(w, 1, 15), draw(w, 1, 150), draw(w, 1, 3), draw(w, 40, 140));
+        multiply_once(w, true, draw(w, 1, 15), draw(w, 1, 150), draw(w, 1, 3), draw(w, 40, 140));
     for (int64_t n = 1; n < 40; n++) { /* NaN passes on */
         begin_case(w);
         float *x = floats(w, n, 1, 1), *nan = floats(w, n, NAN, NAN), a = NAN;
@@ -70,6 +76,23 @@ void walk_matmul_f32(walk *w) {
         w->simd->pack_f32(x, n, 1, packed);
         const ml_matmul_f32_args p = {&a, 1, 1, 1, 1, 1, n, packed, NULL, y, n, -1, 1, 0};
         w->simd->matmul_f32(&p);
+        expect_equal(w, y, nan, n);
+    }
+}
+
+/* Pieces shorter than a vector, longer, and of whole vectors; and sums in several goes. */
+void walk_few_f32(walk *w) {
+    for (int64_t n = 1; n <= ML_LEAST_OUTPUTS; n++) {
+        for (int64_t rows = 1; rows < 20; rows++)
+            for (int64_t k = 1; k < 20; k++) multiply_once(w, false, rows, n, draw(w, 1, 12), k);
+        for (int i = 0; i < 40; i++)
+            multiply_once(w, false, draw(w, 1, 15), n, draw(w, 1, 9), draw(w, 1, 30) * 16);
+        multiply_once(w, false, 9, n, 5, 900);
+        begin_case(w); /* NaN passes on */
+        const float *a = floats(w, 17, NAN, NAN), *x = floats(w, 17 * n, 1, 1);
+        float *y = room(w, 4 * n), *nan = floats(w, n, NAN, NAN);
+        const ml_matmul_f32_args p = {a, 1, 17, 1, 17, 17, n, x, NULL, y, n, -1, 1, 0};
+        w->simd->few_f32(&p);
         expect_equal(w, y, nan, n);
     }
 }
