@@ -313,6 +313,22 @@ typedef struct ml_fold_u8_args {
     uint8_t flip;
 } ml_fold_u8_args;
 
+/* y[i] = table[x[i]], of 256 entries; y may be exactly x. `lines` is NULL, or says how the same
+ * bytes are computed, which at some levels takes less time: with a byte as s8, x ^ flip_x, a line's
+ * value is (x * factor >> 8) + term, saturated to int16; y is the larger value of both lines (the
+ * smaller one, the only one), shifted right, within [low, high], ^ flip_y. */
+typedef struct ml_byte_lines {
+    int32_t count; /* 1 or 2; 0 if the table is no such lines */
+    int32_t smaller;
+    int32_t shift;
+    int16_t factors[2];
+    int16_t terms[2];
+    int8_t low;
+    int8_t high;
+    uint8_t flip_x;
+    uint8_t flip_y;
+} ml_byte_lines;
+
 /* y = exp((x - the largest) beta) over their sum, or x - the largest - the logarithm of that sum
  * (beta is 1 then), of a row of n >= 1; y may be x. Exponentials are within 2 ULP, sums are made in
  * lanes, and results are products with the inverse of the sum. If any x is NaN, all y are NaN. */

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "rules/checks.h"
+#include "rules/byte_lines.h"
 #include "rules/elementwise.h"
 #include "rules/packed.h"
 #include "rules/quantized.h"
@@ -148,19 +149,20 @@ static ml_status join_nibbles(const ml_call *c) {
 /* Tables that convert uint8 inputs with other scales to the output's scale. */
 typedef struct join_tables {
     bool apart; /* some inputs have other scales; else there are no tables */
-    uint8_t tables[]; /* 256 bytes per input */
+    ml_byte_table tables[]; /* one per input */
 } join_tables;
 
 /* Fills in the output's byte for each byte of an input, in LiteRT's float arithmetic; halves are
  * rounded away from zero. */
-static void fill_table(ml_affine x, ml_affine y, uint8_t *table) {
+static void fill_table(ml_affine x, ml_affine y, ml_byte_table *t) {
     bool same = x.scale == y.scale && x.zero_point == y.zero_point;
     float scale = x.scale * (1.0f / y.scale), bias = (float)-x.zero_point * scale;
     for (int32_t v = 0; v < 256; v++) {
         double real = (double)((float)v * scale + bias);
         double rounded = trunc(real + copysign(0.5, real)) + y.zero_point;
-        table[v] = (uint8_t)(same ? v : !(rounded > 0.0) ? 0 : rounded > 255.0 ? 255 : rounded);
+        t->bytes[v] = (uint8_t)(same ? v : !(rounded > 0.0) ? 0 : rounded > 255.0 ? 255 : rounded);
     }
+    ml_find_byte_lines(t, ML_U8, ML_U8, x.zero_point);
 }
 
 static int64_t derive_tables(const ml_call *c, void *to) {
@@ -173,14 +175,14 @@ static int64_t derive_tables(const ml_call *c, void *to) {
     }
     if (t) t->apart = apart;
     for (int i = 0; t && apart && i < c->n_inputs; i++)
-        fill_table(ml_input_affine(c, i), y, t->tables + 256 * i);
-    return (int64_t)sizeof *t + (apart ? 256 * (int64_t)c->n_inputs : 0);
+        fill_table(ml_input_affine(c, i), y, &t->tables[i]);
+    return (int64_t)sizeof *t + (apart ? (int64_t)sizeof *t->tables * c->n_inputs : 0);
 }
 
 typedef struct join_operand {
     const uint8_t *x;
     uint8_t *y; /* where its first run goes */
-    const uint8_t *table;
+    const ml_byte_table *table;
     int64_t run;
 } join_operand;
 
@@ -191,7 +193,7 @@ static ml_status look_up(const ml_call *c, int64_t first, int64_t end, int32_t w
     for (int64_t at = first, n; at < end; at += n) {
         const int64_t k = at / o->run, j = at % o->run;
         n = ml_min_s64(o->run - j, end - at);
-        c->env->simd->lookup_u8(o->table, o->x + at, n, o->y + k * step + j);
+        ml_look_up(c->env->simd, o->table, o->x + at, n, o->y + k * step + j);
     }
     return ML_OK;
 }
@@ -204,7 +206,7 @@ static ml_status concatenation_u8(const ml_call *c) {
     join_operand o = {.y = ml_out(c, 0)};
     for (int i = 0; i < c->n_inputs && status == ML_OK; i++, o.y += o.run) {
         o.x = ml_in(c, i);
-        o.table = t->tables + 256 * i;
+        o.table = &t->tables[i];
         o.run = run_of(c, blob, i);
         status = ml_in_blocks(c, blob->outer * o.run, 1, look_up, &o);
     }

@@ -129,7 +129,7 @@ static int64_t derive_zero(const ml_call *c, void *to) {
                 to[i] = (type)ml_clamp_s32(v + (ZERO), LEAST, MOST);                     \
             }                                                                            \
             if (n >= 256)                                                                \
-                c->env->simd->lookup_u8((const uint8_t *)found, (const uint8_t *)x, n,   \
+                c->env->simd->lookup_u8((const uint8_t *)found, NULL, (const uint8_t *)x, n, \
                                         (uint8_t *)y);                                   \
         }                                                                                \
         return ML_OK;                                                                    \

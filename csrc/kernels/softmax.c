@@ -314,7 +314,7 @@ static inline uint8_t log_softmax_one(const log_softmax_tables *p, log_softmax_r
         if (n < LONG_ROW) return;                                                             \
         for (int32_t v = 0; v <= high; v++)                                                   \
             table[v ^ (flip)] = log_softmax_one(p, row, (uint8_t)(high - v)) ^ (flip);                   \
-        c->env->simd->lookup_u8(table, x, n, y);                                              \
+        c->env->simd->lookup_u8(table, NULL, x, n, y);                                        \
     }                                                                                         \
     BY_ROW(name, uint8_t, uint8_t, c)
 LOG_BYTES_ROW(log_softmax_u8, 0)

@@ -28,16 +28,18 @@ ml_status ml_inputs_place(const ml_graph *g, ml_rows *rows, ml_error *error) {
     ml_frame_plan *frame = &rows->frames[0];
     int64_t end = 0;
     for (int lent = 0; lent < 2; lent++) {
+        int64_t gap = lent ? ML_INPUT_GAP : 0;
         for (int32_t i = 0; i < sub->io.n_inputs; i++) {
             ml_tensor *row = ml_input_row(g, rows, i);
             const bool may =
                 row && row->bytes >= ML_LEAST_LENT && sub->input_uses[i] == ML_INPUT_LENDABLE;
             if (!row || may != lent) continue;
-            if (row->bytes > INT64_MAX / 2 - end)
+            if (row->bytes > INT64_MAX / 2 - end - gap)
                 return ml_error_set(error, ML_ARENA_ERROR,
                                     "the inputs add up to more bytes than an int64 counts");
-            row->offset = end;
-            end += ml_round_up(row->bytes, ML_ALIGNMENT);
+            row->offset = end + gap;
+            end += gap + ml_round_up(row->bytes, ML_ALIGNMENT);
+            gap = 0;
         }
         if (!lent) frame->copied_bytes = end;
     }

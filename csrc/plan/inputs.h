@@ -7,6 +7,10 @@
 
 /* Smaller inputs are always copied: up to about 100 KiB, passing an address takes as long. */
 enum { ML_LEAST_LENT = 128 * 1024 };
+/* Bytes before the first of the others. The arena begins with a page, too, and often with the
+ * output of the node that reads that input; a processor that compares the low 12 bits of addresses
+ * would take each load for one of a value just stored. */
+enum { ML_INPUT_GAP = 2048 };
 
 /* Takes inputs out of the region of frame 0: their storage becomes ML_STORAGE_INPUT. */
 void ml_inputs_take_out(const ml_graph *graph, ml_rows *rows, int32_t options);

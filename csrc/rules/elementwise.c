@@ -1,7 +1,7 @@
 /* elementwise.c -- operators of one input whose output has the same shape. */
 #include "rules/elementwise.h"
 
-#include "simd/simd.h"
+#include "rules/byte_lines.h"
 
 ml_status ml_prepare_elementwise(const ml_call *c, ml_wish *wish) {
     ml_elementwise *blob = c->blob;
@@ -24,7 +24,7 @@ static ml_status lookup_block(const ml_call *c, int64_t first, int64_t end, int3
                               void *args) {
     const uint8_t *x = ml_in(c, 0);
     uint8_t *y = ml_out(c, 0);
-    c->env->simd->lookup_u8(c->derived, x + first, end - first, y + first);
+    ml_look_up(c->env->simd, c->derived, x + first, end - first, y + first);
     return ML_OK;
 }
 
@@ -34,9 +34,11 @@ ml_status ml_lookup(const ml_call *c) {
 
 int64_t ml_derive_lookup(const ml_call *c, void *to, int32_t (*one)(int32_t x, const void *p),
                          const void *p) {
-    uint8_t *table = to;
-    const bool is_signed = ml_in_tensor(c, 0)->type == ML_S8;
-    for (int32_t byte = 0; to && byte < 256; byte++)
-        table[byte] = (uint8_t)one(is_signed ? (int8_t)byte : byte, p);
-    return 256;
+    ml_byte_table *table = to;
+    const ml_affine in = ml_input_affine(c, 0);
+    if (!to) return (int64_t)sizeof *table;
+    for (int32_t byte = 0; byte < 256; byte++)
+        table->bytes[byte] = (uint8_t)one(in.type == ML_S8 ? (int8_t)byte : byte, p);
+    ml_find_byte_lines(table, in.type, ml_output(c, 0)->type, in.zero_point);
+    return (int64_t)sizeof *table;
 }

@@ -96,7 +96,7 @@ bool ml_cut_pixels(const ml_call *c, ml_rectangle *out, ml_rectangle *in, void *
     {"s8 -> s8", name##_table, NULL, ml_lookup}, {"u8 -> u8", name##_table, NULL, ml_lookup}, \
         {"s16 -> s16", name##_derive, NULL, name##_s16}
 
-/* y[i] = table[x[i]], with the 256 bytes of the derived block. */
+/* y[i] = table[x[i]], with the derived block, an ml_byte_table. */
 ml_status ml_lookup(const ml_call *c);
 /* Derives the table: each entry is the result of `one` for the integer of that byte, s8 or u8 like
  * input 0. */

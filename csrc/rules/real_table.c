@@ -2,6 +2,7 @@
 #include "rules/real_table.h"
 
 #include "math/lines_s16.h"
+#include "rules/byte_lines.h"
 #include "rules/elementwise.h"
 
 static float cut(float x, float least, float most) {
@@ -9,7 +10,7 @@ static float cut(float x, float least, float most) {
 }
 
 int64_t ml_derive_real_bytes(const ml_call *c, void *to, ml_real_function f, const void *p) {
-    uint8_t *table = to;
+    ml_byte_table *table = to;
     const ml_affine in = ml_input_affine(c, 0), out = ml_output_affine(c, 0);
     const float inverse = 1.0f / out.scale;
     const float least = (float)ml_type_least(out.type), most = (float)ml_type_most(out.type);
@@ -17,9 +18,10 @@ int64_t ml_derive_real_bytes(const ml_call *c, void *to, ml_real_function f, con
         const int32_t x = in.type == ML_S8 ? (int8_t)byte : byte;
         const float y = f(in.scale * (float)(x - in.zero_point), p);
         const float step = ml_round_half_away(y * inverse) + (float)out.zero_point;
-        table[byte] = (uint8_t)(int32_t)cut(step, least, most);
+        table->bytes[byte] = (uint8_t)(int32_t)cut(step, least, most);
     }
-    return 256;
+    if (to) ml_find_byte_lines(table, in.type, out.type, in.zero_point);
+    return (int64_t)sizeof *table;
 }
 
 int64_t ml_derive_real_lines(const ml_call *c, void *to, ml_real_function f, const void *p) {

@@ -10,8 +10,8 @@
 
 typedef float (*ml_real_function)(float x, const void *p);
 
-/* Derives 256 bytes for ml_lookup: scale * (x - zero_point) through `f`, divided by the output's
- * scale, ties away from zero. */
+/* Derives an ml_byte_table for ml_lookup: scale * (x - zero_point) through `f`, divided by the
+ * output's scale, ties away from zero. */
 int64_t ml_derive_real_bytes(const ml_call *c, void *to, ml_real_function f, const void *p);
 /* Derives an ml_lines_s16 over all of int16, for ml_eval_lines. */
 int64_t ml_derive_real_lines(const ml_call *c, void *to, ml_real_function f, const void *p);

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from guarded import at_end, at_start, shifted
-from primitives import SIMD, pointer
+from primitives import SIMD, ffi, pointer
 
 
 @pytest.mark.parametrize("level", SIMD)
@@ -17,7 +17,7 @@ def test_every_byte_and_every_tail(level: str) -> None:
         for place in (at_end, at_start, lambda values: shifted(values, 1)):
             placed, given, y = place(table), place(x), place(np.zeros(n, np.uint8))
             pointers = [pointer(array, "uint8_t *") for array in (placed, given, y)]
-            SIMD[level].lookup_u8(pointers[0], pointers[1], n, pointers[2])
+            SIMD[level].lookup_u8(pointers[0], ffi.NULL, pointers[1], n, pointers[2])
             np.testing.assert_array_equal(y, table[x])
-            SIMD[level].lookup_u8(pointers[0], pointers[1], n, pointers[1])
+            SIMD[level].lookup_u8(pointers[0], ffi.NULL, pointers[1], n, pointers[1])
             np.testing.assert_array_equal(given, table[x])

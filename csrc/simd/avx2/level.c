@@ -21,6 +21,7 @@ const ml_simd ML_TABLE = {
     OWN(product_s8),
     OWN(requantize),
     OWN(requantize_f64),
+    OWN(softmax_s8),
     OWN(transpose_x4),
     OWN(widen_f16),
 };

@@ -12,7 +12,8 @@ static inline __m512i look_up(__m512i v, __m512i a, __m512i b, __m512i c, __m512
     return _mm512_mask_blend_epi8(_mm512_movepi8_mask(v), low, high);
 }
 
-void ml_lookup_u8_avx512(const uint8_t *table, const uint8_t *x, int64_t n, uint8_t *y) {
+void ml_lookup_u8_avx512(const uint8_t *table, const ml_byte_lines *lines, const uint8_t *x,
+                         int64_t n, uint8_t *y) {
     const __m512i a = _mm512_loadu_si512(table), b = _mm512_loadu_si512(table + LANES);
     const __m512i c = _mm512_loadu_si512(table + 2 * LANES);
     const __m512i d = _mm512_loadu_si512(table + 3 * LANES);

@@ -14,7 +14,8 @@ static inline uint8x16_t look_up(uint8x16_t x, const uint8x16x4_t *parts) {
     return y;
 }
 
-void ml_lookup_u8_neon(const uint8_t *table, const uint8_t *x, int64_t n, uint8_t *y) {
+void ml_lookup_u8_neon(const uint8_t *table, const ml_byte_lines *lines, const uint8_t *x,
+                       int64_t n, uint8_t *y) {
     uint8x16x4_t parts[PARTS];
     for (int i = 0; i < PARTS; i++) parts[i] = vld1q_u8_x4(table + ENTRIES * i);
     int64_t at = 0;

@@ -6,16 +6,45 @@
 
 static int64_t draw_length(walk *w) { return draw(w, 0, 7) ? draw(w, 0, 150) : draw(w, 150, 900); }
 
+/* Draws lines, and makes the table of their bytes by the rule of ml_byte_lines. */
+static ml_byte_lines draw_byte_lines(walk *w, uint8_t *table) {
+    ml_byte_lines p = {.count = (int32_t)draw(w, 1, 2), .smaller = (int32_t)draw(w, 0, 1)};
+    p.shift = (int32_t)draw(w, 4, 8);
+    for (int i = 0; i < 2; i++) {
+        p.factors[i] = (int16_t)draw(w, INT16_MIN, INT16_MAX);
+        p.terms[i] = (int16_t)draw(w, INT16_MIN, INT16_MAX);
+    }
+    const bool limited = draw(w, 0, 1);
+    p.low = (int8_t)(limited ? draw(w, -128, 0) : -128);
+    p.high = (int8_t)(limited ? draw(w, 0, 127) : 127);
+    p.flip_x = draw(w, 0, 1) ? 0x80 : 0;
+    p.flip_y = draw(w, 0, 1) ? 0x80 : 0;
+    for (int32_t byte = 0; byte < 256; byte++) {
+        int32_t y = 0;
+        for (int i = 0; i < p.count; i++) {
+            int32_t at = ((int8_t)(byte ^ p.flip_x) * p.factors[i] >> 8) + p.terms[i];
+            at = at < INT16_MIN ? INT16_MIN : at > INT16_MAX ? INT16_MAX : at;
+            if (i == 0 || (p.smaller ? at < y : at > y)) y = at;
+        }
+        y >>= p.shift;
+        y = y < p.low ? p.low : y > p.high ? p.high : y;
+        table[byte] = (uint8_t)y ^ p.flip_y;
+    }
+    return p;
+}
+
 void walk_lookup_u8(walk *w) {
-    for (int i = 0; i < 1000; i++) {
+    for (int i = 0; i < 2000; i++) {
         begin_case(w);
         const int64_t n = draw_length(w);
-        const uint8_t *table = bytes(w, 256);
-        uint8_t *x = bytes(w, n), *y = room(w, n), *expected = room(w, n);
-        w->simd->lookup_u8(table, x, n, y);
-        w->scalar->lookup_u8(table, x, n, expected);
+        uint8_t *table = bytes(w, 256), *x = bytes(w, n), *y = room(w, n), *expected = room(w, n);
+        ml_byte_lines lines;
+        const bool has_lines = draw(w, 0, 1);
+        if (has_lines) lines = draw_byte_lines(w, table);
+        w->simd->lookup_u8(table, has_lines ? &lines : NULL, x, n, y);
+        w->scalar->lookup_u8(table, NULL, x, n, expected);
         expect_bytes(w, y, expected, n);
-        w->simd->lookup_u8(table, x, n, x);
+        w->simd->lookup_u8(table, has_lines ? &lines : NULL, x, n, x);
         expect_bytes(w, x, expected, n);
     }
 }
