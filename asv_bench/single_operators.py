@@ -1,7 +1,7 @@
 """Single operators beside LiteRT's (XNNPACK where it takes them), interleaved in one process: CPU time of the calling
 thread.
 
-usage: python -m asv_bench.single_operators [--low] [NAME...]
+usage: python -m asv_bench.single_operators [--low] [--many] [NAME...]
 
 Prints, for each, microseconds of a run on either side, and LiteRT's over ours, the fastest rounds' and the medians':
 above 1 minilite is ahead. `least` is what the ratio ought to be, and rows both of whose ratios are below it have a
@@ -9,13 +9,19 @@ mark; `--low` prints those alone. Then what moves: multiply-adds a second, or by
 share of this core's peak, which is that of a copy of as many bytes, or of the level's product of matrices. Beyond 100 %
 operands are read more than written, or lie nearer than a copy's. A NAME means all rows that begin so. Nodes with
 weights are those of the tests (tests/support/weighted.py).
+
+With --many, the nodes are those of many_nodes.py: of each class the rows, the geometric mean and the lowest ratio, and
+then the rows that are below 0.95 by the fastest rounds and by the medians. So that LiteRT, too, works at an older level
+of instructions: `python -m asv_bench.older_processor avx2 python -m asv_bench.single_operators --many`.
 """
 
 from __future__ import annotations
 
 import argparse
+import collections
 import contextlib
 import functools
+import math
 import os
 import re
 import statistics
@@ -26,12 +32,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from asv_bench import many_nodes
 from asv_bench.benchmarks import timing
 from asv_bench.benchmarks.operators import SINGLES, model, ready
 
 TESTS = Path(__file__).resolve().parents[1] / "tests"
-ROUNDS, SLICE = 21, 2_000_000
-"""Rounds of each, and the nanoseconds that a side's turn takes at least."""
+ROUNDS, FEW_ROUNDS, SLICE = 21, 9, 2_000_000
+"""Rounds of each, of each of many, and the nanoseconds that a side's turn takes at least."""
+BELOW = 0.95
+"""A ratio that many rows are listed below: what is above differs by noise."""
 LEAST = {
     r"(ELU|HARD_SWISH|LEAKY_RELU|LOGISTIC|TANH|GELU|RELU6?|QUANTIZE) s8": 2.5,
     "attention .* 1x": 1.2,
@@ -158,7 +167,7 @@ class Core:
         return max(least, node.macs / self.rate((node.bytewise, level), products))
 
 
-def compare(name: str, content: bytes, arrays: list[Any], core: Core) -> Row:
+def compare(name: str, content: bytes, arrays: list[Any], core: Core, rounds: int = ROUNDS) -> Row:
     """A row of the table."""
     from ai_edge_litert.interpreter import Interpreter
 
@@ -166,7 +175,7 @@ def compare(name: str, content: bytes, arrays: list[Any], core: Core) -> Row:
 
     interpreter = minilite.Interpreter(model_content=content, num_threads=1)
     sides = [ready(lambda **_: interpreter, content, arrays), ready(Interpreter, content, arrays)]
-    ours, theirs = ([time / 1000 for time in side] for side in timing.in_turn(sides, ROUNDS, SLICE))
+    ours, theirs = ([time / 1000 for time in side] for side in timing.in_turn(sides, rounds, SLICE))
     node = interpreter.profile(1).nodes[0]
     return Row(name, ours, theirs, node.macs, node.nbytes, core.seconds(node, interpreter.plan.level))
 
@@ -184,6 +193,29 @@ def rows(names: Sequence[str] = ()) -> Iterator[Row]:
             content, arrays = (made.model, made.arrays) if made else model(SINGLES[name])
             row = compare(name, content, arrays, core)
         yield row
+
+
+def many(names: Sequence[str]) -> None:
+    """Prints many nodes by class, and those where minilite is slower; of names that begin so, where some are given."""
+    found: dict[str, list[Row]] = collections.defaultdict(list)
+    core = Core()
+    for node in many_nodes.nodes():
+        if names and not any(node.name.startswith(given) or node.kind.startswith(given) for given in names):
+            continue
+        with quiet():
+            content, arrays = node.make()
+            found[node.kind].append(compare(node.name, content, arrays, core, FEW_ROUNDS))
+    rows = [row for kind in found.values() for row in kind]
+    print(f"{'':28} {'rows':>5} {'mean':>6} {'lowest':>7} {'below':>6}")
+    for kind, of in [*found.items(), ("all", rows)]:
+        mean = math.exp(statistics.fmean(math.log(row.median) for row in of))
+        low = sum(max(row.ratio, row.median) < BELOW for row in of)
+        print(f"{kind:28} {len(of):5} {mean:6.2f} {min(row.median for row in of):7.2f} {low:6}")
+    print()
+    print(HEAD)
+    for row in sorted(rows, key=lambda row: max(row.ratio, row.median)):
+        if max(row.ratio, row.median) < BELOW:
+            print(row)
 
 
 def table() -> str:
@@ -216,7 +248,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--low", action="store_true", help="only rows that are below what they ought to be")
+    parser.add_argument("--many", action="store_true", help="nodes of many shapes, by class")
     args = parser.parse_args()
+    sys.path[:0] = [str(TESTS), str(TESTS / "ops")]
+    if args.many:
+        many(args.names)
+        return 0
     print(HEAD)
     low = 0
     for row in rows(args.names):

@@ -3,10 +3,7 @@
 
 enum {
     SIDE = 8, /* vectors that are processed together */
-    FEW = 4, /* rows that are processed together */
-    STRETCH = 2048, /* columns whose results stay in the first-level cache */
-    LINE = 16, /* floats in a line of the cache */
-    AHEAD = 64 * LINE /* floats by which rows are prefetched */
+    SOME = 16, /* rows that are folded into columns together */
 };
 
 #define PLUS(sum, x) ADD(x, sum)
@@ -22,10 +19,8 @@ enum {
         int64_t i = 0;                                                                    \
         for (int k = 0; k < SIDE; k++) sums[k] = first;                                   \
         for (; i + SIDE * LANES <= n; i += SIDE * LANES) {                                \
-            ML_UNROLL(8) for (int k = 0; k < SIDE; k++) {                                 \
-                if (k * LANES % LINE == 0) __builtin_prefetch(x + i + k * LANES + AHEAD); \
-                sums[k] = STEP(sums[k], LOAD(x + i + k * LANES));                         \
-            }                                                                             \
+            ML_UNROLL(8)                                                                  \
+            for (int k = 0; k < SIDE; k++) sums[k] = STEP(sums[k], LOAD(x + i + k * LANES)); \
         }                                                                                 \
         for (; i + LANES <= n; i += LANES) sums[0] = STEP(sums[0], LOAD(x + i));          \
         if (i < n) sums[1] = STEP(sums[1], LOAD_PART_OR(x + i, n - i, first));            \
@@ -48,25 +43,30 @@ enum {
         for (int k = 0; k < (COUNT); k++) STORE(p->y + k * LANES, sums[k]);                \
         return;                                                                            \
     }
-/* A few rows at a time: each is read sequentially, and folded into the results of some columns,
- * which stay in the first-level cache. */
-#define SOME_ROWS(STEP, COUNT)                                                             \
-    for (int64_t i = from; i < to; i += LANES) {                                           \
-        const int whole = to - i >= LANES;                                                 \
-        VECTOR sum = whole ? LOAD(p->y + i) : LOAD_PART(p->y + i, to - i);                 \
-        ML_UNROLL(4) for (int k = 0; k < (COUNT); k++) {                                   \
-            const float *at = x + (r + k) * p->stride + i;                                 \
-            sum = STEP(sum, whole ? LOAD(at) : LOAD_PART(at, to - i));                     \
+/* Some rows at a time are folded into the results of a few vectors of columns, or of a part of one,
+ * which stay in registers meanwhile. */
+#define STRIP(STEP, COUNT, PART)                                                           \
+    {                                                                                      \
+        const float *at = x + r * p->stride + i;                                           \
+        VECTOR sums[COUNT];                                                                \
+        ML_UNROLL(8) for (int k = 0; k < (COUNT); k++) sums[k] =                           \
+            PART ? LOAD_PART(p->y + i, PART) : LOAD(p->y + i + k * LANES);                 \
+        for (int64_t row = r; row < end; row++, at += p->stride)                           \
+            ML_UNROLL(8) for (int k = 0; k < (COUNT); k++) sums[k] =                       \
+                STEP(sums[k], PART ? LOAD_PART(at, PART) : LOAD(at + k * LANES));          \
+        ML_UNROLL(8) for (int k = 0; k < (COUNT); k++) {                                   \
+            if (PART) STORE_PART(p->y + i, sums[k], PART);                                 \
+            else STORE(p->y + i + k * LANES, sums[k]);                                     \
         }                                                                                  \
-        if (whole) STORE(p->y + i, sum);                                                   \
-        else STORE_PART(p->y + i, sum, to - i);                                            \
     }
 #define COLUMNS(STEP)                                                                      \
-    for (int64_t from = 0, to; from < n; from = to) {                                      \
-        int64_t r = 0;                                                                     \
-        to = n - from < STRETCH ? n : from + STRETCH;                                      \
-        for (; r + FEW <= p->rows; r += FEW) SOME_ROWS(STEP, FEW)                          \
-        for (; r < p->rows; r++) SOME_ROWS(STEP, 1)                                        \
+    for (int64_t r = 0, end; r < p->rows; r = end) {                                       \
+        int64_t i = 0;                                                                     \
+        end = p->rows - r < SOME ? p->rows : r + SOME;                                     \
+        for (; i + SIDE * LANES <= n; i += SIDE * LANES) STRIP(STEP, SIDE, 0)              \
+        for (; i + LANES <= n; i += LANES) STRIP(STEP, 1, 0)                               \
+        const int64_t part = n - i;                                                        \
+        if (part > 0) STRIP(STEP, 1, part)                                                 \
     }                                                                                      \
     return;
 #define FOLD(number, STEP, JOIN, ALL, RESULT)  \
