@@ -95,7 +95,8 @@ ml_reduce ml_reduce_some(const ml_reduce *r, int64_t count) {
 
 /* Primitives ----------------------------------------------------------------------------------- */
 
-/* Rows of an operand to be folded into results, as in ml_fold_f32_args and ml_fold_u8_args. */
+/* Rows of an operand to be folded into results, as in ml_fold_f32_args, ml_fold_u8_args and
+ * ml_sum_rows_s8_args. */
 typedef struct fold_rows {
     const char *x;
     char *y;
@@ -108,11 +109,15 @@ typedef struct fold_rows {
 typedef struct folding {
     ml_reduce_operands operands;
     void (*fold)(const ml_call *c, const struct folding *f, const fold_rows *rows);
+    /* Folds rows of results across. */
+    void (*join)(const ml_call *c, const struct folding *f, const fold_rows *rows);
     void (*begin)(const struct folding *f, char *results, int64_t count);
     int64_t element; /* bytes */
+    int64_t result; /* bytes */
     int32_t function;
     float start;
     uint8_t flip;
+    bool is_signed;
     bool in_order; /* row by row, because results depend on the order */
 } folding;
 
@@ -147,6 +152,28 @@ static void begin_bytes(const folding *f, char *results, int64_t count) {
     memset(results, f->flip, (size_t)count);
 }
 
+static void sum_bytes(const ml_call *c, const folding *f, const fold_rows *p) {
+    const ml_sum_rows_s8_args sum = {.x = (const uint8_t *)p->x,
+                                     .rows = p->rows,
+                                     .stride = p->stride,
+                                     .n = p->n,
+                                     .sums = (int32_t *)(void *)p->y,
+                                     .is_signed = f->is_signed,
+                                     .along = !p->across};
+    c->env->simd->sum_rows_s8(&sum);
+}
+
+static void join_sums(const ml_call *c, const folding *f, const fold_rows *p) {
+    const uint32_t *x = (const uint32_t *)(const void *)p->x;
+    uint32_t *y = (uint32_t *)(void *)p->y;
+    for (int64_t r = 0; r < p->rows; r++, x += p->stride)
+        for (int64_t i = 0; i < p->n; i++) y[i] += x[i];
+}
+
+static void begin_sums(const folding *f, char *results, int64_t count) {
+    memset(results, 0, (size_t)(count * f->result));
+}
+
 /* Folds a long row, a piece at a time. */
 static ml_status fold_row(const ml_call *c, const folding *f, fold_rows row, int64_t *work) {
     const int64_t n = row.n;
@@ -164,7 +191,7 @@ enum { SHORT_ROW = 64, SIDE_BYTES = 512, ENOUGH_ROWS = 4 };
 /* Folds short rows element by element: as many rows as fill vectors are treated as one row, and
  * their results are combined at the end. */
 static void fold_short_rows(const ml_call *c, const folding *f, const fold_rows *p) {
-    _Alignas(64) char results[SIDE_BYTES];
+    _Alignas(64) char results[SIDE_BYTES * sizeof(int32_t)];
     const int64_t side = SIDE_BYTES / f->element / p->n, whole = p->rows / side;
     fold_rows part = *p;
     f->begin(f, results, side * p->n);
@@ -175,7 +202,7 @@ static void fold_short_rows(const ml_call *c, const folding *f, const fold_rows 
     part = *p;
     part.x = results;
     part.rows = side;
-    f->fold(c, f, &part);
+    f->join(c, f, &part);
     part.x = p->x + whole * side * p->n * f->element;
     part.rows = p->rows - whole * side;
     f->fold(c, f, &part);
@@ -198,13 +225,13 @@ static ml_status fold_part(const ml_call *c, const folding *f, const char *x, ch
     /* The results begin with a start value. */
     if (reduced) f->begin(f, results, outputs);
     for (int64_t o = 0; !reduced && o < outputs; o++)
-        f->begin(f, results + (o * r->row + first) * f->element, columns);
+        f->begin(f, results + (o * r->row + first) * f->result, columns);
     for (int64_t row = 0; row < r->rows && status == ML_OK;) {
         /* The number of rows that are folded together. */
         const int64_t most = rows.rows, left = together ? r->dims[0] - index[0] : 1;
         rows.rows = ml_min_s64(most, left);
         rows.x = x + (row * r->row + first) * f->element;
-        rows.y = results + (at + (reduced ? 0 : first)) * f->element;
+        rows.y = results + (at + (reduced ? 0 : first)) * f->result;
         if (reduced && columns > ML_BLOCK_ELEMENTS) {
             status = fold_row(c, f, rows, &work);
         } else {
@@ -234,7 +261,7 @@ static ml_status fold_parts(const ml_call *c, int64_t begin, int64_t end, int32_
                          ml_min_s64(r->row, end * columns) - begin * columns);
     const ml_reduce one = ml_reduce_some(r, 1), some = ml_reduce_some(r, end - begin);
     return fold_part(c, f, (const char *)p->x + begin * one.rows * one.row * f->element,
-                     (char *)p->results + begin * one.outputs * f->element, &some, 0, some.row);
+                     (char *)p->results + begin * one.outputs * f->result, &some, 0, some.row);
 }
 
 static ml_status reduce_by(const ml_call *c, folding *f) {
@@ -252,8 +279,10 @@ ml_status ml_reduce_f32(const ml_call *c, const float *x, float *results, const 
                         int32_t function, float start) {
     folding f = {.operands = {.x = x, .results = results, .reduce = r},
                  .fold = fold_floats,
+                 .join = fold_floats,
                  .begin = begin_floats,
                  .element = sizeof *x,
+                 .result = sizeof *results,
                  .function = function,
                  .start = start,
                  .in_order = function == ML_FOLD_SUM || function == ML_FOLD_SQUARES};
@@ -264,8 +293,22 @@ ml_status ml_reduce_u8(const ml_call *c, const uint8_t *x, uint8_t *results, con
                        uint8_t flip) {
     folding f = {.operands = {.x = x, .results = results, .reduce = r},
                  .fold = fold_bytes,
+                 .join = fold_bytes,
                  .begin = begin_bytes,
                  .element = sizeof *x,
+                 .result = sizeof *results,
                  .flip = flip};
+    return reduce_by(c, &f);
+}
+
+ml_status ml_sum_bytes(const ml_call *c, const uint8_t *x, int32_t *sums, const ml_reduce *r,
+                       bool is_signed) {
+    folding f = {.operands = {.x = x, .results = sums, .reduce = r},
+                 .fold = sum_bytes,
+                 .join = join_sums,
+                 .begin = begin_sums,
+                 .element = sizeof *x,
+                 .result = sizeof *sums,
+                 .is_signed = is_signed};
     return reduce_by(c, &f);
 }

@@ -125,11 +125,13 @@ typedef struct ml_reduce_operands {
         return ml_in_blocks(c, p.parts.count, p.parts.elements, name##_parts, &p); \
     }
 
-/* The same by the primitives fold_f32 (FUNCTION, starting from `start`) and fold_u8 (extremes of
- * bytes); see simd.h. */
+/* The same by the primitives fold_f32 (FUNCTION, starting from `start`), fold_u8 (extremes of
+ * bytes) and sum_rows_s8 (sums of bytes, which wrap); see simd.h. */
 ml_status ml_reduce_f32(const ml_call *c, const float *x, float *results, const ml_reduce *r,
                         int32_t function, float start);
 ml_status ml_reduce_u8(const ml_call *c, const uint8_t *x, uint8_t *results, const ml_reduce *r,
                        uint8_t flip);
+ml_status ml_sum_bytes(const ml_call *c, const uint8_t *x, int32_t *sums, const ml_reduce *r,
+                       bool is_signed);
 
 #endif

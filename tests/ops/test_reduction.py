@@ -109,6 +109,11 @@ def test_pixels_of_few_channels(kind: str, channels: int) -> None:
             "REDUCE_MAX", [Given(x, quantization=scale), const([1, 2])], {}, quantization=scale, version=3
         ).check()
         np.testing.assert_array_equal(np.ravel(y), x.max(axis=(1, 2)).ravel())
+        if kind != "f32":
+            wide = Quantization((40.0 * pixels * scale.scales[0],), scale.zero_points)
+            OneNode("SUM", [Given(x, quantization=scale), const([1, 2])], {}, quantization=wide, version=2).check(
+                oracle=BUILTIN
+            )
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -38,7 +38,7 @@ def check(
 @pytest.mark.parametrize("across", [False, True])
 def test_tails_and_places(level: str, flip: int, across: bool) -> None:
     rng = np.random.default_rng(1)
-    for n in [*range(1, 70), 127, 128, 129, 300]:
+    for n in [*range(1, 70), 127, 128, 129, 255, 256, 257, 300, 511, 512, 640, 705]:
         x = rng.integers(0, 256, (3, n), np.uint8)
         before = rng.integers(0, 256, n if across else 3, np.uint8)
         for place in (at_end, at_start, lambda values: shifted(values, 1)):

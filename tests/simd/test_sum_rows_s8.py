@@ -43,6 +43,19 @@ def test_tails_strides_and_places(level: str, kind: type) -> None:
 
 @pytest.mark.parametrize("level", SIMD)
 @pytest.mark.parametrize("kind", [np.int8, np.uint8])
+@pytest.mark.parametrize("n", [31, 32, 40, 128, 200])
+def test_many_rows_of_extremes(level: str, kind: type, n: int) -> None:
+    """Sums of hundreds of rows are wider than the 16 bits that hold those of some."""
+    ends = np.iinfo(kind)
+    for rows in (127, 128, 129, 255, 256, 257, 258, 600):
+        for x in (np.full((rows, n), ends.min, kind), np.full((rows, n), ends.max, kind)):
+            x[:, n // 3] = ends.min // 2 + ends.max // 2
+            wanted = x.astype(np.int64).sum(0).astype(np.int32)
+            np.testing.assert_array_equal(add(level, at_end(x), n, at_end(np.zeros(n, np.int32))), wanted)
+
+
+@pytest.mark.parametrize("level", SIMD)
+@pytest.mark.parametrize("kind", [np.int8, np.uint8])
 def test_along_rows(level: str, kind: type) -> None:
     rng = np.random.default_rng(0)
     for n in [0, *range(1, 36), 63, 64, 65, 100, 300]:

@@ -28,8 +28,12 @@ static ml_status sum_f32(const ml_call *c, const float *x, float *sums, const ml
 }
 ML_REDUCE(sum_s32, int32_t, uint64_t, 0, add_u64, ADD)
 ML_REDUCE(sum_s64, int64_t, uint64_t, 0, add_u64, ADD)
-ML_REDUCE(sum_s8, int8_t, uint32_t, 0, add_u32, ADD)
-ML_REDUCE(sum_u8, uint8_t, uint32_t, 0, add_u32, ADD)
+static ml_status sum_s8(const ml_call *c, const uint8_t *x, int32_t *sums, const ml_reduce *r) {
+    return ml_sum_bytes(c, x, sums, r, true);
+}
+static ml_status sum_u8(const ml_call *c, const uint8_t *x, int32_t *sums, const ml_reduce *r) {
+    return ml_sum_bytes(c, x, sums, r, false);
+}
 ML_REDUCE(sum_s16, int16_t, uint32_t, 0, add_u32, ADD)
 
 /* Defines eval `name`: `reduce` from input 0 into `sums`, then outputs y[i] = FINISH of the sum
@@ -84,7 +88,7 @@ FINISHED(mean_s64, sum_s64, uint64_t, int64_t, c->scratch, , r->count ? (int64_t
              , (type)ml_rescale_one((int32_t)s, &p))                                     \
     static ml_status mean_##suffix(const ml_call *c) {                                   \
         const ml_reduce *r = c->blob;                                                    \
-        if (ml_mean_is_direct(c)) return ml_mean_direct(c);                              \
+        if (ml_can_requantize_mean(c)) return ml_requantized_mean(c);                    \
         if (r->count > 0) return mean_some_##suffix(c);                                  \
         memset(ml_out(c, 0), 0, (size_t)r->outputs * sizeof(type));                      \
         return ML_OK;                                                                    \
@@ -136,16 +140,21 @@ static int64_t derive_sum(const ml_call *c, void *to) {
     return (int64_t)sizeof(sum_scale);
 }
 
-static int32_t scaled_sum(const sum_scale *p, uint32_t sum, int64_t count) {
-    const float scaled = (float)(int32_t)sum * p->scale;
-    float v = ml_round_half_away(scaled + p->bias * (float)count) + p->zero_point;
+/* Rounds as ml_round_half_away does. What is limited first is out of every type's range anyway. */
+static inline int32_t scaled_sum(const sum_scale *p, uint32_t sum, float biases) {
+    const float most = 1 << 20, scaled = (float)(int32_t)sum * p->scale + biases;
+    float v = scaled + (scaled < 0.0f ? -0.49999997f : 0.49999997f);
+    v = v < -most ? -most : v > most ? most : v;
+    v = (float)(int32_t)v + p->zero_point;
     v = v < p->least ? p->least : v;
     return (int32_t)(v > p->most ? p->most : v);
 }
 
 #define SUM_QUANTIZED(suffix, type)                                                      \
-    FINISHED(reduce_sum_##suffix, sum_##suffix, uint32_t, type, c->scratch, ,      \
-             (type)scaled_sum(c->derived, s, r->count))
+    FINISHED(reduce_sum_##suffix, sum_##suffix, uint32_t, type, c->scratch,        \
+             const sum_scale p = *(const sum_scale *)c->derived;                   \
+             const float biases = p.bias * (float)r->count;                        \
+             , (type)scaled_sum(&p, s, biases))
 SUM_QUANTIZED(s8, int8_t)
 SUM_QUANTIZED(u8, uint8_t)
 SUM_QUANTIZED(s16, int16_t)

@@ -11,9 +11,9 @@ int64_t ml_derive_mean(const ml_call *c, void *to);
 /* The conversion of a sum of `count` (> 0) elements to their mean. */
 ml_rescale ml_mean_rescale(const ml_call *c);
 
-/* True if a mean of bytes can be computed directly from rows, along or across them; and its
- * computation. */
-bool ml_mean_is_direct(const ml_call *c);
-ml_status ml_mean_direct(const ml_call *c);
+/* True if requantize turns the sums of bytes into means; and that computation, by sums in
+ * scratch. */
+bool ml_can_requantize_mean(const ml_call *c);
+ml_status ml_requantized_mean(const ml_call *c);
 
 #endif

@@ -1,10 +1,8 @@
 /* fold_u8.c -- extremes of bytes, 32 at a time; the rest of a row is read with bytes before it,
  * which count twice. */
-#include <immintrin.h>
+#include "simd/portable/fold_u8.h"
 
-#include "simd/variants.h"
-
-enum { LANES = 32, HALF = 16 };
+enum { HALF = 16 };
 
 static inline __m256i load(const uint8_t *x, __m256i flip) {
     return _mm256_xor_si256(_mm256_loadu_si256((const __m256i *)(const void *)x), flip);
@@ -29,9 +27,9 @@ static void fold_rows(const ml_fold_u8_args *p) {
     const uint8_t *x = p->x;
     for (int64_t r = 0; r < p->rows; r++, x += p->stride) {
         __m128i most;
-        if (p->n >= LANES) {
-            __m256i v = load(x + p->n - LANES, flip);
-            for (int64_t i = 0; i + LANES <= p->n; i += LANES)
+        if (p->n >= LANES_U8) {
+            __m256i v = load(x + p->n - LANES_U8, flip);
+            for (int64_t i = 0; i + LANES_U8 <= p->n; i += LANES_U8)
                 v = _mm256_max_epu8(v, load(x + i, flip));
             most = _mm_max_epu8(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
         } else {
@@ -42,23 +40,8 @@ static void fold_rows(const ml_fold_u8_args *p) {
     }
 }
 
-static inline void join(uint8_t *y, const uint8_t *x, __m256i flip) {
-    const __m256i v = _mm256_xor_si256(_mm256_max_epu8(load(y, flip), load(x, flip)), flip);
-    _mm256_storeu_si256((__m256i *)(void *)y, v);
-}
-
-/* Folds across rows of 32 bytes or more, element by element. */
-static void fold_across(const ml_fold_u8_args *p) {
-    const __m256i flip = _mm256_set1_epi8((char)p->flip);
-    const uint8_t *x = p->x;
-    for (int64_t r = 0; r < p->rows; r++, x += p->stride) {
-        for (int64_t i = 0; i + LANES <= p->n; i += LANES) join(p->y + i, x + i, flip);
-        join(p->y + p->n - LANES, x + p->n - LANES, flip);
-    }
-}
-
 void ml_fold_u8_avx2(const ml_fold_u8_args *args) {
-    if (args->across && args->n >= LANES) fold_across(args);
+    if (args->across && args->n >= LANES_U8) fold_across(args);
     else if (!args->across && args->n >= HALF) fold_rows(args);
     else ml_fold_u8_scalar(args);
 }

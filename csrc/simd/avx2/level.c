@@ -10,6 +10,7 @@ const ml_simd ML_TABLE = {
     .depthwise_s8_bytes = 1,
     .winograd = 1,
 #include "simd/loops.h"
+    OWN(add_s16),
     OWN(depthwise_product_s8),
     OWN(depthwise_s8),
     OWN(fold_u8),

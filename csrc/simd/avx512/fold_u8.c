@@ -1,13 +1,9 @@
 /* fold_u8.c -- extremes of bytes, 64 at a time; lanes after the end of a row have the least
  * value. */
-#include <immintrin.h>
-
-#include "simd/variants.h"
-
-enum { LANES = 64 };
+#include "simd/portable/fold_u8.h"
 
 static inline __mmask64 first(int64_t count) {
-    return count < LANES ? ((__mmask64)1 << count) - 1 : ~(__mmask64)0;
+    return count < LANES_U8 ? ((__mmask64)1 << count) - 1 : ~(__mmask64)0;
 }
 
 static inline __m512i load(const uint8_t *x, int64_t left, __m512i flip) {
@@ -26,12 +22,16 @@ static inline uint8_t most_of(__m512i v) {
 }
 
 void ml_fold_u8_avx512(const ml_fold_u8_args *args) {
+    if (args->across && args->n >= LANES_U8) {
+        fold_across(args);
+        return;
+    }
     const ml_fold_u8_args p = *args; /* a copy, not read again after each store */
     const __m512i flip = _mm512_set1_epi8((char)p.flip);
     const uint8_t *x = p.x;
     for (int64_t r = 0; r < p.rows; r++, x += p.stride) {
         __m512i most = _mm512_setzero_si512();
-        for (int64_t i = 0; i < p.n; i += LANES) {
+        for (int64_t i = 0; i < p.n; i += LANES_U8) {
             const __m512i v = load(x + i, p.n - i, flip);
             if (p.across)
                 _mm512_mask_storeu_epi8(

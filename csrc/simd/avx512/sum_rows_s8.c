@@ -1,6 +1,12 @@
-/* sum_rows_s8.c -- like portable/sum_rows_s8.c; along rows, sums of sixteen rows at a time, which
- * are combined at the end. */
-#include "simd/portable/sum_rows.h"
+/* sum_rows_s8.c -- along rows, sums of sixteen rows at a time, which are combined at the end. */
+#include <immintrin.h>
+#include <stdbool.h>
+
+#include "simd/variants.h"
+
+#define INLINE __attribute__((always_inline)) static inline
+
+ml_sum_rows_s8_fn ml_sum_rows_s8_avx2;
 
 enum { WIDE = 64, TOGETHER = 16 };
 
@@ -61,5 +67,5 @@ static void add_along(const ml_sum_rows_s8_args *args) {
 
 void ml_sum_rows_s8_avx512(const ml_sum_rows_s8_args *p) {
     if (p->along) add_along(p);
-    else p->is_signed ? add_across(p, true) : add_across(p, false);
+    else ml_sum_rows_s8_avx2(p);
 }

@@ -164,7 +164,7 @@ void walk_fold_u8(walk *w) {
     static const uint8_t flips[] = {0, 128, 255, 127};
     for (int i = 0; i < 2000; i++) {
         begin_case(w);
-        ml_fold_u8_args p = {.rows = draw(w, 1, 6), .n = draw(w, 1, 150)};
+        ml_fold_u8_args p = {.rows = draw(w, 1, 6), .n = draw(w, 1, i % 4 ? 150 : 800)};
         p.stride = p.n + draw(w, 0, 3);
         p.x = bytes(w, (p.rows - 1) * p.stride + p.n);
         p.across = (int32_t)draw(w, 0, 1);
@@ -293,7 +293,8 @@ void walk_quantize_u8(walk *w) {
 void walk_sum_rows_s8(walk *w) {
     for (int i = 0; i < 1000; i++) {
         begin_case(w);
-        ml_sum_rows_s8_args p = {.rows = draw(w, 1, 20), .n = draw(w, 1, i % 2 ? 150 : 40)};
+        ml_sum_rows_s8_args p = {.rows = draw(w, 1, i % 8 ? 20 : 400),
+                                 .n = draw(w, 1, i % 2 ? 150 : 40)};
         p.stride = p.n + draw(w, 0, 3);
         p.x = bytes(w, (p.rows - 1) * p.stride + p.n);
         p.is_signed = (int32_t)draw(w, 0, 1);
