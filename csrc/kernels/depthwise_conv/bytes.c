@@ -40,8 +40,7 @@ static void interleave(const work *k, const ml_interleave_s8_args *a) {
 }
 
 static void fill_columns(const work *k, char *to, int64_t columns) {
-    const ml_interleave_s8_args outside = {
-        .count = columns * k->blob->outputs, .pad = k->zero, .y = to};
+    const ml_interleave_s8_args outside = {.count = columns * k->l.across, .pad = k->zero, .y = to};
     if (columns > 0) interleave(k, &outside);
 }
 
@@ -66,30 +65,41 @@ static columns_seen columns_of(const work *k, int64_t ox, int64_t pixels) {
     return s;
 }
 
+/* Interleaves columns, each by itself if they lie apart. */
+static void interleave_columns(const work *k, ml_interleave_s8_args *a, int64_t columns) {
+    const int64_t n = k->blob->window.channels;
+    const bool apart = k->l.across > k->blob->outputs;
+    a->count = apart ? n : columns * n;
+    for (int64_t i = apart ? columns : columns > 0; i > 0; i--) {
+        interleave(k, a);
+        a->y = (char *)a->y + k->l.across * k->l.form.element;
+        for (int64_t j = 0; j < k->l.form.group; j++)
+            if (a->lines[j]) a->lines[j] += n;
+    }
+}
+
 /* Interleaves the columns that `pixels` pixels from `ox` on see, of the lines of a batch from `top`
  * on, as `groups` groups from number `first` on. */
 static void interleave_lines(work *k, int64_t batch, int64_t top, int64_t ox, int64_t pixels,
                              int64_t first, int64_t groups) {
     const ml_window *w = &k->blob->window;
-    const int64_t n = k->blob->outputs, line = (int64_t)w->x.in * w->channels;
-    const int64_t multiplier = k->blob->multiplier, column = n * k->l.form.element;
+    const int64_t line = (int64_t)w->x.in * w->channels;
+    const int64_t multiplier = k->blob->multiplier, column = k->l.across * k->l.form.element;
     const columns_seen seen = columns_of(k, ox, pixels);
     const uint8_t *x = k->x + batch * k->x_batch + seen.first * w->channels;
     char *to = k->scratch + k->l.lines + first * k->l.columns * column;
     void *narrow = k->scratch + k->l.narrow;
     for (int64_t g = 0; g < groups; g++, to += k->l.columns * column) {
         char *inside = to + seen.left * column;
-        ml_interleave_s8_args a = {.count = seen.inside * w->channels,
-                                   .flip = k->flip,
-                                   .pad = k->zero,
-                                   .y = multiplier > 1 ? narrow : inside};
+        ml_interleave_s8_args a = {
+            .flip = k->flip, .pad = k->zero, .y = multiplier > 1 ? narrow : inside};
         for (int64_t i = 0; i < k->l.form.group; i++) {
             const int64_t y = top + (g * k->l.form.group + i) * w->y.dilation;
             a.lines[i] = y >= 0 && y < w->y.in ? x + y * line : NULL;
         }
         const bool is_padded = first + g < k->padded;
         if (!is_padded) fill_columns(k, to, seen.left);
-        interleave(k, &a);
+        interleave_columns(k, &a, seen.inside);
         if (multiplier > 1)
             ml_depthwise_repeat(narrow, a.count, k->l.form.element, multiplier, inside);
         if (!is_padded) fill_columns(k, inside + seen.inside * column, seen.right);
@@ -195,11 +205,11 @@ static void begin_batch(work *k, int64_t batch) {
 /* Writes the pointers to the interleaved lines, once for each part of the weights. */
 static void point(const work *k) {
     const void **lines = (const void **)(void *)k->scratch;
-    const int64_t groups = k->l.form.groups, n = k->blob->outputs;
+    const int64_t groups = k->l.form.groups;
     const int64_t columns = k->l.alone    ? k->blob->window.x.size
                             : k->l.height ? k->l.form.group
                                           : k->l.columns;
-    const int64_t step = columns * n * k->l.form.element;
+    const int64_t step = columns * k->l.across * k->l.form.element;
     const char *first = k->scratch + (k->l.alone ? k->l.window : k->l.lines);
     for (int64_t set = 0; set < k->l.sets; set++, first += set_step(k) * step)
         for (int64_t i = 0; i < groups * k->l.form.parts; i++) *lines++ = first + i % groups * step;
@@ -284,8 +294,8 @@ static ml_status lines_bytes(const ml_call *c, int64_t first, int64_t end, int32
                            .y_row = shifts * w->x.out * n,
                            .height = k.l.form.groups * k.l.form.parts,
                            .width = w->x.size,
-                           .tap_step = (k.l.alone ? 1 : w->x.dilation) * n,
-                           .pixel_step = (k.l.height ? w->y.stride : w->x.stride) * n,
+                           .tap_step = (k.l.alone ? 1 : w->x.dilation) * k.l.across,
+                           .pixel_step = (k.l.height ? w->y.stride : w->x.stride) * k.l.across,
                            .n = n,
                            .packed_line = tap};
     a.packed_panel = tap * a.height;

@@ -7,7 +7,9 @@ enum {
     PIXELS = 16,
     FREE_COLUMNS = 64,
     LEAST_HEIGHT = 4, /* the fewest pixels of an upright image computed at a time */
-    NEAR_GROUPS = 6144 /* groups interleaved at a time; they stay in the cache */
+    NEAR_GROUPS = 6144, /* groups interleaved at a time; they stay in the cache */
+    SET_BYTES = 1024, /* columns that are a multiple of it apart share sets of the cache */
+    LINE_BYTES = 64 /* of the cache */
 };
 
 static int64_t height_of(const depthwise_blob *blob) {
@@ -25,6 +27,15 @@ static int64_t chunk_of(const ml_window_axis *x, int64_t extent, int64_t column)
     return ml_min_s64(ml_round_up(ml_even_part(x->out, most), 8), x->out);
 }
 
+/* The elements from column to column. Pixels read the same channels of neighbouring columns at the
+ * same time, and few columns have room in the same sets of the cache. */
+static int64_t across_of(const depthwise_layout *l, const depthwise_blob *blob) {
+    const int64_t n = blob->outputs;
+    if (l->alone || l->height || blob->multiplier > 1 || n * l->form.element % SET_BYTES != 0)
+        return n;
+    return n + LINE_BYTES / l->form.element;
+}
+
 /* True if lines of output see lines in common, each of which is held once. */
 static bool shares_lines(const depthwise_groups *f, const ml_window_axis *y) {
     return f->group == 1 && y->dilation == 1 && y->stride < y->size;
@@ -40,6 +51,7 @@ depthwise_layout ml_depthwise_lay_out(const ml_call *c) {
     l.alone = ml_max_s64((int64_t)x->before + x->in, all) > 2 * (int64_t)x->in + FREE_COLUMNS;
     l.chunk = ml_max_s64(l.alone ? x->out : chunk_of(x, extent, l.form.groups * n), 1);
     l.columns = l.alone ? x->in : (l.chunk - 1) * x->stride + extent;
+    l.across = across_of(&l, blob);
     l.channels = ml_max_s64(ml_min_s64(n, CHANNELS), 1);
     l.pixels = l.alone ? 1 : l.height ? l.height : l.chunk;
     /* Sums of a hybrid are stored, and have to stay in the cache. */
@@ -71,7 +83,7 @@ depthwise_layout ml_depthwise_lay_out(const ml_call *c) {
         narrow = (l.columns + l.form.group - 1) * n;
         groups = 1;
     }
-    l.window = l.lines + ml_round_up(groups * l.columns * n * element, 64);
+    l.window = l.lines + ml_round_up(groups * l.columns * l.across * element, 64);
     l.narrow = l.window + ml_round_up(l.alone ? groups * x->size * n * element : 0, 64);
     l.start = l.narrow + ml_round_up(narrow, 64);
     l.bytes = l.start;

@@ -8,6 +8,7 @@
 typedef struct depthwise_layout {
     depthwise_groups form;
     int64_t columns; /* of an interleaved line, with padding */
+    int64_t across; /* elements from column to column, at least the outputs */
     int64_t chunk; /* pixels whose columns are interleaved at a time */
     bool alone; /* pixels are computed one by one, each from a copy of the columns that it sees */
     /* Pixels computed at a time of an image one pixel wide; 0: it is computed like other images. */

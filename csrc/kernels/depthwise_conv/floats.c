@@ -98,13 +98,15 @@ static const float *repeat_start(const ml_call *c, int64_t n, int64_t together, 
 }
 
 /* The pixels of a stretch to compute in a call that reads `lines` lines. Columns a multiple of
- * 2 KiB apart share a few sets of a first-level cache, which hold those of few pixels. */
+ * 2 KiB apart share a few sets of a first-level cache, which hold those of few pixels; of columns
+ * 1 KiB apart they hold twice as many. */
 static int64_t pixels_at_once(const ml_call *c, int64_t lines, int64_t stretch) {
     enum { APART = 2048 };
     const depthwise_blob *blob = c->blob;
     const ml_window_axis *x = &blob->window.x;
-    const int64_t held = c->env->simd->depthwise_f32_held;
-    if (blob->outputs * (int64_t)sizeof(float) % APART != 0 || held == 0) return stretch;
+    const int64_t column = blob->outputs * (int64_t)sizeof(float);
+    const int64_t held = c->env->simd->depthwise_f32_held * (column % APART ? 2 : 1);
+    if (column % (APART / 2) != 0 || held == 0) return stretch;
     const int64_t more = held / ml_max_s64(lines, 1) - x->size;
     return ml_min_s64(stretch, more > 0 ? 1 + more / x->stride : 1);
 }
