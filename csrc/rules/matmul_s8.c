@@ -129,7 +129,7 @@ ml_status ml_prepare_integers(const ml_call *c, ml_wish *wish, ml_integers *p,
     const int64_t k = p->k > 0 ? p->k : 1; /* rows may be empty where outputs are not */
     if (c->env->simd->matmul_s8_pairs) wish->layout = 2 * wish->layout + (p->rows == 1);
     if (!p->block) {
-        int64_t rows = ml_work_grain(p->rows, ml_row_cost(k, p->n) * p->groups);
+        int64_t rows = ml_work_grain(p->rows, ml_row_cost(c->env->simd, k, p->n) * p->groups);
         rows = ml_min_s64(rows, COPY_BYTES / (k * planes));
         const int64_t least = k * p->n > NEAR_BYTES ? 2 * LEAST_ROWS : LEAST_ROWS;
         rows = rows < least ? least : ml_round_up(rows, LEAST_ROWS);
@@ -394,9 +394,9 @@ static int64_t parts_of(int64_t count, int64_t part) {
 /* The number of outputs of an item. If there are few blocks, they are divided by outputs too, but
  * into few ranges, because each range copies the rows again. For few rows, reading the weights
  * determines the time. */
-static int64_t choose_range(const ml_integers *p) {
+static int64_t choose_range(const ml_call *c, const ml_integers *p) {
     if (p->n <= ML_PANEL_S8 || p->groups > 1 || p->rows > FEW_BLOCKS * p->block) return p->n;
-    const int64_t cost = ml_max_s64(p->block * ml_integer_cost(p->k), p->k);
+    const int64_t cost = ml_max_s64(p->block * ml_integer_cost(c->env->simd, p->k), p->k);
     const int64_t panels = parts_of(p->n, ML_PANEL_S8);
     return ML_PANEL_S8 *
            ml_max_s64(ml_work_grain(panels, cost * ML_PANEL_S8), parts_of(panels, MOST_RANGES));
@@ -460,12 +460,13 @@ ml_status ml_multiply_integers(const ml_call *c, const ml_integers *p,
     a.k = ml_piece_of(p);
     a.batch = p->batches > 1 ? p->rows / p->batches : p->rows;
     a.blocks = parts_of(a.batch, p->block);
-    a.range = choose_range(p);
+    a.range = choose_range(c, p);
     a.ranges = parts_of(p->n, a.range);
     a.weights_bytes = ml_weights_s8_bytes(p->n, p->pieces, a.k);
     if (type == ML_F32) center_floats(c, &a);
     else if (type != ML_S16) center(c, &a);
     const int64_t items = p->batches * a.blocks * a.ranges;
-    const int64_t cost = p->block * ml_row_cost(p->k, ml_min_s64(a.range, p->n)) * p->groups;
+    const int64_t cost =
+        p->block * ml_row_cost(c->env->simd, p->k, ml_min_s64(a.range, p->n)) * p->groups;
     return ml_parallel(c, items, ml_work_grain(items, cost), integer_body, &a);
 }

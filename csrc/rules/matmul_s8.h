@@ -61,12 +61,13 @@ int64_t ml_pack_weights_s8(const ml_call *c, void *to, const ml_integers *p);
  * ML_SHAPE_ERROR if a row is too long. */
 ml_status ml_prepare_integers(const ml_call *c, ml_wish *wish, ml_integers *p,
                               const ml_integer_rule *rule);
-/* The cost of an output of k products, as ml_work_grain counts it: a product costs a quarter of one
- * of floats; requantization is added. */
-static inline int64_t ml_integer_cost(int64_t k) { return k / 4 + 16; }
+/* The cost of an output of k products, as ml_work_grain counts it; requantization is added. */
+static inline int64_t ml_integer_cost(const ml_simd *simd, int64_t k) {
+    return k / 4 * simd->matmul_s8_quarters + 16;
+}
 /* The cost of a row of n outputs, rounded up to full vectors. */
-static inline int64_t ml_row_cost(int64_t k, int64_t n) {
-    return ml_integer_cost(k) * ml_round_up(n, ML_PART_S8);
+static inline int64_t ml_row_cost(const ml_simd *simd, int64_t k, int64_t n) {
+    return ml_integer_cost(simd, k) * ml_round_up(n, ML_PART_S8);
 }
 /* Eval; c->derived is an ml_weighted. */
 ml_status ml_multiply_integers(const ml_call *c, const ml_integers *p, const ml_integer_rule *rule);

@@ -153,7 +153,7 @@ static const ml_integer_rule *integer_rule(const ml_call *c) {
 static void choose_lines(const ml_call *c, conv_blob *blob) {
     const ml_window *w = &blob->window;
     ml_blocks *b = &blob->blocks;
-    const int64_t cost = w->x.out * ml_row_cost(b->k, b->n) * b->groups;
+    const int64_t cost = w->x.out * ml_row_cost(c->env->simd, b->k, b->n) * b->groups;
     const int64_t bytes = ml_conv_line_elements(w) * ml_planes(ml_in_tensor(c, 0)->type);
     const int64_t fit = COPY_BYTES / bytes - ml_conv_lines_seen(w, 1);
     const int64_t most = ml_max_s64(1 + (fit < 0 ? 0 : fit) / w->y.stride, LEAST_LINES);

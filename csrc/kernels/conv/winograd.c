@@ -265,12 +265,13 @@ static tiling tiling_of(const conv_blob *blob) {
 }
 
 /* The tiles of a block: whole lines of them where they are short. */
-static void choose_block(conv_blob *blob) {
+static void choose_block(const ml_simd *simd, conv_blob *blob) {
     const ml_window *w = &blob->window;
     const int64_t side = blob->side, n = ml_round_up(blob->blocks.n, ML_PANEL_S16);
     const int64_t wide = ml_ceil_div(w->x.out, side), high = ml_ceil_div(w->y.out, side);
     const int64_t tile_bytes = positions_of(side) * (2 * blob->depth + 4 * n);
-    const int64_t cost = positions_of(side) * ml_integer_cost(2 * blob->depth) * n;
+    const int64_t cost =
+        positions_of(side) * ml_integer_cost(simd, simd->winograd * (int64_t)blob->depth) * n;
     int64_t tiles =
         ml_min_s64(ml_work_grain(wide * high * w->batches, cost), BLOCK_BYTES / tile_bytes);
     tiles = ml_min_s64(ml_max_s64(tiles, LEAST_TILES), MOST_TILES);
@@ -289,7 +290,7 @@ bool ml_conv_prepare_winograd(const ml_call *c, conv_blob *blob, ml_wish *wish) 
         return false;
     blob->source = CONV_WINOGRAD;
     blob->side = (uint8_t)side;
-    choose_block(blob);
+    choose_block(c->env->simd, blob);
     wish->layout = INT32_MIN + side;
     wish->worker_bytes = tiling_of(blob).bytes;
     return true;

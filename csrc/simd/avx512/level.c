@@ -3,6 +3,7 @@
 
 const ml_simd ML_TABLE = {
     .level = "avx512",
+    .matmul_s8_quarters = 1,
     .matmul_f32_panel = PANEL_F32,
     .matmul_f32_rows = ROWS_F32,
     .matmul_s8_flipped = 1,

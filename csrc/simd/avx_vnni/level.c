@@ -3,6 +3,7 @@
 
 const ml_simd ML_TABLE = {
     .level = "avx_vnni",
+    .matmul_s8_quarters = 1,
     .matmul_s8_flipped = 1,
     .winograd = 2,
     OWN(matmul_s16),

@@ -3,6 +3,7 @@
 
 const ml_simd ML_TABLE = {
     .level = "i8mm",
+    .matmul_s8_quarters = 1,
     .matmul_s8_pairs = 1,
     OWN(matmul_s8),
     OWN(pack_s8),

@@ -3,6 +3,7 @@
 
 const ml_simd ML_TABLE = {
     .level = "neon_dot",
+    .matmul_s8_quarters = 1,
     .depthwise_s8_group = 4,
     .depthwise_s8_bytes = 1,
     .depthwise_s8_less = 128,

@@ -3,6 +3,7 @@
 
 const ml_simd ML_TABLE = {
     .level = "sse2",
+    .matmul_s8_quarters = 3,
     .matmul_f32_panel = PANEL_F32,
     .matmul_f32_rows = ROWS_F32,
     .depthwise_f32_held = 16,
