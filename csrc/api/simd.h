@@ -44,6 +44,7 @@ typedef struct ml_matmul_f32_args {
     float high;
     /* y is part of an array larger than the cache; it is prefetched while sums are computed. */
     int32_t far;
+    int64_t packed_k; /* inputs of the weights, if `packed` begins at a later one of them; else 0 */
 } ml_matmul_f32_args;
 
 /* Packs weights (n, pieces * k) for matmul_s8, as bytes: s8, u8 minus 128, or unpacked s4 and s2.

@@ -202,6 +202,8 @@ typedef struct rows_of_kv {
     float *q;
     float *scores;
     float *y;
+    int64_t key; /* keys key .. key + seen - 1 are computed; the mask excludes all others */
+    int64_t seen;
 } rows_of_kv;
 
 /* Where row `r` begins in q (depth values a head) or the output (width). */
@@ -223,9 +225,54 @@ static void scale_rows(const ml_call *c, const rows_of_kv *at) {
     }
 }
 
+/* The mask's values for row `r`, a number among the rows of the kv head. */
+static const float *mask_row(const ml_call *c, const rows_of_kv *at, int64_t r) {
+    const attention_blob *b = c->blob;
+    const int64_t head = at->kv % b->kv_heads * at->group + r % at->group;
+    return (const float *)ml_in(c, MASK) + at->kv / b->kv_heads * b->mask_steps[0] +
+           head * b->mask_steps[1] + r / at->group * b->mask_steps[2];
+}
+
+/* True if the mask leaves one of n keys. One of -1e30 or less excludes a key: its exponential is 0
+ * whatever its score, unless that is about as large. */
+static bool sees(const float *mask, int64_t n) {
+    int32_t any = 0;
+    for (int64_t i = 0; i < n; i++) any |= mask[i] > -1e30f;
+    return any;
+}
+
+/* Finds the keys that rows of a block see, in stretches of those whose numbers are summed in one
+ * go, so that no sum changes. If a row sees none, all are computed: it has the values of all. */
+static void find_keys(const ml_call *c, rows_of_kv *at) {
+    enum { SUMMED = 128 };
+    const attention_blob *b = c->blob;
+    const int64_t stretches = ml_ceil_div(b->keys, SUMMED);
+    const float *before = NULL;
+    int64_t first = stretches, last = -1;
+    at->key = 0;
+    at->seen = b->keys;
+    if (!ml_in_optional(c, MASK) || stretches < 2) return;
+    for (int64_t i = 0; i < at->count; i++) {
+        const float *mask = mask_row(c, at, at->first + i);
+        int64_t low = 0, high = stretches - 1;
+        if (mask == before) continue;
+        before = mask;
+        while (high >= 0 &&
+               !sees(mask + high * SUMMED, ml_min_s64(SUMMED, b->keys - high * SUMMED)))
+            high--;
+        if (high < 0) return;
+        while (low < first && low < high && !sees(mask + low * SUMMED, SUMMED)) low++;
+        last = ml_max_s64(last, high);
+        first = ml_min_s64(first, low);
+    }
+    at->key = first * SUMMED;
+    at->seen = ml_min_s64((last + 1) * SUMMED, b->keys) - at->key;
+}
+
 /* Multiplies rows by the packed weights of `n` outputs. */
 static void multiply_packed(const ml_call *c, const float *x, int64_t rows, int64_t x_stride,
-                            int64_t k, const float *packed, int64_t n, float *y, int64_t y_stride) {
+                            int64_t k, const float *packed, int64_t n, float *y, int64_t y_stride,
+                            int64_t packed_k) {
     const ml_matmul_f32_args product = {.a = x,
                                         .rows = rows,
                                         .a_stride = x_stride,
@@ -236,7 +283,8 @@ static void multiply_packed(const ml_call *c, const float *x, int64_t rows, int6
                                         .y = y,
                                         .y_stride = y_stride,
                                         .low = -__builtin_inff(),
-                                        .high = __builtin_inff()};
+                                        .high = __builtin_inff(),
+                                        .packed_k = packed_k};
     c->env->simd->matmul_f32(&product);
 }
 
@@ -244,19 +292,20 @@ static void find_scores(const ml_call *c, const rows_of_kv *at) {
     const attention_blob *b = c->blob;
     if (b->packed_k) {
         const float *packed = (const float *)c->scratch + at->kv * (b->packed_k + b->packed_v);
-        multiply_packed(c, at->q, at->count, b->depth, b->depth, packed, b->keys, at->scores,
-                        b->stride);
+        multiply_packed(c, at->q, at->count, b->depth, b->depth, packed + at->key * b->depth,
+                        at->seen, at->scores + at->key, b->stride, 0);
         return;
     }
     const ml_rows_f32_args product = {.x = at->q,
                                       .rows = at->count,
                                       .x_stride = b->depth,
                                       .w = (const float *)ml_in(c, K) +
-                                           start_of(b, at->kv, b->depth),
+                                           start_of(b, at->kv, b->depth) +
+                                           at->key * b->kv_heads * b->depth,
                                       .w_stride = b->kv_heads * b->depth,
                                       .k = b->depth,
-                                      .n = b->keys,
-                                      .y = at->scores,
+                                      .n = at->seen,
+                                      .y = at->scores + at->key,
                                       .y_stride = b->stride};
     c->env->simd->dot_rows_f32(&product);
 }
@@ -266,28 +315,26 @@ static void cap_and_mask(const ml_call *c, const rows_of_kv *at) {
     const attention_blob *b = c->blob;
     const ml_simd *simd = c->env->simd;
     const float cap = ((const attention_params *)c->params)->logit_cap;
-    const float *mask = ml_in_optional(c, MASK);
+    const bool masks = ml_in_optional(c, MASK) != NULL;
     /* cap * tanh(score / cap) */
     for (int64_t i = 0; cap > 0.0f && i < at->count; i++) {
-        float *row = at->scores + i * b->stride;
-        const ml_map_f32_args tanh = {.x = row, .y = row, .n = b->keys, .function = ML_MAP_TANH};
-        for (int64_t j = 0; j < b->keys; j++) row[j] /= cap;
+        float *row = at->scores + i * b->stride + at->key;
+        const ml_map_f32_args tanh = {.x = row, .y = row, .n = at->seen, .function = ML_MAP_TANH};
+        for (int64_t j = 0; j < at->seen; j++) row[j] /= cap;
         simd->map_f32(&tanh);
-        for (int64_t j = 0; j < b->keys; j++) row[j] *= cap;
+        for (int64_t j = 0; j < at->seen; j++) row[j] *= cap;
     }
-    for (int64_t i = 0, run; mask && i < at->count; i += run) {
-        const int64_t r = at->first + i, token = r / at->group, in_group = r % at->group;
-        const int64_t head = at->kv % b->kv_heads * at->group + in_group;
-        float *rows = at->scores + i * b->stride;
+    for (int64_t i = 0, run; masks && i < at->count; i += run) {
+        const int64_t in_group = (at->first + i) % at->group;
+        float *rows = at->scores + i * b->stride + at->key;
         /* Mask rows without gaps are added together: the heads of a token, or tokens if there is
          * one head. */
         run = at->group > 1 ? ml_min_s64(at->group - in_group, at->count - i) : at->count;
-        if (b->stride != b->keys) run = 1;
+        if (b->stride != b->keys || at->seen != b->keys) run = 1;
         const ml_zip_f32_args sum = {.a = rows,
-                                     .b = mask + at->kv / b->kv_heads * b->mask_steps[0] +
-                                          head * b->mask_steps[1] + token * b->mask_steps[2],
+                                     .b = mask_row(c, at, at->first + i) + at->key,
                                      .y = rows,
-                                     .n = b->keys,
+                                     .n = at->seen,
                                      .rows = run,
                                      .a_row = b->keys,
                                      .b_row = b->mask_steps[at->group > 1 ? 1 : 2],
@@ -301,23 +348,25 @@ static void cap_and_mask(const ml_call *c, const rows_of_kv *at) {
 static void mix_values(const ml_call *c, const rows_of_kv *at) {
     const attention_blob *b = c->blob;
     for (int64_t i = 0; b->keys > 0 && i < at->count; i++) { /* rows without keys are 0 */
-        float *scores = at->scores + i * b->stride;
-        c->env->simd->softmax_f32(&(ml_softmax_f32_args){scores, scores, b->keys, 1.0f, 0});
+        float *scores = at->scores + i * b->stride + at->key;
+        c->env->simd->softmax_f32(&(ml_softmax_f32_args){scores, scores, at->seen, 1.0f, 0});
     }
     if (b->packed_k) {
         const float *packed =
             (const float *)c->scratch + at->kv * (b->packed_k + b->packed_v) + b->packed_k;
-        multiply_packed(c, at->scores, at->count, b->stride, b->keys, packed, b->width, at->y,
-                        b->width);
+        multiply_packed(c, at->scores + at->key, at->count, b->stride, at->seen,
+                        packed + at->key * c->env->simd->matmul_f32_panel, b->width, at->y,
+                        b->width, b->keys);
         return;
     }
-    const ml_rows_f32_args product = {.x = at->scores,
+    const ml_rows_f32_args product = {.x = at->scores + at->key,
                                       .rows = at->count,
                                       .x_stride = b->stride,
                                       .w = (const float *)ml_in(c, V) +
-                                           start_of(b, at->kv, b->width),
+                                           start_of(b, at->kv, b->width) +
+                                           at->key * b->kv_heads * b->width,
                                       .w_stride = b->kv_heads * b->width,
-                                      .k = b->keys,
+                                      .k = at->seen,
                                       .n = b->width,
                                       .y = at->y,
                                       .y_stride = b->width};
@@ -336,6 +385,7 @@ static ml_status attend(const ml_call *c, int64_t first, int64_t end, int32_t wo
         at.scores = at.q + b->block * ml_round_up(b->depth, 16);
         at.y = at.scores + b->block * b->stride;
         scale_rows(c, &at);
+        find_keys(c, &at);
         find_scores(c, &at);
         cap_and_mask(c, &at);
         mix_values(c, &at);

@@ -267,3 +267,56 @@ def test_ends_of_memory(sizes: Any) -> None:
     interpreter.invoke()
     y = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
     np.testing.assert_array_equal(y, run_minilite(one.model, one.arrays)[0])
+
+
+def masks(tokens: int, keys: int, low: float) -> dict[str, Any]:
+    """Masks (1, 1, tokens, keys) that exclude keys by `low`, by name."""
+    rows, columns = np.arange(tokens)[:, None], np.arange(keys)[None]
+    seen = {
+        "later keys": columns <= rows + keys - tokens,
+        "places not used yet": np.broadcast_to(columns < keys // 3, (tokens, keys)),
+        "keys before and after": (columns >= keys // 2) & (columns < keys // 2 + 9),
+        "all but one": np.broadcast_to(columns == keys - 1, (tokens, keys)),
+        "all keys of a row": (columns <= 5) & (rows != tokens // 2),
+        "here and there": np.random.default_rng(1).random((tokens, keys)) < 0.5,
+    }
+    return {name: np.where(of, 0, low).astype(np.float32)[None, None] for name, of in seen.items()}
+
+
+@pytest.mark.parametrize(
+    "size", [(1, 1, 8, 2, 700, 16), (2, 3, 4, 2, 300, 5), (1, 64, 2, 2, 400, 64), (1, 150, 4, 1, 513, 8)]
+)
+def test_excluded_keys_are_skipped_without_a_trace(size: tuple[int, ...]) -> None:
+    """A mask of -1e29 leaves a key as little as one of -1e30 or of minus infinity, but the first is computed."""
+    batch, queries, heads, groups, keys, depth = size
+    q, k, v = drawn(3, (batch, queries, heads, depth), (batch, keys, groups, depth), (batch, keys, groups, depth))
+    computed = masks(queries, keys, -1e29)
+    for low in (-1e30, np.finfo(np.float32).min, -np.inf):
+        for name, mask in masks(queries, keys, low).items():
+            expected, found = (attention(q, k, v, m).run() for m in (computed[name], mask))
+            rows = [i for i in range(queries) if name != "all keys of a row" or i != queries // 2]
+            np.testing.assert_array_equal(found[:, rows], expected[:, rows], f"{name}, {low}")
+
+
+def test_rows_without_keys_have_the_values_of_all() -> None:
+    """As softmax of equal scores: the mean, or NaN where the mask is minus infinity."""
+    q, k, v = drawn(4, (1, 20, 2, 8), (1, 300, 2, 8), (1, 300, 2, 8))
+    for low in (np.finfo(np.float32).min, -np.inf):
+        mask = np.zeros((1, 1, 20, 300), np.float32)
+        mask[:, :, :, 100:] = low
+        mask[:, :, 7] = low
+        y = attention(q, k, v, mask).run()[0, 7]
+        if np.isinf(low):
+            assert np.isnan(y).all()
+        else:
+            np.testing.assert_allclose(y, v[0].mean(0), atol=1e-6)
+
+
+def test_excluded_values_that_are_no_numbers_do_no_harm() -> None:
+    """A skipped key's NaN does not reach the output, where 0 times NaN would; blocks that see it have it."""
+    q, k, v = drawn(5, (1, 1, 2, 8), (1, 512, 2, 8), (1, 512, 2, 8))
+    v[0, 400] = np.nan
+    mask = masks(1, 512, -np.inf)["places not used yet"]
+    assert np.isfinite(attention(q, k, v, mask).run()).all()
+    mask[..., 500] = 0
+    assert np.isnan(attention(q, k, v, mask).run()).all()

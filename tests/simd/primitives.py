@@ -51,6 +51,7 @@ def matmul_f32(
     low: float = -np.inf,
     high: float = np.inf,
     few: bool = False,
+    packed_k: int = 0,
 ) -> NDArray:
     """Rows of `a`, (rows, k) or (rows, pieces, k) with any strides, times weights packed for n outputs; into `y` if
     given. By few_f32 the weights are (n, pieces * k)."""
@@ -73,6 +74,7 @@ def matmul_f32(
             "bias": pointer(bias, "float *"),
             "y": pointer(y, "float *"),
             "y_stride": y.strides[0] // 4,
+            "packed_k": packed_k,
             "low": low,
             "high": high,
         },

@@ -152,3 +152,17 @@ def test_infinities_and_nan_go_where_scalar_sends_them(level: str) -> None:
     assert np.isnan(y[:, 2]).all()
     assert np.isnan(y[4, 20])
     assert not np.isnan(y[0, 3:]).any()
+
+
+@pytest.mark.parametrize("level", SIMD)
+@pytest.mark.parametrize("n", [1, 6, 16, 43])
+def test_some_inputs_of_packed_weights(level: str, n: int) -> None:
+    """Rows may be multiplied by the weights of inputs from one on, where these lie among those of all."""
+    simd = SIMD[level]
+    a, w, _ = draw(300)
+    packed = pack_f32(simd, w[:n])
+    for first, end in ((0, 128), (128, 300), (256, 257)):
+        expected = matmul_f32(simd, a[:, first:end], pack_f32(simd, w[:n, first:end].copy()), n)
+        later = packed.reshape(-1)[first * simd.matmul_f32_panel :]
+        y = matmul_f32(simd, a[:, first:end], later, n, packed_k=300)
+        np.testing.assert_array_equal(y, expected)

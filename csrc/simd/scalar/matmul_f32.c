@@ -17,9 +17,10 @@ static float dot(const ml_matmul_f32_args *p, const float *a, const float *w) {
 }
 
 void ml_matmul_f32_scalar(const ml_matmul_f32_args *p) {
+    const int64_t panel = p->packed_k ? p->packed_k : p->pieces * p->k;
     for (int64_t r = 0; r < p->rows; r++)
         for (int64_t i = 0; i < p->n; i++) {
-            float v = dot(p, p->a + r * p->a_stride, p->packed + i * p->pieces * p->k);
+            float v = dot(p, p->a + r * p->a_stride, p->packed + i * panel);
             if (p->bias) v += p->bias[i];
             v = v < p->low ? p->low : v;
             p->y[r * p->y_stride + i] = v > p->high ? p->high : v;

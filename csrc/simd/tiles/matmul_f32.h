@@ -35,6 +35,10 @@ typedef struct tile_place {
     int64_t panel_floats;
 } tile_place;
 
+static inline int64_t panel_floats_of(const ml_matmul_f32_args *p) {
+    return (p->packed_k ? p->packed_k : p->pieces * p->k) * PANEL;
+}
+
 #ifndef FMA_HALF
 #define FMA_HALF(a, b, sum) FMA(a, b, sum)
 #endif
@@ -254,7 +258,7 @@ _Static_assert(VECTORS == 2 && MOST_ROWS <= 12, "two vectors of a row are one of
 static void in_tiles(const ml_matmul_f32_args *p, tile_fn *const *by_rows, int most) {
     for (int64_t row = 0, rows; row < p->rows; row += rows) {
         rows = ml_even_part(p->rows - row, most);
-        const tile_place at = {row, 0, p->pieces * p->k * PANEL};
+        const tile_place at = {row, 0, panel_floats_of(p)};
         by_rows[rows](p, &at);
     }
 }
@@ -277,7 +281,7 @@ INLINE ml_matmul_f32_args from_panel(const ml_matmul_f32_args *p, int64_t panel,
  * a whole panel would compute as many outputs again that nobody reads. FEW sums in another order,
  * so it is used only if it computes all outputs. */
 INLINE void multiply(const ml_matmul_f32_args *p) {
-    const int64_t panel_floats = p->pieces * p->k * PANEL;
+    const int64_t panel_floats = panel_floats_of(p);
     if (p->n > 0 &&
         p->n <= PANEL / 2) { /* not a copy, which would wait until the arguments are written */
         only_half(p);
