@@ -5,6 +5,7 @@
  * the highest value. Complex numbers give their real part. Every byte of a bool except 0 is
  * true. */
 #include "rules/half.h"
+#include "simd/simd.h"
 
 /* x truncated towards 0, within low and below `above`, the first number that does not fit; NaN
  * gives high. */
@@ -20,6 +21,17 @@ static inline int32_t s32_of_f64(double x) {
 static inline uint32_t u32_of_f64(double x) { return SATURATE(x, 0, 0x1p32, UINT32_MAX, uint32_t); }
 static inline int64_t s64_of_f64(double x) {
     return SATURATE(x, INT64_MIN, 0x1p63, INT64_MAX, int64_t);
+}
+
+/* The same of floats, such that compilers turn it into vectors. */
+static inline int32_t s32_of_f32(float x) {
+    const bool fits = x >= -0x1p31f && x < 0x1p31f;
+    return fits ? (int32_t)x : INT32_MAX ^ -(x < 0.0f); /* INT32_MIN below 0 */
+}
+static inline int8_t s8_of_f32(float x) { return (int8_t)ml_clamp_s32(s32_of_f32(x), -128, 127); }
+static inline uint8_t u8_of_f32(float x) { return (uint8_t)ml_clamp_s32(s32_of_f32(x), 0, 255); }
+static inline int16_t s16_of_f32(float x) {
+    return (int16_t)ml_clamp_s32(s32_of_f32(x), INT16_MIN, INT16_MAX);
 }
 
 /* The C type of an element. */
@@ -39,7 +51,6 @@ typedef struct complex_f32 {
 /* The pairs that models use have a loop each. */
 #define CAST(from, to, value) ML_UNARY(cast_##from##_##to, C_##from, C_##to, ML_NO_CONTEXT, value)
 #define CAST_FROM_INT(from)       \
-    CAST(from, f32, (float)x)     \
     CAST(from, s8, (int8_t)x)     \
     CAST(from, u8, (uint8_t)x)    \
     CAST(from, s16, (int16_t)x)   \
@@ -51,16 +62,41 @@ CAST_FROM_INT(u8)
 CAST_FROM_INT(s16)
 CAST_FROM_INT(s32)
 CAST_FROM_INT(s64)
+CAST(s16, f32, (float)x)
+CAST(s32, f32, (float)x)
+CAST(s64, f32, (float)x)
+CAST(b8, u8, x != 0)
+CAST(b8, s32, x != 0)
+CAST(b8, s64, x != 0)
 CAST(f32, f32, x)
-CAST(f32, s8, s8_of_f64((double)x))
-CAST(f32, u8, u8_of_f64((double)x))
-CAST(f32, s16, s16_of_f64((double)x))
-CAST(f32, s32, s32_of_f64((double)x))
+CAST(f32, s8, s8_of_f32(x))
+CAST(f32, u8, u8_of_f32(x))
+CAST(f32, s16, s16_of_f32(x))
+CAST(f32, s32, s32_of_f32(x))
 CAST(f32, s64, s64_of_f64((double)x))
 CAST(f32, b8, x != 0)
 CAST(f32, c64, ((complex_f32){x, 0}))
 CAST(f32, f64, (double)x)
 CAST(f64, f32, (float)x)
+
+/* Bytes to floats: a primitive converts them, bools once they are 0 and 1. */
+static ml_status bytes_to_f32(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                              void *args) {
+    enum { SOME = 2048 };
+    const uint8_t *x = ml_in(c, 0);
+    const int32_t type = ml_in_tensor(c, 0)->type;
+    uint8_t truth[SOME];
+    ml_quantize_s8_args to_floats = {.scale = 1.0f, .is_signed = type == ML_S8};
+    for (int64_t at = first; at < end; at += to_floats.n) {
+        to_floats.n = type == ML_B8 ? ml_min_s64(SOME, end - at) : end - at;
+        to_floats.x = (float *)ml_out(c, 0) + at;
+        for (int64_t i = 0; type == ML_B8 && i < to_floats.n; i++) truth[i] = x[at + i] != 0;
+        to_floats.y = type == ML_B8 ? truth : (uint8_t *)(uintptr_t)(x + at); /* only read */
+        c->env->simd->dequantize_s8(&to_floats);
+    }
+    return ML_OK;
+}
+ML_ELEMENTWISE(cast_bytes_f32, bytes_to_f32)
 
 /* All other pairs: some elements at a time are converted to int64 or double, which hold every type
  * exactly, and then to the output's type. */
@@ -147,14 +183,16 @@ static ml_status cast_any_block(const ml_call *c, int64_t first, int64_t end, in
 ML_ELEMENTWISE(cast_any, cast_any_block)
 
 #define ROW(from, to) {#from " -> " #to, NULL, NULL, cast_##from##_##to}
-#define ROWS_FROM(from) \
-    ROW(from, f32), ROW(from, s8), ROW(from, u8), ROW(from, s16), ROW(from, s32), ROW(from, s64), ROW(from, b8)
+#define TO_INTS(from) \
+    ROW(from, s8), ROW(from, u8), ROW(from, s16), ROW(from, s32), ROW(from, s64), ROW(from, b8)
 #define TYPES "f32|f16|bf16|f64|s8|u8|s16|u16|s32|u32|s64|b8|c64"
 ML_KERNELS(cast) = {
     {ML_OP(CAST, 1, 9), .name = "cast", .takes = "x -> y", .in_place = ML_INPUT(0),
      ML_PREPARED_ELEMENTWISE,
-     ML_TYPED(ROWS_FROM(f32), ROWS_FROM(s8), ROWS_FROM(u8), ROWS_FROM(s16), ROWS_FROM(s32),
-              ROWS_FROM(s64), ROW(f32, c64), ROW(f32, f64), ROW(f64, f32),
+     ML_TYPED(ROW(f32, f32), TO_INTS(f32), {"s8|u8|b8 -> f32", NULL, NULL, cast_bytes_f32},
+              TO_INTS(s8), TO_INTS(u8), {"b8 -> s8|u8", NULL, NULL, cast_b8_u8}, ROW(b8, s32),
+              ROW(b8, s64), ROW(s16, f32), TO_INTS(s16), ROW(s32, f32), TO_INTS(s32), ROW(s64, f32),
+              TO_INTS(s64), ROW(f32, c64), ROW(f32, f64), ROW(f64, f32),
               {"f32 -> f16", NULL, NULL, ml_narrow_f16}, {"f16 -> f32", NULL, NULL, ml_widen_f16},
               {TYPES " -> " TYPES, NULL, NULL, cast_any}, {"s4|s2|u4 -> f32", NULL, NULL, NULL},
               {"f32 -> s4|s2|u4", NULL, NULL, NULL})},

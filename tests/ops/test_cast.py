@@ -56,11 +56,36 @@ def every_pair(rng: np.random.Generator, inputs: Any, outputs: Any) -> Any:
 EVERY_TYPE = {"CAST": every_pair}
 
 
-@pytest.mark.parametrize("kinds", [("f32", "s32"), ("u8", "f32"), ("b8", "s64"), ("u32", "c64"), ("f64", "f16")])
+@pytest.mark.parametrize(
+    "kinds",
+    [("f32", "s32"), ("f32", "s8"), ("u8", "f32"), ("b8", "f32"), ("b8", "s64"), ("u32", "c64"), ("f64", "f16")],
+)
 def test_shapes(kinds: tuple[str, str]) -> None:
     x = edged(np.random.default_rng(8), kinds[0])
     for case in (x[:1].reshape(()), x[:0], x[:12].reshape(3, 1, 4), x[:64], x[:65]):
         Chain(case, *kinds).check()
+
+
+@pytest.mark.parametrize("kind", ["s8", "u8", "b8"])
+def test_bytes_to_floats(kind: str) -> None:
+    """All bytes, of which bools may have any, in pieces and with what remains of the last one."""
+    for n in (1, 7, 31, 255, 2047, 2048, 2049, 5000):
+        x = np.arange(n).astype(np.uint8).view(dtype_of(kind))
+        (y,) = run_minilite(Chain(x, kind, "f32").model, [x])
+        np.testing.assert_array_equal(y, x.view(np.uint8) != 0 if kind == "b8" else x)
+
+
+def test_floats_around_limits() -> None:
+    """Floats next to each integer type's ends, and all exponents, saturate and truncate."""
+    ends = np.float32([-(2.0**31), 2.0**31, -32768, 32768, 32767, -129, -128, 127, 128, 255, 256, -1, 0, 1])
+    near = np.concatenate([np.nextafter(ends, np.float32(way)) for way in (-np.inf, np.inf)])
+    powers = np.ldexp(np.float32([1.75, -1.75]), np.arange(-149, 128)[:, None]).ravel()
+    x = np.concatenate([ends, near, powers, np.float32([np.nan, -np.nan, np.inf, -np.inf, -0.0])])
+    for kind in ("s8", "u8", "s16", "s32"):
+        limits = np.iinfo(dtype_of(kind))
+        wanted = np.where(np.isnan(x), limits.max, np.clip(np.trunc(x.astype(np.float64)), limits.min, limits.max))
+        (y,) = run_minilite(Chain(x, "f32", kind).model, [x])
+        np.testing.assert_array_equal(y, wanted)
 
 
 def test_all_halves_there_and_back() -> None:
