@@ -48,13 +48,23 @@ static bool window_of_arg(const ml_call *c, ml_rectangle *out, ml_rectangle *in,
 
 enum { LANES = 8 };
 
-static void put(const ml_call *c, int64_t at, int64_t found) {
-    if (ml_out_tensor(c, 0)->type == ML_S64) ((int64_t *)ml_out(c, 0))[at] = found;
-    else ((int32_t *)ml_out(c, 0))[at] = (int32_t)found;
+typedef struct positions {
+    void *y;
+    bool is_wide; /* int64 */
+} positions;
+
+static positions positions_of(const ml_call *c) {
+    return (positions){ml_out(c, 0), ml_out_tensor(c, 0)->type == ML_S64};
 }
 
-/* Several neighbours at a time, without branches on values, which the processor could not
- * predict. READ is AS_IT_IS, or IS_TRUE of bools, whose bytes need not be 0 and 1. */
+static inline void put(positions p, int64_t at, int64_t found) {
+    if (p.is_wide) ((int64_t *)p.y)[at] = found;
+    else ((int32_t *)p.y)[at] = (int32_t)found;
+}
+
+/* Several neighbours at a time, `apart` elements from each other, without branches on values, which
+ * the processor could not predict. Neighbours are elements after each other, or whole rows. READ is
+ * AS_IT_IS, or IS_TRUE of bools, whose bytes need not be 0 and 1. */
 #define AS_IT_IS(x) (x)
 #define IS_TRUE(x) ((x) != 0)
 #define ARG(name, element, READ, BETTER, WORST)                                                          \
@@ -72,34 +82,37 @@ static void put(const ml_call *c, int64_t at, int64_t found) {
         }                                                                                          \
         return status;                                                                             \
     }                                                                                              \
-    static void name##_lanes(const element *from, int64_t size, int64_t inner,                     \
-                             int32_t found[LANES]) {                                               \
+    __attribute__((always_inline)) static inline void name##_lanes(                                \
+        const element *from, int64_t size, int64_t inner, int64_t apart, int32_t found[LANES]) {   \
         element best[LANES];                                                                       \
         for (int j = 0; j < LANES; j++) best[j] = (WORST), found[j] = 0;                           \
         for (int32_t k = 0; k < size; k++, from += inner)                                          \
             for (int j = 0; j < LANES; j++) {                                                      \
-                const bool better = READ(from[j]) BETTER best[j];                                       \
-                best[j] = better ? READ(from[j]) : best[j];                                              \
+                const bool better = READ(from[j * apart]) BETTER best[j];                          \
+                best[j] = better ? READ(from[j * apart]) : best[j];                                \
                 found[j] = better ? k : found[j];                                                  \
             }                                                                                      \
     }                                                                                              \
     static ml_status name##_some(const ml_call *c, int64_t first, int64_t end, int32_t worker,     \
                                  void *args) {                                                     \
         const arg_blob *b = c->blob;                                                               \
+        const positions to = positions_of(c);                                                      \
+        const bool rows = b->inner == 1;                                                           \
         int64_t work = 0, found;                                                                   \
         int32_t lanes[LANES];                                                                      \
         ml_status status = ML_OK;                                                                  \
         for (int64_t at = first; at < end && status == ML_OK;) {                                   \
-            const int64_t rest = at % b->inner, left = ml_min_s64(b->inner - rest, end - at);      \
-            const element *from =                                                                  \
-                (const element *)ml_in(c, 0) + at / b->inner * b->size * b->inner + rest;          \
+            const int64_t rest = rows ? 0 : at % b->inner;                                         \
+            const int64_t left = rows ? end - at : ml_min_s64(b->inner - rest, end - at);          \
+            const element *from = (const element *)ml_in(c, 0) + (at - rest) * b->size + rest;     \
             if (left >= LANES && b->size <= ML_BLOCK_ELEMENTS / LANES) {                           \
-                name##_lanes(from, b->size, b->inner, lanes);                                      \
-                for (int j = 0; j < LANES; j++) put(c, at++, lanes[j]);                            \
+                if (rows) name##_lanes(from, b->size, 1, b->size, lanes);                          \
+                else name##_lanes(from, b->size, b->inner, 1, lanes);                              \
+                for (int j = 0; j < LANES; j++) put(to, at++, lanes[j]);                           \
                 status = ml_count_work(c, LANES * b->size, &work);                                 \
             } else {                                                                               \
                 status = name##_one(c, from, &found, &work);                                       \
-                put(c, at++, found);                                                               \
+                put(to, at++, found);                                                              \
             }                                                                                      \
         }                                                                                          \
         return status;                                                                             \
@@ -117,8 +130,9 @@ ARGS(u8, uint8_t, AS_IT_IS, 0, UINT8_MAX)
 ARGS(b8, uint8_t, IS_TRUE, 0, 1)
 ARGS(s32, int32_t, AS_IT_IS, INT32_MIN, INT32_MAX)
 
-/* Floats along the last dimension: a primitive finds the best value, then its first position is
- * searched. */
+/* Longer rows of floats: a primitive finds the best value, then its first position is searched. */
+enum { SHORT_FLOATS = 64, SHORT_BYTES = 8 };
+
 static int64_t find(const float *x, int64_t n, float best) {
     enum { STRETCH = 32 };
     int64_t i = 0;
@@ -136,6 +150,7 @@ static ml_status rows_f32(const ml_call *c, int64_t first, int64_t end, int32_t 
     const arg_blob *b = c->blob;
     const int32_t function = *(const int32_t *)args;
     const float worst = function == ML_FOLD_MAX ? -__builtin_inff() : __builtin_inff();
+    const positions to = positions_of(c);
     int64_t work = 0;
     ml_status status = ML_OK;
     float best;
@@ -149,7 +164,7 @@ static ml_status rows_f32(const ml_call *c, int64_t first, int64_t end, int32_t 
             c->env->simd->fold_f32(&fold);
             status = ml_count_work(c, fold.n, &work);
         }
-        put(c, row, best == worst ? 0 : find(x, b->size, best));
+        put(to, row, best == worst ? 0 : find(x, b->size, best));
     }
     return status;
 }
@@ -158,31 +173,41 @@ static ml_status rows_f32(const ml_call *c, int64_t first, int64_t end, int32_t 
     static ml_status name##_f32(const ml_call *c) {                                                \
         const arg_blob *b = c->blob;                                                               \
         int32_t which = (function);                                                                \
-        if (b->inner != 1) return name##_any_f32(c);                                               \
+        if (b->inner != 1 || b->size <= SHORT_FLOATS) return name##_any_f32(c);                    \
         return ml_in_blocks(c, b->outer, b->size, rows_f32, &which);                               \
     }
 ARG_F32(max, ML_FOLD_MAX)
 ARG_F32(min, ML_FOLD_MIN)
 
-/* For contiguous bytes: with `flip` (^) they become unsigned bytes in the order wanted. */
-static int64_t arg_bytes(const uint8_t *x, int64_t size, uint8_t flip) {
-    uint8_t best = 0;
-    for (int64_t k = 0; k < size; k++) best = (x[k] ^ flip) > best ? x[k] ^ flip : best;
-    return (const uint8_t *)memchr(x, best ^ flip, (size_t)size) - x;
+/* Longer rows of bytes: the same for some rows at a time; `flip` (^) makes them unsigned bytes
+ * in the order wanted. */
+static void arg_bytes(const ml_call *c, int64_t first, int64_t end, uint8_t flip) {
+    enum { SOME = 32 };
+    const int64_t size = ((const arg_blob *)c->blob)->size;
+    const positions to = positions_of(c);
+    uint8_t best[SOME];
+    ml_fold_u8_args fold = {.y = best, .n = size, .stride = size, .flip = flip};
+    for (int64_t at = first; at < end; at += SOME) {
+        fold.x = (const uint8_t *)ml_in(c, 0) + at * size;
+        fold.rows = ml_min_s64(SOME, end - at);
+        memset(best, flip, SOME);
+        c->env->simd->fold_u8(&fold);
+        for (int64_t r = 0; r < fold.rows; r++) {
+            const uint8_t *row = fold.x + r * size;
+            put(to, at + r, (const uint8_t *)memchr(row, best[r], (size_t)size) - row);
+        }
+    }
 }
 
 #define ARG_BYTES(name, FLIP)                                                                      \
     static ml_status name##_rows(const ml_call *c, int64_t first, int64_t end, int32_t worker,     \
                                  void *args) {                                                     \
-        const arg_blob *b = c->blob;                                                               \
-        const uint8_t *x = ml_in(c, 0);                                                            \
-        for (int64_t at = first; at < end; at++)                                                   \
-            put(c, at, arg_bytes(x + at * b->size, b->size, FLIP));                                \
+        arg_bytes(c, first, end, FLIP);                                                            \
         return ML_OK;                                                                              \
     }                                                                                              \
     static ml_status name##_bytes(const ml_call *c) {                                              \
         const arg_blob *b = c->blob;                                                               \
-        if (b->inner != 1) return name(c);                                                         \
+        if (b->inner != 1 || b->size <= SHORT_BYTES) return name(c);                               \
         return ml_in_blocks(c, b->outer, b->size, name##_rows, NULL);                              \
     }
 ARG_BYTES(max_s8, 0x80)

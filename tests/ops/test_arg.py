@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.cases import Case
-from support.node import Given, OneNode, Out, const, values
+from support.node import Given, OneNode, Out, const, dtype_of, values
 
 from minilite.errors import ShapeError
 
@@ -24,8 +24,9 @@ def every_type(op: str) -> Any:
 EVERY_TYPE = {op: every_type(op) for op in OPS}
 
 
-def arg(op: str, x: Any, axis: Any, constant: bool = True) -> OneNode:
-    return OneNode(op, [x, Given(np.array(axis, np.int32), constant)], {"output_type": "INT32"}, outs=[Out("s32")])
+def arg(op: str, x: Any, axis: Any, constant: bool = True, wide: bool = False) -> OneNode:
+    options = {"output_type": "INT64" if wide else "INT32"}
+    return OneNode(op, [x, Given(np.array(axis, np.int32), constant)], options, outs=[Out("s64" if wide else "s32")])
 
 
 @pytest.mark.parametrize("op", OPS)
@@ -39,6 +40,35 @@ def test_axes(op: str, kind: str) -> None:
             for constant in (True, False):
                 arg(op, x, axis, constant).check()
             arg(op, (x // 8).astype(x.dtype), [axis]).check()
+
+
+@pytest.mark.parametrize("op", OPS)
+@pytest.mark.parametrize("kind", ["f32", "s8", "u8", "s32", "b8"])
+def test_rows_of_few_values(op: str, kind: str) -> None:
+    """Short rows are searched eight at a time, longer ones by themselves; many values are equal."""
+    rng = np.random.default_rng(6)
+    for size in (*range(1, 41), 63, 64, 65, 129):
+        x = rng.integers(0, 4, (19, size))
+        few = x.astype(dtype_of(kind)) if kind == "b8" else (x * 40 - 64 * (kind != "u8")).astype(dtype_of(kind))
+        y = arg(op, few, 1, wide=size % 2 == 0).check()
+        np.testing.assert_array_equal(np.ravel(y), few.argmax(1) if op == "ARG_MAX" else few.argmin(1))
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_not_a_number_in_a_row(op: str) -> None:
+    """NaN is skipped; a row of nothing else, or of nothing better than infinity, has its first position. LiteRT is not
+    asked: it keeps a NaN in the first position."""
+    rng = np.random.default_rng(7)
+    worst = -np.inf if op == "ARG_MAX" else np.inf
+    for size in (1, 2, 3, 8, 21, 64, 65, 100):
+        x = rng.integers(0, 5, (19, size)).astype(np.float32)
+        x[rng.random(x.shape) < 0.3] = np.nan
+        x[3], x[4] = np.nan, worst
+        x[5, : size // 2] = np.nan
+        real = np.where(np.isnan(x), worst, x)
+        node, wanted = arg(op, x, 1), real.argmax(1) if op == "ARG_MAX" else real.argmin(1)
+        np.testing.assert_array_equal(node.run(), wanted)
+        np.testing.assert_array_equal(node.run(reference=True), wanted)
 
 
 @pytest.mark.parametrize("op", OPS)
