@@ -137,6 +137,8 @@ typedef struct ml_pool_args {
     int64_t pixels;
     int64_t n;
     void *y; /* pixels of n elements */
+    int64_t x_after; /* elements after the last window that may be read, too */
+    int64_t y_after; /* elements after the last pixel that may be overwritten by anything */
     int32_t is_signed; /* bytes are s8, else u8 */
     int32_t low; /* limits of integers */
     int32_t high;

@@ -141,40 +141,58 @@ static inline int64_t lines_of_strips(const ml_window *w) {
                                     : ml_max_s64(lines, ml_min_s64(w->y.out / 4, LINES_OF_STRIPS));
 }
 
+/* The input's pixels from a column of a line on. */
+static inline int64_t pixels_after(const ml_window *w, int64_t line, int64_t column) {
+    return ((int64_t)w->batches * w->y.in - line) * w->x.in - column;
+}
+
+/* Computes pixels of a line by a primitive; all pixels between them and `later` are still to be
+ * computed. */
+static void pool_pixels(const ml_call *c, const ml_window *w, pool_fn *pool, ml_pool_args *a,
+                        int64_t line, int64_t from, int64_t to, int64_t later) {
+    const int64_t pixel = w->channels * ml_type_bytes(ml_in_tensor(c, 0)->type);
+    const int64_t batch = line / w->y.out;
+    const ml_taps down = ml_window_taps(&w->y, line - batch * w->y.out);
+    const int64_t y = batch * w->y.in + down.start + down.first;
+    a->height = down.end - down.first;
+    /* Pixels whose windows have the same columns inside the image. */
+    for (int64_t ox = from, end; ox < to; ox = end) {
+        const ml_window_run run = ml_window_run_at(&w->x, ox);
+        const int64_t x = run.taps.start + run.taps.first;
+        end = ml_min_s64(run.end, to);
+        a->pixels = end - ox;
+        a->width = run.taps.end - run.taps.first;
+        a->x = (const char *)ml_in(c, 0) + (y * w->x.in + x) * pixel;
+        a->y = (char *)ml_out(c, 0) + (line * w->x.out + ox) * pixel;
+        const int64_t last = x + (a->pixels - 1) * w->x.stride + a->width;
+        a->x_after = pixels_after(w, y + a->height - 1, last) * w->channels;
+        a->y_after = (later - end) * w->channels;
+        pool(a);
+    }
+}
+
 /* Computes lines of output by a primitive: floats and bytes. */
 static ml_status pool_lines(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                             void *args) {
-    const ml_window *w = c->blob;
+    ml_window w = *(const ml_window *)c->blob;
+    w.y.dilation = w.x.dilation = 1; /* it is, and takes no division where the compiler knows it */
     const pool_params *p = c->params;
     const int32_t type = ml_in_tensor(c, 0)->type;
-    const int64_t bytes = ml_type_bytes(type), pixel = w->channels * bytes;
-    ml_pool_args a = {.line_step = (int64_t)w->x.in * w->channels,
-                      .pixel_step = (int64_t)w->x.stride * w->channels,
-                      .n = w->channels,
+    const int64_t strip = strip_of(&w, w.channels * ml_type_bytes(type));
+    ml_pool_args a = {.line_step = (int64_t)w.x.in * w.channels,
+                      .pixel_step = (int64_t)w.x.stride * w.channels,
+                      .n = w.channels,
                       .is_signed = type == ML_S8,
                       .minimum = p->minimum,
                       .maximum = p->maximum};
-    const int64_t count = end - first, strip = strip_of(w, pixel);
-    const int64_t pieces = ml_ceil_div(w->x.out, strip);
     if (type != ML_F32) find_limits_s32(c, &a.low, &a.high);
     /* A strip of pixels, line by line; then the next strip. */
-    for (int64_t turn = 0; turn < count * pieces; turn++) {
-        const int64_t line = first + turn % count, from = turn / count * strip;
-        const int64_t to = ml_min_s64(from + strip, w->x.out);
-        const ml_taps down = ml_window_taps(&w->y, line % w->y.out);
-        const int64_t y = line / w->y.out * w->y.in + down.start + down.first;
-        a.height = down.end - down.first;
-        /* Pixels whose windows have the same columns inside the image. */
-        for (int64_t ox = from; ox < to; ox += a.pixels) {
-            const ml_window_run run = ml_window_run_at(&w->x, ox);
-            const int64_t x = run.taps.start + run.taps.first;
-            a.pixels = ml_min_s64(run.end, to) - ox;
-            a.width = run.taps.end - run.taps.first;
-            a.x = (const char *)ml_in(c, 0) + (y * w->x.in + x) * pixel;
-            a.y = (char *)ml_out(c, 0) + (line * w->x.out + ox) * pixel;
-            (*(pool_fn *const *)args)(&a);
+    for (int64_t from = 0; from < w.x.out; from += strip)
+        for (int64_t line = first; line < end; line++) {
+            const int64_t to = ml_min_s64(from + strip, w.x.out);
+            const int64_t later = strip < w.x.out ? to : (end - line) * w.x.out;
+            pool_pixels(c, &w, *(pool_fn *const *)args, &a, line, from, to, later);
         }
-    }
     return ML_OK;
 }
 static ml_status pool_by(const ml_call *c, pool_fn *pool) {

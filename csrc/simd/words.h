@@ -2,7 +2,8 @@
  * words/<level>.h defines them for a level. The build names that header ML_WORDS.
  *
  * Constants: LANES; PANEL_F32 and ROWS_F32, the columns of a panel and the most rows of a tile of
- * matmul_f32; MOST_PIXELS, the most pixels of a depthwise tile, if they are not 8
+ * matmul_f32; MOST_PIXELS, the most pixels of a depthwise tile, if they are not 8; NARROWER, a
+ * level whose vectors are half as wide, where such vectors may be better
  *
  * Vectors of LANES floats, VECTOR
  *   LOAD(p)  STORE(p, v)          LANES neighbours at p, which need not be aligned
@@ -73,7 +74,7 @@
  *                                 X(1) .. X(PAIR_ROWS). Not at scalar and neon
  *   ANY_LOWER_BELOW(v, bits)      true if a lane of JOINED vectors has a lower half below a power of
  *                                 2; `bits` are all bits from that power on
- *   SPLAT_U8(x)  LOAD_U8(p)  STORE_U8(p, v)  LOAD_PART_U8(p, count)  STORE_PART_U8(p, v, count)
+ *   SPLAT_U8(x)  LOAD_U8(p)  STORE_U8(p, v)  LOAD_PART_U8(p, count)
  *   XOR_U8(a, b)  MAX_U8(a, b, is_signed)  CLAMP_U8(v, low, high, is_signed)
  *                                 of all LANES_U8 bytes of a vector
  *
@@ -96,11 +97,6 @@ static inline VECTOR_U8 LOAD_PART_U8(const uint8_t *p, int64_t count) {
     uint8_t bytes[LANES_U8] = {0};
     memcpy(bytes, p, (size_t)count);
     return LOAD_U8(bytes);
-}
-static inline void STORE_PART_U8(uint8_t *p, VECTOR_U8 v, int64_t count) {
-    uint8_t bytes[LANES_U8];
-    STORE_U8(bytes, v);
-    memcpy(p, bytes, (size_t)count);
 }
 #endif
 
@@ -128,6 +124,19 @@ static inline VECTOR LOAD_REST(const float *p, int64_t count) {
     for (int64_t i = count; i < LANES; i++) lanes[i] = p[i];
     return LOAD(lanes);
 }
+#endif
+
+/* `own`, or, for pixels of at most half a vector of `lanes`, the variant of a primitive at the
+ * narrower level, whose vectors reach less far beyond them. */
+#ifdef NARROWER
+#define NARROWER_OR(name, args, lanes, own)                                                \
+    do {                                                                                \
+        ml_##name##_fn ML_JOINED(ml_##name##_, NARROWER);                               \
+        if (2 * (args)->n <= (lanes)) ML_JOINED(ml_##name##_, NARROWER)(args);          \
+        else own;                                                                       \
+    } while (0)
+#else
+#define NARROWER_OR(name, args, lanes, own) own
 #endif
 
 #ifndef FREE_MASKS

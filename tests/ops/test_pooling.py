@@ -74,6 +74,7 @@ def test_edges(op: str, kind: str) -> None:
 def test_strips(op: str, kind: str, stride: int) -> None:
     """Lines that are gone through a strip at a time, several in a block."""
     pool(op, kind, (2, 33, 77, 64), (3, 3), (stride, stride), "SAME").check(tolerance=TOLERANCE)
+    pool(op, kind, (1, 17, 3001, 3), (3, 3), (stride, stride), "SAME").check(tolerance=TOLERANCE)
 
 
 @pytest.mark.parametrize("size", [(7, 7), (5, 3), (4, 9)])

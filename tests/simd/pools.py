@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -28,7 +30,9 @@ class Window(NamedTuple):
         return (self.pixels - 1) * self.step + self.width
 
 
-WINDOWS = [Window(2, 2, 2, 3), Window(3, 3, 2, 2), Window(3, 3, 1, 5), Window(1, 1, 1, 4), Window(4, 7, 3, 2), Window(7, 5, 1, 1)]  # fmt: skip
+WINDOWS = [Window(2, 2, 2, 3), Window(3, 3, 2, 2), Window(3, 3, 1, 5), Window(1, 1, 1, 4), Window(4, 7, 3, 2), Window(7, 5, 1, 1), Window(2, 2, 2, 71), Window(3, 3, 1, 66), Window(3, 3, 2, 21)]  # fmt: skip
+AFTER = [(0, 0), (9, 0), (0, 9), (200, 200)]
+"""Elements after an image, and after its pools, that a primitive may touch."""
 
 
 def pool(
@@ -38,8 +42,10 @@ def pool(
     window: Window,
     y: NDArray,
     limits: tuple[float, float] = (-np.inf, np.inf),
+    after: tuple[int, int] = (0, 0),
 ) -> NDArray:
-    """Pools an image of (height, columns, n) into y, (pixels, n); limits are y's where they are infinite."""
+    """Pools an image of (height, columns, n) into y, (pixels, n); limits are y's where they are infinite. As many
+    elements as `after` has lie after both arrays."""
     n, integer = image.shape[2], y.dtype.kind != "f"
     low, high = (np.iinfo(y.dtype).min, np.iinfo(y.dtype).max) if integer else limits
     if integer and np.isfinite(limits).all():
@@ -53,11 +59,23 @@ def pool(
         "pixels": window.pixels,
         "n": n,
         "y": pointer(y, "void *"),
+        "x_after": after[0],
+        "y_after": after[1],
         "is_signed": y.dtype == np.int8,
     }
     fields |= {"low": low, "high": high} if integer else {"minimum": low, "maximum": high}
     getattr(SIMD[level], name)(ffi.new("ml_pool_args *", fields))
     return y
+
+
+def everywhere(level: str, name: str, image: NDArray, window: Window) -> Iterator[NDArray]:
+    """Pools an image at the end and at the start of memory, and with elements after it, and after y, that may be
+    touched: NaN, or the greatest number."""
+    most = np.nan if image.dtype.kind == "f" else np.iinfo(image.dtype).max
+    for place, after in itertools.product(PLACES, AFTER):
+        x = place(np.append(image, np.full(after[0], most, image.dtype)))[: image.size].reshape(image.shape)
+        y = place(np.zeros(window.pixels * image.shape[2] + after[1], image.dtype))
+        yield pool(level, name, x, window, y[: y.size - after[1]].reshape(window.pixels, -1), after=after)
 
 
 def windows(image: NDArray, window: Window) -> NDArray:

@@ -115,7 +115,7 @@ def test_each_variant_serves_its_level() -> None:
 
 
 def test_each_primitive_is_tested() -> None:
-    apart = {"test_levels", "test_walk", "test_walk_on_arm"}
+    apart = {"test_ends_of_images", "test_levels", "test_walk", "test_walk_on_arm"}
     assert {path.stem for path in HERE.glob("test_*.py")} == apart | {f"test_{name}" for name in PRIMITIVES}
 
 

@@ -4,7 +4,8 @@
 #define TOTAL(v, count) DIV(v, count)
 #include "simd/portable/pool_f32.h"
 
+static void means_f32(const ml_pool_args *p) { pool_whole(p, false); }
+
 void ML_VARIANT(average_pool_f32)(const ml_pool_args *p) {
-    if (p->n < LANES && !MASKED) ml_average_pool_f32_scalar(p);
-    else pool(p, false);
+    NARROWER_OR(average_pool_f32, p, LANES, pool(p, means_f32, ml_average_pool_f32_scalar));
 }

@@ -8,9 +8,7 @@
 #define CHANNELS VECTOR_S32
 #define ELEMENT uint8_t
 #define READ(p, sign) WIDEN(p, sign)
-#define READ_PART(p, count, sign) WIDEN_PART(p, count, sign)
 #define WRITE(p, v) NARROW(p, v)
-#define WRITE_PART(p, v, count) NARROW_PART(p, v, count)
 #define INITIAL(sign) SPLAT_S32(0)
 #define MERGE(total, x, sign) ADD_S32(total, x)
 #define FINISH(k, v, sign) mean(k, v)
@@ -38,9 +36,11 @@ static inline VECTOR_S32 mean(const constants *k, VECTOR_S32 sum) {
 
 #include "simd/tiles/pool.h"
 
+static void means_s8(const ml_pool_args *p) { pool_whole(p, true); }
+static void means_u8(const ml_pool_args *p) { pool_whole(p, false); }
+
 void ML_VARIANT(average_pool_s8)(const ml_pool_args *p) {
-    const bool few = p->n < LANES && !MASKED_S32;
-    if (few || p->height * p->width > MOST_TAPS) ml_average_pool_s8_scalar(p);
-    else if (p->is_signed) pool(p, true);
-    else pool(p, false);
+    pixels_fn *const whole = p->is_signed ? means_s8 : means_u8;
+    if (p->height * p->width > MOST_TAPS) ml_average_pool_s8_scalar(p);
+    else NARROWER_OR(average_pool_s8, p, LANES, pool(p, whole, ml_average_pool_s8_scalar));
 }

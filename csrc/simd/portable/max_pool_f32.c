@@ -4,7 +4,8 @@
 #define TOTAL(v, count) (v)
 #include "simd/portable/pool_f32.h"
 
+static void maxima_f32(const ml_pool_args *p) { pool_whole(p, false); }
+
 void ML_VARIANT(max_pool_f32)(const ml_pool_args *p) {
-    if (p->n < LANES && !MASKED) ml_max_pool_f32_scalar(p);
-    else pool(p, false);
+    NARROWER_OR(max_pool_f32, p, LANES, pool(p, maxima_f32, ml_max_pool_f32_scalar));
 }

@@ -8,9 +8,7 @@
 #define CHANNELS VECTOR
 #define ELEMENT float
 #define READ(p, sign) LOAD(p)
-#define READ_PART(p, count, sign) LOAD_PART(p, count)
 #define WRITE(p, v) STORE(p, v)
-#define WRITE_PART(p, v, count) STORE_PART(p, v, count)
 #define FINISH(k, v, sign) MIN((k)->high, MAX((k)->low, TOTAL(v, (k)->count)))
 
 typedef struct constants {

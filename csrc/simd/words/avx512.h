@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 enum { LANES = 16, PANEL_F32 = 16, ROWS_F32 = 14 };
+#define NARROWER avx2
 #define VECTOR __m512
 #define REGISTER "v"
 #define MASK __mmask16
@@ -154,7 +155,6 @@ enum { JOINED = 4, LANES_U8 = 64 };
 #define STORE_U8(p, v) _mm512_storeu_si512(p, v)
 #define FIRST_U8(count) (((__mmask64)1 << (count)) - 1)
 #define LOAD_PART_U8(p, count) _mm512_maskz_loadu_epi8(FIRST_U8(count), p)
-#define STORE_PART_U8(p, v, count) _mm512_mask_storeu_epi8(p, FIRST_U8(count), v)
 #define MAX_U8(a, b, is_signed) ((is_signed) ? _mm512_max_epi8(a, b) : _mm512_max_epu8(a, b))
 #define XOR_U8(a, b) _mm512_xor_si512(a, b)
 #define WORDS_TO_U8(first, second, is_signed) \

@@ -313,11 +313,15 @@ typedef void pool_fn(const ml_pool_args *args);
 static void pool_once(walk *w, pool_fn *made_by, pool_fn *expected_by, int64_t element) {
     begin_case(w);
     ml_pool_args p = {.height = draw(w, 1, 4), .width = draw(w, 1, 5), .pixels = draw(w, 1, 6)};
-    p.n = draw(w, 0, 7) ? draw(w, 1, 80) : draw(w, 80, 300);
+    const bool many = draw(w, 0, 3) == 0;
+    if (many) p.pixels = draw(w, 6, 90);
+    p.n = many ? draw(w, 1, 20) : draw(w, 0, 7) ? draw(w, 1, 80) : draw(w, 80, 300);
+    p.x_after = draw(w, 0, 1) ? draw(w, 0, 70) : 0;
+    p.y_after = draw(w, 0, 1) ? draw(w, 0, 70) : 0;
     p.pixel_step = p.n * draw(w, 1, 3);
     p.line_step = (p.pixels - 1) * p.pixel_step + p.width * p.n + draw(w, 0, 3);
     const int64_t count =
-        (p.height - 1) * p.line_step + (p.pixels - 1) * p.pixel_step + p.width * p.n;
+        (p.height - 1) * p.line_step + (p.pixels - 1) * p.pixel_step + p.width * p.n + p.x_after;
     p.x = element == 1 ? (void *)bytes(w, count) : (void *)odd_floats(w, count, -9, 9);
     p.is_signed = (int32_t)draw(w, 0, 1);
     const bool whole = draw(w, 0, 1);
@@ -325,7 +329,7 @@ static void pool_once(walk *w, pool_fn *made_by, pool_fn *expected_by, int64_t e
     p.minimum = whole ? -INFINITY : -2;
     p.maximum = whole ? INFINITY : 3;
     const int64_t size = p.pixels * p.n;
-    void *y = p.y = room(w, element * size);
+    void *y = p.y = room(w, element * (size + p.y_after));
     made_by(&p);
     void *expected = p.y = room(w, element * size);
     expected_by(&p);
