@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,28 @@ def test_response() -> None:
     for bias, beta in ((0.0, 0.75), (-2.0, 1.0), (-0.5, 0.5)):  # roots of negative numbers are NaN
         response(x, bias=bias, alpha=0.03, beta=beta).check(tolerance=64 * EPS, oracle=BUILTIN)
     response(x, radius=-1).check(tolerance=64 * EPS, oracle=None)  # LiteRT's process ends
+
+
+@pytest.mark.parametrize("beta", [0.5, 0.75, 1.0])
+def test_response_of_many_channels(beta: float) -> None:
+    """Rows and windows that are summed in pieces."""
+    rng = np.random.default_rng(6)
+    for depth, radius in itertools.product((1, 63, 64, 65, 200), (0, 5, 31, 32, 70, 300)):
+        response(values(rng, "f32", (1, 1, 2, depth)), radius=radius, beta=beta).check(
+            tolerance=64 * EPS, oracle=BUILTIN
+        )
+
+
+def test_order_of_sums() -> None:
+    """Squares are added in float32, one channel after the other."""
+    x = np.float32(np.random.default_rng(7).normal(size=(1, 1, 1, 150)))
+    squares = x[0, 0, 0] * x[0, 0, 0]
+    for radius in (0, 3, 40, 100):
+        sums = [
+            np.add.accumulate(squares[max(0, i - radius) : i + radius + 1], dtype=np.float32)[-1] for i in range(150)
+        ]
+        y = response(x, radius=radius, bias=0.0, alpha=1.0, beta=1.0).run()
+        np.testing.assert_array_equal(y[0, 0, 0], x[0, 0, 0] / np.float32(sums))
 
 
 def test_response_to_nan_and_infinity() -> None:

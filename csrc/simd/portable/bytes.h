@@ -14,12 +14,21 @@ enum { WIDE = JOINED * LANES };
 
 typedef VECTOR_S32 compute_fn(const constants *k, VECTOR_S32 a, VECTOR_S32 b);
 
-INLINE VECTOR_S32 load(const uint8_t *x, int64_t at, const bool steps, const bool is_signed) {
-    return steps ? WIDEN(x + at, is_signed) : WIDEN_BYTE(x, is_signed);
+/* An operand: bytes, or the one byte of all lanes. */
+typedef struct operand {
+    const uint8_t *x;
+    VECTOR_S32 one;
+} operand;
+
+INLINE operand operand_of(const uint8_t *x, const bool steps, const bool is_signed) {
+    return (operand){x, steps ? SPLAT_S32(0) : WIDEN_BYTE(x, is_signed)};
 }
-INLINE VECTOR_S32 load_part(const uint8_t *x, int64_t at, int64_t count, const bool steps,
+INLINE VECTOR_S32 load(operand o, int64_t at, const bool steps, const bool is_signed) {
+    return steps ? WIDEN(o.x + at, is_signed) : o.one;
+}
+INLINE VECTOR_S32 load_part(operand o, int64_t at, int64_t count, const bool steps,
                             const bool is_signed) {
-    return steps ? WIDEN_PART(x + at, count, is_signed) : WIDEN_BYTE(x, is_signed);
+    return steps ? WIDEN_PART(o.x + at, count, is_signed) : o.one;
 }
 
 INLINE void run(const ARGS *args, compute_fn *compute, const bool a_steps, const bool b_steps,
@@ -28,24 +37,26 @@ INLINE void run(const ARGS *args, compute_fn *compute, const bool a_steps, const
     const constants constants_of = prepare(p), *k = &constants_of;
     const VECTOR_U8 least = SPLAT_U8(p->low), most = SPLAT_U8(p->high);
     const VECTOR_S32 low = SPLAT_S32(p->low), high = SPLAT_S32(p->high);
+    const operand a = operand_of(p->a, a_steps, is_signed),
+                  b = operand_of(p->b, b_steps, is_signed);
     int64_t at = 0;
     for (; at + WIDE <= p->n; at += WIDE) {
         VECTOR_S32 v[JOINED];
         ML_UNROLL(4)
         for (int i = 0; i < JOINED; i++)
-            v[i] = compute(k, load(p->a, at + i * LANES, a_steps, is_signed),
-                           load(p->b, at + i * LANES, b_steps, is_signed));
+            v[i] = compute(k, load(a, at + i * LANES, a_steps, is_signed),
+                           load(b, at + i * LANES, b_steps, is_signed));
         STORE_U8(p->y + at, CLAMP_U8(JOIN(v, is_signed), least, most, is_signed));
     }
     for (; at + LANES <= p->n; at += LANES) {
         const VECTOR_S32 v =
-            compute(k, load(p->a, at, a_steps, is_signed), load(p->b, at, b_steps, is_signed));
+            compute(k, load(a, at, a_steps, is_signed), load(b, at, b_steps, is_signed));
         NARROW(p->y + at, MAX_S32(low, MIN_S32(high, v)));
     }
     const int64_t left = p->n - at;
     if (!left) return;
-    const VECTOR_S32 v = compute(k, load_part(p->a, at, left, a_steps, is_signed),
-                                 load_part(p->b, at, left, b_steps, is_signed));
+    const VECTOR_S32 v = compute(k, load_part(a, at, left, a_steps, is_signed),
+                                 load_part(b, at, left, b_steps, is_signed));
     NARROW_PART(p->y + at, MAX_S32(low, MIN_S32(high, v)), left);
 }
 
