@@ -212,7 +212,9 @@ typedef struct ml_blend_args {
     int64_t pixels;
     int64_t n;
     void *y;
-    int64_t columns; /* of a line, for blend_u8 with `room` */
+    int64_t columns; /* of a line */
+    int64_t x_after; /* elements after each line that may be read, too */
+    int64_t y_after; /* elements after the last pixel that may be overwritten by anything */
     float *room; /* or NULL */
 } ml_blend_args;
 

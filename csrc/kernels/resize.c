@@ -4,6 +4,7 @@
  * Bilinear: f32 and u8 blend in float32 (u8 rounded half up); s8 and s16 in units of 1 / 1024,
  * rounded half away from zero. */
 #include "math/loops.h"
+#include "rules/runs.h"
 #include "rules/work.h"
 #include "rules/values.h"
 #include "simd/simd.h"
@@ -163,6 +164,7 @@ static ml_status blend_rows(const ml_call *c, int64_t first, int64_t end, int32_
     for (int64_t row = first; row < end; row++) {
         const ml_blend_tap d = down[row % b->out[0]];
         const int64_t line = row / b->out[0] * b->in[0];
+        const int64_t last = ml_max_s64(d.first, d.second);
         const ml_blend_args blend = {.upper = x + (line + d.first) * b->in[1] * bytes,
                                      .lower = x + (line + d.second) * b->in[1] * bytes,
                                      .down = d.part,
@@ -171,6 +173,9 @@ static ml_status blend_rows(const ml_call *c, int64_t first, int64_t end, int32_
                                      .n = b->channels,
                                      .y = (char *)ml_out(c, 0) + row * b->out[1] * bytes,
                                      .columns = b->in[1],
+                                     .x_after = (b->batches * b->in[0] - line - last - 1) *
+                                                b->in[1] * b->channels,
+                                     .y_after = (end - row - 1) * b->out[1] * b->channels,
                                      .room = room};
         (*(blend_fn *const *)args)(&blend);
     }
@@ -209,19 +214,28 @@ static void find_nearest(const resize_params *p, const resize_side *s, ml_blend_
     }
 }
 
+/* Pixels of few bytes take longer than a copy of the line before, if that is the same one; a call
+ * of memcpy takes as long as several of them. */
+enum { FEW = 64 };
+
 static ml_status nearest_rows(const ml_call *c, int64_t first, int64_t end, int32_t worker,
                               void *args) {
     const resize_blob *b = c->blob;
     const ml_blend_tap *down = args, *across = down + b->out[0];
-    const size_t pixel = (size_t)(b->channels * ml_type_bytes(ml_out_tensor(c, 0)->type));
-    const size_t line = pixel * (size_t)b->in[1];
-    char *y = (char *)ml_out(c, 0) + (size_t)(first * b->out[1]) * pixel;
-    for (int64_t row = first; row < end; row++) {
+    const int64_t pixel = b->channels * ml_type_bytes(ml_out_tensor(c, 0)->type);
+    const int64_t line = pixel * b->out[1];
+    uint8_t *y = (uint8_t *)ml_out(c, 0) + first * line;
+#define PIXELS(MOVE) \
+    for (int64_t k = 0; k < b->out[1]; k++) MOVE(y + k * pixel, x + across[k].first * pixel, pixel);
+    for (int64_t row = first, before = -1; row < end && pixel > 0; row++, y += line) {
         const int64_t from = row / b->out[0] * b->in[0] + down[row % b->out[0]].first;
-        const char *x = (const char *)ml_in(c, 0) + line * (size_t)from;
-        for (int32_t k = 0; k < b->out[1]; k++, y += pixel)
-            memcpy(y, x + pixel * (size_t)across[k].first, pixel);
+        const uint8_t *x = (const uint8_t *)ml_in(c, 0) + pixel * b->in[1] * from;
+        if (pixel > FEW) PIXELS(ML_MOVE_ANY)
+        else if (from == before) memcpy(y, y - line, (size_t)line);
+        else ML_BY_RUN(pixel, PIXELS);
+        before = from;
     }
+#undef PIXELS
     return ML_OK;
 }
 

@@ -43,6 +43,20 @@ def test_sizes(op: str, kind: str, corners: bool, centers: bool) -> None:
             node.check(tolerance=40 * EPS)
 
 
+@pytest.mark.parametrize("kind", ["f32", "s8"])
+def test_nearest_pixels_of_any_width(kind: str) -> None:
+    """Lines that are those before them, and pixels of all numbers of moves; two images."""
+    rng = np.random.default_rng(6)
+    for n in (1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 32, 33, 64, 65, 130, 513):
+        for size in ((9, 11), (2, 3)):
+            node = OneNode(
+                "RESIZE_NEAREST_NEIGHBOR",
+                [values(rng, kind, (2, 3, 4, n)), const(size)],
+                {"align_corners": False, "half_pixel_centers": False},
+            )
+            node.check()
+
+
 @pytest.mark.parametrize("op", OPS)
 def test_refusals(op: str) -> None:
     options = {"align_corners": False, "half_pixel_centers": False}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,10 +19,22 @@ COLUMNS = [(0, 0), (0, 1), (2, 3), (4, 4), (3, 4), (1, 2), (0, 1)]
 """The two columns of each pixel, of five."""
 
 
+AFTER = [(0, 0), (3, 0), (70, 0), (70, 9), (70, 70)]
+"""Elements after each line, and after the last pixel, that a primitive may touch."""
+
+
 def blend(
-    level: str, name: str, lines: NDArray, down: Any, across: NDArray, y: NDArray, room: NDArray | None = None
+    level: str,
+    name: str,
+    lines: NDArray,
+    down: Any,
+    across: NDArray,
+    y: NDArray,
+    room: NDArray | None = None,
+    after: tuple[int, int] = (0, 0),
 ) -> NDArray:
-    """Blends lines (2, 5, n) into y, (7, n): `down` of the lower one, across[i] of the second column."""
+    """Blends lines (2, 5, n) into y, (7, n): `down` of the lower one, across[i] of the second column. As many elements
+    as `after` has lie after each line and after y."""
     kind = "fixed" if across.dtype.kind == "i" else "real"
     taps = ffi.new("ml_blend_tap[]", len(COLUMNS))
     for tap, (first, second), part in zip(taps, COLUMNS, across, strict=True):
@@ -35,10 +49,27 @@ def blend(
         "n": lines.shape[2],
         "y": pointer(y, "void *"),
         "columns": lines.shape[1],
+        "x_after": after[0],
+        "y_after": after[1],
         "room": ffi.NULL if room is None else pointer(room, "float *"),
     }
     getattr(SIMD[level], name)(ffi.new("ml_blend_args *", fields))
     return y
+
+
+def everywhere(
+    level: str, name: str, lines: NDArray, down: Any, across: NDArray, weighs: bool = False
+) -> Iterator[NDArray]:
+    """Blends lines at the end and at the start of memory, and with elements after them, and after y, that may be
+    touched: NaN, or the greatest number; with room for columns, if they are weighed."""
+    n, most = lines.shape[2], np.nan if lines.dtype.kind == "f" else np.iinfo(lines.dtype).max
+    for place, after in itertools.product(PLACES, AFTER):
+        whole = np.full((2, 5 * n + after[0]), most, lines.dtype)
+        whole[:, : 5 * n] = lines.reshape(2, -1)
+        x = place(whole)[:, : 5 * n].reshape(2, 5, n)
+        y = place(np.zeros(len(COLUMNS) * n + after[1], lines.dtype))[: len(COLUMNS) * n].reshape(-1, n)
+        room = place(np.zeros(lines.shape, np.float32)) if weighs else None
+        yield blend(level, name, x, down, across, y, room, after)
 
 
 def corners(lines: NDArray) -> list[NDArray]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from blends import CHANNELS, COLUMNS, PLACES, blend, corners
+from blends import CHANNELS, COLUMNS, corners, everywhere
 from numpy.typing import NDArray
 from primitives import SIMD
 
@@ -24,8 +24,5 @@ def test_tails_and_places(level: str, down: float) -> None:
     for n in CHANNELS:
         lines = rng.normal(size=(2, 5, n)).astype(np.float32)
         across = rng.uniform(0, 1, len(COLUMNS)).astype(np.float32)
-        for place in PLACES:
-            y = place(np.zeros((len(COLUMNS), n), np.float32))
-            np.testing.assert_array_equal(
-                blend(level, "blend_f32", place(lines), down, across, y), expected(lines, down, across)
-            )
+        for y in everywhere(level, "blend_f32", lines, down, across):
+            np.testing.assert_array_equal(y, expected(lines, down, across))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from blends import CHANNELS, COLUMNS, PLACES, blend, corners
+from blends import CHANNELS, COLUMNS, blend, corners, everywhere
 from numpy.typing import NDArray
 from primitives import SIMD
 
@@ -24,11 +24,8 @@ def test_tails_and_places(level: str, down: int) -> None:
     for n in CHANNELS:
         lines = rng.integers(-128, 128, (2, 5, n)).astype(np.int8)
         across = rng.choice([0, 256, 512, 333, 1023], len(COLUMNS)).astype(np.int32)
-        for place in PLACES:
-            y = place(np.zeros((len(COLUMNS), n), np.int8))
-            np.testing.assert_array_equal(
-                blend(level, "blend_s8", place(lines), down, across, y), expected(lines, down, across)
-            )
+        for y in everywhere(level, "blend_s8", lines, down, across):
+            np.testing.assert_array_equal(y, expected(lines, down, across))
 
 
 @pytest.mark.parametrize("level", SIMD)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from blends import CHANNELS, COLUMNS, PLACES, blend, corners
+from blends import CHANNELS, COLUMNS, corners, everywhere
 from numpy.typing import NDArray
 from primitives import SIMD
 
@@ -24,9 +24,6 @@ def test_tails_and_places(level: str, down: float) -> None:
     for n in CHANNELS:
         lines = rng.integers(0, 256, (2, 5, n)).astype(np.uint8)
         across = rng.choice([0, 0.25, 0.5, 1 / 3, 0.9, 1], len(COLUMNS)).astype(np.float32)
-        for place in PLACES:
-            for room in (None, place(np.zeros(lines.shape, np.float32))):
-                y = place(np.zeros((len(COLUMNS), n), np.uint8))
-                np.testing.assert_array_equal(
-                    blend(level, "blend_u8", place(lines), down, across, y, room), expected(lines, down, across)
-                )
+        for weighs in (False, True):
+            for y in everywhere(level, "blend_u8", lines, down, across, weighs):
+                np.testing.assert_array_equal(y, expected(lines, down, across))

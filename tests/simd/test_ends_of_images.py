@@ -11,7 +11,7 @@ import pytest
 from built import bound, run
 from guarded import at_end
 from numpy.typing import NDArray
-from support.node import Given, OneNode, scaled, values
+from support.node import Given, OneNode, const, scaled, values
 
 from minilite._native.kernels import level_names
 
@@ -50,3 +50,12 @@ def test_pools(op: str, kind: str, padding: str) -> None:
         same_at_each_level(
             OneNode(op, [Given(image, quantization=scale)], options, quantization=scale, version=2), image
         )
+
+
+@pytest.mark.parametrize("kind", ["f32", "s8", "u8"])
+@pytest.mark.parametrize("size", [(14, 47), (3, 9), (7, 24)])
+def test_bilinear_resizing(kind: str, size: tuple[int, int]) -> None:
+    for (image, scale), half in itertools.product(images(kind), (False, True)):
+        options = {"align_corners": False, "half_pixel_centers": half}
+        given = [Given(image, quantization=scale), const(size)]
+        same_at_each_level(OneNode("RESIZE_BILINEAR", given, options, quantization=scale, version=3), image)

@@ -4,14 +4,11 @@
 #define CHANNELS VECTOR
 #define ELEMENT float
 #define READ(p) LOAD(p)
-#define READ_PART(p, count) LOAD_PART(p, count)
 #define WRITE(p, v) STORE(p, v)
-#define WRITE_PART(p, v, count) STORE_PART(p, v, count)
 #define BLEND(k, nw, sw, ne, se) blend_real(k, nw, sw, ne, se)
 
 #include "simd/portable/blend_tile.h"
 
 void ML_VARIANT(blend_f32)(const ml_blend_args *p) {
-    if (p->n < LANES && !MASKED) ml_blend_f32_scalar(p);
-    else blend_pixels(p);
+    NARROWER_OR(blend_f32, p, LANES, blend_pixels(p, ml_blend_f32_scalar));
 }

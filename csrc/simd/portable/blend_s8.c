@@ -4,9 +4,7 @@
 #define CHANNELS VECTOR_S32
 #define ELEMENT int8_t
 #define READ(p) WIDEN(p, true)
-#define READ_PART(p, count) WIDEN_PART(p, count, true)
 #define WRITE(p, v) NARROW(p, v)
-#define WRITE_PART(p, v, count) NARROW_PART(p, v, count)
 #define BLEND(k, nw, sw, ne, se) blend(k, nw, sw, ne, se)
 
 typedef struct constants {
@@ -34,6 +32,5 @@ static inline VECTOR_S32 blend(const constants *k, VECTOR_S32 nw, VECTOR_S32 sw,
 #include "simd/portable/blend_tile.h"
 
 void ML_VARIANT(blend_s8)(const ml_blend_args *p) {
-    if (p->n < LANES && !MASKED_S32) ml_blend_s8_scalar(p);
-    else blend_pixels(p);
+    NARROWER_OR(blend_s8, p, LANES, blend_pixels(p, ml_blend_s8_scalar));
 }

@@ -6,7 +6,6 @@
 #define READ(p) FLOATS(WIDEN(p, false))
 #define READ_PART(p, count) FLOATS(WIDEN_PART(p, count, false))
 #define WRITE(p, v) NARROW(p, TRUNCATED(v))
-#define WRITE_PART(p, v, count) NARROW_PART(p, TRUNCATED(v), count)
 #define BLEND(k, nw, sw, ne, se) ADD(blend_real(k, nw, sw, ne, se), SPLAT(0.5f))
 
 #include "simd/portable/blend_tile.h"
@@ -41,12 +40,8 @@ static void blend_weighed(const ml_blend_args *args) {
 }
 
 void ML_VARIANT(blend_u8)(const ml_blend_args *p) {
-    if (p->n < LANES && !MASKED_S32) {
-        ml_blend_u8_scalar(p);
-        return;
-    }
     if (p->n < LANES || !p->room) {
-        blend_pixels(p);
+        NARROWER_OR(blend_u8, p, LANES, blend_pixels(p, ml_blend_u8_scalar));
         return;
     }
     weigh(p->upper, p->columns * p->n, 1.0f - p->down.real, p->room);

@@ -360,8 +360,10 @@ static void blend_once(walk *w, blend_fn *made_by, blend_fn *expected_by, int64_
                        bool fixed) {
     enum { COLUMNS = 9 };
     begin_case(w);
-    ml_blend_args p = {.pixels = draw(w, 1, 12), .n = draw(w, 1, 70)};
-    const int64_t count = COLUMNS * p.n, size = p.pixels * p.n;
+    ml_blend_args p = {.pixels = draw(w, 1, draw(w, 0, 1) ? 12 : 60), .n = draw(w, 1, 70)};
+    p.x_after = draw(w, 0, 1) ? draw(w, 0, 70) : 0;
+    p.y_after = draw(w, 0, 1) ? draw(w, 0, 70) : 0;
+    const int64_t count = COLUMNS * p.n + p.x_after, size = p.pixels * p.n;
     p.upper = element == 1 ? (void *)bytes(w, count) : (void *)floats(w, count, -9, 9);
     p.lower = element == 1 ? (void *)bytes(w, count) : (void *)floats(w, count, -9, 9);
     ml_blend_tap *taps = room(w, p.pixels * (int64_t)sizeof *taps);
@@ -375,8 +377,8 @@ static void blend_once(walk *w, blend_fn *made_by, blend_fn *expected_by, int64_
     if (fixed) p.down.fixed = (int32_t)draw(w, 0, 1024);
     else p.down.real = draw_float(w, 0, 1);
     p.columns = COLUMNS;
-    if (draw(w, 0, 1)) p.room = room(w, 2 * count * (int64_t)sizeof(float));
-    void *y = p.y = room(w, element * size);
+    if (draw(w, 0, 1)) p.room = room(w, 2 * COLUMNS * p.n * (int64_t)sizeof(float));
+    void *y = p.y = room(w, element * (size + p.y_after));
     made_by(&p);
     void *expected = p.y = room(w, element * size);
     expected_by(&p);
