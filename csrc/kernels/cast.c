@@ -74,7 +74,6 @@ CAST(f32, u8, u8_of_f32(x))
 CAST(f32, s16, s16_of_f32(x))
 CAST(f32, s32, s32_of_f32(x))
 CAST(f32, s64, s64_of_f64((double)x))
-CAST(f32, b8, x != 0)
 CAST(f32, c64, ((complex_f32){x, 0}))
 CAST(f32, f64, (double)x)
 CAST(f64, f32, (float)x)
@@ -97,6 +96,20 @@ static ml_status bytes_to_f32(const ml_call *c, int64_t first, int64_t end, int3
     return ML_OK;
 }
 ML_ELEMENTWISE(cast_bytes_f32, bytes_to_f32)
+
+static ml_status floats_to_b8(const ml_call *c, int64_t first, int64_t end, int32_t worker,
+                              void *args) {
+    const float zero = 0.0f;
+    const ml_compare_f32_args compare = {.a = (const float *)ml_in(c, 0) + first,
+                                         .b = &zero,
+                                         .y = (uint8_t *)ml_out(c, 0) + first,
+                                         .n = end - first,
+                                         .function = ML_COMPARE_NOT_EQUAL,
+                                         .kind = ML_ZIP_SCALAR_B};
+    c->env->simd->compare_f32(&compare);
+    return ML_OK;
+}
+ML_ELEMENTWISE(cast_f32_b8, floats_to_b8)
 
 /* All other pairs: some elements at a time are converted to int64 or double, which hold every type
  * exactly, and then to the output's type. */

@@ -58,7 +58,16 @@ EVERY_TYPE = {"CAST": every_pair}
 
 @pytest.mark.parametrize(
     "kinds",
-    [("f32", "s32"), ("f32", "s8"), ("u8", "f32"), ("b8", "f32"), ("b8", "s64"), ("u32", "c64"), ("f64", "f16")],
+    [
+        ("f32", "s32"),
+        ("f32", "s8"),
+        ("f32", "b8"),
+        ("u8", "f32"),
+        ("b8", "f32"),
+        ("b8", "s64"),
+        ("u32", "c64"),
+        ("f64", "f16"),
+    ],
 )
 def test_shapes(kinds: tuple[str, str]) -> None:
     x = edged(np.random.default_rng(8), kinds[0])
