@@ -131,7 +131,7 @@ ARGS(b8, uint8_t, IS_TRUE, 0, 1)
 ARGS(s32, int32_t, AS_IT_IS, INT32_MIN, INT32_MAX)
 
 /* Longer rows of floats: a primitive finds the best value, then its first position is searched. */
-enum { SHORT_FLOATS = 64, SHORT_BYTES = 8 };
+enum { SHORT_FLOATS = 64, SHORT_BYTES = 5 };
 
 static int64_t find(const float *x, int64_t n, float best) {
     enum { STRETCH = 32 };

@@ -34,7 +34,7 @@ enum { COLUMNS = 256 };
     break;
 
 /* Sums a piece of adjacent lines, element by element for all lines. */
-#define CUMSUM(suffix, type, sum_type) \
+#define CUMSUM(suffix, type, sum_type, LINES, STRETCH) \
     static void steps_##suffix(const type *x, type *y, sum_type *to, int64_t n, \
                                int64_t count, int64_t pitch, bool exclusive) { \
         typedef type number; \
@@ -72,13 +72,13 @@ enum { COLUMNS = 256 };
         } \
         return status; \
     } \
-    /* Sums lines that lie one after the other: some of them in turn, so that no addition waits for
-     * the one before. */ \
+    /* Sums lines that lie one after the other: LINES of them in turn, STRETCH elements each, so
+     * that no addition of floats waits for the one before. */ \
     static ml_status line_##suffix(const ml_call *c, int64_t first, int64_t end, \
                                    int32_t worker, void *args) { \
-        enum { LINES = 8, STRETCH = 16 }; \
         const cumsum_params *p = c->params; \
         const int64_t size = ((const lines *)args)->size, step = p->reverse ? -1 : 1; \
+        const bool exclusive = p->exclusive != 0; \
         int64_t work = 0; \
         ml_status status = ML_OK; \
         for (; first < end && status == ML_OK; first += LINES) { \
@@ -93,7 +93,7 @@ enum { COLUMNS = 256 };
                     sum_type sum = sums[j]; \
                     for (int64_t i = 0; i < n; i++, x += step, y += step) { \
                         const sum_type next = sum + (sum_type)*x; \
-                        *y = (type)(p->exclusive ? sum : next); \
+                        *y = (type)(exclusive ? sum : next); \
                         sum = next; \
                     } \
                     sums[j] = sum; \
@@ -121,9 +121,9 @@ static ml_status cumsum(const ml_call *c, ml_body body, ml_body by_line) {
                         l.inner == 1 ? by_line : body, &l);
 }
 
-CUMSUM(f32, float, float)
-CUMSUM(s32, int32_t, uint32_t)
-CUMSUM(s64, int64_t, uint64_t)
+CUMSUM(f32, float, float, 8, 16)
+CUMSUM(s32, int32_t, uint32_t, 1, 4096)
+CUMSUM(s64, int64_t, uint64_t, 1, 4096)
 
 ML_KERNELS(cumsum) = {
     {ML_OP(CUMSUM, 1, 1), .name = "cumsum", .takes = "x axis -> y", ML_PARAMS_OF(cumsum_params),

@@ -72,6 +72,12 @@ typedef struct ml_reduce_operands {
         const int64_t whole = n & ~(int64_t)7; \
         ml_status status = ML_OK; \
         type lanes[8]; \
+        if (n < 4) { \
+            type all = (START); \
+            for (int64_t i = 0; i < n; i++) all = STEP(all, x[i]); \
+            *result = JOIN(*result, all); \
+            return ML_OK; \
+        } \
         for (int k = 0; k < 8; k++) lanes[k] = (START); \
         for (int64_t i = 0, end; i < whole && status == ML_OK; i = end) { \
             end = ml_min_s64(i + ML_BLOCK_ELEMENTS, whole); \

@@ -244,6 +244,21 @@ def test_products_of_large_multipliers(scale: float) -> None:
     large_multiplier(scale).check()
 
 
+@pytest.mark.parametrize("kind", ["s8", "u8", "s16", "s32", "s64"])
+@pytest.mark.parametrize("op", ["SUM", "REDUCE_MAX", "REDUCE_MIN"])
+def test_rows_of_few_values(op: str, kind: str) -> None:
+    rng = np.random.default_rng(9)
+    for size in range(1, 41):
+        reduction(op, rng, kind, (37, size), [1]).check(oracle=oracle_of(op, kind))
+
+
+def test_sums_wrap() -> None:
+    for shape, axes in [((300, 7), 0), ((7, 300), 1), ((70, 3), 1)]:
+        x = np.random.default_rng(9).integers(2**30, 2**31 - 1, shape).astype(np.int32)
+        y = OneNode("SUM", [x, const([axes])], {"keep_dims": False}).check()
+        np.testing.assert_array_equal(y, x.sum(axes, dtype=np.int32))
+
+
 @pytest.mark.parametrize("kind", ["s8", "u8", "s16"])
 def test_sum_of_other_scales(kind: str) -> None:
     rng = np.random.default_rng(9)
