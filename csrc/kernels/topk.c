@@ -30,7 +30,7 @@ static ml_status prepare_topk(const ml_call *c, ml_wish *wish) {
                        (long long)b->size);
     ml_shape y = *x;
     y.dims[y.rank - 1] = (int32_t)b->k;
-    ml_reserve(wish, b->k * (int64_t)sizeof(int64_t));
+    ml_reserve(wish, b->k * (ml_input(c, 0)->type == ML_S64 ? 16 : 8)); /* a heap */
     ml_status status = ml_set_output(c, 0, &y);
     return status == ML_OK ? ml_set_output(c, 1, &y) : status;
 }
@@ -42,39 +42,45 @@ static inline void put_index(const ml_call *c, int64_t at, int64_t found) {
 
 /* A heap of the best elements so far, the worst on top. They are then removed, the worst first. The
  * later of two equal ones is worse. */
-#define WORSE(a, b) (x[a] < x[b] || (!(x[b] < x[a]) && (a) > (b)))
+#define WORSE(a, b)                                                                      \
+    ((a).value < (b).value || (!((b).value < (a).value) && (a).at > (b).at))
 #define TOPK(suffix, type)                                                               \
-    static void sift_##suffix(const type *x, int64_t *heap, int64_t n, int64_t at) {     \
+    typedef struct found_##suffix {                                                      \
+        type value;                                                                      \
+        int32_t at;                                                                      \
+    } found_##suffix;                                                                    \
+    static void sift_##suffix(found_##suffix *heap, int64_t n, int64_t at) {             \
+        const found_##suffix moved = heap[at];                                           \
         for (int64_t child; (child = 2 * at + 1) < n; at = child) {                      \
             if (child + 1 < n && WORSE(heap[child + 1], heap[child])) child++;           \
-            if (!WORSE(heap[child], heap[at])) return;                                   \
-            const int64_t moved = heap[at];                                              \
+            if (!WORSE(heap[child], moved)) break;                                       \
             heap[at] = heap[child];                                                      \
-            heap[child] = moved;                                                         \
         }                                                                                \
+        heap[at] = moved;                                                                \
     }                                                                                    \
     static ml_status topk_##suffix(const ml_call *c) {                                   \
         const topk_blob *b = c->blob;                                                    \
         const type *x = ml_in(c, 0);                                                     \
         type *y = ml_out(c, 0);                                                          \
-        int64_t *heap = c->scratch, done = 0, work = 0;                                  \
+        found_##suffix *heap = c->scratch;                                               \
+        int64_t done = 0, work = 0;                                                      \
         ml_status status = ML_OK;                                                        \
         for (int64_t r = 0; r < b->rows; r++, x += b->size, done += b->k) {              \
-            for (int64_t i = 0; i < b->k; i++) heap[i] = i;                              \
-            for (int64_t i = b->k / 2; i-- > 0;) sift_##suffix(x, heap, b->k, i);        \
+            for (int32_t i = 0; i < b->k; i++) heap[i] = (found_##suffix){x[i], i};      \
+            for (int64_t i = b->k / 2; i-- > 0;) sift_##suffix(heap, b->k, i);           \
             for (int64_t i = b->k; i < b->size && status == ML_OK; i++) {                \
-                if (WORSE(heap[0], i)) {                                                 \
-                    heap[0] = i;                                                         \
-                    sift_##suffix(x, heap, b->k, 0);                                     \
+                const found_##suffix next = {x[i], (int32_t)i};                          \
+                if (WORSE(heap[0], next)) {                                              \
+                    heap[0] = next;                                                      \
+                    sift_##suffix(heap, b->k, 0);                                        \
                 }                                                                        \
                 status = ml_count_work(c, 1, &work);                                     \
             }                                                                            \
             for (int64_t i = b->k - 1; i >= 0 && status == ML_OK; i--) {                 \
-                const int64_t found = heap[0];                                           \
-                y[done + i] = x[found];                                                  \
-                put_index(c, done + i, found);                                           \
+                y[done + i] = heap[0].value;                                             \
+                put_index(c, done + i, heap[0].at);                                      \
                 heap[0] = heap[i];                                                       \
-                sift_##suffix(x, heap, i, 0);                                            \
+                sift_##suffix(heap, i, 0);                                               \
                 status = ml_count_work(c, 1, &work);                                     \
             }                                                                            \
             if (status != ML_OK) return status;                                          \
