@@ -214,8 +214,7 @@ static void find_nearest(const resize_params *p, const resize_side *s, ml_blend_
     }
 }
 
-/* Pixels of few bytes take longer than a copy of the line before, if that is the same one; a call
- * of memcpy takes as long as several of them. */
+/* Bytes of pixels up to which a copy of the line before, where it is the same, is faster. */
 enum { FEW = 64 };
 
 static ml_status nearest_rows(const ml_call *c, int64_t first, int64_t end, int32_t worker,
@@ -230,8 +229,7 @@ static ml_status nearest_rows(const ml_call *c, int64_t first, int64_t end, int3
     for (int64_t row = first, before = -1; row < end && pixel > 0; row++, y += line) {
         const int64_t from = row / b->out[0] * b->in[0] + down[row % b->out[0]].first;
         const uint8_t *x = (const uint8_t *)ml_in(c, 0) + pixel * b->in[1] * from;
-        if (pixel > FEW) PIXELS(ML_MOVE_ANY)
-        else if (from == before) memcpy(y, y - line, (size_t)line);
+        if (from == before && pixel <= FEW) memcpy(y, y - line, (size_t)line);
         else ML_BY_RUN(pixel, PIXELS);
         before = from;
     }

@@ -1,18 +1,6 @@
 /* runs.c -- copies runs of bytes: in two loops, by indices, or repeatedly. */
 #include "rules/runs.h"
 
-/* Copies runs of a few cache lines with prefetching, because they may lie far apart. */
-static void copy_lines(uint8_t *y, const uint8_t *x, int64_t run, ml_turns outer, ml_turns inner) {
-    const int64_t ahead = 4 * inner.from;
-    for (int64_t i = 0; i < outer.count; i++, y += outer.to, x += outer.from)
-        for (int64_t j = 0; j < inner.count; j++) {
-            const uint8_t *from = x + j * inner.from;
-            for (int64_t line = 0; line < run; line += 64)
-                __builtin_prefetch((const void *)((uintptr_t)(from + line) + (uintptr_t)ahead));
-            ml_move_lines(y + j * inner.to, from, run);
-        }
-}
-
 void ml_copy_runs(void *to, const void *from, int64_t run, ml_turns outer, ml_turns inner) {
     uint8_t *y = to;
     const uint8_t *x = from;
@@ -20,8 +8,7 @@ void ml_copy_runs(void *to, const void *from, int64_t run, ml_turns outer, ml_tu
     for (int64_t i = 0; i < outer.count; i++, y += outer.to, x += outer.from) \
         for (int64_t j = 0; j < inner.count; j++)                         \
             MOVE(y + j * inner.to, x + j * inner.from, run);
-    if (run > 64 && run <= 512) copy_lines(y, x, run, outer, inner);
-    else if (run > 0) ML_BY_RUN(run, PLANE);
+    if (run > 0) ML_BY_RUN(run, PLANE);
 #undef PLANE
 }
 

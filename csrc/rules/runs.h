@@ -27,11 +27,10 @@ static inline void ml_copy_some(void *to, const void *from, int64_t bytes) {
 }
 
 /* LOOP(MOVE) with the MOVE(to, from, run) that is best for runs of this length. Up to 64 bytes it
- * is one or two moves (a call of memcpy costs as much as a dozen), up to 512 bytes moves of 64. */
+ * is one or two moves (a call of memcpy costs as much as a dozen). */
 #define ML_BY_RUN(run, LOOP)                 \
     do {                                     \
-        if ((run) > 512) LOOP(ML_MOVE_ANY)   \
-        else if ((run) > 64) LOOP(ML_MOVE_LINES) \
+        if ((run) > 64) LOOP(ML_MOVE_ANY)   \
         else if ((run) > 32) LOOP(ML_MOVE_64)\
         else if ((run) > 16) LOOP(ML_MOVE_32)\
         else if ((run) == 16) LOOP(ML_MOVE_16)\
@@ -54,11 +53,6 @@ static inline void ml_copy_some(void *to, const void *from, int64_t bytes) {
 #define ML_MOVE_32(to, from, run) ML_MOVE_ENDS(to, from, run, 16)
 #define ML_MOVE_64(to, from, run) ML_MOVE_ENDS(to, from, run, 32)
 #define ML_MOVE_ANY(to, from, run) memcpy(to, from, (size_t)(run))
-static inline void ml_move_lines(uint8_t *to, const uint8_t *from, int64_t run) {
-    for (int64_t i = 0; i + 64 <= run; i += 64) memcpy(to + i, from + i, 64);
-    memcpy(to + run - 64, from + run - 64, 64);
-}
-#define ML_MOVE_LINES(to, from, run) ml_move_lines(to, from, run)
 #define ML_MOVE_ENDS(to, from, run, half) \
     (memcpy(to, from, half), memcpy((to) + (run) - (half), (from) + (run) - (half), half))
 

@@ -29,6 +29,21 @@ def test_permutations(perm: list[int], shape: list[int], known: bool) -> None:
     np.testing.assert_array_equal(node.check(oracle=oracle), x.transpose(perm))
 
 
+@pytest.mark.parametrize("kind", [np.int8, np.int16, np.int32, np.int64])
+@pytest.mark.parametrize("rows", [500, 512, 1024, 2048, 4096])
+def test_lines_that_share_sets_of_a_cache(kind: Any, rows: int) -> None:
+    """Rows of the output lie a multiple of a large power of 2 apart."""
+    x = np.random.default_rng(0).integers(0, 127, (rows, 83)).astype(kind)
+    np.testing.assert_array_equal(OneNode("TRANSPOSE", [x, known_or_not([1, 0])[0]]).check(), x.T)
+
+
+@pytest.mark.parametrize("length", [63, 64, 65, 127, 128, 200, 511, 512, 513, 600])
+def test_runs_of_bytes(length: int) -> None:
+    x = np.random.default_rng(0).integers(0, 127, (2, 5, 7, length)).astype(np.int8)
+    y = OneNode("TRANSPOSE", [x, known_or_not([0, 2, 1, 3])[0]]).check()
+    np.testing.assert_array_equal(y, x.transpose(0, 2, 1, 3))
+
+
 @pytest.mark.parametrize("perm", [[0, 2], [-3, 1], [0, 0], [0], [[0, 1]]])
 def test_refused(perm: Any) -> None:
     for given_perm in known_or_not(perm):

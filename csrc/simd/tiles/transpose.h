@@ -69,10 +69,11 @@ static inline void transpose_rows(ml_transpose_args m, int64_t element, int64_t 
 }
 
 /* True if the lines that a block of tiles writes fall into so few sets of a first-level cache (4096
- * bytes per way) that they would evict each other between two tiles. */
+ * bytes per way) that they would evict each other between two tiles. Tiles of bytes, which have
+ * more to do meanwhile, wait for the second-level cache if a tile's own lines do not. */
 static inline bool crowded(const ml_transpose_args *m, int64_t side) {
     int64_t apart = m->y_step & -m->y_step, sets = apart >= 4096 ? 1 : 4096 / apart;
-    return 4 * side > 6 * sets;
+    return (side < 16 ? 4 * side : side) > 6 * sets;
 }
 
 /* Transposes a matrix with a side shorter than a tile. Moves of 16 bytes reach beyond that side:
