@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import struct
+import sys
+from array import array
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,8 +21,17 @@ UNFOLDED_PER_BYTE = 4
 UNFOLDED_ANYWAY = 1 << 16
 """A whole file may unfold to at least this many bytes; the C reader has the same limit."""
 
+_LONG = frozenset({"Int32Vector", "Uint16Vector", "Uint8Vector"})
+"""Tables whose numbers are as many as a sparse tensor's values."""
 _VALUES = {"?": "?7x8x", "f": "d8x", "d": "d8x", "Q": "Q8x"}
 """The `struct` format of a slot's 16 bytes, by the code of its scalar; all other scalars are stored as int64."""
+
+
+class Numbers(array):  # type: ignore[type-arg]  # it has no subscript at run time
+    """Many numbers, which equal a tuple of the same ones. One takes longer to make, and numpy longer to read."""
+
+    def __eq__(self, other: object) -> bool:
+        return tuple(self) == tuple(other) if isinstance(other, tuple | array) else NotImplemented
 
 
 class _Form(NamedTuple):
@@ -65,7 +76,8 @@ class Tables:
         return int.from_bytes(self.file.span(0, 4), "little")
 
     def table(self, name: str, at: int) -> dict[str, Any]:
-        """A whole table by field name, tables within tables included: numbers, enum names, str, bytes, tuples, dicts.
+        """A whole table by field name, tables within tables included: numbers, enum names, str, bytes, tuples, dicts;
+        Numbers for the indices of sparse tensors.
 
         Fields with an absent offset are None. A union's type field has the name of its table.
         Raises: ModelFormatError.
@@ -112,6 +124,11 @@ class Tables:
             return data.decode("utf-8", "replace")
         if form == "bytes":
             return data
+        if name in _LONG:
+            numbers = Numbers(field.code, data)
+            if sys.byteorder == "big":
+                numbers.byteswap()
+            return numbers
         elements = struct.unpack(f"<{count}{field.code}", data)
         return tuple(field.names[code] for code in elements) if form == "enums" else elements
 
