@@ -98,6 +98,12 @@ typedef struct ml_matmul_s8_args {
     const int32_t *sums; /* n, of each output's packed weights; NULL: not known, which costs time */
 } ml_matmul_s8_args;
 
+/* matmul_s4: the same for one to a few rows of one piece, whose k is a multiple of 8, with weights
+ * of 4 bits that stay nibbles: a weight is stored as it is plus 8. They lie in panels of
+ * ML_PANEL_S4 outputs, [group of 8 of k][output][4]; the low half of byte i has input i of the
+ * group, the high half input i + 4. Missing outputs are 8s. `sums` is not NULL. */
+enum { ML_PANEL_S4 = 32 };
+
 /* y = clamp(ml_multiply_quantized(sum + bias, mantissa, shift) + zero, low, high), for rows of n
  * sums, bit for bit as in fixed_point.h; sums wrap. Mantissas are 0 or above, shifts -31 to 31. The
  * low byte is written; its bits are the same for s8 and u8. product_s8 takes reals in the place of
@@ -438,6 +444,7 @@ typedef struct ml_simd {
     int32_t matmul_f32_rows;
     int32_t matmul_s8_flipped; /* copies of s8 are best made as x + 128, with flip 0 */
     int32_t matmul_s8_pairs; /* pack_s8 puts pairs of groups together */
+    int32_t nibbles; /* matmul_s4 is faster than matmul_s8 */
     int32_t matmul_s8_quarters; /* of the time of a product of floats that one of bytes takes */
     int32_t depthwise_f32_held; /* columns 2 KiB apart to read at a time; 0: any number */
     int32_t depthwise_s8_group; /* lines in a group of interleave_s8 */

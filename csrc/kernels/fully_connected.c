@@ -3,6 +3,7 @@
 #include "math/loops.h"
 #include "rules/blockwise.h"
 #include "rules/matmul_s8.h"
+#include "rules/nibbles.h"
 #include "rules/products.h"
 
 #define FC_FIELDS(X, S)                                             \
@@ -81,6 +82,10 @@ static ml_status prepare_fully_connected(const ml_call *c, ml_wish *wish) {
     const ml_integer_rule *rule = integer_rule(c);
     if (!rule) return ml_prepare_floats(c, wish, blocks, false);
     ml_integers product = ml_integers_of(blocks, ml_input(c, 0)->type);
+    if (ml_keeps_nibbles(c, blocks->k)) {
+        ml_prepare_nibbles(c, wish, &product, rule);
+        return ML_OK;
+    }
     status = ml_prepare_integers(c, wish, &product, rule);
     blocks->block = (int32_t)product.block;
     return status;
@@ -116,6 +121,7 @@ static int64_t pack_s8(const ml_call *c, void *to) {
         return ml_pack_block_weights(c, to, &weights);
     }
     const ml_integers product = product_of(c);
+    if (ml_keeps_nibbles(c, product.k)) return ml_pack_nibbles(c, to, product.n, product.k);
     return ml_pack_weights_s8(c, to, &product);
 }
 
@@ -207,7 +213,10 @@ static const ml_integer_rule *integer_rule(const ml_call *c) {
 
 static ml_status fully_connected_integer(const ml_call *c) {
     if (is_empty(c)) return ML_OK;
+    const fc_params *p = c->params;
     const ml_integers product = product_of(c);
+    if (ml_keeps_nibbles(c, product.k))
+        return ml_multiply_nibbles(c, &product, integer_rule(c), p->minimum, p->maximum);
     return ml_multiply_integers(c, &product, integer_rule(c));
 }
 

@@ -30,6 +30,7 @@ static void inherit(ml_simd *level, const ml_simd *below) {
         level->matmul_s8_flipped = below->matmul_s8_flipped;
         level->matmul_s8_pairs = below->matmul_s8_pairs;
         level->matmul_s8_quarters = below->matmul_s8_quarters;
+        level->nibbles = below->nibbles;
         level->winograd = below->winograd;
     }
     if (!level->depthwise_f32) level->depthwise_f32_held = below->depthwise_f32_held;

@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 from support.compare import EPS, REFERENCE, check, check_steps, run_litert, run_minilite
+from support.levels import levels
 from support.node import Given, OneNode, Out, const, dtype_of, kind_of, quantized, values
 from support.peer import interpreter as litert
 from support.sparse import blocks, compressed
 from support.weighted import Layer, same_for_any_number_of_threads
 
+import minilite
 from minilite.errors import ShapeError, UnsupportedOpError
 from minilite.format.builder import ModelBuilder
 from minilite.format.quantization import NOT_QUANTIZED, Quantization
@@ -94,6 +96,28 @@ def test_hybrid(types: str, asymmetric: bool) -> None:
         y = layer.run()
         top = max(1.0, float(np.abs(y).max()))
         layer.check(tolerance=HYBRID * top)
+
+
+@pytest.mark.parametrize("types", ["f32 s4 f32", "s8 s4 s32"])
+@pytest.mark.parametrize("per_channel", [False, True])
+def test_weights_that_stay_nibbles(types: str, per_channel: bool) -> None:
+    """Depths of whole groups, outputs around whole panels; as many rows as read nibbles, and as read bytes. Every level
+    gives the bits that scalar gives; resizes, threads and the packed bytes too."""
+    per = per_channel and types[0] == "f"
+    for rows, depth, outputs in [(1, 8, 16), (1, 64, 33), (2, 72, 100), (3, 40, 64), (1, 256, 31), (70, 96, 129)]:
+        layer = Layer(OP, types, (rows, depth), (outputs, depth), {}, per_channel=per, seed=rows, version=12)
+        layer.check(tolerance=HYBRID * max(1.0, float(np.abs(layer.run()).max())) if types[0] == "f" else 0)
+        same_for_any_number_of_threads(layer)
+    answers: dict[str, list[Any]] = {}
+    for level in levels():
+        interpreter = minilite.Interpreter(model_content=layer.model, level=level)
+        given = [np.resize(layer.x, (rows, depth)) for rows in (1, 2, 3, 70, 1)]
+        answers[level] = [next(iter(interpreter.run(x).values())) for x in given]
+        if level == "avx2":
+            assert interpreter.usage.packed_bytes < 0.75 * outputs * depth
+    for level, of_level in answers.items():
+        for expected, found in zip(answers["scalar"], of_level, strict=True):
+            np.testing.assert_array_equal(found, expected, level)
 
 
 class Blocks:

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.levels import levels
 from support.node import Given, OneNode, Out
 
 import minilite
-from minilite._core import ffi, lib
 from minilite.format.quantization import Quantization
 
 DTYPES: dict[str, Any] = {"s8": np.int8, "u8": np.uint8}
@@ -24,15 +24,6 @@ FUNCTIONS: dict[str, tuple[str, dict[str, float], list[str]]] = {
 }
 
 
-def levels() -> list[str]:
-    """The levels of this machine above scalar."""
-    found, i = [], 1
-    while simd := lib.ml_simd_at(i):
-        found.append(ffi.string(simd.level).decode())
-        i += 1
-    return found
-
-
 def node_of(name: str, kinds: str, rng: np.random.Generator, ratio: float) -> OneNode:
     """A node whose input has `ratio` times the scale of its output, and every byte, in vectors and in what is left."""
     op, options, _ = FUNCTIONS[name]
@@ -45,7 +36,7 @@ def node_of(name: str, kinds: str, rng: np.random.Generator, ratio: float) -> On
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-@pytest.mark.parametrize("level", levels())
+@pytest.mark.parametrize("level", levels()[1:])
 def test_every_byte_at_every_level(name: str, level: str) -> None:
     rng = np.random.default_rng(len(name))
     for kinds in FUNCTIONS[name][2]:

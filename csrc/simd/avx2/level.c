@@ -10,6 +10,7 @@ const ml_simd ML_TABLE = {
     .depthwise_s8_group = 2,
     .depthwise_s8_bytes = 1,
     .winograd = 1,
+    .nibbles = 1,
 #include "simd/loops.h"
     OWN(add_s16),
     OWN(depthwise_product_s8),
@@ -17,6 +18,7 @@ const ml_simd ML_TABLE = {
     OWN(fold_u8),
     OWN(interleave_s8),
     OWN(lookup_u8),
+    OWN(matmul_s4),
     OWN(matmul_s8),
     OWN(narrow_f16),
     OWN(product_f32),

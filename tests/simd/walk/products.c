@@ -285,6 +285,42 @@ void walk_matmul_s8(walk *w) {
         matmul_s8_once(w, draw(w, 17, 40), draw(w, 65, 100), draw(w, 1, 3), draw(w, 400, 700));
 }
 
+/* The layout of nibbles is the same at all levels. */
+void walk_matmul_s4(walk *w) {
+    for (int i = 0; i < 400; i++) {
+        begin_case(w);
+        const int64_t rows = draw(w, 1, 3), n = draw(w, 1, 90),
+                      k = 8 * draw(w, 1, i % 8 ? 20 : 200);
+        ml_matmul_s8_args p = {.rows = rows, .pieces = 1, .k = k, .n = n};
+        p.a_stride = k + draw(w, 0, 3);
+        p.y_stride = n + draw(w, 0, 3);
+        p.flip = draw(w, 0, 1) ? 128 : 0;
+        p.a = bytes(w, (rows - 1) * p.a_stride + k);
+        const int64_t panels = (n + ML_PANEL_S4 - 1) / ML_PANEL_S4;
+        uint8_t *packed = bytes(w, panels * ML_PANEL_S4 / 2 * k);
+        int32_t *sums = room(w, 4 * n);
+        for (int64_t o = 0; o < n; o++) {
+            sums[o] = 0;
+            for (int64_t j = 0; j < k; j++) {
+                const int64_t place = (j / 8 * ML_PANEL_S4 + o % ML_PANEL_S4) * 4 + j % 4;
+                const uint8_t two = packed[o / ML_PANEL_S4 * ML_PANEL_S4 / 2 * k + place];
+                sums[o] += (j % 8 < 4 ? two & 15 : two >> 4) - 8;
+            }
+        }
+        p.packed = (const int8_t *)packed;
+        p.sums = sums;
+        p.bias = draw(w, 0, 1) ? odd_ints(w, n, -9999, 9999) : NULL;
+        p.factors = draw(w, 0, 1) ? ints(w, rows, -255, 255) : NULL;
+        p.columns = sums;
+        const int64_t all = 4 * ((rows - 1) * p.y_stride + n);
+        int32_t *y = p.y = room(w, all), *expected = room(w, all);
+        w->simd->matmul_s4(&p);
+        p.y = expected;
+        w->scalar->matmul_s4(&p);
+        expect_bytes(w, y, expected, all);
+    }
+}
+
 /* Sums ---------------------------------------------------------------------------------------- */
 
 /* Draws the range of a result's bytes. */
