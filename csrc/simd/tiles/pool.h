@@ -51,14 +51,14 @@ INLINE CHANNELS column(const ml_pool_args *p, const ELEMENT *x, const bool sign)
  * 2. */
 INLINE void share_columns(const ml_pool_args *p, const constants *k, const ELEMENT *x, ELEMENT *y,
                           const int step, const int vectors, const bool sign) {
-    CHANNELS first[MOST_VECTORS], second[MOST_VECTORS];
-    ML_UNROLL(4)
+    CHANNELS first[2 * MOST_VECTORS], second[2 * MOST_VECTORS];
+    ML_UNROLL(8)
     for (int v = 0; v < vectors; v++) {
         first[v] = column(p, x + v * POOL_LANES, sign);
         if (step == 1) second[v] = column(p, x + p->n + v * POOL_LANES, sign);
     }
     for (int64_t pixel = 0; pixel < p->pixels; pixel++, x += p->pixel_step, y += p->n) {
-        ML_UNROLL(4)
+        ML_UNROLL(8)
         for (int v = 0; v < vectors; v++) {
             const ELEMENT *at = x + v * POOL_LANES;
             if (step == 2) second[v] = column(p, at + p->n, sign);
@@ -83,6 +83,10 @@ INLINE void run_columns(const ml_pool_args *args, const int step, const bool sig
     const ELEMENT *x = p.x;
     ELEMENT *y = p.y;
     int64_t at = 0;
+    /* Few channels at a time of many are far apart; steps of 2 keep one column in registers. */
+    for (; step == 2 && at + 2 * MOST_VECTORS * POOL_LANES <= p.n;
+         at += 2 * MOST_VECTORS * POOL_LANES)
+        share_columns(&p, &k, x + at, y + at, step, 2 * MOST_VECTORS, sign);
     for (; at + MOST_VECTORS * POOL_LANES <= p.n; at += MOST_VECTORS * POOL_LANES)
         share_columns(&p, &k, x + at, y + at, step, MOST_VECTORS, sign);
     for (; at + POOL_LANES <= p.n; at += POOL_LANES)
