@@ -74,7 +74,7 @@ void walk_matmul_f32(walk *w) {
         float *x = floats(w, n, 1, 1), *nan = floats(w, n, NAN, NAN), a = NAN;
         float *packed = room(w, 4 * ml_packed_f32(w->simd, n, 1)), *y = room(w, 4 * n);
         w->simd->pack_f32(x, n, 1, packed);
-        const ml_matmul_f32_args p = {&a, 1, 1, 1, 1, 1, n, packed, NULL, y, n, -1, 1, 0};
+        const ml_matmul_f32_args p = {&a, 1, 1, 1, 1, 1, n, packed, NULL, y, n, -1, 1, 0, 0};
         w->simd->matmul_f32(&p);
         expect_equal(w, y, nan, n);
     }
@@ -91,7 +91,7 @@ void walk_few_f32(walk *w) {
         begin_case(w); /* NaN passes on */
         const float *a = floats(w, 17, NAN, NAN), *x = floats(w, 17 * n, 1, 1);
         float *y = room(w, 4 * n), *nan = floats(w, n, NAN, NAN);
-        const ml_matmul_f32_args p = {a, 1, 17, 1, 17, 17, n, x, NULL, y, n, -1, 1, 0};
+        const ml_matmul_f32_args p = {a, 1, 17, 1, 17, 17, n, x, NULL, y, n, -1, 1, 0, 0};
         w->simd->few_f32(&p);
         expect_equal(w, y, nan, n);
     }
