@@ -134,7 +134,7 @@ ml_status ml_prepare_floats(const ml_call *c, ml_wish *wish, ml_blocks *b, bool 
     if (b->k > INT64_MAX / 16384)
         return ml_fail(c, ML_SHAPE_ERROR, "rows of %lld values are too long", (long long)b->k);
     int64_t tile = c->env->simd->matmul_f32_rows, row_bytes = b->k * (int64_t)sizeof(float);
-    const int64_t outputs = ml_outputs_paid(c->env->simd, b->n) * b->groups;
+    const int64_t outputs = ml_outputs_paid(c->env->simd, b->n, b->k) * b->groups;
     int64_t rows = ml_work_grain(b->rows, (b->k + OUTPUT_COST) * outputs);
     if (filled) rows = ml_min_s64(rows, BLOCK_BYTES / (row_bytes > 0 ? row_bytes : 1));
     rows = rows < 4 * tile ? 4 * tile : ml_round_up(rows, tile);
@@ -205,7 +205,7 @@ ml_status ml_multiply_floats(const ml_call *c, const ml_blocks *b, const float *
                              ml_block_fn *fill, float minimum, float maximum) {
     float_args args = {b, rows, fill, columns_of(b, !rows), minimum, maximum};
     int64_t blocks = ml_ceil_div(b->rows, b->block) * ml_ceil_div(b->n, args.columns);
-    const int64_t outputs = ml_outputs_paid(c->env->simd, ml_min_s64(args.columns, b->n));
+    const int64_t outputs = ml_outputs_paid(c->env->simd, ml_min_s64(args.columns, b->n), b->k);
     int64_t cost = b->block * (b->k + OUTPUT_COST) * b->groups * outputs;
     return ml_parallel(c, blocks, ml_work_grain(blocks, cost), float_body, &args);
 }

@@ -52,8 +52,8 @@ static inline bool ml_is_far(const ml_call *c) { return ml_out_tensor(c, 0)->byt
 typedef void ml_block_fn(const ml_call *c, const ml_block *b);
 
 /* `n` rounded up to full vectors, which take as long, unless lanes are inputs. */
-static inline int64_t ml_outputs_paid(const ml_simd *simd, int64_t n) {
-    if (n <= ML_LEAST_OUTPUTS) return n;
+static inline int64_t ml_outputs_paid(const ml_simd *simd, int64_t n, int64_t k) {
+    if (ml_are_few(n, k)) return n;
     return n <= ML_FEW_OUTPUTS ? ML_FEW_OUTPUTS : ml_round_up(n, simd->matmul_f32_panel);
 }
 

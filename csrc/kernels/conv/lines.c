@@ -58,7 +58,7 @@ static bool is_ragged(const ml_call *c, const ml_window *w, int64_t outputs) {
 bool ml_conv_prepare_lines(const ml_call *c, conv_blob *blob, ml_wish *wish) {
     const ml_window *w = &blob->window;
     if (!ml_conv_has_lines(blob, LEAST_LINE) || is_ragged(c, w, blob->blocks.n)) return false;
-    const int64_t outputs = ml_outputs_paid(c->env->simd, blob->blocks.n);
+    const int64_t outputs = ml_outputs_paid(c->env->simd, blob->blocks.n, blob->blocks.k);
     const int64_t pixel = (blob->blocks.k + OUTPUT_COST) * outputs * blob->blocks.groups;
     const int64_t cost = w->x.out * pixel, pixels = pixels_of(w, pixel);
     blob->source = CONV_LINES;
