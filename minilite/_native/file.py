@@ -52,17 +52,17 @@ _PIECE = 1 << 20
 """Bytes that are read at once: signals are handled between two pieces."""
 
 
-def map_file(path: str | os.PathLike[str]) -> memoryview | bytes:
+def map_file(path: str | os.PathLike[str], *, any_kind: bool = False) -> memoryview | bytes:
     """A file's bytes, read-only. The mapping ends with the last view of it; no descriptor stays open.
 
-    Small files, and files that cannot be mapped, such as pipes, are read, as by `read_file`. Raises: OSError,
-    ValueError for a path with a null byte, ModelFormatError.
+    Small files, and files that cannot be mapped, such as pipes, are read, as by `read_file`; with `any_kind` as a
+    whole, whatever they begin like. Raises: OSError, ValueError for a path with a null byte, ModelFormatError.
     """
     with io.FileIO(path) as file:
         descriptor = file.fileno()
         size = os.fstat(descriptor).st_size
         mapped = _mapped(descriptor, size)
-        return _read(descriptor, size) if mapped is None else mapped
+        return _read(descriptor, size, any_kind) if mapped is None else mapped
 
 
 def read_file(path: str | os.PathLike[str]) -> memoryview | bytes:
@@ -82,7 +82,7 @@ def _mapped(descriptor: int, size: int) -> memoryview | None:
     return memoryview(owned.buffer(mapping, int(ffi.cast("uintptr_t", mapping.data)), size)).toreadonly()
 
 
-def _read(descriptor: int, size: int) -> memoryview | bytes:
+def _read(descriptor: int, size: int, any_kind: bool = False) -> memoryview | bytes:
     """The bytes of a file whose reported size is `size` (0 if unknown)."""
     found = os.read(descriptor, min(size, _SMALL) + 1)
     if len(found) == size != 0:
@@ -90,7 +90,7 @@ def _read(descriptor: int, size: int) -> memoryview | bytes:
     data = bytearray(found)  # the file is larger, has changed meanwhile, or does not report its size
     while len(data) < 8 and (piece := os.read(descriptor, _SMALL)):
         data += piece
-    if data[4:8] != IDENTIFIER:
+    if data[4:8] != IDENTIFIER and not any_kind:
         return _mapped(descriptor, size) or bytes(data)  # for the error, which describes the content
     while size <= MOST_READ and (piece := os.read(descriptor, _PIECE)):
         data += piece

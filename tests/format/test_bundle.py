@@ -15,6 +15,7 @@ from built import relu_chain
 
 import minilite
 from minilite import Bundle
+from minilite._native import file as native_file
 from minilite.cli import main
 from minilite.errors import InputError, MiniliteError, ModelFormatError, ModelNotFoundError
 from minilite.format.builder import ModelBuilder
@@ -126,6 +127,21 @@ def test_a_task_is_read_back(packed: dict[str, bool], tmp_path: Path) -> None:
     for name, data in (("a.tflite", relu_chain()), ("b.tflite", weighted())):
         assert bytes(bundle.read(name)) == data
         assert minilite.load_model(f"{path}:{name}") == minilite.load_model(data)
+
+
+def test_a_bundle_that_cannot_be_mapped_is_read_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where files are not mapped, and from pipes."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        archive.writestr("b.tflite", weighted() + bytes(1 << 18))
+        archive.writestr("t.json", TOKENIZER)
+    (tmp_path / "m.task").write_bytes(made.getvalue())
+    monkeypatch.setattr(native_file, "_mapped", lambda *_: None)
+    bundle = Bundle(tmp_path / "m.task")
+    assert [section.name for section in bundle.sections] == ["b.tflite", "t.json"]
+    x = np.ones((1, 64), np.float32)
+    expected = minilite.Interpreter(weighted()).run(x)["y"]
+    assert np.array_equal(minilite.Interpreter(f"{tmp_path / 'm.task'}:b.tflite").run(x)["y"], expected)
 
 
 def test_a_section_runs_like_a_file_wherever_it_lies(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
