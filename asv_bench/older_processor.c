@@ -5,6 +5,8 @@
  * Linux lets a process have CPUID refused (arch_prctl, ARCH_SET_CPUID). The instruction then raises
  * SIGSEGV; the handler executes it, hides bits of what it says, and goes on after it. Threads and
  * children inherit this; a program that is started begins without it, and loads this library anew.
+ * Where the processor cannot refuse it, libraries have been copied with UD2 in the place of CPUID,
+ * which is as long (OLDER_PROCESSOR_UD2), and raises SIGILL.
  * Source: Intel's manual, volume 2, CPUID; the manual page arch_prctl(2). */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -39,6 +41,7 @@ static const hidden above_sse[] = {
 };
 
 static int level; /* how many of these tables apply, in this order */
+static int has_ud2;
 
 static void hide(const hidden *table, size_t rows, uint32_t leaf, uint32_t subleaf,
                  uint32_t *words) {
@@ -50,12 +53,15 @@ static void hide(const hidden *table, size_t rows, uint32_t leaf, uint32_t suble
 }
 #define HIDE(table) hide(table, sizeof(table) / sizeof *(table), leaf, subleaf, words)
 
-static void allow(int how) { syscall(SYS_arch_prctl, ARCH_SET_CPUID, how); }
+static void allow(int how) {
+    if (!has_ud2) syscall(SYS_arch_prctl, ARCH_SET_CPUID, how);
+}
 
 static void answer(int number, siginfo_t *info, void *context) {
     greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
     const uint8_t *at = (const uint8_t *)registers[REG_RIP];
-    if (info->si_code != SI_KERNEL || at[0] != 0x0f || at[1] != 0xa2) {
+    const int is_ours = at[0] == 0x0f && at[1] == (has_ud2 ? 0x0b : 0xa2);
+    if (!is_ours || (!has_ud2 && info->si_code != SI_KERNEL)) {
         signal(number, SIG_DFL); /* not CPUID: the instruction fails again, as it would have */
         return;
     }
@@ -80,6 +86,7 @@ __attribute__((constructor)) static void begin(void) {
         if (!strcmp(wanted, names[i])) level = i;
     const char *wrong = NULL;
     if (!level) wrong = "OLDER_PROCESSOR names no level";
+    else if ((has_ud2 = getenv("OLDER_PROCESSOR_UD2") != NULL)) sigaction(SIGILL, &action, NULL);
     else if (sigaction(SIGSEGV, &action, NULL) || syscall(SYS_arch_prctl, ARCH_SET_CPUID, REFUSED))
         wrong = "this processor or system does not refuse CPUID";
     if (!wrong) return;
