@@ -112,6 +112,7 @@ typedef struct ml_env {
     const ml_core *core;
     const struct ml_simd *simd;
     struct ml_frame_engine *engine; /* opaque below control/ */
+    bool fast_convolutions; /* of floats: may round more than primitives promise, to be faster */
 } ml_env;
 
 /* One node, as derive, pack, prepare and eval see it. */

@@ -62,7 +62,10 @@ class Interpreter:
     bounded work: on a PC half a second at most; `keep_pages=False` gives the arena's pages to the system when the
     interpreter ends, where the process else keeps up to 64 MiB for its next arenas; `winograd=False` keeps weights of
     3 x 3 convolutions of bytes small, where they else take up to 4 MiB, or the size of the file, in a larger form of
-    fewer multiplications, with the same results; `load` is "map" or "copy";
+    fewer multiplications, with the same results; `fast_convolutions=True` does the like for floats, without a limit to
+    what their weights take (4 times the bytes), and rounds more: errors were within 8 eps (2^-23) of the sum over
+    channels of the largest abs(x) that a tile of 4 x 4 outputs sees times the sum of the filter's abs(w), which is
+    measured on usual data, not proven, and NaN spreads within a tile; `load` is "map" or "copy";
     `plan_cache_bytes` bounds what kept plans take, tables included; `max_bytes` (a number, or a text such as "2MB")
     what tensors take: sizes that need more are refused (None: 1 GiB, or 64 times the bytes of the file if that is more,
     until an input is resized); `max_arena` likewise the arena: parts of the model run patch by patch until it fits;
@@ -97,6 +100,7 @@ class Interpreter:
         reorder: bool = False,
         keep_pages: bool = True,
         winograd: bool = True,
+        fast_convolutions: bool = False,
         load: options.Load = "map",
         plan_cache_bytes: int = options.PLAN_CACHE_BYTES,
         max_bytes: int | str | None = None,
@@ -113,7 +117,7 @@ class Interpreter:
             custom_ops=custom_ops, resolver=experimental_op_resolver_type, planner=planner, in_place=in_place,
             preserve_inputs=preserve_inputs, preserve_all=experimental_preserve_all_tensors,
             keep_nodes=experimental_disable_delegate_node_fusion, reorder=reorder, keep_pages=keep_pages,
-            winograd=winograd, load=load,
+            winograd=winograd, fast_convolutions=fast_convolutions, load=load,
             compress_zero_points=experimental_compress_quantization_zero_points, num_threads=num_threads,
             plan_cache_bytes=plan_cache_bytes, max_bytes=max_bytes, max_arena=max_arena,
             max_iterations=max_iterations, level=level, signature=signature,

@@ -330,6 +330,7 @@ _SWITCHES = (
     "reorder",
     "keep_pages",
     "winograd",
+    "fast_convolutions",
 )
 
 
@@ -359,6 +360,14 @@ def _engine_options(planner: str, sharing: str, preserve_inputs: bool, preserve_
     )
 
 
+def _checked_sharing(planner: str, in_place: str | None, load: str) -> str:
+    """The name of what may be overwritten, which a planner may decide; the other names are checked. Raises:
+    InputError."""
+    _one_of("planner", planner, strategies())
+    _one_of("load", load, _LOADS)
+    return in_place if in_place is not None else "tflite" if planner == "tflite" else "wide"
+
+
 class Options:
     """The arguments of Interpreter except the model, checked. Raises: InputError."""
 
@@ -375,6 +384,7 @@ class Options:
         reorder: bool = False,
         keep_pages: bool = True,
         winograd: bool = True,
+        fast_convolutions: bool = False,
         load: str = "map",
         compress_zero_points: bool = False,
         num_threads: Any = None,
@@ -386,10 +396,8 @@ class Options:
         signature: Any = None,
     ) -> None:
         switches = preserve_all, keep_nodes, compress_zero_points, preserve_inputs, reorder, keep_pages, winograd
-        _check_types(signature, *switches)
-        _one_of("planner", planner, strategies())
-        sharing = in_place if in_place is not None else "tflite" if planner == "tflite" else "wide"
-        _one_of("load", load, _LOADS)
+        _check_types(signature, *switches, fast_convolutions)
+        sharing = _checked_sharing(planner, in_place, load)
         self.custom_ops: Mapping[str, CustomOp] = {} if custom_ops is None else check_custom_ops(custom_ops)
         self.reference: bool = resolver_type(resolver) is OpResolverType.BUILTIN_REF
         """Nodes run their numpy references if they have one."""
@@ -402,7 +410,8 @@ class Options:
         self.fuses: bool = sharing == "wide" and not preserve_all and not keep_nodes
         """Nodes may be fused (csrc/graph/fuse.c)."""
         self.winograd: bool = bool(winograd)
-        """Convolutions may take larger weights that need fewer multiplications."""
+        self.fast_convolutions: bool = bool(fast_convolutions)
+        """Convolutions may take larger weights and fewer multiplications: of bytes; of floats, which round more."""
         self.threads: int = checked_threads(num_threads)
         """The number of threads that a run may use, the caller's included."""
         self.cache_bytes: int = checked_count("plan_cache_bytes", plan_cache_bytes, 0, "bytes")

@@ -85,6 +85,7 @@ typedef struct ml_graph_def {
     int32_t n_quantizations;
     int64_t larger_bytes; /* what packed weights of larger forms may take in all */
     int32_t fuses; /* nodes may be fused, which hides the tensors between them */
+    int32_t fast_convolutions; /* those of floats may round more, to be faster */
 } ml_graph_def;
 
 /* Where lowering finds the value of a parameter. kernel.h has a macro for each: ML_OPTION etc. */

@@ -433,6 +433,35 @@ typedef struct ml_winograd_out_args {
     int64_t y_line; /* elements from line to line */
 } ml_winograd_out_args;
 
+/* The first and the last step for floats, F(4 x 4, 3 x 3) with the points 0, 1 / sqrt 2, -1 / sqrt
+ * 2, sqrt 2, -sqrt 2 and infinity; between them, matmul_f32 multiplies at each of the 36 positions.
+ * On the data of the tests an output comes out within 8 eps of |bias| and a sum over channels: the
+ * largest |x| of the tile's patch times the sum of |w|. That is measured, not proven, and data made
+ * to break it does: docs/primitives.md. A tile's results depend on nothing but its patch. */
+enum { ML_WINOGRAD_TILE = 4, ML_WINOGRAD_PATCH = 6 }; /* sides in pixels */
+typedef struct ml_winograd_in_f32_args {
+    const float *x; /* the first patch; the next one is a tile's side on */
+    int64_t x_line; /* elements from line to line */
+    int64_t channels; /* at least 1; the elements of a pixel */
+    int64_t tiles;
+    float *v; /* each position's rows of channels, a row for each tile */
+    int64_t v_position; /* elements from position to position */
+} ml_winograd_in_f32_args;
+
+/* y = min(max(A^T m A + bias, low), high). NaN is passed on. */
+typedef struct ml_winograd_out_f32_args {
+    const float *m; /* each position's rows of n products, a row for each tile */
+    int64_t m_position;
+    int64_t n; /* outputs, at least 1; the elements of a pixel of y */
+    int64_t lines; /* of y, 1 to 4 */
+    int64_t pixels; /* of a line of y; the last tile may have less than 4 */
+    const float *bias; /* n, or NULL */
+    float *y;
+    int64_t y_line; /* elements from line to line */
+    float low;
+    float high;
+} ml_winograd_out_f32_args;
+
 #include "api/simd_images.h"
 
 /* Weights are packed in panels of matmul_f32_panel outputs, [panel][k][matmul_f32_panel], padded

@@ -58,7 +58,8 @@ static inline ml_env ml_env_of_file(struct ml_frame_engine *engine, ml_tensor *t
                     .error = error,
                     .core = &ml_planning_core,
                     .simd = g->simd,
-                    .engine = engine};
+                    .engine = engine,
+                    .fast_convolutions = g->fast_convolutions};
 }
 static inline ml_call ml_call_of_file(const ml_env *env, const ml_node *node, int32_t n) {
     return (ml_call){.params = node->params,

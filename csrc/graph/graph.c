@@ -252,6 +252,7 @@ static ml_status fill(ml_graph *g, const ml_graph_def *def, int64_t tensors, int
     g->n_resources = def->n_resources;
     g->n_nodes = nodes;
     g->simd = def->simd;
+    g->fast_convolutions = def->fast_convolutions != 0;
     g->store = ml_store_hold(def->store);
     g->subgraphs = calloc((size_t)def->n_subgraphs, sizeof *g->subgraphs);
     g->nodes = calloc((size_t)nodes + 1, sizeof *g->nodes);

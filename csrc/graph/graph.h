@@ -110,6 +110,7 @@ struct ml_graph {
     int32_t total_packs;
     int32_t total_children;
     int32_t n_resources;
+    bool fast_convolutions; /* see ml_env */
     int32_t n_heap; /* tensors of all frames whose values are in blocks outside the arena */
     int32_t n_centered; /* variables of all frames that do not begin as 0 */
 };

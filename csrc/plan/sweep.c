@@ -32,7 +32,8 @@ ml_env ml_frame_env(const ml_engine *engine, struct ml_frame_engine *fe) {
                     .error = engine->error,
                     .core = engine->core,
                     .simd = engine->simd,
-                    .engine = fe};
+                    .engine = fe,
+                    .fast_convolutions = engine->graph->fast_convolutions};
 }
 
 void ml_sweep_reset(ml_engine *engine, int32_t frame) {

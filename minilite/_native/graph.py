@@ -258,16 +258,17 @@ class Graph:
         *,
         fuses: bool = False,
         larger_bytes: int = 0,
+        fast_convolutions: bool = False,
     ) -> None:
         """The graph whose main subgraph is `root`; `order` has the positions of its nodes in the order of execution.
 
         `fuses` allows fusing nodes, which hides the tensors between them; `larger_bytes` is what weights may take in
-        larger forms, which are faster.
+        larger forms, which are faster; `fast_convolutions` lets those of floats round more.
         """
         description = ffi.new("ml_graph_def *", lowering.pointer.description)
         description.store, description.simd = store.pointer, level
         description.n_resources, description.root, description.fuses = resources, root, fuses
-        description.larger_bytes = larger_bytes
+        description.larger_bytes, description.fast_convolutions = larger_bytes, fast_convolutions
         nodes = None if order is None else lowering.reordered(root, order)
         if nodes is not None:
             description.nodes = nodes

@@ -128,6 +128,14 @@ def add_max_arena(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
+def add_fast_convolutions(parser: argparse.ArgumentParser) -> None:
+    """--fast-convolutions."""
+    parser.add_argument(
+        "--fast-convolutions", action="store_true",
+        help="compute 3 x 3 convolutions of floats with a quarter of the multiplications, which rounds more",
+    )  # fmt: skip
+
+
 def size_in_bytes(text: str) -> int:
     """Reads bytes such as 500000, 500kB (the same) or 500KiB (512000)."""
     try:

@@ -54,6 +54,7 @@ def add_parser(commands: Any) -> None:
     )
     arguments.add_threads(parser)
     arguments.add_level(parser)
+    arguments.add_fast_convolutions(parser)
     arguments.add_json(parser)
     parser.set_defaults(execute=execute)
 
@@ -106,7 +107,10 @@ def _compared(
 
 
 def _interpreter(model: str, options: argparse.Namespace) -> Interpreter:
-    return Interpreter(model, num_threads=options.threads, level=options.level, signature=options.signature)
+    return Interpreter(
+        model, num_threads=options.threads, level=options.level, signature=options.signature,
+        fast_convolutions=options.fast_convolutions,
+    )  # fmt: skip
 
 
 def _shown(found: Comparison, options: argparse.Namespace) -> int:
@@ -120,7 +124,14 @@ def _shown(found: Comparison, options: argparse.Namespace) -> int:
 def _replayed(options: argparse.Namespace) -> int:
     """Compares a recording with a new run. Raises: UsageError."""
     model = options.second
-    if model is None or options.against is not None or options.data or options.input or options.shape:
+    if (
+        model is None
+        or options.against is not None
+        or options.data
+        or options.input
+        or options.shape
+        or options.fast_convolutions
+    ):
         message = f"a recording goes with its model alone, which may run at another level: minilite compare {options.model} MODEL --level NAME"
         raise UsageError(message)
     found = replay(

@@ -18,7 +18,7 @@ _GROUPS = {
         "--planner", "--strategy", "--max-arena", "--memory", "--put", "--bind", "--alignment", "--capacity", "--budget",
         "--most-work", "--seconds",
     ),
-    "running": ("--threads", "--level", "--resolver", "--repeat", "--runs", "--workers", "--scheduler", "--batch", "--on-error"),
+    "running": ("--threads", "--level", "--resolver", "--fast-convolutions", "--repeat", "--runs", "--workers", "--scheduler", "--batch", "--on-error"),
 }  # fmt: skip
 """Options by the group in which a command's help lists them; all others are in the group of --help."""
 EXAMPLES = {

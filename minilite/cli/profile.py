@@ -38,6 +38,7 @@ def add_parser(commands: Any) -> None:
     arguments.add_level(parser)
     arguments.add_planner(parser)
     arguments.add_max_arena(parser)
+    arguments.add_fast_convolutions(parser)
     arguments.add_json(parser)
     parser.set_defaults(execute=execute)
 
@@ -54,6 +55,7 @@ def execute(options: argparse.Namespace) -> None:
         level=options.level,
         max_arena=options.max_arena,
         signature=options.signature,
+        fast_convolutions=options.fast_convolutions,
     )
     feeding.prepare(interpreter, options)
     session, trace = engine_of(interpreter).session(), options.trace is not None

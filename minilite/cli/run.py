@@ -60,6 +60,7 @@ _MODEL_ONLY = (
     "hop",
     "resolver",
     "level",
+    "fast_convolutions",
     "record",
     "signature",
     "state",
@@ -116,6 +117,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--resolver", choices=_RESOLVERS, help="reference: every node runs in numpy (default: default)")
     arguments.add_planner(parser)
     arguments.add_max_arena(parser)
+    arguments.add_fast_convolutions(parser)
     arguments.add_json(parser)
     parser.set_defaults(execute=execute)
 
@@ -126,7 +128,7 @@ def execute(options: argparse.Namespace) -> None:
         run_model(options)
         return
     for name in _MODEL_ONLY:
-        if getattr(options, name) not in (None, []):
+        if getattr(options, name) not in (None, []) and getattr(options, name) is not False:
             message = f"--{name.replace('_', '-')} goes with a MODEL: the embedded model brings its own images"
             raise UsageError(message)
     digits.run(options.planner, options.threads, options.repeat, as_json=options.json)
@@ -292,6 +294,7 @@ def _interpreter(options: argparse.Namespace) -> Interpreter:
             experimental_op_resolver_type=resolver,
             level=options.level,
             signature=options.signature,
+            fast_convolutions=options.fast_convolutions,
         )
     except ModelFormatError as error:
         for path in [*options.data, *options.input]:

@@ -81,12 +81,14 @@ class MiniliteSide:
     @property
     def label(self) -> str:
         """Names the runtime and its level: ``minilite avx2``."""
-        return f"minilite {self.level}" if self.level else "minilite's numpy references"
+        if not self.level:
+            return "minilite's numpy references"
+        return f"minilite {self.level}{', fast convolutions' if self._engine.options.fast_convolutions else ''}"
 
     @property
     def code(self) -> tuple[str, ...]:
-        """The level; results do not depend on the number of threads."""
-        return ("minilite", self.level)
+        """The level, and whether convolutions are fast; results do not depend on the number of threads."""
+        return ("minilite", self.level, "fast" if self._engine.options.fast_convolutions else "")
 
     def run(self, inputs: Mapping[int, Array]) -> None:
         """Resizes inputs to the arrays, allocates, sets and invokes. Raises: MiniliteError."""

@@ -93,6 +93,7 @@ class Engine:
                     reorder=wanted.reorder,
                     fuses=wanted.fuses,
                     winograd=wanted.winograd,
+                    fast_convolutions=wanted.fast_convolutions,
                     level=wanted.level,
                     max_bytes=wanted.max_bytes,
                 )

@@ -70,6 +70,7 @@ class Program:
         reorder: bool = False,
         fuses: bool = False,
         winograd: bool = True,
+        fast_convolutions: bool = False,
         level: str | None = None,
         max_bytes: int = 0,
     ) -> None:
@@ -86,6 +87,7 @@ class Program:
         self._reorder = reorder
         self._fuses = fuses
         self._larger_bytes = max(LARGER_BYTES, size) if winograd else 0
+        self._fast_convolutions = fast_convolutions
         self._graphs: dict[int, Graph] = {}
 
     def shared(self, max_iterations: int = 0) -> Shared:
@@ -108,6 +110,7 @@ class Program:
                 order,
                 fuses=self._fuses,
                 larger_bytes=self._larger_bytes,
+                fast_convolutions=self._fast_convolutions,
             )
         return self._graphs[root]
 

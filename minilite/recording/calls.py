@@ -109,6 +109,7 @@ def keywords(options: Options) -> dict[str, Any]:
         "in_place": in_place,
         "preserve_inputs": bool(engine & OPTIONS["keep_inputs"]),
         "reorder": options.reorder,
+        "fast_convolutions": options.fast_convolutions,
         "plan_cache_bytes": options.cache_bytes,
         "max_bytes": options.max_bytes or None,
         "max_arena": options.max_arena or None,

@@ -39,6 +39,31 @@ A = {
 """The transposed matrix of products, which makes up for the scales of G."""
 SCALE = {2: 4, 4: 576}
 
+ROOT = 2**0.5
+B_F32 = np.array(
+    [
+        [1, 0, -2.5, 0, 1, 0],
+        [0, -ROOT, -2, 1 / ROOT, 1, 0],
+        [0, ROOT, -2, -1 / ROOT, 1, 0],
+        [0, -1 / ROOT, -0.5, ROOT, 1, 0],
+        [0, 1 / ROOT, -0.5, -ROOT, 1, 0],
+        [0, 1, 0, -2.5, 0, 1],
+    ]
+)
+"""The transposed matrix of patches of floats, whose points are 0, 1 / ROOT, -1 / ROOT, ROOT, -ROOT and infinity."""
+A_F32 = np.array([[*(point**power for point in (1 / ROOT, -1 / ROOT, ROOT, -ROOT)), power == 3] for power in range(4)])
+A_F32 = np.column_stack([[1, 0, 0, 0], A_F32])
+"""The transposed matrix of products of floats."""
+G_F32 = np.array(
+    [
+        [1, 0, 0],
+        *([-2 / 3, -2 / 3 * point, -1 / 3] for point in (1 / ROOT, -1 / ROOT)),
+        *([1 / 6, point / 6, 1 / 3] for point in (ROOT, -ROOT)),
+        [0, 0, 1],
+    ]
+)
+"""The matrix of filters of floats."""
+
 
 def patches_in(simd: Any, x: NDArray, size: int, tiles: int, place: Place = np.asarray, apart: int = 5) -> NDArray:
     """winograd_in of lines (size + 2, size * tiles + 2, channels): (positions, tiles, channels)."""
@@ -96,3 +121,27 @@ def convolved(simd: Any, x: NDArray, w: NDArray, start: NDArray, size: int) -> N
     v = np.ascontiguousarray(patches_in(simd, x, size, tiles))
     m = matmul_s16(simd, v, packed_pairs(filters(w, size)))
     return sums_out(simd, np.ascontiguousarray(m), start, size)
+
+
+def patches_in_f32(simd: Any, x: NDArray, tiles: int, place: Place = np.asarray, apart: int = 5) -> NDArray:
+    """winograd_in_f32 of lines (6, 4 * tiles + 2, channels): (36, tiles, channels)."""
+    channels, positions = x.shape[2], 36
+    row = tiles * channels + apart
+    v = place(np.full(positions * row - apart, 999, np.float32))
+    args = {"x": pointer(x, "float *"), "x_line": x.strides[0] // 4, "channels": channels, "tiles": tiles,
+            "v": pointer(v, "float *"), "v_position": row}  # fmt: skip
+    simd.winograd_in_f32(ffi.new("ml_winograd_in_f32_args *", args))
+    whole = np.concatenate([v, np.full(apart, 999, np.float32)]).reshape(positions, row)
+    assert (whole[:, row - apart :] == 999).all()
+    return whole[:, : row - apart].reshape(positions, tiles, channels)
+
+
+def sums_out_f32(
+    simd: Any, m: NDArray, y: NDArray, bias: NDArray | None = None, low: float = -np.inf, high: float = np.inf
+) -> NDArray:
+    """winograd_out_f32 of products (36, tiles, n), whose positions may lie apart, into lines y (lines, pixels, n)."""
+    args = {"m": pointer(m, "float *"), "m_position": m.strides[0] // 4, "n": m.shape[2], "lines": y.shape[0],
+            "pixels": y.shape[1], "bias": pointer(bias, "float *"), "y": pointer(y, "float *"),
+            "y_line": y.strides[0] // 4, "low": low, "high": high}  # fmt: skip
+    simd.winograd_out_f32(ffi.new("ml_winograd_out_f32_args *", args))
+    return y

@@ -1,7 +1,8 @@
 /* conv.c -- CONV_2D: shapes, and the products of floats. The windows of a block of output pixels,
  * or of all pixels, are copied into rows, which are multiplied with the weights; or lines.c
- * multiplies them in place. integers.c has the products of integers. Filters are (outputs, height,
- * width, depth). If depth is a fraction of the input's depth, the convolution is grouped. */
+ * multiplies them in place, or winograd_floats.c takes tiles. integers.c has the products of
+ * integers. Filters are (outputs, height, width, depth). If depth is a fraction of the input's
+ * depth, the convolution is grouped. */
 #include "kernels/conv/conv.h"
 
 #include "rules/products.h"
@@ -28,6 +29,7 @@ static ml_status prepare_floats(const ml_call *c, ml_wish *wish) {
     conv_blob *blob = c->blob;
     ml_blocks *b = &blob->blocks;
     wish->layout = b->groups;
+    if (ml_conv_prepare_winograd_floats(c, blob, wish)) return ML_OK;
     if (blob->source == CONV_GATHERED && is_copied(b)) {
         blob->source = CONV_COPIED;
         ml_reserve(wish, b->rows * b->k * (int64_t)sizeof(float));
@@ -85,7 +87,9 @@ static bool window_of_conv(const ml_call *c, ml_rectangle *out, ml_rectangle *in
 }
 
 static int64_t pack_f32(const ml_call *c, void *to) {
-    return ml_pack_weights_f32(c, to, ((const conv_blob *)c->blob)->blocks.groups);
+    const conv_blob *blob = c->blob;
+    if (blob->source == CONV_WINOGRAD) return ml_conv_pack_winograd_floats(c, to);
+    return ml_pack_weights_f32(c, to, blob->blocks.groups);
 }
 
 static void gather_f32(const ml_call *c, const ml_block *b) {
@@ -108,6 +112,7 @@ static ml_status conv_2d_f32(const ml_call *c) {
     const conv_blob *blob = c->blob;
     const ml_blocks *b = &blob->blocks;
     const float *rows = blob->source == CONV_DIRECT ? ml_in(c, 0) : NULL;
+    if (blob->source == CONV_WINOGRAD) return ml_conv_winograd_floats(c);
     if (blob->source == CONV_LINES) return ml_conv_multiply_lines(c);
     if (blob->source == CONV_COPIED) {
         const ml_status status =

@@ -14,7 +14,7 @@ typedef enum conv_source {
     CONV_COPIED, /* floats: the same, all windows before any is multiplied */
     CONV_DIRECT, /* the input's pixels are the rows */
     CONV_LINES, /* a row is a few stretches of lines: the input's, or copies with padding */
-    CONV_WINOGRAD /* bytes: there are no rows, but tiles */
+    CONV_WINOGRAD /* there are no rows, but tiles */
 } conv_source;
 
 typedef struct conv_blob {
@@ -24,7 +24,8 @@ typedef struct conv_blob {
     uint8_t source; /* conv_source */
     uint8_t padded; /* CONV_LINES: windows reach beyond the input */
     int16_t lines; /* CONV_LINES, floats: output lines computed at a time */
-    /* CONV_WINOGRAD: outputs of a tile's side, and tiles of a block. */
+    /* CONV_WINOGRAD: outputs of a tile's side, and tiles of a block; floats: tile_columns of them,
+     * in whatever lines they are. */
     int32_t side;
     int32_t tile_rows;
     int32_t tile_columns;
@@ -57,6 +58,11 @@ void ml_conv_copy_lines(const ml_window *w, const conv_copy *copy, const void *x
 bool ml_conv_prepare_lines(const ml_call *c, conv_blob *blob, ml_wish *wish);
 ml_status ml_conv_multiply_lines(const ml_call *c);
 
+/* Floats: whether the node is computed by tiles. Sets source, tiles, layout, workers' scratch. */
+bool ml_conv_prepare_winograd_floats(const ml_call *c, conv_blob *blob, ml_wish *wish);
+int64_t ml_conv_pack_winograd_floats(const ml_call *c, void *to);
+ml_status ml_conv_winograd_floats(const ml_call *c);
+
 /* The input as integers: s16, or bytes to be flipped. */
 typedef struct conv_input {
     const void *x;
@@ -75,7 +81,8 @@ typedef struct conv_rule {
 /* The larger form of the row: Winograd's tiles, where they compute the node exactly. */
 bool ml_conv_larger(const ml_call *c, ml_larger_form *form);
 const char *ml_conv_way(const void *blob);
-/* Prepare: whether the node is computed by tiles. Sets source, tiles, layout, workers' scratch. */
+/* Prepare, bytes: whether the node is computed by tiles. Sets source, tiles, layout, workers'
+ * scratch. */
 bool ml_conv_prepare_winograd(const ml_call *c, conv_blob *blob, ml_wish *wish);
 int64_t ml_conv_pack_winograd(const ml_call *c, void *to);
 /* Eval: `start` is room for an int32 per output, whole panels, and per batch if there are scales of
