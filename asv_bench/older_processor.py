@@ -37,10 +37,12 @@ def is_possible() -> bool:
 
 def _without_cpuid(library: Path) -> None:
     """Replaces each CPUID of a library by UD2. Raises: OSError, subprocess.CalledProcessError."""
-    said = subprocess.run(["objdump", "-hd", "-j", ".text", library], capture_output=True, text=True, check=True).stdout
-    section = re.search(r" \.text +[0-9a-f]+ +([0-9a-f]+) +[0-9a-f]+ +([0-9a-f]+)", said)
+    listing = subprocess.run(
+        ["objdump", "-hd", "-j", ".text", library], capture_output=True, text=True, check=True
+    ).stdout
+    section = re.search(r" \.text +[0-9a-f]+ +([0-9a-f]+) +[0-9a-f]+ +([0-9a-f]+)", listing)
     data = bytearray(library.read_bytes())
-    for at in re.findall(r"^ *([0-9a-f]+):\s+0f a2 +\s*cpuid", said, re.MULTILINE):
+    for at in re.findall(r"^ *([0-9a-f]+):\s+0f a2 +\s*cpuid", listing, re.MULTILINE):
         start = int(at, 16) - int(section[1], 16) + int(section[2], 16) if section else 0
         data[start : start + 2] = b"\x0f\x0b"
     library.write_bytes(data)

@@ -211,6 +211,7 @@ SECTIONS = {
     "counted-models": Section(PERFORMANCE, counted_models.make),
     "levels": Section(MEASUREMENTS, levels.table),
     "single": Section(MEASUREMENTS, single_operators.table),
+    "many": Section(MEASUREMENTS, single_operators.many_table),
     "workers": Section(SIZING, make_workers),
     "ladder": Section(MEASUREMENTS, make_ladder),
     "bad-case": Section(MEASUREMENTS, make_bad_case),

@@ -195,8 +195,8 @@ def rows(names: Sequence[str] = ()) -> Iterator[Row]:
         yield row
 
 
-def many(names: Sequence[str]) -> None:
-    """Prints many nodes by class, and those where minilite is slower; of names that begin so, where some are given."""
+def measure_many(names: Sequence[str]) -> dict[str, list[Row]]:
+    """The rows of many nodes, by class; of names or classes that begin so, where some are given."""
     found: dict[str, list[Row]] = collections.defaultdict(list)
     core = Core()
     for node in many_nodes.nodes():
@@ -205,17 +205,60 @@ def many(names: Sequence[str]) -> None:
         with quiet():
             content, arrays = node.make()
             found[node.kind].append(compare(node.name, content, arrays, core, FEW_ROUNDS))
-    rows = [row for kind in found.values() for row in kind]
-    print(f"{'':28} {'rows':>5} {'mean':>6} {'lowest':>7} {'below':>6}")
-    for kind, of in [*found.items(), ("all", rows)]:
+    return found
+
+
+def by_class(found: dict[str, list[Row]]) -> Iterator[tuple[str, int, float, float, int]]:
+    """Each class, and all: its name, rows, geometric mean of ratios, the lowest one, and how many are below."""
+    for kind, of in [*found.items(), ("all", [row for rows in found.values() for row in rows])]:
         mean = math.exp(statistics.fmean(math.log(row.median) for row in of))
-        low = sum(max(row.ratio, row.median) < BELOW for row in of)
-        print(f"{kind:28} {len(of):5} {mean:6.2f} {min(row.median for row in of):7.2f} {low:6}")
-    print()
-    print(HEAD)
-    for row in sorted(rows, key=lambda row: max(row.ratio, row.median)):
-        if max(row.ratio, row.median) < BELOW:
-            print(row)
+        yield kind, len(of), mean, min(row.median for row in of), sum(is_below(row) for row in of)
+
+
+def is_below(row: Row) -> bool:
+    """True if minilite is slower, judged by the fastest rounds and by the medians."""
+    return max(row.ratio, row.median) < BELOW
+
+
+def lowest(found: dict[str, list[Row]]) -> list[Row]:
+    """The rows below, the lowest first."""
+    return sorted(filter(is_below, [row for rows in found.values() for row in rows]), key=lambda row: row.median)
+
+
+def many(names: Sequence[str]) -> None:
+    """Prints many nodes by class, and those where minilite is slower."""
+    found = measure_many(names)
+    print(f"{'':28} {'rows':>5} {'mean':>6} {'lowest':>7} {'below':>6}")
+    for kind, count, mean, least, below in by_class(found):
+        print(f"{kind:28} {count:5} {mean:6.2f} {least:7.2f} {below:6}")
+    print(f"\n{HEAD}")
+    for row in lowest(found):
+        print(row)
+
+
+def many_table() -> str:
+    """The same for a document: classes, and then the rows below."""
+    import minilite
+
+    sys.path[:0] = [str(TESTS), str(TESTS / "ops")]
+    found = measure_many(())
+    interpreter = minilite.Interpreter(model_content=model(SINGLES["RELU"])[0])
+    interpreter.allocate_tensors()
+    lines = [
+        f"Level {interpreter.plan.level}:",
+        "",
+        "| class | nodes | mean | lowest | below 0.95 |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    lines += [
+        f"| {kind} | {count} | {mean:.2f} | {least:.2f} | {below} |"
+        for kind, count, mean, least, below in by_class(found)
+    ]
+    lines += ["", "Those below 0.95:", "", "| node | minilite us | LiteRT us | ratio |", "|---|---:|---:|---:|"]
+    lines += [
+        f"| {row.name} | {min(row.ours):.1f} | {min(row.theirs):.1f} | {row.median:.2f} |" for row in lowest(found)
+    ]
+    return "\n".join(lines)
 
 
 def table() -> str:

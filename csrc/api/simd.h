@@ -98,7 +98,7 @@ typedef struct ml_matmul_s8_args {
     const int32_t *sums; /* n, of each output's packed weights; NULL: not known, which costs time */
 } ml_matmul_s8_args;
 
-/* matmul_s4: the same for one to a few rows of one piece, whose k is a multiple of 8, with weights
+/* matmul_s4: the same for one to four rows of one piece, whose k is a multiple of 8, with weights
  * of 4 bits that stay nibbles: a weight is stored as it is plus 8. They lie in panels of
  * ML_PANEL_S4 outputs, [group of 8 of k][output][4]; the low half of byte i has input i of the
  * group, the high half input i + 4. Missing outputs are 8s. `sums` is not NULL. */

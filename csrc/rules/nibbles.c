@@ -2,7 +2,7 @@
 #include "rules/nibbles.h"
 
 enum {
-    FEW_OF_NIBBLES = 2,
+    FEW_OF_NIBBLES = 4,
     NIBBLE_GROUP = 8, /* inputs, as matmul_s4 takes them */
     LEAST_OF_NIBBLES = ML_PANEL_S4 / 2 /* outputs: fewer leave most of a panel empty */
 };
