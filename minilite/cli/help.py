@@ -21,7 +21,7 @@ _GROUPS = {
     "running": ("--threads", "--level", "--resolver", "--fast-convolutions", "--repeat", "--runs", "--workers", "--scheduler", "--batch", "--on-error"),
 }  # fmt: skip
 """Options by the group in which a command's help lists them; all others are in the group of --help."""
-EXAMPLES = {
+EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "run": (
         ("minilite run net.tflite cat.jpg --labels names.txt --top 3", "classes of a picture"),
         ("minilite run detector.tflite street.jpg --draw found.png", "boxes, drawn into the picture"),

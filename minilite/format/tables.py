@@ -27,7 +27,13 @@ _VALUES = {"?": "?7x8x", "f": "d8x", "d": "d8x", "Q": "Q8x"}
 """The `struct` format of a slot's 16 bytes, by the code of its scalar; all other scalars are stored as int64."""
 
 
-class Numbers(array):  # type: ignore[type-arg]  # it has no subscript at run time
+if TYPE_CHECKING:
+    _Integers = array[int]  # which has no subscript when it runs
+else:
+    _Integers = array
+
+
+class Numbers(_Integers):
     """Many numbers, which equal a tuple of the same ones. One takes longer to make, and numpy longer to read."""
 
     def __eq__(self, other: object) -> bool:
