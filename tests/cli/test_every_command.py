@@ -205,6 +205,7 @@ BEGINS = {
     "plan MODEL --sweep SIZES --csv out.csv --svg out.svg": ("plan_for", "60", "quantized"),
     "plan MODEL --map": ("plan_for", "60", "quantized"),
     "replay RECORDING MODEL": ("invoke", "60", "relu"),
+    "tile MODEL out.tflite --budget 1MB": ("allocate", "60", "endless"),
 }
 """For some lines the method, the seconds to wait, and the model; all others run the endless model once it is
 allocated."""
