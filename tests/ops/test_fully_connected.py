@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 from support.compare import EPS, REFERENCE, check, check_steps, run_litert, run_minilite
-from support.levels import levels
 from support.node import Given, OneNode, Out, const, dtype_of, kind_of, quantized, values
 from support.peer import interpreter as litert
 from support.sparse import blocks, compressed
 from support.weighted import Layer, same_for_any_number_of_threads
 
 import minilite
+from minilite._native.kernels import level_names
 from minilite.errors import ShapeError, UnsupportedOpError
 from minilite.format.builder import ModelBuilder
 from minilite.format.quantization import NOT_QUANTIZED, Quantization
@@ -109,7 +109,7 @@ def test_weights_that_stay_nibbles(types: str, per_channel: bool) -> None:
         layer.check(tolerance=HYBRID * max(1.0, float(np.abs(layer.run()).max())) if types[0] == "f" else 0)
         same_for_any_number_of_threads(layer)
     answers: dict[str, list[Any]] = {}
-    for level in levels():
+    for level in level_names():
         interpreter = minilite.Interpreter(model_content=layer.model, level=level)
         given = [np.resize(layer.x, (rows, depth)) for rows in (1, 2, 3, 70, 1)]
         answers[level] = [next(iter(interpreter.run(x).values())) for x in given]

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.levels import levels
 from support.node import Given, OneNode, Out
 
 import minilite
+from minilite._native.kernels import level_names
 from minilite.format.quantization import Quantization
 
 DTYPES: dict[str, Any] = {"s8": np.int8, "u8": np.uint8}
@@ -36,7 +36,7 @@ def node_of(name: str, kinds: str, rng: np.random.Generator, ratio: float) -> On
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-@pytest.mark.parametrize("level", levels()[1:])
+@pytest.mark.parametrize("level", level_names()[1:])
 def test_every_byte_at_every_level(name: str, level: str) -> None:
     rng = np.random.default_rng(len(name))
     for kinds in FUNCTIONS[name][2]:
