@@ -2,8 +2,8 @@
  * position, a run is copied from each input. */
 #include <math.h>
 
-#include "rules/checks.h"
 #include "rules/byte_lines.h"
+#include "rules/checks.h"
 #include "rules/elementwise.h"
 #include "rules/packed.h"
 #include "rules/quantized.h"

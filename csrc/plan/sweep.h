@@ -18,14 +18,9 @@ ml_status ml_prepare_call(ml_engine *engine, const ml_call *call, ml_node_plan *
 static inline ml_call ml_call_of(const ml_engine *engine, const ml_env *env, int32_t n) {
     const struct ml_frame_engine *fe = env->engine;
     const ml_node *node = &fe->nodes[n];
-    return (ml_call){.params = node->params,
-                     .blob = engine->rows->blobs + fe->place->blob_base + node->blob_start,
-                     .derived = node->derived,
-                     .inputs = node->io->inputs,
-                     .env = env,
-                     .n_inputs = (uint16_t)node->io->n_inputs,
-                     .n_outputs = (uint16_t)node->io->n_outputs,
-                     .node = (uint32_t)n & (ML_MOST_NODES - 1)};
+    ml_call call = ml_call_of_file(env, node, n);
+    call.blob = engine->rows->blobs + fe->place->blob_base + node->blob_start;
+    return call;
 }
 /* Adds the place to an error that has none: the node, its first inputs and their shapes. */
 ml_status ml_blame(const ml_call *call, ml_status status);

@@ -85,7 +85,6 @@ void ml_prepare_nibbles(const ml_call *c, ml_wish *wish, const ml_integers *p,
 
 typedef struct nibble_args {
     const ml_integers *product;
-    const ml_integer_rule *rule;
     const uint8_t *x;
     const int32_t *factors; /* of rows */
     const float *scales; /* of rows of floats */
@@ -170,7 +169,8 @@ static ml_status panels_body(const ml_call *c, int64_t first, int64_t end, int32
 ml_status ml_multiply_nibbles(const ml_call *c, const ml_integers *p, const ml_integer_rule *rule,
                               float minimum, float maximum) {
     const ml_weighted *w = c->derived;
-    nibble_args args = {p, rule, ml_in(c, 0), NULL, NULL, w->limit, minimum, maximum};
+    nibble_args args = {
+        .product = p, .x = ml_in(c, 0), .limit = w->limit, .minimum = minimum, .maximum = maximum};
     if (ml_in_tensor(c, 0)->type == ML_F32) {
         const ml_slices slices = ml_quantized_floats(c, p, rule);
         args.x = slices.bytes;
