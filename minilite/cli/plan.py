@@ -134,7 +134,9 @@ def execute(options: argparse.Namespace) -> int:
         if options.model and not options.write_offline and offline.NAME in load_model(options.model).metadata:
             say(wrapped("the file has a memory plan for TFLM, which this one replaces here", width()))
         say(_summary(title, made, spent, found))
-        say(_map(made) if options.map else _places(made))
+        if options.write_offline and not options.map:
+            say(wrapped("scopes are TFLM's: 1 lies before node 0, and each node is one more", width()) + "\n")
+        say(_map(made) if options.map else _places(made, "scope" if options.write_offline else "node"))
     if not options.json and options.capacity is not None and made.arena_bytes > options.capacity:
         say(f"does not fit {options.capacity} bytes: the budget ran out, it is not known whether another plan does")
     if options.svg is not None:
@@ -350,7 +352,8 @@ def _summary(title: str, made: MemoryPlan, seconds: float, found: ModelPlan | No
     return "\n".join([wrapped(head, width()), *(f"{name:<15} {value}" for name, value in rows), ""])
 
 
-def _places(made: MemoryPlan) -> str:
+def _places(made: MemoryPlan, moment: str) -> str:
+    """Returns the table of places; `moment` is what a record's first and last one are numbers of."""
     labels = made.short_labels()
     rows = [
         (
@@ -363,7 +366,8 @@ def _places(made: MemoryPlan) -> str:
         )
         for at, (record, offset) in enumerate(zip(made.records, made.offsets, strict=True))
     ]
-    return table(("tensor", "offset", "bytes", "first", "last", "name"), rows, width=width())
+    heads = ("tensor", "offset", "bytes", f"first {moment}", f"last {moment}", "name")
+    return table(heads, rows, width=width())
 
 
 def _map(made: MemoryPlan) -> str:

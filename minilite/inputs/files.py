@@ -139,7 +139,7 @@ def fitting(array: Array, name: str, feed: Feed) -> Reading:
         return Reading(array, "")
     kinds = array.dtype.kind + wanted.kind
     if kinds == "ff":
-        return Reading(array.astype(wanted), f"from {array.dtype}")
+        return Reading(_narrowed(array, wanted, name, feed), f"from {array.dtype}")
     if kinds[0] == "f" and feed.tensor.quantization.scales:
         return feed.of_reals(array)
     if kinds[0] in "iu" and kinds[1] in "iu":
@@ -152,6 +152,19 @@ def fitting(array: Array, name: str, feed: Feed) -> Reading:
         raise feed.error(message)
     message = f"{name} is of {array.dtype}, {feed.label()} takes {wanted}{_advice(array, wanted)}"
     raise feed.error(message)
+
+
+def _narrowed(array: Array, wanted: np.dtype[Any], name: str, feed: Feed) -> Array:
+    """Converts floats to floats. Raises: InputError where a number would become infinite."""
+    with np.errstate(over="ignore"):
+        made = array.astype(wanted)
+    beyond = np.isinf(made) & np.isfinite(array)
+    if beyond.any():
+        first = int(np.flatnonzero(beyond)[0])
+        greatest = float(np.finfo(wanted).max)
+        message = f"{name} has {array.flat[first]:.6g} at element {first}, {feed.label()} takes {wanted} of at most {greatest:.6g}"
+        raise feed.error(message)
+    return made
 
 
 def _advice(array: Array, wanted: np.dtype[Any]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from minilite.cli import main
 from minilite.errors import InputError
 from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType
-from minilite.inputs import read_windows
+from minilite.inputs import Feed, read_input, read_windows
 
 SAMPLES = (np.arange(1000) % 256 - 128) * 64
 
@@ -182,3 +183,15 @@ def test_other_sound_gets_the_command_that_converts_it(data: bytes, tmp_path: Pa
     (tmp_path / "s").write_bytes(data + bytes(999))
     with pytest.raises(InputError, match=r"sound in another format than \.wav: ffmpeg -i FILE out\.wav converts it"):
         minilite.read(tmp_path / "s", minilite.Interpreter(copying((1, 400))))
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"), [(TensorType.FLOAT32, 1e300), (TensorType.FLOAT32, -3.5e38), (TensorType.FLOAT16, 65536.0)]
+)
+def test_numbers_beyond_the_inputs_type_are_refused(kind: TensorType, value: float) -> None:
+    feed = Feed.of(minilite.load_model(copying((1, 3), kind)).subgraphs[0].tensors[0])
+    given = np.float64([[np.inf, np.nan, value]])
+    with pytest.raises(InputError, match=re.escape(f"a.npy has {value:.6g} at element 2, input 'x' (")):
+        read_input(npy(given), "a.npy", feed)
+    given[0, 2] = 65504
+    assert np.array_equal(read_input(npy(given), "a.npy", feed).array, given, equal_nan=True)
