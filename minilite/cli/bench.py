@@ -12,6 +12,7 @@ from minilite.cli import arguments, feeding
 from minilite.cli.output import print_json, width
 from minilite.comparison.bench import bench, bench_facts
 from minilite.engine import sizes
+from minilite.engine.engine import engine_of
 from minilite.interpreter import Interpreter
 from minilite.progress import progress
 from minilite.terminal import say
@@ -29,6 +30,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("model", metavar="MODEL", help="a .tflite file")
     feeding.add_inputs(parser)
     arguments.add_shape(parser)
+    arguments.add_signature(parser)
     parser.add_argument(
         "--axis", choices=sizes.AXES,
         help="which size is changed where resizing is measured (default: one that the file leaves open, else the first of batch, side and length "
@@ -44,13 +46,15 @@ def add_parser(commands: Any) -> None:
 
 def execute(options: argparse.Namespace) -> None:
     """Measures, and prints a table for each runtime, or one of both."""
-    interpreter = Interpreter(options.model, num_threads=options.threads, level=options.level)
+    interpreter = Interpreter(
+        options.model, num_threads=options.threads, level=options.level, signature=options.signature
+    )
     feeding.prepare(interpreter, options)
-    inputs = interpreter.model.subgraphs[0].inputs
+    inputs = engine_of(interpreter).graph.inputs
     arrays = {index: interpreter.get_tensor(index) for index in inputs}
     found = bench(
         options.model, arrays=arrays, litert=options.against is not None, threads=options.threads or 1,
-        level=options.level, runs=options.runs, axis=options.axis, progress=progress,
+        level=options.level, runs=options.runs, axis=options.axis, signature=options.signature, progress=progress,
     )  # fmt: skip
     plan = interpreter.plan
     head = {"model": options.model, "runs": options.runs, "threads": options.threads or 1}
@@ -66,6 +70,8 @@ def execute(options: argparse.Namespace) -> None:
             width(),
         )
     )
+    if told := arguments.signature_line(interpreter.model, options.signature):
+        say(wrapped(told, width()))
     say(_text(found))
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from minilite.comparison import litert_process
+from minilite.engine.engine import engine_of
 from minilite.engine.sizes import Axis, other_sizes
 from minilite.errors import InputError
 from minilite.interpreter import Interpreter
@@ -88,13 +89,20 @@ def bench(
     level: str | None = None,
     runs: int = 100,
     axis: Axis | None = None,
+    signature: str | None = None,
     progress: Progress | None = None,
 ) -> Bench:
-    """Measures a model on arrays by input, alone or in turns with LiteRT and its default delegates. `axis` is the axis
-    that is resized, by default the first of which the model takes other sizes. Raises: InputError if LiteRT is not
-    installed, or no input has the axis; what loading and running the model raises."""
+    """Measures a model, or its signature of this key, on arrays by input, alone or in turns with LiteRT and its default
+    delegates. `axis` is the axis that is resized, by default the first of which the model takes other sizes. Raises:
+    InputError if LiteRT is not installed, or is asked for a signature, which it resizes, fills and runs in one call; if
+    no input has the axis; what loading and running the model raises."""
+    if litert and signature is not None:
+        message = (
+            f"signature '{signature}' cannot be measured beside LiteRT, which resizes, fills and runs it in one call"
+        )
+        raise InputError(message)
     show = progress or silent
-    runtimes = [_ours(model, threads, level), *([_litert(model, threads)] if litert else [])]
+    runtimes = [_ours(model, threads, level, signature), *([_litert(model, threads)] if litert else [])]
     case = Case(arrays, _sizes(runtimes[0].make(), arrays, axis))
     notes = (
         [] if case.sizes else [f"resizing was not measured: the model takes no other {axis or 'size'} of its inputs"]
@@ -113,12 +121,12 @@ def bench(
     return Bench(tuple(one.name for one in runtimes), samples, peaks, case.sizes, tuple(notes))
 
 
-def _ours(model: str, threads: int, level: str | None) -> Runtime:
+def _ours(model: str, threads: int, level: str | None, signature: str | None) -> Runtime:
     def make() -> Interpreter:
-        return Interpreter(model, num_threads=threads, level=level)
+        return Interpreter(model, num_threads=threads, level=level, signature=signature)
 
     name = f"minilite {level}" if level else "minilite"
-    return Runtime(name, make, ("-m", __name__, "minilite", model, str(threads), level or ""))
+    return Runtime(name, make, ("-m", __name__, "minilite", model, json.dumps([threads, level, signature])))
 
 
 def _litert(model: str, threads: int) -> Runtime:
@@ -130,14 +138,14 @@ def _litert(model: str, threads: int) -> Runtime:
     def make() -> Any:
         return module.Interpreter(model_path=model, num_threads=threads)
 
-    return Runtime(version, make, ("-m", __name__, "litert", model, str(threads), ""))
+    return Runtime(version, make, ("-m", __name__, "litert", model, json.dumps([threads])))
 
 
 def _sizes(interpreter: Interpreter, arrays: Mapping[int, Array], axis: Axis | None) -> list[Shapes]:
     """Returns sizes other than the arrays' that the model takes, at most one per round; none unless there are two to
     alternate between."""
     shapes = {index: array.shape for index, array in arrays.items()}
-    found = other_sizes(interpreter.plan_for, interpreter.model.subgraphs[0], shapes, ROUNDS, axis)
+    found = other_sizes(interpreter.plan_for, engine_of(interpreter).graph, shapes, ROUNDS, axis)
     return list(found) if len(found) > 1 else []
 
 
@@ -218,9 +226,9 @@ def _peak(runtime: Runtime, shapes: Shapes) -> int | None:
     return found
 
 
-def _print_peak(which: str, model: str, threads: str, level: str, shapes: str) -> None:
+def _print_peak(which: str, model: str, options: str, shapes: str) -> None:
     """Prints the bytes by which loading a model and running it on inputs of these shapes raises the process's peak."""
-    runtime = _ours(model, int(threads), level or None) if which == "minilite" else _litert(model, int(threads))
+    runtime = (_ours if which == "minilite" else _litert)(model, *json.loads(options))
     before = _memory("VmRSS")
     interpreter = runtime.make()
     _resize(interpreter, dict(json.loads(shapes)))

@@ -126,6 +126,15 @@ def test_a_report_is_of_the_signature(folder: Path, capsys: pytest.CaptureFixtur
         assert ("BATCH_MATMUL" in Path("out.html").read_text()) is has
 
 
+def test_a_signature_is_measured(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    printed = told("bench m.tflite --signature train --runs 2", capsys)
+    assert "m.tflite: 1x4, 1x3, 2 runs" in printed
+    assert "signature train; others, by --signature: infer, " in printed
+    assert "m.tflite: 5x4, 2 runs" in told("bench m.tflite --signature infer --runs 2 --shape 5,4", capsys)
+    refused = told("bench m.tflite --signature infer --runs 2 --against litert", capsys, 1)
+    assert "signature 'infer' cannot be measured beside LiteRT" in refused
+
+
 @pytest.mark.parametrize(
     "line",
     [
