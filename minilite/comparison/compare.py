@@ -33,9 +33,12 @@ if TYPE_CHECKING:
     from minilite.comparison.sides import Side
     from minilite.engine.engine import Engine
     from minilite.engine.tensor_arguments import Shapes
-    from minilite.format.model import Array, Node, Tensor
+    from minilite.format.model import Array, Node, Subgraph, Tensor
     from minilite.options import CustomOp
     from minilite.progress import Progress
+
+_SAME_VALUES = ("RESHAPE", "SQUEEZE", "EXPAND_DIMS", "TRANSPOSE")
+"""Operators whose output has the values of their first input."""
 
 
 def runtimes() -> tuple[str, ...]:
@@ -237,20 +240,31 @@ def _measured(row: Row, sides: tuple[Side, Side], tensors: tuple[Tensor, Tensor]
         return row._replace(note="strings against numbers", diverges=True)
     found = difference(tensors, (a, b))
     if row.is_output:
-        row = _with_outcome(row, tensors, (a, b))
+        steps = map(_step, (side.graph for side in sides), (row.tensor, row.other), (a, b))
+        row = _with_outcome(row, tensors, (a, b), max(steps))
     return row._replace(difference=found, diverges=limit.exceeded(found, row.step))
 
 
-def _with_outcome(row: Row, tensors: tuple[Tensor, Tensor], arrays: tuple[Array, Array]) -> Row:
+def _step(graph: Subgraph, index: int, array: Array) -> float:
+    """Returns the scale of a quantized output, or that of the integers which it holds as floats; 0 if there is none."""
+    kind = array.dtype.kind
+    while kind == "f":
+        maker = next((node for node in graph.nodes if index in node.outputs), None)
+        if maker is None or maker.op not in ("DEQUANTIZE", *_SAME_VALUES):
+            return 0.0
+        index = maker.inputs[0]
+        kind = "i" if maker.op == "DEQUANTIZE" else kind
+    return float(graph.tensors[index].quantization.scale) if kind in "iu" else 0.0
+
+
+def _with_outcome(row: Row, tensors: tuple[Tensor, Tensor], arrays: tuple[Array, Array], step: float) -> Row:
     """Returns the row of an output with its scale, its scores and the greatest of them."""
     pairs = scores(tensors, arrays)
     shape, best = arrays[0].shape, None
     if len(pairs) > 1 and shape[-1] == len(pairs) and not any(math.isnan(a) or math.isnan(b) for a, b in pairs):
         greatest = [max(range(len(pairs)), key=lambda at, side=side: pairs[at][side]) for side in (0, 1)]  # type: ignore[misc]
         best = (greatest[0], greatest[1])
-    integers = (tensor for tensor, array in zip(tensors, arrays, strict=True) if array.dtype.kind in "iu")
-    step = max((each.quantization.scale for each in integers if len(each.quantization.scales) == 1), default=0.0)
-    return row._replace(step=float(step), best=best, scores=pairs)
+    return row._replace(step=step, best=best, scores=pairs)
 
 
 def _as_run(tensor: Tensor, array: Array) -> Tensor:
