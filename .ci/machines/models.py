@@ -4,11 +4,12 @@
     models.py judge --shared ../shared FOLDER --passed FILE [--levels scalar,neon] [--seconds 3000]
 
 Recorded are three runs of each model with other inputs each, at its stored size, at up to two others, and at the stored
-size again, at level scalar and at the best of this machine. The judge runs the same there, at each of its levels:
+size again, at level scalar and at the best two of this machine. The judge runs the same there, at each of its levels:
 scalar is judged by scalar, others by the best; --only scalar:A.tflite,... runs these alone. Integers, booleans, strings
 and shapes have to be equal, and so has a refusal. Floats may be off as far as real models may from LiteRT: 2e-5 of the
-value, and 2e-6 of the largest of its tensor, and 1e-7. The quickest models come first. A model and level that passed
-are noted in FILE, and not run again.
+value, and 2e-6 of the largest of its tensor, and 1e-7; and further where the model makes more of a last bit, as those
+do that take logarithms of small numbers: four times as far as the best two levels here are apart in any run. The
+quickest models come first. A model and level that passed are noted in FILE, and not run again.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import signal
 import sys
 import time
 import traceback
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -33,6 +35,8 @@ ROUNDS, SIZES, MOST_ELEMENTS = 3, 2, 400_000
 MIXED = 0.05
 """Of the largest value: how far those of models that quantize their floats as they run may be off, where a last bit may
 move a value by a step."""
+APART = 4
+"""How many times as far as the best two levels are from each other another level may be from the best."""
 SCALAR_SECONDS, LIMIT = 1.0, 900
 """What a model's runs may take where they are recorded, to run at scalar too; the most that they may take where they
 are judged."""
@@ -121,16 +125,32 @@ def record(shared: pathlib.Path, folder: pathlib.Path) -> None:
             continue
         began, path = time.monotonic(), shared / "models" / entry["file"]
         sizes = sizes_of(entry)
-        answers = {"best": outputs(path, sizes, level_names()[-1])}
+        second, best = level_names()[-2:]
+        answers = {"best": outputs(path, sizes, best)}
         seconds = time.monotonic() - began
+        answers["second"] = outputs(path, sizes, second)
         answers["scalar"] = outputs(path, sizes, "scalar") if seconds < SCALAR_SECONDS else []
         mixed = "dynamic-range" in entry["quantization"] or "float32 parts" in entry["quantization"]
         packed_answers = {level: list(map(packed, runs)) for level, runs in answers.items()}
         to.write_bytes(pickle.dumps((seconds, mixed, sizes, packed_answers)))
 
 
-def difference(a: Any, b: Any, mixed: bool, exact: bool = False) -> str | None:
-    """What differs between the outputs of a run there and here; None: nothing that matters."""
+def apart(one: Any, other: Any) -> list[float]:
+    """The largest difference of each output over the runs at two levels; floats of the same shapes count."""
+    most: list[float] = []
+    for a, b in zip(one, other, strict=True):
+        outputs_of_run = [] if isinstance(a, str) or isinstance(b, str) else list(zip(a, b, strict=True))
+        most += [0.0] * (len(outputs_of_run) - len(most))
+        for which, (x, y) in enumerate(outputs_of_run):
+            if x.dtype.kind in "fc" and x.shape == y.shape:
+                off = np.nan_to_num(np.abs(x - y), posinf=0)
+                most[which] = max(most[which], float(off.max(initial=0)))
+    return most
+
+
+def difference(a: Any, b: Any, mixed: bool, levels: Sequence[float], exact: bool = False) -> str | None:
+    """What differs between the outputs of a run there and here, where levels are so far apart; None: nothing that
+    matters."""
     if isinstance(a, str) or isinstance(b, str):
         return None if isinstance(a, str) and a == b else f"{a!r:.80} instead of {b!r:.80}"
     for which, (x, y) in enumerate(zip(a, b, strict=True)):
@@ -144,7 +164,8 @@ def difference(a: Any, b: Any, mixed: bool, exact: bool = False) -> str | None:
             if not np.array_equal(x[~finite], y[~finite], equal_nan=True):
                 return f"output {which}: NaN or infinity at other places"
             off, size = np.abs(x[finite] - y[finite]), np.abs(y[finite])
-            if exact or not (off <= 2e-5 * size + (MIXED if mixed else 2e-6) * size.max() + 1e-7).all():
+            bound = 2e-5 * size + (MIXED if mixed else 2e-6) * size.max() + 1e-7
+            if exact or not (off <= np.maximum(bound, APART * levels[which])).all():
                 return f"output {which}: off by {off.max():.3g} where the largest value is {size.max():.3g}"
     return None
 
@@ -152,14 +173,17 @@ def difference(a: Any, b: Any, mixed: bool, exact: bool = False) -> str | None:
 def judge_one(path: pathlib.Path, recorded: pathlib.Path, level: str) -> str:
     """Which of: equal to the bit, within the bound, or what differs."""
     _, mixed, sizes, answers = pickle.loads(recorded.read_bytes())
-    wanted = list(map(unpacked, answers["scalar" if level == "scalar" else "best"]))
+    wanted, second = (list(map(unpacked, answers[name])) for name in ("best", "second"))
+    levels = apart(wanted, second)
+    if level == "scalar":
+        wanted, levels = list(map(unpacked, answers["scalar"])), [0.0] * len(levels)
     found = outputs(path, sizes, level)
     if len(found) != len(wanted):
         return f"{len(found)} answers instead of {len(wanted)}"
     for run, (a, b) in enumerate(zip(found, wanted, strict=True)):
-        if wrong := difference(a, b, mixed):
+        if wrong := difference(a, b, mixed, levels):
             return f"run {run}, {wrong}"
-    same = all(difference(a, b, mixed, exact=True) is None for a, b in zip(found, wanted, strict=True))
+    same = all(difference(a, b, mixed, levels, exact=True) is None for a, b in zip(found, wanted, strict=True))
     return "equal" if same else "within"
 
 
