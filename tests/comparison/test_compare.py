@@ -101,7 +101,7 @@ def test_float_beside_int8_names_the_worst_tensor(prefix: str) -> None:
     bad = minilite.compare(network, layers(S8, bad=1, prefix=prefix))
     assert all(row.difference is not None for row in (*good.rows, *bad.rows))
     assert max(row.difference.relative for row in good.rows if row.difference) < 0.1
-    # The outputs: errors are counted in steps of int8, which a float output behind DEQUANTIZE has too.
+    # Errors of outputs are counted in steps of int8, also where DEQUANTIZE has made floats of them.
     assert [row.diverges for row in bad.rows][1:] == [*[None] * 3, True]
     assert good.agrees
     first_bad = minilite.compare(network, layers(S8, bad=1, prefix=prefix), tolerance=0.1).first
