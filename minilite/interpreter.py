@@ -61,11 +61,11 @@ class Interpreter:
     inputs after their last reader; `reorder=True` looks for an execution order with a lower peak, by a search of
     bounded work: on a PC half a second at most; `keep_pages=False` gives the arena's pages to the system when the
     interpreter ends, where the process else keeps up to 64 MiB for its next arenas; `winograd=False` keeps weights of
-    3 x 3 convolutions of bytes small, where they else take up to 4 MiB, or the size of the file, in a larger form of
-    fewer multiplications, with the same results; `fast_convolutions=True` does the like for floats, without a limit to
-    what their weights take (4 times the bytes), and rounds more: errors were within 8 eps (2^-23) of the sum over
-    channels of the largest abs(x) that a tile of 4 x 4 outputs sees times the sum of the filter's abs(w), which is
-    measured on usual data, not proven, and NaN spreads within a tile; `load` is "map" or "copy";
+    3 x 3, 1 x 3 and 3 x 1 convolutions of bytes small, where they else take up to 4 MiB, or the size of the file, in a
+    larger form of fewer multiplications, with the same results; `fast_convolutions=True` does the like for floats,
+    without a limit to what their weights take (4 times the bytes), and rounds more: errors were within 8 eps (2^-23) of
+    the sum over channels of the largest abs(x) that a tile of 4 x 4 outputs sees times the sum of the filter's abs(w),
+    which is measured on usual data, not proven, and NaN spreads within a tile; `load` is "map" or "copy";
     `plan_cache_bytes` bounds what kept plans take, tables included; `max_bytes` (a number, or a text such as "2MB")
     what tensors take: sizes that need more are refused (None: 1 GiB, or 64 times the bytes of the file if that is more,
     until an input is resized); `max_arena` likewise the arena: parts of the model run patch by patch until it fits;

@@ -387,20 +387,23 @@ typedef struct ml_blocks_f32_args {
     float *y;
 } ml_blocks_f32_args;
 
-/* The three steps of a 3 x 3 convolution of stride 1 by Winograd's F(size x size, 3 x 3), in
- * integers: a tile of size x size outputs takes (size + 2)^2 products per input channel and output
- * instead of 9 size^2. Weights are transformed by the caller. All arrays have a part for each
- * position of a tile, (size + 2)^2 of them, `..._position` elements apart.
+/* The three steps of a convolution of stride 1 by Winograd's F(4 x 4, 3 x 3), F(2 x 2, 3 x 3),
+ * F(1 x 4, 1 x 3) and F(4 x 1, 3 x 1), in integers: a side of a tile of 1, 2 or 4 outputs sees 1, 4
+ * or 6 pixels, and the tile takes a product for each of these positions, input channel and output.
+ * Weights are transformed by the caller. All arrays have a part for each position of a tile,
+ * `..._position` elements apart.
  *
  * Scaled so that all is whole: G is 24 G of Winograd, its rows for +-1 and infinity halved and
- * quartered, for size 4, and 2 G for size 2; A makes up for it. Sums wrap: where the size of a sum
- * of products is below 2^25 (size 4) or 2^29 (size 2), it comes out exactly. */
+ * quartered, for sides of 4, and 2 G for sides of 2; A makes up for it. Sums wrap: where the size
+ * of a sum of products is below 2^25 (4 x 4), 2^29 (2 x 2) or 2^28 (1 x 4, 4 x 1), it comes out
+ * exactly. */
 typedef struct ml_winograd_in_args {
-    const int8_t *x; /* the first patch of (size + 2)^2 pixels; the next one is `size` pixels on */
+    const int8_t *x; /* the first patch; the next one is a tile's width on */
     int64_t x_line; /* bytes from line to line */
     int64_t channels; /* at least 1; the bytes of a pixel */
     int64_t tiles;
-    int32_t size; /* 2 or 4 */
+    int32_t tile_h; /* 2 x 2, 4 x 4, 1 x 4 or 4 x 1 */
+    int32_t tile_w;
     int16_t
         *v; /* each position's rows of channels, a row for each tile: at most 100 times a byte */
     int64_t v_position;
@@ -427,9 +430,10 @@ typedef struct ml_winograd_out_args {
     int64_t m_position;
     int64_t tiles;
     int64_t n; /* a multiple of ML_PANEL_S16 */
-    int32_t size;
+    int32_t tile_h;
+    int32_t tile_w;
     const int32_t *start; /* n, added to the sums */
-    int32_t *y; /* sums: `size` lines of size * tiles pixels of n */
+    int32_t *y; /* sums: tile_h lines of tile_w * tiles pixels of n */
     int64_t y_line; /* elements from line to line */
 } ml_winograd_out_args;
 

@@ -410,16 +410,19 @@ def test_integer_weights_without_a_scale(kind: str, weights: str, resolver: str,
 # Winograd's tiles ----------------------------------------------------------------------------------
 
 
-def levels_with_tiles() -> list[str]:
-    """The levels of this machine at which tiles may be faster than windows."""
-    found, i = [], 0
+def levels_with_tiles() -> dict[str, int]:
+    """The levels of this machine at which tiles may be faster than windows, and how many products of bytes one of
+    int16 takes there: where it is two, tiles of a line never pay."""
+    found, i = {}, 0
     while simd := lib.ml_simd_at(i):
-        found += [ffi.string(simd.level).decode()] if simd.winograd else []
+        if simd.winograd:
+            found[ffi.string(simd.level).decode()] = simd.winograd
         i += 1
     return found
 
 
 LEVELS = levels_with_tiles()
+WINDOWS = [(3, 3), (1, 3), (3, 1)]
 
 
 def both_forms(layer: Layer, level: str, **more: Any) -> tuple[Any, Any, str | None]:
@@ -438,57 +441,79 @@ def both_forms(layer: Layer, level: str, **more: Any) -> tuple[Any, Any, str | N
 
 
 @pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("types", ["s8", "u8", "s8 s4 s32", "f32 s8 f32", "f32 u8 f32"])
-def test_tiles_give_the_same_bits(types: str, level: str) -> None:
+def test_tiles_give_the_same_bits(types: str, window: tuple[int, int], level: str) -> None:
     """Channels, outputs, heights and widths around what tiles and vectors hold; the extremes of inputs."""
-    rng, by_tiles, varied = np.random.default_rng(5), 0, 0
+    rng, ways, varied = np.random.default_rng(5), [], 0
     for seed in range(24):
         channels, outputs = 2 * int(rng.integers(8, 33)), int(rng.integers(16, 65))
         batch, (height, width) = int(rng.integers(1, 3)), rng.choice([*range(1, 14), 15, 16, 20, 24], 2).tolist()
         if seed % 3 == 0:  # pays at every level
             channels, outputs, height, width = channels + 32, outputs + 32, 16, 24
+        if seed % 4 == 1 and window != (3, 3):  # sequences
+            channels, outputs = channels + 32, outputs + 32
+            height, width = (1, 60 + seed) if window == (1, 3) or seed < 9 else (60 + seed, 1)
         padding = "SAME" if min(height, width) < 3 or seed % 3 else "VALID"
         options = window_options(padding, fused_activation_function=ACTIVATIONS[seed % 4])
-        x, w = (batch, height, width, channels), (outputs, 3, 3, channels)
+        x, w = (batch, height, width, channels), (outputs, *window, channels)
         bias = "absent" if seed % 5 == 4 else "constant"
         layer = Layer(
-            "CONV_2D", types, x, w, options, per_channel=types == "s8" and seed % 2 > 0, seed=seed, y_scale=(0.5, 5.0),
-            bias=bias,
+            "CONV_2D", types, x, w, options, per_channel=types == "s8" and seed % 2 > 0, seed=seed, bias=bias,
+            y_scale=(0.5, 5.0) if window == (3, 3) else (0.2, 1.0),
         )  # fmt: skip
         if seed % 7 == 0 and types in ("s8", "u8"):
             layer.x = np.where(rng.integers(0, 2, x) > 0, *np.iinfo(layer.x.dtype).min + np.array([0, 255]))
             layer.x = layer.x.astype(layer.arrays[0].dtype)
         plain, tiles, way = both_forms(layer, level, num_threads=(1, 2, 5)[seed % 3])
-        by_tiles += way is not None
+        ways += [way] if way else []
         np.testing.assert_array_equal(plain, tiles)
         varied += len(np.unique(plain)) > 20
-    assert by_tiles > 4
+    if window != (3, 3) and LEVELS[level] > 1:
+        assert ways == []
+    else:
+        assert len(ways) > 4
+    if window == (3, 1) and ways:  # an image one pixel wide is a line
+        assert {"Winograd's tiles of 1 x 4", "Winograd's tiles of 4 x 1"} == set(ways)
     assert varied > 4
 
 
 @pytest.mark.parametrize("kind", ["s8", "u8", "f32 s8 f32"])
-def test_tiles_beside_litert(kind: str) -> None:
+@pytest.mark.parametrize("window", WINDOWS)
+def test_tiles_beside_litert(kind: str, window: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    if window != (3, 3) and "avx2" in LEVELS:
+        monkeypatch.setenv("MINILITE_ISA", "avx2")
     for case, (height, width) in enumerate([(8, 8), (16, 12), (24, 40)]):
         options = window_options("SAME" if case else "VALID", fused_activation_function=ACTIVATIONS[case])
-        x, w = (1 + case % 2, height, width, 64), (40, 3, 3, 64)
+        x, w = (1 + case % 2, height, width, 64), (40, *window, 64)
         Layer("CONV_2D", kind, x, w, options, per_channel=kind == "s8", seed=case).check(tolerance=0.02)
 
 
 @pytest.mark.skipif("avx2" not in LEVELS, reason="other levels take less for tiles of 2 x 2")
-def test_the_greatest_sums_decide_the_tiles() -> None:
-    """Weights whose sizes add up to 2^18 make a sum of 2^25, which tiles of 4 x 4 do not give; one less does."""
-    for total, wanted in ((2**18 - 1, "4 x 4"), (2**18, "2 x 2")):
-        w = np.ones((32, 3, 3, 230), np.int8)
+@pytest.mark.parametrize(
+    ("window", "channels", "most", "ways"),
+    [
+        ((3, 3), 230, 2**25, ("Winograd's tiles of 4 x 4", "Winograd's tiles of 2 x 2")),
+        ((1, 3), 5470, 2**28, ("Winograd's tiles of 1 x 4", None)),
+        ((3, 1), 5470, 2**28, ("Winograd's tiles of 4 x 1", None)),
+    ],
+)
+def test_the_greatest_sums_decide_the_tiles(window: Any, channels: int, most: int, ways: Any) -> None:
+    """Inputs of -128 and weights whose sizes add up to 2^18 make a sum of 2^25, which tiles of 4 x 4 do not give; one
+    less does."""
+    for total, wanted in zip((most // 128 - 1, most // 128), ways, strict=True):
+        w = np.ones((16, *window, channels), np.int8)
         flat = w[7].reshape(-1)
         flat[:] = -(total // flat.size)
         flat[: total % flat.size] -= 1
         assert -flat.astype(np.int64).sum() == total
-        options = window_options("SAME")
-        layer = Layer("CONV_2D", "s8", (1, 16, 16, 230), w.shape, options, weights=w, y_scale=(30.0, 40.0), seed=3)
+        options, y_scale = window_options("SAME"), (most / 2**20, most / 2**19)
+        layer = Layer("CONV_2D", "s8", (1, 16, 16, channels), w.shape, options, weights=w, y_scale=y_scale, seed=3)
         layer.x[:] = -128
         plain, tiles, way = both_forms(layer, "avx2")
-        assert way == f"Winograd's tiles of {wanted}"
+        assert way == wanted
         np.testing.assert_array_equal(plain, tiles)
+        assert len(np.unique(plain)) > 1
 
 
 def stacked(sides: list[int], channels: int = 160) -> bytes:
@@ -541,9 +566,23 @@ def test_sizes_in_turn_pack_once() -> None:
 
 @pytest.mark.skipif("avx2" not in LEVELS, reason="each level has limits of its own")
 def test_windows_of_other_kinds_have_no_tiles() -> None:
-    for stride, dilation, size in (((2, 2), (1, 1), 3), ((1, 1), (2, 2), 3), ((1, 1), (1, 1), 5), ((1, 2), (1, 1), 3)):
+    for stride, dilation, window in (
+        ((2, 2), (1, 1), (3, 3)), ((1, 1), (2, 2), (3, 3)), ((1, 1), (1, 1), (5, 5)), ((1, 2), (1, 1), (3, 3)),
+        ((1, 2), (1, 1), (1, 3)), ((1, 2), (1, 1), (3, 1)), ((1, 1), (1, 2), (1, 3)), ((1, 1), (1, 1), (1, 5)),
+        ((1, 1), (1, 1), (2, 3)), ((1, 1), (1, 1), (1, 1)),
+    ):  # fmt: skip
         options = window_options("SAME", stride, dilation)
-        layer = Layer("CONV_2D", "s8", (1, 32, 32, 32), (32, size, size, 32), options, y_scale=(1.0, 2.0))
+        layer = Layer("CONV_2D", "s8", (1, 32, 32, 32), (32, *window, 32), options, y_scale=(1.0, 2.0))
         plain, tiles, way = both_forms(layer, "avx2")
         assert way is None
+        np.testing.assert_array_equal(plain, tiles)
+
+
+@pytest.mark.skipif("avx2" not in LEVELS, reason="each level has limits of its own")
+def test_a_dilation_that_separates_nothing_leaves_tiles() -> None:
+    for dilation, window in (((2, 1), (1, 3)), ((1, 3), (3, 1))):
+        options = window_options("SAME", (1, 1), dilation)
+        layer = Layer("CONV_2D", "s8", (1, 32, 32, 64), (64, *window, 64), options, y_scale=(1.0, 2.0))
+        plain, tiles, way = both_forms(layer, "avx2")
+        assert way is not None
         np.testing.assert_array_equal(plain, tiles)

@@ -13,7 +13,12 @@ from minilite._core import ffi
 PANEL = 16
 """Outputs of a panel of matmul_s16."""
 
+ONE = np.ones((1, 1), np.int64)
+TILES = [(2, 2), (4, 4), (1, 4), (4, 1)]
+"""The heights and widths of tiles; patches have two pixels more along a side, but where a tile has 1."""
+
 B = {
+    1: ONE,
     2: np.array([[1, 0, -1, 0], [0, 1, 1, 0], [0, -1, 1, 0], [0, -1, 0, 1]]),
     4: np.array(
         [
@@ -26,18 +31,21 @@ B = {
         ]
     ),
 }
-"""The transposed matrix of patches, by size."""
+"""The transposed matrix of patches, by the side of a tile."""
 G = {
+    1: ONE,
     2: np.array([[2, 0, 0], [1, 1, 1], [1, -1, 1], [0, 0, 2]]),
     4: np.array([[6, 0, 0], [-2, -2, -2], [-2, 2, -2], [1, 2, 4], [1, -2, 4], [0, 0, 6]]),
 }
 """The matrix of filters, scaled so that it is whole."""
 A = {
+    1: ONE,
     2: np.array([[1, 1, 1, 0], [0, 1, -1, 1]]),
     4: np.array([[1, 2, 2, 1, 1, 0], [0, 2, -2, 2, -2, 0], [0, 2, 2, 4, 4, 0], [0, 2, -2, 8, -8, 4]]),
 }
 """The transposed matrix of products, which makes up for the scales of G."""
-SCALE = {2: 4, 4: 576}
+SCALE = {1: 1, 2: 2, 4: 24}
+"""The transforms along a side of a tile leave so many times a sum."""
 
 ROOT = 2**0.5
 B_F32 = np.array(
@@ -65,13 +73,21 @@ G_F32 = np.array(
 """The matrix of filters of floats."""
 
 
-def patches_in(simd: Any, x: NDArray, size: int, tiles: int, place: Place = np.asarray, apart: int = 5) -> NDArray:
-    """winograd_in of lines (size + 2, size * tiles + 2, channels): (positions, tiles, channels)."""
-    channels, positions = x.shape[2], (size + 2) ** 2
+def lines_of(tile: tuple[int, int], tiles: int) -> tuple[int, int]:
+    """The height and width of the lines that tiles side by side see."""
+    high, wide = (len(B[side]) for side in tile)
+    return high, (tiles - 1) * tile[1] + wide
+
+
+def patches_in(
+    simd: Any, x: NDArray, tile: tuple[int, int], tiles: int, place: Place = np.asarray, apart: int = 5
+) -> NDArray:
+    """winograd_in of lines (*lines_of(tile, tiles), channels): (positions, tiles, channels)."""
+    channels, positions = x.shape[2], len(B[tile[0]]) * len(B[tile[1]])
     row = tiles * channels + apart
     v = place(np.full(positions * row - apart, 999, np.int16))
-    args = {"x": pointer(x, "int8_t *"), "x_line": x.strides[0], "channels": channels, "tiles": tiles, "size": size,
-            "v": pointer(v, "int16_t *"), "v_position": row}  # fmt: skip
+    args = {"x": pointer(x, "int8_t *"), "x_line": x.strides[0], "channels": channels, "tiles": tiles,
+            "tile_h": tile[0], "tile_w": tile[1], "v": pointer(v, "int16_t *"), "v_position": row}  # fmt: skip
     simd.winograd_in(ffi.new("ml_winograd_in_args *", args))
     whole = np.concatenate([v, np.full(apart, 999, np.int16)]).reshape(positions, row)
     assert (whole[:, row - apart :] == 999).all()
@@ -98,29 +114,28 @@ def matmul_s16(simd: Any, a: NDArray, packed: NDArray, place: Place = np.asarray
     return whole[:, : step - apart].reshape(products, rows, n)
 
 
-def sums_out(simd: Any, m: NDArray, start: NDArray, size: int, place: Place = np.asarray) -> NDArray:
-    """winograd_out of products (positions, tiles, n), whose positions may lie apart: (size, size * tiles, n)."""
+def sums_out(simd: Any, m: NDArray, start: NDArray, tile: tuple[int, int], place: Place = np.asarray) -> NDArray:
+    """winograd_out of products (positions, tiles, n), whose positions may lie apart: (height, width * tiles, n)."""
     _, tiles, n = m.shape
-    y = place(np.full((size, size * tiles, n), 999, np.int32))
-    args = {"m": pointer(m, "int32_t *"), "m_position": m.strides[0] // 4, "tiles": tiles, "n": n, "size": size,
-            "start": pointer(start, "int32_t *"), "y": pointer(y, "int32_t *"), "y_line": y.strides[0] // 4}  # fmt: skip
+    y = place(np.full((tile[0], tile[1] * tiles, n), 999, np.int32))
+    args = {"m": pointer(m, "int32_t *"), "m_position": m.strides[0] // 4, "tiles": tiles, "n": n,
+            "tile_h": tile[0], "tile_w": tile[1], "start": pointer(start, "int32_t *"), "y": pointer(y, "int32_t *"), "y_line": y.strides[0] // 4}  # fmt: skip
     simd.winograd_out(ffi.new("ml_winograd_out_args *", args))
     return y
 
 
-def filters(w: NDArray, size: int) -> NDArray:
-    """G w G^T of weights (n, 3, 3, channels), (positions, channels, n)."""
-    made = np.einsum("ai,nijc,bj->abcn", G[size], w.astype(np.int64), G[size])
+def filters(w: NDArray, tile: tuple[int, int]) -> NDArray:
+    """G w G^T of weights (n, height, width, channels), (positions, channels, n)."""
+    made = np.einsum("ai,nijc,bj->abcn", G[tile[0]], w.astype(np.int64), G[tile[1]])
     assert np.abs(made).max() < 2**15
     return made.reshape(-1, *made.shape[2:])
 
 
-def convolved(simd: Any, x: NDArray, w: NDArray, start: NDArray, size: int) -> NDArray:
-    """All steps: the sums of lines (size + 2, size * tiles + 2, channels) with filters (n, 3, 3, channels)."""
-    tiles = (x.shape[1] - 2) // size
-    v = np.ascontiguousarray(patches_in(simd, x, size, tiles))
-    m = matmul_s16(simd, v, packed_pairs(filters(w, size)))
-    return sums_out(simd, np.ascontiguousarray(m), start, size)
+def convolved(simd: Any, x: NDArray, w: NDArray, start: NDArray, tile: tuple[int, int], tiles: int) -> NDArray:
+    """All steps: the sums of lines (*lines_of(tile, tiles), channels) with filters (n, height, width, channels)."""
+    v = np.ascontiguousarray(patches_in(simd, x, tile, tiles))
+    m = matmul_s16(simd, v, packed_pairs(filters(w, tile)))
+    return sums_out(simd, np.ascontiguousarray(m), start, tile)
 
 
 def patches_in_f32(simd: Any, x: NDArray, tiles: int, place: Place = np.asarray, apart: int = 5) -> NDArray:

@@ -24,8 +24,8 @@ typedef struct conv_blob {
     uint8_t source; /* conv_source */
     uint8_t padded; /* CONV_LINES: windows reach beyond the input */
     int16_t lines; /* CONV_LINES, floats: output lines computed at a time */
-    /* CONV_WINOGRAD: outputs of a tile's side, and tiles of a block; floats: tile_columns of them,
-     * in whatever lines they are. */
+    /* CONV_WINOGRAD: outputs along a tile's side where the window has three pixels, and tiles of a
+     * block; floats: tile_columns of them, in whatever lines they are. */
     int32_t side;
     int32_t tile_rows;
     int32_t tile_columns;

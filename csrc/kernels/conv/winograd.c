@@ -1,11 +1,12 @@
 /* winograd.c -- 3 x 3 convolutions of bytes by Winograd's F(4 x 4, 3 x 3) and F(2 x 2, 3 x 3): a
  * tile of 4 x 4 outputs takes 36 products per channel and output instead of 144, and the sums are
- * the same, bit for bit.
+ * the same, bit for bit. Windows of 1 x 3 and 3 x 1, as of sequences, have tiles of 1 x 4 and 4 x
+ * 1: 6 products instead of 12.
  *
  * Everything is whole: the transform of weights is scaled (api/simd.h), inputs are bytes less 128,
- * and sums wrap. A sum comes out exactly if it is below 2^25, or 2^29 for tiles of 2 x 2; the
- * weights alone prove that, when the graph is made. Transformed weights take 8 times the bytes, or
- * 3.6 times, so the graph says which layers get them.
+ * and sums wrap. A sum comes out exactly if it is below 2^25, 2^29 for tiles of 2 x 2, 2^28 for
+ * those of a line; the weights alone prove that, when the graph is made. Transformed weights take 8
+ * times the bytes, or 3.6 and 4 times, so the graph says which layers get them.
  *
  * A block of tiles, whose arrays stay in the cache, goes through four steps: its lines are copied
  * with padding; winograd_in transforms each patch; matmul_s16 multiplies at each position of a tile
@@ -13,12 +14,13 @@
 #include "kernels/conv/conv.h"
 
 enum {
-    SIZE = 3, /* of the window */
-    LARGE = 4, /* sides of tiles */
+    SIZE = 3, /* of the window, along a side or both */
+    LARGE = 4, /* sides of tiles; 1 where the window has one pixel */
     SMALL = 2,
     MOST_SUM = 1 << 25, /* of a tile of that side */
     MOST_SUM_SMALL = 1 << 29,
-    MOST_BYTES = 4 << 20, /* of a layer's weights for large tiles; beyond it they are small */
+    MOST_SUM_LINE = 1 << 28, /* of a large tile of one line */
+    MOST_BYTES = 4 << 20, /* of a layer's weights for large tiles; beyond it small ones, or none */
     LEAST_CHANNELS = 16,
     CHUNK = 8, /* channels whose filters are transformed together */
     MOVED = 8, /* the cost of moving a channel or an output through a position, in products */
@@ -31,22 +33,29 @@ enum {
 
 /* Weights -------------------------------------------------------------------------------------- */
 
-static int64_t positions_of(int64_t side) { return (side + SIZE - 1) * (side + SIZE - 1); }
+/* Pixels that a tile of that side sees along it. */
+static int64_t patch_side(int64_t side) { return side == 1 ? 1 : side + SIZE - 1; }
 
-static int64_t weights_bytes(int64_t side, int64_t channels, int64_t n) {
-    return positions_of(side) * channels * ml_round_up(n, ML_PANEL_S16) * (int64_t)sizeof(int16_t);
+/* Positions of a tile, if the window has `taps` pixels. */
+static int64_t positions_of(int64_t side, int64_t taps) {
+    return taps == SIZE ? patch_side(side) : patch_side(side) * patch_side(side);
+}
+
+static int64_t weights_bytes(int64_t positions, int64_t channels, int64_t n) {
+    return positions * channels * ml_round_up(n, ML_PANEL_S16) * (int64_t)sizeof(int16_t);
 }
 
 /* The same with the sums of weights after them. */
-static int64_t all_bytes(int64_t side, int64_t channels, int64_t n) {
-    return weights_bytes(side, channels, n) +
+static int64_t all_bytes(int64_t positions, int64_t channels, int64_t n) {
+    return weights_bytes(positions, channels, n) +
            ml_round_up(n, ML_PANEL_S16) * (int64_t)sizeof(int32_t);
 }
 
 /* Where the sums of an output's weights lie: after the weights. */
-static const int32_t *sums_of_weights(const void *packed, int64_t side, int64_t channels,
+static const int32_t *sums_of_weights(const void *packed, int64_t positions, int64_t channels,
                                       int64_t n) {
-    return (const int32_t *)(const void *)((const char *)packed + weights_bytes(side, channels, n));
+    return (const int32_t *)(const void *)((const char *)packed +
+                                           weights_bytes(positions, channels, n));
 }
 
 /* A weight less its zero point. */
@@ -55,15 +64,15 @@ static int32_t weight_at(const void *w, int32_t type, int64_t i, int32_t zero) {
     return (type == ML_U8 ? ((const uint8_t *)w)[i] - 128 : ((const int8_t *)w)[i]) - zero;
 }
 
-/* True if tiles take at most four fifths of the time of a product of all windows, counted in
- * products of matmul_s8. Weights are read once, which takes as long as a tile. In double, because
- * sizes may be asked for that no memory holds. */
-static bool pays(const ml_call *c, int64_t side, int64_t tiles, int64_t pixels, int64_t channels,
+/* True if tiles take at most four fifths of the time of a product of all windows, which have `taps`
+ * pixels together, counted in products of matmul_s8. Weights are read once, which takes as long as
+ * a tile. In double, because sizes may be asked for that no memory holds. */
+static bool pays(const ml_call *c, int64_t positions, int64_t tiles, int64_t taps, int64_t channels,
                  int64_t n) {
     const double products = (double)channels * (double)n, moved = (double)(MOVED * (channels + n));
     const double position = (double)(tiles + 1) * products + (double)tiles * moved;
-    const double all = c->env->simd->winograd * (double)positions_of(side) * position;
-    return 5 * all < 4.0 * SIZE * SIZE * (double)pixels * products;
+    const double all = c->env->simd->winograd * (double)positions * position;
+    return 5 * all < 4 * (double)taps * products;
 }
 
 /* The greatest size of an output's sum, whatever the input. */
@@ -86,13 +95,21 @@ static int32_t side_of(const ml_call *c, const ml_weighted *weighted) {
     const ml_shape *shape = &ml_input(c, 1)->shape;
     const void *w = ml_value(c, 1);
     const int32_t type = ml_weights_type(c), zero = weighted->w_zero;
-    const int64_t n = shape->dims[0], channels = shape->dims[3], k = SIZE * SIZE * channels;
+    const int64_t n = shape->dims[0], channels = shape->dims[3];
+    const int64_t taps = (int64_t)shape->dims[1] * shape->dims[2], k = taps * channels;
     if (n < LEAST_CHANNELS || channels < LEAST_CHANNELS || channels % 2) return 0;
     if (k > MOST_SUM_SMALL / (128 * 255)) return 0;
-    if (weights_bytes(LARGE, channels, n) > MOST_BYTES) return SMALL;
+    const int32_t second = taps == SIZE ? 0 : SMALL;
+    if (weights_bytes(positions_of(LARGE, taps), channels, n) > MOST_BYTES) return second;
     const int64_t widest = 128 + (zero < 0 ? -zero : zero);
-    if (k * 128 * widest < MOST_SUM || most_sum(w, type, zero, n, k) < MOST_SUM) return LARGE;
-    return SMALL;
+    const int64_t most = taps == SIZE ? MOST_SUM_LINE : MOST_SUM;
+    if (k * 128 * widest < most || most_sum(w, type, zero, n, k) < most) return LARGE;
+    return second;
+}
+
+/* True if tiles can follow the window along a side: three pixels in steps of one, or one. */
+static bool has_side(int32_t size, int32_t stride, int32_t dilation) {
+    return stride == 1 && (size == 1 || (size == SIZE && dilation == 1));
 }
 
 bool ml_conv_larger(const ml_call *c, ml_larger_form *form) {
@@ -101,16 +118,20 @@ bool ml_conv_larger(const ml_call *c, ml_larger_form *form) {
     ml_weighted *weighted = (ml_weighted *)(uintptr_t)c->derived;
     const ml_tensor *x = ml_input(c, 0), *w = ml_input(c, 1);
     if (!c->env->simd->winograd || !x || !w || !ml_value(c, 1) || w->shape.rank != 4 ||
-        w->shape.dims[1] != SIZE || w->shape.dims[2] != SIZE || x->shape.rank != 4 ||
-        x->shape.dims[3] != w->shape.dims[3] || x->type == ML_S16 || window->stride_h != 1 ||
-        window->stride_w != 1 || window->dilation_h != 1 || window->dilation_w != 1 ||
-        weighted->w_zero < -255 || weighted->w_zero > 255)
+        !has_side(w->shape.dims[1], window->stride_h, window->dilation_h) ||
+        !has_side(w->shape.dims[2], window->stride_w, window->dilation_w) || x->shape.rank != 4 ||
+        x->shape.dims[3] != w->shape.dims[3] || x->type == ML_S16 || weighted->w_zero < -255 ||
+        weighted->w_zero > 255)
         return false;
-    *form = (ml_larger_form){.granted = &weighted->winograd, .form = side_of(c, weighted)};
-    if (!form->form || !pays(c, form->form, MOST_TILES, MOST_TILES * form->form * form->form,
-                             w->shape.dims[3], w->shape.dims[0]))
+    const int64_t taps = (int64_t)w->shape.dims[1] * w->shape.dims[2];
+    if (taps == 1) return false;
+    const int32_t side = side_of(c, weighted);
+    const int64_t positions = positions_of(side, taps), pixels = taps == SIZE ? side : side * side;
+    *form = (ml_larger_form){.granted = &weighted->winograd, .form = side};
+    if (!side || !pays(c, positions, MOST_TILES, MOST_TILES * pixels * taps, w->shape.dims[3],
+                       w->shape.dims[0]))
         return false;
-    form->bytes = all_bytes(form->form, w->shape.dims[3], w->shape.dims[0]);
+    form->bytes = all_bytes(positions, w->shape.dims[3], w->shape.dims[0]);
     const ml_shape *y = &ml_output(c, 0)->shape;
     form->gain = y->rank == 4 ? (int64_t)y->dims[1] * y->dims[2] : 0;
     return true;
@@ -119,6 +140,8 @@ bool ml_conv_larger(const ml_call *c, ml_larger_form *form) {
 const char *ml_conv_way(const void *blob) {
     const conv_blob *b = blob;
     if (b->source != CONV_WINOGRAD) return NULL;
+    if (b->window.y.size == 1) return "Winograd's tiles of 1 x 4";
+    if (b->window.x.size == 1) return "Winograd's tiles of 4 x 1";
     return b->side == LARGE ? "Winograd's tiles of 4 x 4" : "Winograd's tiles of 2 x 2";
 }
 
@@ -169,46 +192,53 @@ static void transform(const chunk *first, const chunk *middle, const chunk *last
     to[5 * step] = times(6, last);
 }
 
-/* Transforms the filters of an output and `count` channels: writes pairs of channels at `to`, which
- * are `step` elements apart from position to position. Returns the sum of the weights. */
-static int32_t pack_filters(const chunk g[SIZE * SIZE], int64_t count, int64_t side, int64_t step,
-                            int16_t *to) {
-    chunk lines[SIZE * (LARGE + 2)], made[(LARGE + 2) * (LARGE + 2)];
-    const int64_t across = side + SIZE - 1;
+/* Transforms the filters of an output and `count` channels, whose windows have one line or SIZE:
+ * writes pairs of channels at `to`, which are `step` elements apart from position to position.
+ * Returns the sum of the weights. */
+static int32_t pack_filters(const chunk *g, int64_t lines, int64_t count, int64_t side,
+                            int64_t step, int16_t *to) {
+    chunk of_lines[SIZE * (LARGE + 2)], both[(LARGE + 2) * (LARGE + 2)];
+    const int64_t across = patch_side(side);
     int32_t sum = 0;
-    for (int i = 0; i < SIZE; i++)
-        transform(&g[3 * i], &g[3 * i + 1], &g[3 * i + 2], side, lines + i * across, 1);
-    for (int64_t j = 0; j < across; j++)
-        transform(lines + j, lines + across + j, lines + 2 * across + j, side, made + j, across);
-    for (int64_t position = 0; position < across * across; position++)
+    for (int64_t i = 0; i < lines; i++)
+        transform(&g[3 * i], &g[3 * i + 1], &g[3 * i + 2], side, of_lines + i * across, 1);
+    for (int64_t j = 0; j < across && lines == SIZE; j++)
+        transform(of_lines + j, of_lines + across + j, of_lines + 2 * across + j, side, both + j,
+                  across);
+    const chunk *made = lines == SIZE ? both : of_lines;
+    for (int64_t position = 0; position < positions_of(side, SIZE * lines); position++)
         for (int64_t i = 0; i < count; i += 2)
             memcpy(to + position * step + i * ML_PANEL_S16, &made[position].of[i], 2 * sizeof *to);
-    for (int tap = 0; tap < SIZE * SIZE; tap++)
+    for (int64_t tap = 0; tap < SIZE * lines; tap++)
         for (int i = 0; i < CHUNK; i++) sum += g[tap].of[i];
     return sum;
+}
+
+static int64_t taps_of(const conv_blob *blob) {
+    return (int64_t)blob->window.y.size * blob->window.x.size;
 }
 
 /* Panel by panel, so that what is written together stays in the cache. */
 int64_t ml_conv_pack_winograd(const ml_call *c, void *to) {
     const conv_blob *blob = c->blob;
     const int64_t side = blob->side, channels = blob->depth, n = blob->blocks.n;
-    const int64_t padded = ml_round_up(n, ML_PANEL_S16), all = all_bytes(side, channels, n);
+    const int64_t taps = taps_of(blob), positions = positions_of(side, taps);
+    const int64_t padded = ml_round_up(n, ML_PANEL_S16), all = all_bytes(positions, channels, n);
     if (!to) return all;
     const void *w = ml_value(c, 1);
     const int32_t type = ml_weights_type(c), zero = ((const ml_weighted *)c->derived)->w_zero;
-    int32_t *sums = (int32_t *)(void *)((char *)to + weights_bytes(side, channels, n));
+    int32_t *sums = (int32_t *)(void *)((char *)to + weights_bytes(positions, channels, n));
     memset(sums, 0, (size_t)padded * sizeof *sums);
     for (int64_t panel = 0; panel < n; panel += ML_PANEL_S16)
         for (int64_t i = 0; i < channels; i += CHUNK)
             for (int64_t o = panel; o < panel + ML_PANEL_S16; o++) {
                 const int64_t count = ml_min_s64(CHUNK, channels - i);
                 chunk g[SIZE * SIZE] = {{{0}}};
-                for (int64_t tap = 0; tap < SIZE * SIZE && o < n; tap++)
-                    g[tap] =
-                        weights_at(w, type, (o * SIZE * SIZE + tap) * channels + i, count, zero);
+                for (int64_t tap = 0; tap < taps && o < n; tap++)
+                    g[tap] = weights_at(w, type, (o * taps + tap) * channels + i, count, zero);
                 int16_t *place =
                     (int16_t *)to + panel * channels + i * ML_PANEL_S16 + (o - panel) * 2;
-                sums[o] += pack_filters(g, count, side, padded * channels, place);
+                sums[o] += pack_filters(g, taps / SIZE, count, side, padded * channels, place);
             }
     return all;
 }
@@ -217,7 +247,10 @@ int64_t ml_conv_pack_winograd(const ml_call *c, void *to) {
 
 /* The sizes of a node, and the places of a block's arrays in a worker's scratch. */
 typedef struct tiling {
-    int64_t side;
+    int64_t tile_h; /* outputs of a tile */
+    int64_t tile_w;
+    int64_t patch_h; /* the pixels it sees */
+    int64_t patch_w;
     int64_t positions;
     int64_t channels;
     int64_t n; /* outputs, rounded up to a panel */
@@ -238,46 +271,53 @@ typedef struct tiling {
     int64_t bytes;
 } tiling;
 
+/* Outputs of a tile along an axis. */
+static int64_t tile_side(const ml_window_axis *a, int64_t side) { return a->size == 1 ? 1 : side; }
+
+/* The sizes that do not depend on the block. */
+static tiling tiles_of(const ml_window *w, int64_t side, int64_t channels, int64_t n) {
+    tiling t = {.tile_h = tile_side(&w->y, side),
+                .tile_w = tile_side(&w->x, side),
+                .channels = channels,
+                .n = ml_round_up(n, ML_PANEL_S16)};
+    t.patch_h = patch_side(t.tile_h);
+    t.patch_w = patch_side(t.tile_w);
+    t.positions = t.patch_h * t.patch_w;
+    t.wide = ml_ceil_div(w->x.out, t.tile_w);
+    t.high = ml_ceil_div(w->y.out, t.tile_h);
+    return t;
+}
+
 static tiling tiling_of(const conv_blob *blob) {
-    const ml_window *w = &blob->window;
-    tiling t = {.side = blob->side,
-                .positions = positions_of(blob->side),
-                .channels = blob->depth,
-                .n = ml_round_up(blob->blocks.n, ML_PANEL_S16),
-                .columns = blob->tile_columns,
-                .rows = blob->tile_rows};
-    t.wide = ml_ceil_div(w->x.out, t.side);
-    t.high = ml_ceil_div(w->y.out, t.side);
+    tiling t = tiles_of(&blob->window, blob->side, blob->depth, blob->blocks.n);
+    t.columns = blob->tile_columns;
+    t.rows = blob->tile_rows;
     t.across = ml_ceil_div(t.wide, t.columns);
     t.down = ml_ceil_div(t.high, t.rows);
-    t.line = (t.columns * t.side + SIZE - 1) * t.channels;
+    t.line = ((t.columns - 1) * t.tile_w + t.patch_w) * t.channels;
     const int64_t tiles = t.columns * t.rows;
     t.v_position = ml_round_up(tiles * t.channels, APART) + APART;
     t.m_position = tiles * t.n + APART / 2;
-    const int64_t tile_bytes = t.side * t.side * t.n * (int64_t)sizeof(int32_t);
+    const int64_t tile_bytes = t.tile_h * t.tile_w * t.n * (int64_t)sizeof(int32_t);
     t.group = ml_min_s64(ml_max_s64(SUM_BYTES / tile_bytes, 1), t.columns);
-    t.v = ml_round_up((t.rows * t.side + SIZE - 1) * t.line, 64);
+    t.v = ml_round_up(((t.rows - 1) * t.tile_h + t.patch_h) * t.line, 64);
     t.m = t.v + ml_round_up(t.positions * t.v_position * (int64_t)sizeof(int16_t), 64);
     t.sums = t.m + ml_round_up(t.positions * t.m_position * (int64_t)sizeof(int32_t), 64);
     t.scales = t.sums + t.group * tile_bytes;
-    t.bytes = t.scales + ml_round_up(t.group * t.side * (int64_t)sizeof(float), 64);
+    t.bytes = t.scales + ml_round_up(t.group * t.tile_w * (int64_t)sizeof(float), 64);
     return t;
 }
 
 /* The tiles of a block: whole lines of them where they are short. */
-static void choose_block(const ml_simd *simd, conv_blob *blob) {
-    const ml_window *w = &blob->window;
-    const int64_t side = blob->side, n = ml_round_up(blob->blocks.n, ML_PANEL_S16);
-    const int64_t wide = ml_ceil_div(w->x.out, side), high = ml_ceil_div(w->y.out, side);
-    const int64_t tile_bytes = positions_of(side) * (2 * blob->depth + 4 * n);
-    const int64_t cost =
-        positions_of(side) * ml_integer_cost(simd, simd->winograd * (int64_t)blob->depth) * n;
-    int64_t tiles =
-        ml_min_s64(ml_work_grain(wide * high * w->batches, cost), BLOCK_BYTES / tile_bytes);
+static void choose_block(const ml_simd *simd, const tiling *t, conv_blob *blob) {
+    const int64_t tile_bytes = t->positions * (2 * t->channels + 4 * t->n);
+    const int64_t cost = t->positions * ml_integer_cost(simd, simd->winograd * t->channels) * t->n;
+    int64_t tiles = ml_min_s64(ml_work_grain(t->wide * t->high * blob->window.batches, cost),
+                               BLOCK_BYTES / tile_bytes);
     tiles = ml_min_s64(ml_max_s64(tiles, LEAST_TILES), MOST_TILES);
-    const int64_t rows = ml_min_s64(ml_max_s64(tiles / wide, 1), high);
-    blob->tile_columns = (int32_t)ml_ceil_div(wide, ml_ceil_div(wide, tiles));
-    blob->tile_rows = (int32_t)ml_ceil_div(high, ml_ceil_div(high, rows));
+    const int64_t rows = ml_min_s64(ml_max_s64(tiles / t->wide, 1), t->high);
+    blob->tile_columns = (int32_t)ml_ceil_div(t->wide, ml_ceil_div(t->wide, tiles));
+    blob->tile_rows = (int32_t)ml_ceil_div(t->high, ml_ceil_div(t->high, rows));
 }
 
 bool ml_conv_prepare_winograd(const ml_call *c, conv_blob *blob, ml_wish *wish) {
@@ -285,12 +325,13 @@ bool ml_conv_prepare_winograd(const ml_call *c, conv_blob *blob, ml_wish *wish) 
     const ml_window *w = &blob->window;
     const int32_t side = weighted ? weighted->winograd : 0;
     if (!side || blob->blocks.groups != 1) return false;
-    const int64_t tiles = ml_ceil_div(w->y.out, side) * ml_ceil_div(w->x.out, side);
-    if (!pays(c, side, tiles, (int64_t)w->y.out * w->x.out, blob->depth, blob->blocks.n))
+    const tiling t = tiles_of(w, side, blob->depth, blob->blocks.n);
+    if (!pays(c, t.positions, t.high * t.wide, (int64_t)w->y.out * w->x.out * taps_of(blob),
+              blob->depth, blob->blocks.n))
         return false;
     blob->source = CONV_WINOGRAD;
-    blob->side = (uint8_t)side;
-    choose_block(c->env->simd, blob);
+    blob->side = side;
+    choose_block(c->env->simd, &t, blob);
     wish->layout = INT32_MIN + side;
     wish->worker_bytes = tiling_of(blob).bytes;
     return true;
@@ -326,14 +367,15 @@ static void copy_flipped(const uint8_t *from, int64_t count, int32_t flip, uint8
 static void copy_lines(const ml_call *c, const tiling *t, const place *at, const conv_input *x,
                        uint8_t *to) {
     const ml_window *w = &((const conv_blob *)c->blob)->window;
-    const int64_t pixels = at->columns * t->side + SIZE - 1, bytes = t->channels;
-    const int64_t first = at->column * t->side - w->x.before;
+    const int64_t pixels = (at->columns - 1) * t->tile_w + t->patch_w, bytes = t->channels;
+    const int64_t lines = (at->rows - 1) * t->tile_h + t->patch_h;
+    const int64_t first = at->column * t->tile_w - w->x.before;
     const int64_t begin = ml_min_s64(ml_max_s64(-first, 0), pixels);
     const int64_t end = ml_max_s64(ml_min_s64(w->x.in - first, pixels), begin);
     const int32_t flip = 128 - x->flip, zero = (x->zero ^ flip) & 255;
     const uint8_t *image = (const uint8_t *)x->x + at->batch * w->y.in * w->x.in * bytes;
-    for (int64_t i = 0; i < at->rows * t->side + SIZE - 1; i++, to += t->line) {
-        const int64_t line = at->row * t->side - w->y.before + i;
+    for (int64_t i = 0; i < lines; i++, to += t->line) {
+        const int64_t line = at->row * t->tile_h - w->y.before + i;
         if (line < 0 || line >= w->y.in) {
             memset(to, zero, (size_t)(pixels * bytes));
             continue;
@@ -353,10 +395,10 @@ static void finish(const ml_call *c, const job *j, int64_t batch, int64_t y, int
     const tiling *t = &j->t;
     const int64_t n = blob->blocks.n, element = ml_type_bytes(ml_out_tensor(c, 0)->type);
     const int32_t *sums = (const int32_t *)(const void *)(scratch + t->sums);
-    ml_requantized r = {.rows = ml_min_s64(tiles * t->side, w->x.out - x), .n = n, .y_stride = n};
+    ml_requantized r = {.rows = ml_min_s64(tiles * t->tile_w, w->x.out - x), .n = n, .y_stride = n};
     if (j->scales) r.bias = ml_in_optional(c, 2);
-    for (int64_t i = 0; i < t->side && y + i < w->y.out; i++) {
-        r.sums = sums + i * tiles * t->side * t->n;
+    for (int64_t i = 0; i < t->tile_h && y + i < w->y.out; i++) {
+        r.sums = sums + i * tiles * t->tile_w * t->n;
         r.y = (char *)ml_out(c, 0) + ((batch * w->y.out + y + i) * w->x.out + x) * n * element;
         if (j->scales) {
             ml_scale_s32_args args =
@@ -381,11 +423,12 @@ static void run_block(const ml_call *c, const job *j, const place *at, char *scr
     copy_lines(c, t, at, &x, (uint8_t *)scratch);
     for (int64_t row = 0; row < at->rows; row++)
         simd->winograd_in(
-            &(ml_winograd_in_args){.x = (const int8_t *)scratch + row * t->side * t->line,
+            &(ml_winograd_in_args){.x = (const int8_t *)scratch + row * t->tile_h * t->line,
                                    .x_line = t->line,
                                    .channels = t->channels,
                                    .tiles = at->columns,
-                                   .size = (int32_t)t->side,
+                                   .tile_h = (int32_t)t->tile_h,
+                                   .tile_w = (int32_t)t->tile_w,
                                    .v = v + row * at->columns * t->channels,
                                    .v_position = t->v_position});
     simd->matmul_s16(&(ml_matmul_s16_args){.a = v,
@@ -398,7 +441,8 @@ static void run_block(const ml_call *c, const job *j, const place *at, char *scr
                                            .y_step = t->m_position,
                                            .products = t->positions});
     float *scales = (float *)(void *)(scratch + t->scales);
-    for (int64_t i = 0; j->scales && i < t->group * t->side; i++) scales[i] = j->scales[at->batch];
+    for (int64_t i = 0; j->scales && i < t->group * t->tile_w; i++)
+        scales[i] = j->scales[at->batch];
     for (int64_t row = 0; row < at->rows; row++)
         for (int64_t column = 0; column < at->columns; column += t->group) {
             const int64_t tiles = ml_min_s64(t->group, at->columns - column);
@@ -407,11 +451,12 @@ static void run_block(const ml_call *c, const job *j, const place *at, char *scr
                                         .m_position = t->m_position,
                                         .tiles = tiles,
                                         .n = t->n,
-                                        .size = (int32_t)t->side,
+                                        .tile_h = (int32_t)t->tile_h,
+                                        .tile_w = (int32_t)t->tile_w,
                                         .start = j->start + at->batch * j->start_step,
                                         .y = (int32_t *)(void *)(scratch + t->sums),
-                                        .y_line = tiles * t->side * t->n});
-            finish(c, j, at->batch, (at->row + row) * t->side, (at->column + column) * t->side,
+                                        .y_line = tiles * t->tile_w * t->n});
+            finish(c, j, at->batch, (at->row + row) * t->tile_h, (at->column + column) * t->tile_w,
                    tiles, scratch);
         }
 }
@@ -438,7 +483,8 @@ static ml_status winograd_body(const ml_call *c, int64_t first, int64_t end, int
 static void make_start(const ml_call *c, int32_t zero, const int32_t *bias, int32_t *start) {
     const conv_blob *blob = c->blob;
     const int64_t n = blob->blocks.n;
-    const int32_t *sums = sums_of_weights(c->packed, blob->side, blob->depth, n);
+    const int32_t *sums =
+        sums_of_weights(c->packed, positions_of(blob->side, taps_of(blob)), blob->depth, n);
     for (int64_t o = 0; o < ml_round_up(n, ML_PANEL_S16); o++)
         start[o] =
             (int32_t)((bias && o < n ? (uint32_t)bias[o] : 0) - (uint32_t)zero * (uint32_t)sums[o]);

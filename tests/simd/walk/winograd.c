@@ -11,16 +11,30 @@ static int16_t *shorts(walk *w, int64_t n, int32_t low, int32_t high) {
     return x;
 }
 
+/* The height and width of a tile, and of its patch. */
+typedef struct tile {
+    int32_t h;
+    int32_t w;
+    int64_t patch_h;
+    int64_t patch_w;
+} tile;
+
+static tile any_tile(walk *w) {
+    static const tile tiles[] = {{2, 2, 4, 4}, {4, 4, 6, 6}, {1, 4, 1, 6}, {4, 1, 6, 1}};
+    return tiles[draw(w, 0, 3)];
+}
+
 void walk_winograd_in(walk *w) {
     for (int i = 0; i < 600; i++) {
         begin_case(w);
-        const int64_t size = draw(w, 0, 1) ? 2 : 4, positions = (size + 2) * (size + 2);
-        ml_winograd_in_args p = {.size = (int32_t)size, .tiles = draw(w, 1, 5)};
+        const tile t = any_tile(w);
+        ml_winograd_in_args p = {.tile_h = t.h, .tile_w = t.w, .tiles = draw(w, 1, 5)};
         p.channels = draw(w, 1, 70);
-        p.x_line = (p.tiles * size + 2) * p.channels + draw(w, 0, 3);
+        const int64_t line = ((p.tiles - 1) * t.w + t.patch_w) * p.channels;
+        p.x_line = line + draw(w, 0, 3);
         p.v_position = p.tiles * p.channels + draw(w, 0, 3);
-        p.x = (const int8_t *)bytes(w, (size + 1) * p.x_line + (p.tiles * size + 2) * p.channels);
-        const int64_t all = 2 * ((positions - 1) * p.v_position + p.tiles * p.channels);
+        p.x = (const int8_t *)bytes(w, (t.patch_h - 1) * p.x_line + line);
+        const int64_t all = 2 * ((t.patch_h * t.patch_w - 1) * p.v_position + p.tiles * p.channels);
         int16_t *v = p.v = room(w, all), *expected = room(w, all);
         w->simd->winograd_in(&p);
         p.v = expected;
@@ -51,14 +65,15 @@ void walk_matmul_s16(walk *w) {
 void walk_winograd_out(walk *w) {
     for (int i = 0; i < 600; i++) {
         begin_case(w);
-        const int64_t size = draw(w, 0, 1) ? 2 : 4, positions = (size + 2) * (size + 2);
-        ml_winograd_out_args p = {.size = (int32_t)size, .tiles = draw(w, 1, 5)};
+        const tile t = any_tile(w);
+        ml_winograd_out_args p = {.tile_h = t.h, .tile_w = t.w, .tiles = draw(w, 1, 5)};
         p.n = ML_PANEL_S16 * draw(w, 1, 3);
         p.m_position = p.tiles * p.n + draw(w, 0, 3);
-        p.y_line = p.tiles * size * p.n + draw(w, 0, 3);
-        p.m = odd_ints(w, (positions - 1) * p.m_position + p.tiles * p.n, -999999, 999999);
+        p.y_line = p.tiles * t.w * p.n + draw(w, 0, 3);
+        p.m = odd_ints(w, (t.patch_h * t.patch_w - 1) * p.m_position + p.tiles * p.n, -999999,
+                       999999);
         p.start = odd_ints(w, p.n, -999999, 999999);
-        const int64_t all = 4 * ((size - 1) * p.y_line + p.tiles * size * p.n);
+        const int64_t all = 4 * ((t.h - 1) * p.y_line + p.tiles * t.w * p.n);
         int32_t *y = p.y = room(w, all), *expected = room(w, all);
         w->simd->winograd_out(&p);
         p.y = expected;
