@@ -93,12 +93,36 @@ def judge(model: Model, machine: str) -> list[Finding]:
     micro = table_of("tflm") if machine == "esphome" else None
     found = []
     for subgraph in model.subgraphs:
+        nodes = []
         for node in subgraph.nodes:
             verdict, reason = _of_node(table, machine, subgraph, node)
             if verdict == "taken" and micro is not None:
                 verdict, reason = _of_node(micro, "tflm", subgraph, node)
-            found.append(Finding(subgraph.index, node.index, node.op, verdict, reason))
+            nodes.append(Finding(subgraph.index, node.index, node.op, verdict, reason))
+        found += _one_part(subgraph, nodes) if machine == "edgetpu" else nodes
     return [*whole, *found]
+
+
+def _one_part(subgraph: Subgraph, nodes: Sequence[Finding]) -> list[Finding]:
+    """Leaves out what comes after a node that the Edge TPU does not take: the compiler makes one part of the model. It
+    may begin after nodes on the processor, and does not go on after one."""
+    found: list[Finding] = []
+    begun: set[int] = set()
+    ended: dict[int, Finding] = {}  # by tensor, the node on the processor, or perhaps there, that it comes after
+    for node, each in zip(subgraph.nodes, nodes, strict=True):
+        after = sorted((ended[i] for i in node.inputs if i in ended), key=lambda one: one.verdict != "elsewhere")
+        end = each
+        if each.verdict != "elsewhere" and after:
+            end = after[0]
+            sure = "is" if end.verdict == "elsewhere" else "may be"
+            reason = f"comes after node {end.node} {end.op}, which {sure} on the processor"
+            each = each._replace(verdict=end.verdict, reason=reason)
+        is_begun = each.verdict == "taken" or any(i in begun for i in node.inputs)
+        begun.update(node.outputs if is_begun else ())
+        if is_begun and each.verdict != "taken":
+            ended.update(dict.fromkeys(node.outputs, end))
+        found.append(each)
+    return found
 
 
 def _of_node(table: Table, machine: str, subgraph: Subgraph, node: Node) -> tuple[Verdict, str]:
@@ -185,7 +209,7 @@ _CHECKED = {
         "STRIDED_SLICE",
         "MEAN",
     )
-} | {("edgetpu", op) for op in ("SUM", "REDUCE_MAX", "REDUCE_MIN", "PAD", "PACK", "SOFTMAX", "PRELU")}
+} | {("edgetpu", op) for op in ("SUM", "REDUCE_MAX", "REDUCE_MIN", "PAD", "PACK", "SPLIT", "SOFTMAX", "PRELU")}
 """The operators whose condition `_broken` checks."""
 
 
@@ -194,7 +218,8 @@ def _broken(machine: str, subgraph: Subgraph, node: Node) -> str:
     if machine != "edgetpu":
         return ""
     tensors = [subgraph.tensors[i] for i in (*node.inputs, *node.outputs) if i >= 0]
-    real = [tensor for tensor in tensors if tensor.type.name not in ("INT32", "INT64") or tensor.data is None]
+    computed = [tensor for tensor in tensors if not tensor.is_variable]
+    real = [tensor for tensor in computed if tensor.type.name not in ("INT32", "INT64") or tensor.data is None]
     wrong = next((t for t in real if t.type.name not in _BYTES or not t.quantization.scales), None)
     if wrong is not None:
         scale = "" if wrong.quantization.scales else " without a scale"
@@ -217,8 +242,8 @@ def _edge_option(subgraph: Subgraph, node: Node) -> str:
             return "" if zeros and len(node.inputs) == 2 else "has a constant input that is not zeros beside one other"
     if node.op in ("CONV_2D", "DEPTHWISE_CONV_2D"):
         across, down = options.get("dilation_w_factor", 1), options.get("dilation_h_factor", 1)
-        if across != down or (node.op == "DEPTHWISE_CONV_2D" and across > 1):
-            return f"dilation {down} by {across}, {'must be 1' if node.op != 'CONV_2D' else 'must be equal'}"
+        if across != down:
+            return f"dilation {down} by {across}, must be equal"
     if node.op in ("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN"):
         axes = subgraph.tensors[node.inputs[1]].data
         rank = len(subgraph.tensors[node.inputs[0]].shape)
@@ -226,6 +251,10 @@ def _edge_option(subgraph: Subgraph, node: Node) -> str:
             return "reduces along the batch" if axes is not None else "axes that are computed"
     if node.op == "PACK" and options.get("axis", 0) == 0:
         return "packs along the batch"
+    if node.op == "SPLIT":
+        axis, rank = subgraph.tensors[node.inputs[0]].data, len(subgraph.tensors[node.inputs[1]].shape)
+        if axis is None or int(np.reshape(axis, -1)[0]) % max(rank, 1) == 0:
+            return "splits along the batch" if axis is not None else "an axis that is computed"
     if node.op == "PAD":
         pads = subgraph.tensors[node.inputs[1]].data
         if pads is None or np.any(np.reshape(pads, (-1, 2))[0]):

@@ -83,6 +83,42 @@ def test_an_operator_that_is_not_there_refuses_the_model(tmp_path: Path, capsys:
     assert facts["tensor_arena_size"] > 0
 
 
+def test_the_edge_tpu_runs_one_part() -> None:
+    """Nodes before the part may be on the processor, those after it are."""
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    ops = ("FLOOR", "QUANTIZE", "RELU", "RESHAPE", "RELU", "EXP", "RELU")
+    each = graph.input("x", (1, 4))
+    for place, op in enumerate(ops):
+        kind, scale = (TensorType.INT8, BYTES) if place else (TensorType.FLOAT32, Quantization((), ()))
+        each = graph.node(op, [each], out=(f"y{place}", (1, 4), kind, scale))
+    graph.output(each, graph.node("RELU", [2], out=("other", (1, 4), TensorType.INT8, BYTES)))
+    found = of(builder.build(), "edgetpu")
+    assert [verdict for _, verdict, _ in found] == ["elsewhere"] * 2 + ["unknown"] * 2 + ["elsewhere"] * 2
+    assert [node for node, _, _ in found] == [0, 1, 3, 4, 5, 6]
+    assert found[3][2] == "comes after node 3 RESHAPE, which may be on the processor"
+    assert found[5][2] == "comes after node 5 EXP, which is on the processor"
+
+
+def test_the_edge_tpu_takes_what_coral_has_compiled() -> None:
+    """Dilated depthwise convolutions, and LSTMs whose cells are of int16, are in compiled files of Coral's."""
+    for op, inputs, options in (
+        ("DEPTHWISE_CONV_2D", [(1, 3, 3, 4)], {"dilation_w_factor": 2, "dilation_h_factor": 2}),
+        ("SPLIT", [], {"num_splits": 1}),
+    ):
+        for dilation, axis, taken in ((2, 3, True), (1, 0, False)):
+            builder = ModelBuilder()
+            graph = builder.subgraph()
+            x = graph.input("x", (1, 8, 8, 4), TensorType.INT8, quantization=BYTES)
+            if op == "SPLIT":
+                operands = [graph.constant("axis", np.int32(axis)), x]
+            else:
+                weights = graph.constant("w", np.ones(inputs[0], np.int8), quantization=BYTES)
+                operands, options = [x, weights], {**options, "dilation_h_factor": dilation}
+            graph.output(graph.node(op, operands, out=("y", (1, 8, 8, 4), TensorType.INT8, BYTES), options=options))
+            assert (of(builder.build(), "edgetpu") == []) == taken, (op, dilation)
+
+
 def test_the_edge_tpu_takes_bytes_alone() -> None:
     found = of(unary("RELU"), "edgetpu")
     assert found[0] == (-1, "refused", "it is not quantized: the compiler takes models of 8-bit integers alone")
