@@ -11,6 +11,8 @@
 
 #include "kernel.h"
 
+enum { FEW = 16 }; /* entries of which one is tried before all are */
+
 /* Entries of inputs -128 to 127, as signed bytes. */
 typedef struct entries {
     int32_t at[256];
@@ -25,11 +27,11 @@ typedef struct line {
 
 static int32_t value_at(int32_t x, int32_t factor) { return x * factor >> 8; }
 
-/* The difference between what the entries first .. end - 1 ask of a term: 0 if line->term suits
- * all; above, the factor has to grow; below, to shrink. */
-static int32_t try_factor(const entries *e, int32_t first, int32_t end, line *l) {
+/* The difference between what every `step`-th of the entries first .. end - 1 asks of a term: 0 if
+ * line->term suits all; above, the factor has to grow; below, to shrink. */
+static int32_t try_factor(const entries *e, int32_t first, int32_t end, int32_t step, line *l) {
     int32_t least = INT16_MIN, most = INT16_MAX, least_at = first, most_at = first;
-    for (int32_t i = first; i < end; i++) {
+    for (int32_t i = first; i < end; i += step) {
         const int32_t value = value_at(i - 128, l->factor), entry = e->at[i];
         const int32_t from = entry * (1 << e->shift) - value;
         const int32_t to = from + (1 << e->shift) - 1;
@@ -61,7 +63,8 @@ static bool find_line(const entries *e, int32_t first, int32_t end, line *l) {
     if (!may_be_line(e, first, end)) return false;
     while (below <= above) {
         l->factor = (below + above) >> 1;
-        const int32_t side = try_factor(e, first, end, l);
+        int32_t side = try_factor(e, first, end, FEW, l); /* what few refuse, all do */
+        if (side == 0) side = try_factor(e, first, end, 1, l);
         if (side == 0) return true;
         if (side > 0) below = l->factor + 1;
         else above = l->factor - 1;
