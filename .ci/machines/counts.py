@@ -1,6 +1,7 @@
 """Counted instructions of minilite and of LiteRT with XNNPACK on an emulated Arm, one thread each.
 
     counts.py MACHINE --shared ../shared [--write docs/performance.md] [--where 12] [MODEL...]
+    counts.py MACHINE --shared ../shared --tiles [--write docs/primitives.md] [MODEL...]
 
 MACHINE is a folder that .ci/emulated made. Counted are: a steady run; going back to a size that was used, with
 its run; a new size, with its run; reading the model and its first run. CPU in the environment names the processor:
@@ -9,6 +10,8 @@ says that it is a Neoverse N2 and has SMMLA; or cortex-a7, of 32 bits. There Lit
 for it. The table is printed; with --write it also replaces this processor's table in that file.
 With --where, a steady run is printed by function, the largest first: instructions, how many of them compute vectors,
 multiply-adds, and vector instructions per multiply-add. That needs a core with symbols (pip: -C install.strip=false).
+With --tiles, a steady run of minilite by Winograd's tiles is beside one with winograd=False: of the whole model, and of
+each node that tiles compute, in a model of its own.
 """
 
 from __future__ import annotations
@@ -56,8 +59,11 @@ PROCESSORS = {
 """By name, the emulator, and the architecture, part number and features in its /proc/cpuinfo, by which LiteRT chooses
 its kernels."""
 
+TILED = ("mlperftiny_pretrainedResnet_quant", "mlperftiny_pretrainedResnet_large_int8")
+"""The int8 models of ../shared with at least 40 % of their multiply-adds in 3 x 3 convolutions of stride 1."""
+
 # What runs there. A mark is a system call that the plugin sees.
-GUEST = """
+COMMON = """
 import os, sys, numpy as np
 if sys.argv[1] == "minilite":
     from minilite import Interpreter
@@ -82,6 +88,8 @@ def fill(one):
             one.set_tensor(d["index"], dice.uniform(-1, 1, d["shape"]).astype(np.float32))
         else:
             one.set_tensor(d["index"], dice.integers(0, 100, d["shape"]).astype(d["dtype"]))
+"""
+GUEST = """
 def go_to(one, shapes):
     for d, shape in zip(one.get_input_details(), shapes):
         one.resize_tensor_input(d["index"], shape)
@@ -122,6 +130,37 @@ for number, line in enumerate(sys.stdin):
     except Exception as error:
         sys.stderr.write(f"\\n@error {error}\\n")
 """
+GUEST_OF_TILES = """
+def run(what, model, winograd):
+    one = Interpreter(model, num_threads=1, winograd=winograd)
+    one.allocate_tensors()
+    fill(one)
+    one.invoke()
+    one.invoke()
+    sys.stderr.write(f"\\n@model {what}\\n")
+    sys.stderr.flush()
+    mark(1), mark(2)
+    one.invoke()
+    mark(3)
+    return one
+def alone(model, number):
+    graph = model.subgraphs[0]
+    node = graph.nodes[number]
+    graph = graph._replace(nodes=(node,), inputs=node.inputs[:1], outputs=node.outputs)
+    return model._replace(subgraphs=(graph,), signatures=())
+for line in sys.stdin:
+    path = line.rstrip("\\n").split("\\t")[0]
+    for winograd in (False, True):
+        one = run(os.path.basename(path).removesuffix(".tflite"), path, winograd)
+    for number in range(len(one.model.subgraphs[0].nodes)):
+        if one.plan.way(number):
+            tensors = one.model.subgraphs[0].tensors
+            node = one.model.subgraphs[0].nodes[number]
+            x, w = (tensors[i].shape for i in node.inputs[:2])
+            what = f"node {number}, {x[1]} x {x[2]} x {x[3]} -> {w[0]}"
+            for winograd in (False, True):
+                run(what, alone(one.model, number), winograd)
+"""
 
 
 PROCESSOR = os.environ.get("CPU", "cortex-a76")
@@ -142,14 +181,14 @@ def root_of(machine: pathlib.Path, processor: str) -> pathlib.Path:
     return root
 
 
-def printed(machine: pathlib.Path, runtime: str, lines: list[str], where: bool = False) -> str:
+def printed(machine: pathlib.Path, runtime: str, lines: list[str], where: bool = False, guest: str = GUEST) -> str:
     """What the plugin and the guest print."""
     plugin = f"-L {root_of(machine, PROCESSOR)} -plugin {machine / 'count.so'}" + (f",where={RUN}" if where else "")
     # The machine's own emulator is linked statically and can load no plugin.
     emulator = {"QEMU": os.environ.get("QEMU", PROCESSORS[PROCESSOR][0]), "QEMU_ARGUMENTS": plugin, "CPU": PROCESSOR}
     environment = {**os.environ, **emulator, "PYTHONSAFEPATH": "1"}
     done = subprocess.run(
-        [str(machine / "python"), "-c", GUEST, runtime],
+        [str(machine / "python"), "-c", COMMON + guest, runtime],
         input="".join(f"{line}\n" for line in lines),
         stderr=subprocess.PIPE,
         text=True,
@@ -254,43 +293,71 @@ def table(ours: dict[str, dict[str, int]], theirs: dict[str, dict[str, int]]) ->
     return "\n".join(lines) + "\n"
 
 
-def stamp() -> str:
+def table_of_tiles(text_of_all: str) -> str:
+    """Millions of instructions of a run by windows and by tiles, and their ratio, of each model and of its nodes."""
+    lines = ["| model, node | windows | tiles | |", "|---|---:|---:|---:|"]
+    runs = text_of_all.split("@model ")[1:]
+    for by_windows, by_tiles in zip(runs[::2], runs[1::2], strict=True):
+        windows, tiles = (
+            at["3"] - 2 * at["2"] + at["1"]
+            for at in (
+                {tag: int(n) for tag, n in re.findall(r"@count (\d) (\d+)", text)} for text in (by_windows, by_tiles)
+            )
+        )
+        name = by_windows.split("\n")[0]
+        lines.append(f"| {name} | {windows / 1e6:.3g} M | {tiles / 1e6:.3g} M | {windows / tiles:.2f} |")
+    return "\n".join(lines) + "\n"
+
+
+def stamp(more: str = "") -> str:
     """The line under the table's mark: the processor, the version, and the command."""
     root = pathlib.Path(__file__).resolve().parents[2]
     version = re.search(r'^version = "(.*)"$', (root / "pyproject.toml").read_text(), re.MULTILINE)
     assert version is not None
     of_kinds = {"cortex-a76": ".ci/emulated aarch64 counts", "cortex-a7": ".ci/emulated armv7l counts"}
-    command = of_kinds.get(PROCESSOR, f"CPU={PROCESSOR} .ci/machines/counts.py")
+    command = "" if more else of_kinds.get(PROCESSOR, "")
+    command = command or f"CPU={PROCESSOR} .ci/machines/counts.py{more}"
     return f"*Emulated {PROCESSOR}, minilite {version[1]}: `{command}`.*"
+
+
+def show(made: str, to: pathlib.Path | None, mark: str) -> None:
+    """Prints a table; in the file it takes the place of the one between the marks."""
+    print(made)
+    if to is not None:
+        begin, end = f"<!-- begin {mark} -->\n", f"<!-- end {mark} -->"
+        before, rest = to.read_text().split(begin)
+        to.write_text(before + begin + made + end + rest.split(end)[1])
 
 
 def main() -> int:
     """The command. Returns its exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("machine", type=pathlib.Path)
-    parser.add_argument("models", nargs="*", default=MODELS)
+    parser.add_argument("models", nargs="*")
     parser.add_argument("--shared", type=pathlib.Path, required=True)
     parser.add_argument("--write", type=pathlib.Path)
     parser.add_argument("--where", type=int, default=0)
+    parser.add_argument("--tiles", action="store_true")
     given = parser.parse_args()
     plugin = pathlib.Path(__file__).with_name("count.c")
     subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-o", str(given.machine / "count.so"), str(plugin)], check=True)
     folder = given.shared / "models"
     entries = {entry["file"]: entry for entry in json.loads((folder / "MANIFEST.json").read_text())}
-    lines = [line_of(folder / f"{name}.tflite", entries[f"{name}.tflite"]) for name in given.models]
+    lines = [
+        line_of(folder / f"{name}.tflite", entries[f"{name}.tflite"])
+        for name in given.models or (TILED if given.tiles else MODELS)
+    ]
     if given.where:
         print(by_function(printed(given.machine, "minilite", lines, where=True), given.where))
+        return 0
+    if given.tiles:
+        text = printed(given.machine, "minilite", lines, guest=GUEST_OF_TILES)
+        show(f"{stamp(' --tiles')}\n\n{table_of_tiles(text)}", given.write, f"{PROCESSOR} tiles")
         return 0
     ours, theirs = (
         counted(runtime, printed_of_all(given.machine, runtime, lines)) for runtime in ("minilite", "litert")
     )
-    made = f"{stamp()}\n\n{table(ours, theirs)}"
-    print(made)
-    if given.write:
-        text = given.write.read_text()
-        begin, end = f"<!-- begin {PROCESSOR} -->\n", f"<!-- end {PROCESSOR} -->"
-        before, rest = text.split(begin)
-        given.write.write_text(before + begin + made + end + rest.split(end)[1])
+    show(f"{stamp()}\n\n{table(ours, theirs)}", given.write, PROCESSOR)
     return 0 if ours and len(ours) == len(lines) else 1
 
 

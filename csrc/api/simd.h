@@ -485,6 +485,7 @@ typedef struct ml_simd {
     int32_t depthwise_s8_less; /* 0; or 128, and bytes of groups are s8: u8 less 128 */
     int32_t depthwise_s8_narrow; /* depthwise_narrow_s8 is faster than depthwise_product_s8 */
     int32_t winograd; /* products of matmul_s8 in the time of one of matmul_s16; 0: never use it */
+    int32_t winograd_moved; /* and in that of moving a channel or an output through a position */
 #define PRIMITIVE(name, returns, parameters) returns(*name) parameters;
 #include "simd/primitives.def"
 #undef PRIMITIVE

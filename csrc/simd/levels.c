@@ -32,6 +32,7 @@ static void inherit(ml_simd *level, const ml_simd *below) {
         level->matmul_s8_quarters = below->matmul_s8_quarters;
         level->nibbles = below->nibbles;
         level->winograd = below->winograd;
+        level->winograd_moved = below->winograd_moved;
     }
     if (!level->depthwise_f32) level->depthwise_f32_held = below->depthwise_f32_held;
     if (!level->depthwise_s8) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -410,13 +411,13 @@ def test_integer_weights_without_a_scale(kind: str, weights: str, resolver: str,
 # Winograd's tiles ----------------------------------------------------------------------------------
 
 
-def levels_with_tiles() -> dict[str, int]:
-    """The levels of this machine at which tiles may be faster than windows, and how many products of bytes one of
-    int16 takes there: where it is two, tiles of a line never pay."""
+def levels_with_tiles() -> dict[str, Any]:
+    """The levels of this machine at which tiles may be faster than windows. Where a product of int16 takes the time of
+    two of bytes (`winograd`), tiles of a line never pay."""
     found, i = {}, 0
     while simd := lib.ml_simd_at(i):
         if simd.winograd:
-            found[ffi.string(simd.level).decode()] = simd.winograd
+            found[ffi.string(simd.level).decode()] = simd
         i += 1
     return found
 
@@ -469,7 +470,7 @@ def test_tiles_give_the_same_bits(types: str, window: tuple[int, int], level: st
         ways += [way] if way else []
         np.testing.assert_array_equal(plain, tiles)
         varied += len(np.unique(plain)) > 20
-    if window != (3, 3) and LEVELS[level] > 1:
+    if window != (3, 3) and LEVELS[level].winograd > 1:
         assert ways == []
     else:
         assert len(ways) > 4
@@ -514,6 +515,25 @@ def test_the_greatest_sums_decide_the_tiles(window: Any, channels: int, most: in
         assert way == wanted
         np.testing.assert_array_equal(plain, tiles)
         assert len(np.unique(plain)) > 1
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("window", WINDOWS)
+def test_the_rule_chooses_tiles(window: tuple[int, int], level: str) -> None:
+    """The rule of docs/primitives.md, by sides of the image and channels."""
+    simd, chosen = LEVELS[level], set()
+    for side, c in itertools.product((5, 8, 16, 32), (16, 20, 32, 48, 64, 160)):
+        layer = Layer("CONV_2D", "s8", (1, side, side, c), (c, *window, c), window_options("SAME"), y_scale=(0.5, 5.0))
+        interpreter = minilite.Interpreter(model_content=layer.model, level=level)
+        interpreter.resize_tensor_input(0, layer.x.shape)
+        interpreter.allocate_tensors()
+        tiles, positions, taps = -(-side // 4) * (-(-side // 4) if window == (3, 3) else side), 6, 3
+        if window == (3, 3):
+            positions, taps = 36, 9
+        cost = positions * ((tiles + 1) * simd.winograd * c * c + tiles * simd.winograd_moved * 2 * c)
+        assert (interpreter.plan.way(0) is not None) == (5 * cost < 4 * taps * side * side * c * c)
+        chosen.add(interpreter.plan.way(0) is not None)
+    assert chosen == ({False, True} if window == (3, 3) or simd.winograd == 1 else {False})
 
 
 def stacked(sides: list[int], channels: int = 160) -> bytes:
@@ -566,23 +586,15 @@ def test_sizes_in_turn_pack_once() -> None:
 
 @pytest.mark.skipif("avx2" not in LEVELS, reason="each level has limits of its own")
 def test_windows_of_other_kinds_have_no_tiles() -> None:
-    for stride, dilation, window in (
-        ((2, 2), (1, 1), (3, 3)), ((1, 1), (2, 2), (3, 3)), ((1, 1), (1, 1), (5, 5)), ((1, 2), (1, 1), (3, 3)),
-        ((1, 2), (1, 1), (1, 3)), ((1, 2), (1, 1), (3, 1)), ((1, 1), (1, 2), (1, 3)), ((1, 1), (1, 1), (1, 5)),
-        ((1, 1), (1, 1), (2, 3)), ((1, 1), (1, 1), (1, 1)),
+    """A dilation along a side of one pixel changes nothing."""
+    for stride, dilation, window, wanted in (
+        ((2, 2), (1, 1), (3, 3), False), ((1, 1), (2, 2), (3, 3), False), ((1, 1), (1, 1), (5, 5), False),
+        ((1, 2), (1, 1), (3, 3), False), ((1, 2), (1, 1), (1, 3), False), ((1, 2), (1, 1), (3, 1), False),
+        ((1, 1), (1, 2), (1, 3), False), ((1, 1), (1, 1), (1, 5), False), ((1, 1), (1, 1), (2, 3), False),
+        ((1, 1), (1, 1), (1, 1), False), ((1, 1), (2, 1), (1, 3), True), ((1, 1), (1, 3), (3, 1), True),
     ):  # fmt: skip
         options = window_options("SAME", stride, dilation)
-        layer = Layer("CONV_2D", "s8", (1, 32, 32, 32), (32, *window, 32), options, y_scale=(1.0, 2.0))
-        plain, tiles, way = both_forms(layer, "avx2")
-        assert way is None
-        np.testing.assert_array_equal(plain, tiles)
-
-
-@pytest.mark.skipif("avx2" not in LEVELS, reason="each level has limits of its own")
-def test_a_dilation_that_separates_nothing_leaves_tiles() -> None:
-    for dilation, window in (((2, 1), (1, 3)), ((1, 3), (3, 1))):
-        options = window_options("SAME", (1, 1), dilation)
         layer = Layer("CONV_2D", "s8", (1, 32, 32, 64), (64, *window, 64), options, y_scale=(1.0, 2.0))
         plain, tiles, way = both_forms(layer, "avx2")
-        assert way is not None
+        assert (way is not None) == wanted
         np.testing.assert_array_equal(plain, tiles)

@@ -23,7 +23,6 @@ enum {
     MOST_BYTES = 4 << 20, /* of a layer's weights for large tiles; beyond it small ones, or none */
     LEAST_CHANNELS = 16,
     CHUNK = 8, /* channels whose filters are transformed together */
-    MOVED = 8, /* the cost of moving a channel or an output through a position, in products */
     BLOCK_BYTES = 320 << 10, /* of a block's patches and products */
     LEAST_TILES = 6,
     MOST_TILES = 96,
@@ -69,10 +68,11 @@ static int32_t weight_at(const void *w, int32_t type, int64_t i, int32_t zero) {
  * a tile. In double, because sizes may be asked for that no memory holds. */
 static bool pays(const ml_call *c, int64_t positions, int64_t tiles, int64_t taps, int64_t channels,
                  int64_t n) {
-    const double products = (double)channels * (double)n, moved = (double)(MOVED * (channels + n));
-    const double position = (double)(tiles + 1) * products + (double)tiles * moved;
-    const double all = c->env->simd->winograd * (double)positions * position;
-    return 5 * all < 4 * (double)taps * products;
+    const ml_simd *simd = c->env->simd;
+    const double products = (double)channels * (double)n;
+    const double moved = (double)(simd->winograd_moved * (channels + n));
+    const double position = (double)(tiles + 1) * simd->winograd * products + (double)tiles * moved;
+    return 5 * (double)positions * position < 4 * (double)taps * products;
 }
 
 /* The greatest size of an output's sum, whatever the input. */

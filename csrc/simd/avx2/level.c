@@ -10,6 +10,7 @@ const ml_simd ML_TABLE = {
     .depthwise_s8_group = 2,
     .depthwise_s8_bytes = 1,
     .winograd = 1,
+    .winograd_moved = 8,
     .nibbles = 1,
 #include "simd/loops.h"
     OWN(add_s16),

@@ -9,6 +9,7 @@ const ml_simd ML_TABLE = {
     .matmul_s8_flipped = 1,
     .depthwise_s8_group = 4,
     .winograd = 2,
+    .winograd_moved = 16,
 #include "simd/loops.h"
     OWN(add_s16),
     OWN(depthwise_product_s8),

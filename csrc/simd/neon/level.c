@@ -10,6 +10,7 @@ const ml_simd ML_TABLE = {
     .depthwise_s8_bytes = 1,
     .depthwise_s8_narrow = 1,
     .winograd = 2,
+    .winograd_moved = 8,
 #include "simd/loops.h"
     OWN(add_s16),
     OWN(depthwise_narrow_s8),

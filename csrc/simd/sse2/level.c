@@ -9,6 +9,7 @@ const ml_simd ML_TABLE = {
     .depthwise_f32_held = 16,
     .depthwise_s8_group = 2,
     .winograd = 1,
+    .winograd_moved = 8,
 #include "simd/loops.h"
     OWN(depthwise_s8),
     OWN(interleave_s8),
