@@ -337,8 +337,9 @@ typedef struct ml_byte_lines {
 } ml_byte_lines;
 
 /* y = exp((x - the largest) beta) over their sum, or x - the largest - the logarithm of that sum
- * (beta is 1 then), of a row of n >= 1; y may be x. Exponentials are within 2 ULP, sums are made in
- * lanes, and results are products with the inverse of the sum. If any x is NaN, all y are NaN. */
+ * (beta is 1 then), of a row of n >= 1; y may be x. The exponential of v is within 4 ULP and |v| /
+ * 32 more, sums are made in lanes, and results are products with the inverse of the sum. If any x
+ * is NaN, all y are NaN. */
 typedef struct ml_softmax_f32_args {
     const float *x;
     float *y;

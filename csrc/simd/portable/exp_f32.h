@@ -17,6 +17,7 @@ static inline VECTOR exp_near(VECTOR x, float sign) {
 }
 #define exp_once(x, sign) exp_near(x, sign)
 #define exp_falling(x) exp_near(x, 1.0f)
+#define exp_roughly(x) exp_near(x, 1.0f)
 #else
 /* e^(sign x) without its power of two, whose exponent is in the last bits of `sum`. */
 static inline VECTOR exp_rest(VECTOR x, float sign, VECTOR *sum) {
@@ -55,6 +56,24 @@ static inline VECTOR exp_falling(VECTOR x) {
     VECTOR sum;
     const VECTOR rest = exp_rest(x, 1.0f, &sum);
     return MUL(MUL(rest, POWER_OF_SUM(sum, 64)), SPLAT(0x1p-64f));
+}
+
+/* e^x for x from -87.3 to 0, within 4 ULP and |x| / 32 more: the polynomial is shorter, and log(2)
+ * is one float where products are fused. */
+static inline VECTOR exp_roughly(VECTOR x) {
+    const VECTOR whole = SPLAT(12582912.0f), sum = FMA(x, SPLAT(1.44269504f), whole);
+    const VECTOR n = SUB(sum, whole);
+#ifdef FUSED
+    const VECTOR r = FMA(n, SPLAT(-0.693147182f), x);
+#else
+    const VECTOR r = FMA(n, SPLAT(2.12194440e-4f), FMA(n, SPLAT(-0.693359375f), x));
+#endif
+    VECTOR p = SPLAT(8.290272143e-3f);
+    p = FMA(p, r, SPLAT(4.189815983e-2f));
+    p = FMA(p, r, SPLAT(1.666763813e-1f));
+    p = FMA(p, r, SPLAT(4.999914784e-1f));
+    p = FMA(p, r, SPLAT(1.0f));
+    return MUL(FMA(p, r, SPLAT(1.0f)), POWER_OF_SUM(sum, 0));
 }
 #endif
 
