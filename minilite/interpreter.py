@@ -70,9 +70,10 @@ class Interpreter:
     what tensors take: sizes that need more are refused (None: 1 GiB, or 64 times the bytes of the file if that is more,
     until an input is resized); `max_arena` likewise the arena: parts of the model run patch by patch until it fits;
     `max_iterations` how often a WHILE runs its body before the run fails; `level` names the level of instructions, of
-    those that ``minilite --version`` lists (None: the one in MINILITE_ISA, else the best of this machine); `signature`
-    is the key of the signature whose subgraph is the main one here, in place of subgraph 0; `workspace` is memory that
-    several interpreters use in turn (`minilite.Workspace`); clones have memory of their own.
+    those that ``minilite --version`` lists (None: the one in MINILITE_ISA, else the best of this machine); `cache_dir`
+    names a folder in which packed weights are kept, for all processes (None: the one in MINILITE_CACHE_DIR, if it is
+    set; "": none); `signature` is the key of the signature whose subgraph is the main one here, in place of subgraph 0;
+    `workspace` is memory that several interpreters use in turn (`minilite.Workspace`); clones have memory of their own.
 
     Wherever a method takes a tensor's number, it also takes its name or its details.
 
@@ -107,6 +108,7 @@ class Interpreter:
         max_arena: int | str | None = None,
         max_iterations: int | None = None,
         level: str | None = None,
+        cache_dir: options.Path | None = None,
         signature: str | None = None,
         workspace: Workspace | None = None,
         **unknown: NoReturn,
@@ -120,7 +122,7 @@ class Interpreter:
             winograd=winograd, fast_convolutions=fast_convolutions, load=load,
             compress_zero_points=experimental_compress_quantization_zero_points, num_threads=num_threads,
             plan_cache_bytes=plan_cache_bytes, max_bytes=max_bytes, max_arena=max_arena,
-            max_iterations=max_iterations, level=level, signature=signature,
+            max_iterations=max_iterations, level=level, cache_dir=cache_dir, signature=signature,
         )  # fmt: skip
         shared = options.checked_workspace(workspace)
         self._begin(Engine(options.read(model_path, model_content, load), wanted))

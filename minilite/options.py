@@ -309,6 +309,16 @@ def _one_of(name: str, value: Any, known: Sequence[str]) -> None:
         raise errors.InputError(message)
 
 
+def _checked_path(name: str, value: Any) -> str | None:
+    """A path as text, or None. Raises: InputError."""
+    if value is None:
+        return None
+    if not isinstance(value, (str, bytes, os.PathLike)):
+        message = f"{name} is of type {type(value).__name__}, must be the path of a folder"
+        raise errors.InputTypeError(message)
+    return os.fsdecode(value)
+
+
 def _limit(name: str, value: Any, unit: str) -> int:
     """A number of bytes or the like, 0 for None, which is any; bytes also as text. Raises: InputError."""
     if value is None:
@@ -393,6 +403,7 @@ class Options:
         max_arena: Any = None,
         max_iterations: Any = None,
         level: Any = None,
+        cache_dir: Any = None,
         signature: Any = None,
     ) -> None:
         switches = preserve_all, keep_nodes, compress_zero_points, preserve_inputs, reorder, keep_pages, winograd
@@ -417,13 +428,12 @@ class Options:
         self.cache_bytes: int = checked_count("plan_cache_bytes", plan_cache_bytes, 0, "bytes")
         """Bytes that plans not in use may take."""
         self.max_bytes: int = _limit("max_bytes", max_bytes, "bytes")
-        """Bytes that tensors may take; 0 = no limit."""
         self.max_arena: int = _limit("max_arena", max_arena, "bytes")
-        """Bytes that each arena may have; 0 = no limit."""
         self.max_iterations: int = _limit("max_iterations", max_iterations, "iterations")
-        """The number of times that a WHILE may run its body; 0 = no limit."""
+        """Bytes of all tensors and of each arena, and times that a WHILE runs its body, at most; 0 = no limit."""
         self.level: str | None = checked_level(level)
-        """The level of instructions; None: what MINILITE_ISA says, else the best."""
+        self.cache_dir: str | None = _checked_path("cache_dir", cache_dir)
+        """The level of instructions, and the folder of packed weights, empty for none; None: the environment's."""
         self.signature: str | None = signature
         """The signature whose subgraph is the main one; None: subgraph 0."""
 

@@ -17,23 +17,29 @@ from minilite.errors import InputError
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r", "'")
 
 
-def write_whole(path: Path, data: str | bytes) -> None:
-    """Writes a file atomically: readers of `path` see the old file or the new one, also after Ctrl-C.
+def write_whole(path: Path, data: str | bytes | Iterable[Any], *, synced: bool = False) -> None:
+    """Writes a file atomically: readers of `path` see the old file or the new one, also after Ctrl-C; with `synced`,
+    after a loss of power too. `data` are text, bytes, or buffers one after the other.
 
     The new one has the mode of the old one. If several threads or processes write one path, the last one's file stays.
     Devices and pipes are written to as they are. Raises: OSError.
     """
     payload = data.encode("utf-8", "backslashreplace") if isinstance(data, str) else data
+    pieces: Iterable[Any] = [payload] if isinstance(payload, bytes) else payload
     target = path.resolve()  # a link stays a link
     if target.exists() and not target.is_file():
-        target.write_bytes(payload)
+        with target.open("wb") as file:
+            file.writelines(pieces)
         return
     beside = target.with_name(f".{target.name[:100]}.{os.urandom(8).hex()}")  # nobody else's
     try:
         with beside.open("xb") as file:
             if target.exists():
                 beside.chmod(stat.S_IMODE(target.stat().st_mode))
-            file.write(payload)
+            file.writelines(pieces)
+            if synced:
+                file.flush()
+                os.fsync(file.fileno())
         beside.replace(target)
     except OSError as error:
         error.filename = str(path)

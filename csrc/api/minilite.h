@@ -18,6 +18,7 @@
 #include "api/look.h"
 #include "api/lower.h"
 #include "api/owned.h"
+#include "api/packed.h"
 #endif
 
 #endif

@@ -299,6 +299,7 @@ typedef struct ml_usage {
      * change shape. */
     int64_t block_bytes;
     int64_t packed_bytes; /* of packed weights, which all interpreters of the Model share */
+    int64_t mapped_bytes; /* of them: in files, which processes share */
     int64_t larger_bytes; /* of them: what the graph grants to larger forms, packed or not yet */
     int64_t cached_bytes; /* of the plans in the cache, with their residences */
     int32_t cached_plans; /* with the one in use */

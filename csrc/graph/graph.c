@@ -263,6 +263,7 @@ static ml_status fill(ml_graph *g, const ml_graph_def *def, int64_t tensors, int
         copy_bytes(def->quantizations, def->n_quantizations * (int64_t)sizeof *def->quantizations);
     g->params = copy_bytes(def->params, def->params_bytes);
     if (ml_store_new(&g->own, errors) != ML_OK) return ML_ARENA_ERROR;
+    ml_store_share_files(g->store, g->own);
     if (!g->subgraphs || !g->nodes || !g->node_io || !g->tensor_defs || !g->io || !g->params ||
         !g->quantizations)
         return ml_error_refused(errors, "a graph");
@@ -334,8 +335,8 @@ ml_graph *ml_graph_hold(const ml_graph *graph) {
 void ml_graph_free(ml_graph *g) {
     if (!g || atomic_fetch_sub(&g->holders, 1) > 1) return;
     for (int64_t n = 0; g->nodes && n < g->n_nodes; n++) ml_os_free(g->nodes[n].derived);
-    ml_store_free(g->store);
     ml_store_free(g->own);
+    ml_store_free(g->store);
     free(g->subgraphs);
     free(g->nodes);
     free(g->node_io);

@@ -5,9 +5,13 @@
 #include <stdlib.h>
 
 #include "core/error.h"
+#include "core/hash.h"
+#include "graph/graph.h"
+#include "graph/packed_file.h"
 #include "os/os.h"
+#include "simd/simd.h"
 
-enum { FIRST_BUCKETS = 16 };
+enum { FIRST_BUCKETS = 16, SAMPLE_BYTES = 64 };
 
 /* Identifies a block: the data, its shape, and how it was packed. */
 typedef struct key {
@@ -25,6 +29,9 @@ typedef struct block {
     key key;            /* its shape points to the copy below */
     ml_shape shape;
     int64_t size; /* bytes of `packed` */
+    uint64_t name; /* the key of its row in a file; 0: no file may hold it */
+    bool mapped; /* `packed` lies in a file */
+    bool kept; /* a file has its row */
 } block;
 
 struct ml_store {
@@ -36,6 +43,13 @@ struct ml_store {
     uint32_t n_buckets;                  /* a power of two */
     uint32_t n_blocks;
     int64_t bytes;
+    int64_t mapped_bytes;
+    int64_t unkept_bytes;
+    ml_store *files_of; /* the store that takes files for this one: itself, or another */
+    ml_packed_head wanted; /* the model that files have to be of */
+    const uint8_t *model; /* its file in memory; NULL: nothing is kept in files */
+    int64_t model_bytes;
+    ml_packed_file *files;
 };
 
 ml_status ml_store_new(ml_store **store, ml_error *error) {
@@ -45,6 +59,7 @@ ml_status ml_store_new(ml_store **store, ml_error *error) {
     ml_os_make_lock(&s->lock);
     s->buckets = s->first_buckets;
     s->n_buckets = FIRST_BUCKETS;
+    s->files_of = s;
     return ML_OK;
 }
 
@@ -58,10 +73,14 @@ void ml_store_free(ml_store *s) {
     for (uint32_t i = 0; i < s->n_buckets; i++)
         for (block *b = s->buckets[i]; b;) {
             block *next = b->next;
-            ml_os_free((void *)(uintptr_t)b->packed.bytes);
+            if (!b->mapped) ml_os_free((void *)(uintptr_t)b->packed.bytes);
             free(b);
             b = next;
         }
+    for (ml_packed_file *file = s->files, *next; file; file = next) {
+        next = file->next;
+        ml_packed_file_close(file);
+    }
     if (s->buckets != s->first_buckets) free(s->buckets);
     ml_os_free_lock(&s->lock);
     free(s);
@@ -117,37 +136,191 @@ static void add_buckets(ml_store *s) {
     s->n_buckets *= 2;
 }
 
-static block *make(const ml_call *c, const key *wanted) {
-    int64_t size = wanted->pack(c, NULL);
+/* Names a block in files of all processes that run this build; 0: no file may hold it. `of` takes
+ * the files. The place of a constant in the model says what it holds, with a sample in case that
+ * another model has the same size, time and structure; other constants were made by lowering. */
+static uint64_t name_of(const ml_store *of, const key *k, const ml_kernel *kernel,
+                        const ml_typed *typed, int64_t bytes) {
+    const uint8_t *data = k->data;
+    if (!of->model || bytes <= 0 || !ml_kernel_family(kernel)) return 0;
+    const uintptr_t place = (uintptr_t)data - (uintptr_t)of->model;
+    const bool of_file = place < (uintptr_t)of->model_bytes;
+    const int64_t numbers[] = {of_file ? (int64_t)place : -1, bytes, k->layout,
+                               kernel->first_version};
+    uint64_t name = ml_hash(ML_HASH_START, numbers, (int64_t)sizeof numbers);
+    name = ml_hash(name, k->shape->dims, k->shape->rank * (int64_t)sizeof *k->shape->dims);
+    name = ml_hash_text(ml_hash_text(name, kernel->name), typed->types);
+    name = ml_hash_text(name, k->simd->level);
+    name = ml_hash(name, data, of_file && bytes > SAMPLE_BYTES ? SAMPLE_BYTES : bytes);
+    return name ? name : 1;
+}
+
+/* The weights of that name in a file, if they have as many bytes as pack would write. */
+static const void *find_in_files(const ml_store *of, uint64_t name, int64_t bytes) {
+    ml_packed_row row;
+    for (const ml_packed_file *file = of->files; file && name; file = file->next)
+        if (ml_packed_file_find(file, name, &row) && row.bytes == bytes) return file->data + row.at;
+    return NULL;
+}
+
+/* Names the block, and points it to weights in a file if there are any. */
+static void look_in_files(ml_store *s, block *b, const ml_kernel *kernel, const ml_typed *typed,
+                          int64_t operand_bytes) {
+    ml_store *of = s->files_of;
+    if (of != s) ml_os_take(&of->lock);
+    b->name = name_of(of, &b->key, kernel, typed, operand_bytes);
+    b->packed.bytes = find_in_files(of, b->name, b->size);
+    if (of != s) ml_os_give(&of->lock);
+    b->mapped = b->kept = b->packed.bytes != NULL;
+}
+
+static block *make(ml_store *s, const ml_call *c, const key *wanted, const ml_kernel *kernel,
+                   const ml_typed *typed, const ml_tensor *operand) {
+    int64_t size = typed->pack(c, NULL);
     if (size < 0) return NULL;
     block *b = calloc(1, sizeof *b);
-    void *bytes = ml_os_allocate(size);
-    if (!b || !bytes) {
+    void *bytes = NULL;
+    if (b) {
+        *b = (block){.packed = {NULL, wanted->layout}, .key = *wanted, .size = size};
+        b->shape = *wanted->shape;
+        b->key.shape = &b->shape;
+        look_in_files(s, b, kernel, typed, operand->bytes);
+        if (b->mapped) return b;
+        b->packed.bytes = bytes = ml_os_allocate(size);
+    }
+    if (!bytes) {
         ml_error_memory(c->env->error, "packing weights", size, 0);
         free(b);
-        ml_os_free(bytes);
         return NULL;
     }
-    *b = (block){.packed = {bytes, wanted->layout}, .key = *wanted, .size = size};
-    b->shape = *wanted->shape;
-    b->key.shape = &b->shape;
-    wanted->pack(c, bytes);
+    typed->pack(c, bytes);
     return b;
 }
 
-const ml_packed_weights *ml_store_packed(ml_store *s, const ml_call *c, ml_pack_fn pack,
-                                         const ml_tensor *operand, int32_t layout) {
-    key wanted = {operand->known, pack, c->env->simd, &operand->shape, layout, 0};
+static void add(ml_store *s, block *b) {
+    if (s->n_blocks == s->n_buckets) add_buckets(s);
+    put_in_bucket(s->buckets, s->n_buckets, b);
+    s->n_blocks++;
+    s->bytes += b->size;
+    if (b->mapped) s->mapped_bytes += b->size;
+    else if (b->name) s->unkept_bytes += b->size;
+}
+
+const ml_packed_weights *ml_store_packed(ml_store *s, const ml_call *c, const ml_kernel *kernel,
+                                         const ml_typed *typed, const ml_tensor *operand,
+                                         int32_t layout) {
+    key wanted = {operand->known, typed->pack, c->env->simd, &operand->shape, layout, 0};
     wanted.hash = hash_of(&wanted);
     ml_os_take(&s->lock);
     block *b = *bucket_of(s->buckets, s->n_buckets, wanted.hash);
     while (b && !same_key(&b->key, &wanted)) b = b->next;
-    if (!b && (b = make(c, &wanted))) {
-        if (s->n_blocks == s->n_buckets) add_buckets(s);
-        put_in_bucket(s->buckets, s->n_buckets, b);
-        s->n_blocks++;
-        s->bytes += b->size;
-    }
+    if (!b && (b = make(s, c, &wanted, kernel, typed, operand))) add(s, b);
     ml_os_give(&s->lock);
     return b ? &b->packed : NULL;
+}
+
+/* Files ---------------------------------------------------------------------------------------- */
+
+void ml_store_share_files(ml_store *of, ml_store *store) { store->files_of = of; }
+
+void ml_store_keep(ml_store *s, const ml_file *file, int64_t model_bytes, int64_t modified) {
+    ml_os_take(&s->lock);
+    s->wanted = (ml_packed_head){
+        .structure = ml_file_structure(file), .model_bytes = model_bytes, .modified = modified};
+    s->model_bytes = file->bytes;
+    s->model = file->data;
+    ml_os_give(&s->lock);
+}
+
+/* Calls that go through the blocks of a store take its lock. */
+#define EACH_BLOCK(s, b)                              \
+    for (uint32_t at_ = 0; at_ < (s)->n_buckets; at_++) \
+        for (block *b = (s)->buckets[at_]; b; b = b->next)
+
+ml_status ml_store_take(ml_store *s, int32_t descriptor, const void *data, int64_t bytes,
+                        ml_error *error) {
+    ml_packed_file *file = ml_packed_file_open(descriptor, data, bytes, error);
+    if (!file) return error->status;
+    const ml_status status = ml_packed_file_serves(file, &s->wanted, error);
+    if (status != ML_OK) {
+        ml_packed_file_close(file);
+        return status;
+    }
+    ml_packed_row row;
+    ml_os_take(&s->lock);
+    file->next = s->files;
+    s->files = file;
+    EACH_BLOCK(s, b) {
+        if (!b->name || b->kept || !ml_packed_file_find(file, b->name, &row)) continue;
+        b->kept = true;
+        s->unkept_bytes -= b->size;
+    }
+    ml_os_give(&s->lock);
+    return ML_OK;
+}
+
+int64_t ml_store_mapped_bytes(ml_store *s) {
+    ml_os_take(&s->lock);
+    int64_t bytes = s->mapped_bytes;
+    ml_os_give(&s->lock);
+    return bytes;
+}
+
+static int64_t unkept_bytes(ml_store *s) {
+    ml_os_take(&s->lock);
+    int64_t bytes = s->unkept_bytes;
+    ml_os_give(&s->lock);
+    return bytes;
+}
+
+int64_t ml_graph_unkept_bytes(const ml_graph *g) {
+    return unkept_bytes(g->store) + unkept_bytes(g->own);
+}
+
+/* Lists what was packed here, and counts it as kept. With `to` == NULL: only counts. */
+static int64_t list_blocks(ml_store *s, ml_packed_entry *to) {
+    int64_t n = 0;
+    EACH_BLOCK(s, b) {
+        if (!b->name || b->mapped) continue;
+        if (to) {
+            to[n] = (ml_packed_entry){b->name, b->packed.bytes, b->size};
+            if (!b->kept) s->unkept_bytes -= b->size;
+            b->kept = true;
+        }
+        n++;
+    }
+    return n;
+}
+
+static int64_t list_files(const ml_store *s, ml_packed_entry *to) {
+    int64_t n = 0;
+    ml_packed_row row;
+    for (const ml_packed_file *file = s->files; file; file = file->next)
+        for (int64_t i = 0; i < file->head.n_rows; i++) {
+            if (!ml_packed_file_row(file, i, &row)) continue;
+            if (to) to[n] = (ml_packed_entry){row.key, file->data + row.at, row.bytes};
+            n++;
+        }
+    return n;
+}
+
+ml_status ml_graph_packed_image(const ml_graph *g, const char *path, int64_t path_bytes,
+                                ml_packed_image *image, ml_error *error) {
+    ml_store *store = g->store, *own = g->own;
+    ml_os_take(&own->lock);
+    ml_os_take(&store->lock);
+    const int64_t most =
+        list_blocks(own, NULL) + list_blocks(store, NULL) + list_files(store, NULL);
+    ml_packed_entry *entries = calloc((size_t)most + 1, sizeof *entries);
+    ml_status status = ML_OK;
+    if (entries) {
+        int64_t n = list_blocks(own, entries);
+        n += list_blocks(store, entries + n);
+        n += list_files(store, entries + n);
+        status = ml_packed_image_make(&store->wanted, path, path_bytes, entries, n, image, error);
+    } else status = ml_error_refused(error, "a file of packed weights");
+    free(entries);
+    ml_os_give(&store->lock);
+    ml_os_give(&own->lock);
+    return status;
 }

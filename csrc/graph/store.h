@@ -17,9 +17,13 @@ typedef struct ml_packed_weights {
     int32_t layout;    /* the layout that prepare requested */
 } ml_packed_weights;
 
-/* The packed operand of a call whose prepare has run; packs it at the first request. NULL, with the
- * error, when memory is missing or pack refused. Safe to call from several threads. */
-const ml_packed_weights *ml_store_packed(ml_store *store, const ml_call *c, ml_pack_fn pack,
-                                         const ml_tensor *operand, int32_t layout);
+/* The packed operand of a call whose prepare has run, by one of the kernel's lines; packs it at the
+ * first request, unless a file that the store has taken holds it. NULL, with the error, when memory
+ * is missing or pack refused. Safe to call from several threads. */
+const ml_packed_weights *ml_store_packed(ml_store *store, const ml_call *c, const ml_kernel *kernel,
+                                         const ml_typed *typed, const ml_tensor *operand,
+                                         int32_t layout);
+/* The files that `store` takes serve this one too, which ends before it. */
+void ml_store_share_files(ml_store *of, ml_store *store);
 
 #endif

@@ -103,7 +103,7 @@ static const void *constant_weights(ml_engine *engine, const ml_call *c, const m
     ml_store *store = sub->tensors[ml_number_of(c, node->kernel->packs)].flags & ML_TENSOR_OF_FILE
                           ? g->store
                           : g->own;
-    packed = ml_store_packed(store, c, node->typed->pack, ml_tensor_of(c, t), layout);
+    packed = ml_store_packed(store, c, node->kernel, node->typed, ml_tensor_of(c, t), layout);
     engine->counters->store_lookups++;
     if (!packed) return NULL;
     atomic_store_explicit(last, packed, memory_order_release);

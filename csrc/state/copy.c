@@ -337,6 +337,8 @@ ml_status ml_state_get_usage(ml_state *s, ml_usage *usage) {
                    .block_bytes = ml_blocks_bytes(s->heap, s->graph->total_slots) +
                                   ml_blocks_bytes(s->carries, 2 * (int64_t)s->graph->total_slots),
                    .packed_bytes = ml_store_bytes(s->graph->store) + ml_store_bytes(s->graph->own),
+                   .mapped_bytes = ml_store_mapped_bytes(s->graph->store) +
+                                   ml_store_mapped_bytes(s->graph->own),
                    .larger_bytes = s->graph->larger_bytes,
                    .cached_bytes = s->cached_bytes,
                    .cached_plans = s->n_cached,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import os
-from typing import Any
+import stat
+from typing import Any, NamedTuple
 
 from minilite import errors
 from minilite._core import ffi, lib
@@ -52,7 +53,20 @@ _PIECE = 1 << 20
 """Bytes that are read at once: signals are handled between two pieces."""
 
 
-def map_file(path: str | os.PathLike[str], *, any_kind: bool = False) -> memoryview | bytes:
+class Origin(NamedTuple):
+    """The file on disk that a model was read from, as it was when it was opened."""
+
+    path: str
+    bytes: int
+    modified: int
+    """Its time of modification, in nanoseconds."""
+
+
+Opened = tuple["memoryview | bytes", "Origin | None"]
+"""The bytes of a file, and where they are from; None for a pipe and the like."""
+
+
+def map_file(path: str | os.PathLike[str], *, any_kind: bool = False) -> Opened:
     """A file's bytes, read-only. The mapping ends with the last view of it; no descriptor stays open.
 
     Small files, and files that cannot be mapped, such as pipes, are read, as by `read_file`; with `any_kind` as a
@@ -60,18 +74,23 @@ def map_file(path: str | os.PathLike[str], *, any_kind: bool = False) -> memoryv
     """
     with io.FileIO(path) as file:
         descriptor = file.fileno()
-        size = os.fstat(descriptor).st_size
-        mapped = _mapped(descriptor, size)
-        return _read(descriptor, size, any_kind) if mapped is None else mapped
+        about = os.fstat(descriptor)
+        mapped = _mapped(descriptor, about.st_size)
+        return _read(descriptor, about.st_size, any_kind) if mapped is None else mapped, _origin(path, about)
 
 
-def read_file(path: str | os.PathLike[str]) -> memoryview | bytes:
+def read_file(path: str | os.PathLike[str]) -> Opened:
     """A copy of a file's bytes. If the file does not begin like a model, only its beginning is read, or it is mapped.
 
     Raises: OSError, ValueError for a path with a null byte, ModelFormatError for more than MOST_READ bytes.
     """
     with io.FileIO(path) as file:
-        return _read(file.fileno(), os.fstat(file.fileno()).st_size)
+        about = os.fstat(file.fileno())
+        return _read(file.fileno(), about.st_size), _origin(path, about)
+
+
+def _origin(path: str | os.PathLike[str], about: os.stat_result) -> Origin | None:
+    return Origin(os.fspath(path), about.st_size, about.st_mtime_ns) if stat.S_ISREG(about.st_mode) else None
 
 
 def _mapped(descriptor: int, size: int) -> memoryview | None:
@@ -110,6 +129,8 @@ class Store:
         if lib.ml_store_new(self._cell, error):
             raise_error(error, None)
         self.pointer: Any = self._cell[0]
+        self.cache: Any = None
+        """The PackedCache that keeps them in a file; None: they are not kept."""
 
     @property
     def bytes(self) -> int:
@@ -135,13 +156,16 @@ class File:
         "n_operators",
         "n_signatures",
         "n_subgraphs",
+        "origin",
         "rows",
         "version",
     )
 
-    def __init__(self, data: Array) -> None:
+    def __init__(self, data: Array, origin: Origin | None = None) -> None:
         """Verifies `data`, a uint8 array. Raises: ModelFormatError, ArenaError."""
         self.data: Array = data
+        self.origin: Origin | None = origin
+        """The file that the bytes are from; None: they were given."""
         self._store: Store | None = None
         self._view = memoryview(data)
         self._pointer = ffi.from_buffer("uint8_t[]", data)

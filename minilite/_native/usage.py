@@ -27,8 +27,10 @@ class Usage(NamedTuple):
     """Counted against `max_bytes`, for all subgraphs together: arenas, variables, blocks, scratch of workers."""
     packed_bytes: int = 0
     """The bytes of weights packed for the inner loops, which all interpreters of a Model share."""
+    mapped_bytes: int = 0
+    """The share of them that lies in a file (`cache_dir`), which processes share."""
     larger_bytes: int = 0
-    """The share of them that weights of Winograd's convolutions take, which are larger, packed or not yet."""
+    """The share of packed weights that those of Winograd's convolutions take, which are larger, packed or not yet."""
     cached_bytes: int = 0
     """The bytes of cached plans and their tables."""
     cached_plans: int = 0
@@ -67,7 +69,15 @@ def _html(numbers: Mapping[str, int]) -> str:
     return f"<table>{''.join(rows)}</table>"
 
 
-_SHARED = ("packed_bytes", "larger_bytes", "resource_bytes", "taken_bytes", "kept_bytes", "stays_mapped")
+_SHARED = (
+    "packed_bytes",
+    "mapped_bytes",
+    "larger_bytes",
+    "resource_bytes",
+    "taken_bytes",
+    "kept_bytes",
+    "stays_mapped",
+)
 _ADDED = tuple(name for name in Usage._fields if name not in _SHARED)
 
 

@@ -1,5 +1,5 @@
-"""The minilite command: run, batch, inspect, check, plan, tile, profile, bench, compare, replay, report, as and
-completion."""
+"""The minilite command: run, batch, inspect, check, plan, tile, profile, bench, compare, replay, report, cache, as
+and completion."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ COMMANDS = {
     "compare": "compare",
     "replay": "replay",
     "report": "report",
+    "cache": "cache",
     "as": "stand_in",
     "completion": "completion",
 }
@@ -86,7 +87,7 @@ def parsers(names: Sequence[str]) -> tuple[Parser, Mapping[str, Parser]]:
         "--version",
         action=_Version,
         nargs=0,
-        help="print the version and the levels of instructions that run here",
+        help="print the version and the levels of this machine",
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name in names:

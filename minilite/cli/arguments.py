@@ -136,6 +136,14 @@ def add_fast_convolutions(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
+def add_cache_dir(parser: argparse.ArgumentParser) -> None:
+    """--cache-dir."""
+    parser.add_argument(
+        "--cache-dir", metavar="FOLDER",
+        help="keep packed weights there, for all processes (default: the folder in MINILITE_CACHE_DIR, if it is set)",
+    )  # fmt: skip
+
+
 def size_in_bytes(text: str) -> int:
     """Reads bytes such as 500000, 500kB (the same) or 500KiB (512000)."""
     try:

@@ -18,7 +18,7 @@ _GROUPS = {
         "--planner", "--strategy", "--max-arena", "--memory", "--put", "--bind", "--alignment", "--capacity", "--budget",
         "--most-work", "--seconds",
     ),
-    "running": ("--threads", "--level", "--resolver", "--fast-convolutions", "--repeat", "--runs", "--workers", "--scheduler", "--batch", "--on-error"),
+    "running": ("--threads", "--level", "--resolver", "--fast-convolutions", "--cache-dir", "--repeat", "--runs", "--workers", "--scheduler", "--batch", "--on-error"),
 }  # fmt: skip
 """Options by the group in which a command's help lists them; all others are in the group of --help."""
 EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
@@ -56,6 +56,10 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "report": (
         ("minilite report model.tflite cat.jpg", "memory, nodes and graph on one page"),
         ("minilite report model.tflite --against litert -o page.html", "with a comparison"),
+    ),
+    "cache": (
+        ("minilite cache --dir /var/cache/minilite", "files of packed weights, and if they serve"),
+        ("minilite cache --verify", "reads every byte of those in MINILITE_CACHE_DIR"),
     ),
     "as": (("minilite as tflite_runtime program.py", "a program of LiteRT's, unmodified"),),
     "completion": (('eval "$(minilite completion bash)"', "in ~/.bashrc"),),

@@ -39,6 +39,7 @@ def add_parser(commands: Any) -> None:
     arguments.add_planner(parser)
     arguments.add_max_arena(parser)
     arguments.add_fast_convolutions(parser)
+    arguments.add_cache_dir(parser)
     arguments.add_json(parser)
     parser.set_defaults(execute=execute)
 
@@ -56,6 +57,7 @@ def execute(options: argparse.Namespace) -> None:
         max_arena=options.max_arena,
         signature=options.signature,
         fast_convolutions=options.fast_convolutions,
+        cache_dir=options.cache_dir,
     )
     feeding.prepare(interpreter, options)
     session, trace = engine_of(interpreter).session(), options.trace is not None

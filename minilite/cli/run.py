@@ -61,6 +61,7 @@ _MODEL_ONLY = (
     "resolver",
     "level",
     "fast_convolutions",
+    "cache_dir",
     "record",
     "signature",
     "state",
@@ -118,6 +119,7 @@ def add_parser(commands: Any) -> None:
     arguments.add_planner(parser)
     arguments.add_max_arena(parser)
     arguments.add_fast_convolutions(parser)
+    arguments.add_cache_dir(parser)
     arguments.add_json(parser)
     parser.set_defaults(execute=execute)
 
@@ -295,6 +297,7 @@ def _interpreter(options: argparse.Namespace) -> Interpreter:
             level=options.level,
             signature=options.signature,
             fast_convolutions=options.fast_convolutions,
+            cache_dir=options.cache_dir,
         )
     except ModelFormatError as error:
         for path in [*options.data, *options.input]:

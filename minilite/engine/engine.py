@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from minilite import details, errors
 from minilite.engine import array_call, tensor_arguments
 from minilite.engine.place import checked_tensor
-from minilite.engine.program import Program
+from minilite.engine.program import Program, keep_packed_weights
 from minilite.engine.session import Session
 from minilite.engine.signatures import find_signature
 
@@ -41,7 +41,7 @@ class Engine:
         """`options` are the checked `Options` of the constructor; `root` is the number of the main subgraph (None: that
         of the options' signature, else 0).
 
-        Raises: InputError for a model without subgraphs or without that signature."""
+        Raises: InputError for a model without subgraphs or without that signature, or a folder that is refused."""
         if not model.subgraphs:
             message = "No subgraph in the model."
             raise errors.InputError(message)
@@ -50,6 +50,7 @@ class Engine:
         if root is None:
             key = options.signature
             root = find_signature(model.signatures, key).subgraph if key is not None else 0
+        keep_packed_weights(model, options.cache_dir)
         self.root: int = root
         """The number of the main subgraph: of which the interpreter speaks where no other is named."""
         self.making: Any = RLock()

@@ -122,6 +122,20 @@ def _level(mask: str | None) -> Any:
     return choose_level(mask)
 
 
+def keep_packed_weights(model: Model, cache_dir: str | None, option: str = "cache_dir") -> None:
+    """Keeps the packed weights of a model that was read from a file in the folder `cache_dir`, which the option says;
+    None means that of the environment, an empty text none.
+
+    Raises: InputError for a folder that is refused."""
+    if cache_dir is None:
+        option = "MINILITE_CACHE_DIR"
+        cache_dir = os.environ.get(option)
+    if cache_dir:
+        from minilite.engine import packed_cache  # few programs need it
+
+        packed_cache.use(model.file, cache_dir, option)
+
+
 def as_read(model: Model) -> Model:
     """The model as a view of rows. Raises: ModelFormatError for a model made by hand that is not valid."""
     if model.file is not None:

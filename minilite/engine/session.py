@@ -89,6 +89,7 @@ class Session:
         self.root: int = root
         self._ask, self._requested_of = self.state.asking()
         self._prepare, self._prepared = self.state.preparing()
+        self._cache = program.store.cache  # of packed weights
         self._arrays: dict[int, dict[int, Binding]] = {}  # what C may use of a call of `bind`, by number and tensor
         self._numbers = itertools.count(1)  # of calls of `bind`
         self._known: _Known = (-1, {}, {}, {})  # one tuple: threads see all of it or nothing
@@ -184,6 +185,8 @@ class Session:
             self.state.check(failed)
         if self._arrays:
             self._let_go()
+        if self._cache is not None:
+            self._cache.keep(self.program.graph(self.root))
 
     def plan_for(self, shapes: Mapping[int, Shape]) -> Plan:
         """The plan for the requested shapes, without using it; `shapes` take precedence."""

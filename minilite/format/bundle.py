@@ -200,7 +200,7 @@ def section_bytes(path: str) -> memoryview | None:
     Raises: ModelFormatError, InputError, OSError.
     """
     file, inner = _parts(path)
-    return _descended(file, memoryview(map_file(file, any_kind=True)), inner)[1] if inner else None
+    return _descended(file, memoryview(map_file(file, any_kind=True)[0]), inner)[1] if inner else None
 
 
 def is_bundle(path: str | os.PathLike[str]) -> bool:
@@ -234,7 +234,7 @@ def _opened(source: Any) -> tuple[str, memoryview]:
     path = os.fsdecode(source)
     try:
         file, inner = _parts(path)
-        data = memoryview(map_file(file, any_kind=True))
+        data = memoryview(map_file(file, any_kind=True)[0])
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         message = f"Could not open {path!r}: {reason.lower()}{origin.why_not_opened(path)}"

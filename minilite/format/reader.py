@@ -17,6 +17,7 @@ from minilite.late import Later
 if TYPE_CHECKING:
     import mmap
 
+    from minilite._native.file import Origin
     from minilite.format import origin
     from minilite.format.model import Model
 else:
@@ -44,7 +45,7 @@ def load_model(
         size, path = len(path), bytes(path[:4097])  # longer than any path
     name = path if type(path) is str else _name(path)
     try:
-        data = map_file(name) if load == "map" else read_file(name)
+        data, source = map_file(name) if load == "map" else read_file(name)
     except errors.ModelFormatError as error:
         raise errors.ModelFormatError(f"{name!r}: {error}") from None
     except (OSError, ValueError) as error:
@@ -57,7 +58,7 @@ def load_model(
         message = f"Could not open {name!r}: {reason.lower()}{origin.why_not_opened(name, '.tflite')}"
         raise errors.ModelNotFoundError(message) from error
     try:
-        return _read(data)
+        return _read(data, source)
     except errors.ModelFormatError as error:
         raise origin.explained(error, data, name) from None
 
@@ -104,11 +105,11 @@ def _plain_bytes(source: Any) -> memoryview:
     return view.toreadonly().cast("B") if view.nbytes else memoryview(b"")
 
 
-def _read(data: memoryview | bytes) -> Model:
+def _read(data: memoryview | bytes, source: Origin | None = None) -> Model:
     """The Model in `data`, which never changes."""
     _check_header(data)
     # while the array lives, the caller's bytes cannot be closed or resized
-    return model_of(File(np.frombuffer(data, np.uint8)))
+    return model_of(File(np.frombuffer(data, np.uint8), source))
 
 
 def _check_header(data: memoryview | bytes) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minilite.engine.program import Program
+from minilite.engine.program import Program, keep_packed_weights
 from minilite.engine.session import Session
 from minilite.engine.tensor_arguments import check_strict, wanted_shape
 from minilite.errors import ArenaError, InputError, InputRuntimeError, listed
@@ -44,7 +44,9 @@ class Compiled:
     accelerated: bool = True
     """True if no other accelerator was asked for."""
 
-    def __init__(self, model: Model, *, num_threads: int | None = None, reference: bool = False) -> None:
+    def __init__(
+        self, model: Model, *, num_threads: int | None = None, reference: bool = False, cache_dir: str | None = None
+    ) -> None:
         if not model.subgraphs:
             message = "No subgraph in the model."
             raise InputRuntimeError(message)
@@ -52,6 +54,7 @@ class Compiled:
         # inputs, which are in the caller's memory, are never overwritten.
         resolver = OpResolverType.BUILTIN_REF if reference else OpResolverType.AUTO
         self._wanted = Options(preserve_inputs=False, num_threads=num_threads, resolver=resolver)
+        keep_packed_weights(model, cache_dir, "compiler_cache_dir")
         self._program = Program(model, {}, reference=reference, fuses=self._wanted.fuses)
         self._shared: Shared = self._program.shared()
         if self._wanted.threads > 1:

@@ -132,7 +132,12 @@ class CompiledModel:
         cpu = options.cpu_options
         wanted = whole("num_threads", cpu.num_threads)
         threads = None if wanted in range(-1, 1) else wanted
-        compiled = Compiled(model, num_threads=threads, reference=cpu.kernel_mode == CpuKernelMode.REFERENCE)
+        compiled = Compiled(
+            model,
+            num_threads=threads,
+            reference=cpu.kernel_mode == CpuKernelMode.REFERENCE,
+            cache_dir=environment.options.compiler_cache_dir or None,
+        )
         compiled.accelerated = options.hardware_accelerators == HardwareAccelerator.CPU
         return cls(compiled, environment)
 

@@ -1,4 +1,4 @@
-"""LiteRT's Environment, which compiled models share. In minilite they share nothing; it only keeps the given paths."""
+"""LiteRT's Environment, which compiled models share: in minilite it keeps the given paths, of which one has effect."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EnvironmentOptions:
-    """The folders in which LiteRT finds its libraries and keeps what it compiled; without effect."""
+    """The folders in which LiteRT finds its libraries, without effect, and keeps what it compiled: in
+    `compiler_cache_dir`, minilite keeps packed weights, as an Interpreter does in its `cache_dir`."""
 
     runtime_path: str | None = None
     compiler_plugin_path: str = ""

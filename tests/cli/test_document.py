@@ -159,9 +159,14 @@ def printed(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str], monkeypa
             "compare --inputs FOLDER": "compare m.tflite --against reference --inputs many",
             "compare": "compare m.tflite --against reference",
             "replay": "replay r.npz m.tflite",
+            "cache": "cache --dir packed",
+            "cache --clear": "cache --clear --dir packed",
         }
         if command == "replay":
             assert main(["run", "m.tflite", "--record", "r.npz"]) == 0
+            capsys.readouterr()
+        if command.startswith("cache"):
+            assert main(["run", "m.tflite", "--cache-dir", "packed"]) == 0
             capsys.readouterr()
         words = special.get(command, f"{command} m.tflite").split()
         assert main([*words, "--json"]) == 0
@@ -197,6 +202,8 @@ def test_all_commands_with_json_are_listed() -> None:
         "tile",
         "profile",
         "bench",
+        "cache",
+        "cache --clear",
         "compare",
         "compare --inputs FOLDER",
         "replay",

@@ -242,4 +242,4 @@ def test_no_command_is_left_out_and_help_fits_a_screen() -> None:
         lines = done.stdout.splitlines()
         assert len(lines) <= 24
         listed = [line.split()[0] for line in lines[lines.index("  COMMAND") + 1 :] if line[4:5] not in ("", " ")]
-        assert {*listed} == {*CALLS, "as", "completion"}
+        assert {*listed} == {*CALLS, "cache", "as", "completion"}

@@ -64,7 +64,7 @@ def test_every_option_is_in_a_group_or_known_to_have_none() -> None:
         "--for",
         "--most-work",
     }
-    alone |= {"--threshold", "--inputs", "--fit", "--workers", "--scheduler"}
+    alone |= {"--threshold", "--inputs", "--fit", "--workers", "--scheduler", "--dir", "--list", "--verify", "--clear"}
     for command, parser in parsers([*COMMANDS])[1].items():
         plain = {
             option
