@@ -139,7 +139,8 @@ ml_status ml_state_write(ml_state *s, int32_t tensor, uint64_t generation, const
 }
 
 /* While a view is held no memory grows, so inputs get theirs before; if there is none, a call that
- * needs it says so. */
+ * needs it says so. The first line has no turn: a resize in another thread may come after it, and
+ * then the view is refused by its generation. */
 static ml_status make_room_for_inputs(ml_state *s) {
     ml_error quiet = ML_NO_ERROR;
     if (s->pinned || !s->lacks_inputs) return ML_OK;

@@ -23,15 +23,16 @@ static uint8_t *region_of(const ml_state *s) {
 void ml_resolve_inputs(ml_state *s, ml_residence *r) {
     const ml_planner_graph *io = &ml_frame_subgraph(s->graph, 0)->io;
     const int64_t end = ml_min_s64(ml_inputs_needed(s, r), s->inputs.capacity);
-    s->lacks_inputs = false;
+    bool lacks = false;
     for (int32_t i = 0; i < io->n_inputs && r->rows->frames[0].input_bytes > 0; i++) {
         const ml_tensor *row = ml_input_row(s->graph, r->rows, i);
         if (!row) continue;
         const bool lent = i < ML_MOST_LENT && s->lent >> i & 1;
         const bool there = row->offset + row->bytes <= end && !lent;
         ml_now_data(r, 0)[io->inputs[i]] = there ? s->inputs.base + row->offset : NULL;
-        s->lacks_inputs |= !there;
+        lacks |= !there;
     }
+    atomic_store_explicit(&s->lacks_inputs, lacks, memory_order_relaxed);
 }
 
 void ml_inputs_follow(ml_state *s) {

@@ -85,7 +85,7 @@ struct ml_state {
     ml_arena *spills; /* by frame: memory of frames that outgrew their caller's scratch */
     uint64_t lent; /* by position of a graph input: its value is in an array of the caller's */
     bool has_inputs; /* also inputs that may be lent have memory, from when one first needed it */
-    bool lacks_inputs; /* of the residence in use, some have none, or are lent */
+    atomic_bool lacks_inputs; /* of the residence in use, some have none, or are lent */
     uint8_t *persistent;
     int64_t persistent_capacity;
     uint8_t *work; /* ML_WORK_BYTES */
