@@ -13,6 +13,7 @@ from minilite.cli import arguments
 from minilite.cli.arguments import UsageError
 from minilite.cli.output import print_json, width
 from minilite.errors import InputError, ModelFormatError
+from minilite.format.bundle import parts_of
 from minilite.terminal import say
 from minilite.text import bytes_text, count, table
 
@@ -107,7 +108,7 @@ def _state(path: Path, head: Head | None, model: str, damage: str) -> str:
     if not head.is_of_this_build:
         return "of another version of minilite"
     try:
-        about = Path(model).stat()
+        about = Path(parts_of(model)[0]).stat()
     except (OSError, ValueError):
         return "the model is gone"
     if path.name != packed.file_name(model):

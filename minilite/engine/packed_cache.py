@@ -19,8 +19,8 @@ _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 
 
 
 def use(file: File | None, folder: str, option: str) -> None:
-    """Keeps the packed weights of a model's file in a folder. A model that was given by its bytes, lies in a bundle, or
-    was made by hand, is left alone. `option` names the option, for errors.
+    """Keeps the packed weights of a model's file in a folder. A model that was given by its bytes, or made by hand, is
+    left alone. `option` names the option, for errors.
 
     Raises: InputError for a folder that is none, or in which others could write, and for a second one."""
     try:
@@ -116,7 +116,7 @@ class PackedCache:
             self._take()
             if packed.unkept_bytes(graph):
                 self._write(graph)
-        except (OSError, errors.ArenaError):
+        except (OSError, MemoryError):
             pass
         finally:
             self._writing.release()

@@ -24,6 +24,7 @@ from minilite.format.bounded import BROKEN, BoundedTable
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from minilite._native.file import Origin
     from minilite.format.model import Model
 
 LITERTLM, ZIP = b"LITERTLM", b"PK\x03\x04"
@@ -193,14 +194,17 @@ class Bundle:
         return found
 
 
-def section_bytes(path: str) -> memoryview | None:
-    """The bytes of the section that a path such as `face.task:detector.tflite` names; None if no file is named before a
-    colon.
+def section_bytes(path: str) -> tuple[memoryview, Origin | None] | None:
+    """The bytes of the section that a path such as `face.task:detector.tflite` names, and where they are from; None if
+    no file is named before a colon.
 
     Raises: ModelFormatError, InputError, OSError.
     """
-    file, inner = _parts(path)
-    return _descended(file, memoryview(map_file(file, any_kind=True)[0]), inner)[1] if inner else None
+    file, inner = parts_of(path)
+    if not inner:
+        return None
+    data, opened = map_file(file, any_kind=True)
+    return _descended(file, memoryview(data), inner)[1], opened and opened._replace(path=path)
 
 
 def is_bundle(path: str | os.PathLike[str]) -> bool:
@@ -213,7 +217,7 @@ def is_bundle(path: str | os.PathLike[str]) -> bool:
     return bundle.kind == ".litertlm" or any(section.kind in ("model", "bundle") for section in bundle.sections)
 
 
-def _parts(path: str) -> tuple[str, str]:
+def parts_of(path: str) -> tuple[str, str]:
     """A file, and the names of sections after its colon; no names if the path is itself a file's."""
     if Path(path).exists():
         return path, ""
@@ -233,7 +237,7 @@ def _opened(source: Any) -> tuple[str, memoryview]:
         raise InputTypeError(message)
     path = os.fsdecode(source)
     try:
-        file, inner = _parts(path)
+        file, inner = parts_of(path)
         data = memoryview(map_file(file, any_kind=True)[0])
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)

@@ -67,9 +67,12 @@ def _of_section(name: str, load: str) -> Model | None:
     """The Model in a section of a bundle; None if the name leads into none. Raises: ModelFormatError, InputError."""
     from minilite.format.bundle import section_bytes  # which reads models
 
-    section = section_bytes(name)
+    found = section_bytes(name)
+    if found is None:
+        return None
+    section, source = found
     try:
-        return None if section is None else _read(section if load == "map" else bytes(section))
+        return _read(section if load == "map" else bytes(section), source)
     except errors.ModelFormatError as error:
         raise origin.explained(error, section, name) from None
 

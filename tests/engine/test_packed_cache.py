@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,11 @@ import minilite
 from minilite import Interpreter
 from minilite._native import packed
 from minilite._native.kernels import level_names
+from minilite.cli import main
 from minilite.engine.engine import engine_of
 from minilite.errors import InputError
 from minilite.format.builder import ModelBuilder
+from minilite.format.dtypes import TensorType
 from minilite.litert.compiled_model import CompiledModel, Environment
 
 DIGITS = Path(minilite.__file__).parent / "data" / "digits.tflite"
@@ -133,6 +136,33 @@ def test_sizes_that_need_another_layout_are_added(tmp_path: Path, folder: Path) 
     assert grown() == [(0, small), (0, both), (0, both)]
 
 
+def test_weights_that_runs_pack(tmp_path: Path, folder: Path) -> None:
+    """The size of the convolution's input is a value."""
+    path, builder = tmp_path / "made.tflite", ModelBuilder()
+    graph = builder.subgraph()
+    x, size = graph.input("x", (1, 4, 4, 16)), graph.input("size", (2,), TensorType.INT32)
+    resized = graph.node("RESIZE_NEAREST_NEIGHBOR", [x, size], out=("resized", None))
+    weights = graph.constant("w", np.random.default_rng(2).normal(size=(32, 3, 3, 16)).astype(np.float32))
+    options = {"padding": "SAME", "stride_h": 1, "stride_w": 1}
+    graph.output(graph.node("CONV_2D", [resized, weights, -1], out=("y", None), options=options))
+    path.write_bytes(builder.build())
+
+    def ran(where: Path | str) -> tuple[Interpreter, Any]:
+        interpreter = ready(path, where)
+        given = {"x": np.ones((1, 4, 4, 16), np.float32), "size": np.array([8, 8], np.int32)}
+        return interpreter, interpreter.run(given)["y"]
+
+    _, wanted = ran("")
+    first, made = ran(folder)
+    assert sizes(first)[0] > 0
+    assert not folder.exists() or not list(folder.iterdir())
+    first.resize_tensor_input(0, (2, 4, 4, 16))
+    first.allocate_tensors()
+    second, taken = ran(folder)
+    assert sizes(second) == (0, first.usage.packed_bytes)
+    assert same([made, taken], [wanted, wanted])
+
+
 def test_two_that_start_together_keep_what_both_packed(model: Path, folder: Path) -> None:
     """Both begin without a file; the second one adds to the first one's."""
     levels = level_names()
@@ -220,6 +250,27 @@ def test_variable_and_option(model: Path, folder: Path, monkeypatch: pytest.Monk
 def test_ways_of_loading(load: Any, model: Path, folder: Path) -> None:
     ready(model, folder, load=load)
     assert sizes(ready(model, folder, load=load))[0] == 0
+
+
+def test_models_in_bundles(model: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A path leads into the bundle."""
+    bundle = model.with_name("two.task")
+    with zipfile.ZipFile(bundle, "w") as archive:
+        archive.write(model, "digits.tflite")
+        archive.writestr("other.tflite", layers("f32"))
+    sections = [Path(f"{bundle}:{name}") for name in ("digits.tflite", "other.tflite")]
+    for section in sections:
+        assert sizes(ready(section, folder))[1] == 0
+    for section in sections:
+        interpreter = ready(section, folder)
+        assert sizes(interpreter)[0] == 0
+        assert same(outputs(interpreter), outputs(ready(section, "")))
+    assert main(["cache", "--dir", str(folder), "--verify"]) == 0
+    assert [line.split()[-2:] for line in capsys.readouterr().out.splitlines()[2:]] == [
+        [section.name, "serves"] for section in sorted(sections, key=lambda s: packed.file_name(str(s)))
+    ]
+    os.utime(bundle, ns=(1, 1))
+    assert sizes(ready(sections[0], folder))[1] == 0
 
 
 def test_compiled_models_keep_theirs(model: Path, folder: Path) -> None:
