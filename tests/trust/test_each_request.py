@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import pickle
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from trust.sequence_models import MODELS
 from trust.short_memory import TOTALS, Core, Seam, each_fails, has_core
 
 import minilite
+from minilite._native import packed
 from minilite.errors import MiniliteError
 from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType
@@ -297,6 +299,19 @@ def test_groups_that_run_in_patches(requests: Core | Seam) -> None:
     steps = [made_of(images(), max_arena=7600), allocated, ran(small), called(lambda i: i.plan.tiles())]
     steps += [resized(large.shape), ran(large), resized(small.shape), ran(small), called(lambda i: i.plan.tiles())]
     assert each_fails(steps, requests) > 0
+
+
+def test_packed_weights_in_a_file(requests: Core | Seam, tmp_path: Path) -> None:
+    """An interpreter packs and writes them, and another one takes them; either does without where that fails."""
+    model, folder = tmp_path / "m.tflite", tmp_path / "kept"
+    model.write_bytes(dense(2))
+
+    def forgotten(_: Objects) -> None:
+        shutil.rmtree(folder, ignore_errors=True)
+
+    ready = [made_of({"model_path": str(model)}, cache_dir=folder), allocated, ran(rows(2))]
+    assert each_fails([forgotten, *ready, *ready], requests) > 0
+    packed.check(next(folder.iterdir()).read_bytes(), every_byte=True)
 
 
 def test_clone_trim_pickle_and_state(requests: Core | Seam) -> None:
