@@ -47,7 +47,8 @@ typedef struct ml_wish {
     int64_t worker_bytes; /* of every worker of ml_parallel */
     /* Bit i: the shape of output i depends on values not known yet; bits above 31: all. */
     uint32_t open;
-    /* The layout for pack, if it depends on shapes: weights are packed again for another number. */
+    /* The layout for pack, if it depends on shapes or parameters: nodes that share an operand, and
+     * sizes, get what was packed for the same number. */
     int32_t layout;
 } ml_wish;
 

@@ -86,6 +86,7 @@ static ml_status prepare_batch_matmul(const ml_call *c, ml_wish *wish) {
     b->m = x_dims[p->adj_x ? 1 : 0];
     b->k = x_dims[p->adj_x ? 0 : 1];
     b->n = y_dims[p->adj_y ? 0 : 1];
+    wish->layout = p->adj_y; /* nodes may share a square y */
     if (y_dims[p->adj_y ? 1 : 0] != b->k)
         return ml_fail(c, ML_SHAPE_ERROR, "rows of %lld in x and columns of %d in y do not match",
                        (long long)b->k, y_dims[p->adj_y ? 1 : 0]);

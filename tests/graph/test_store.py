@@ -118,3 +118,32 @@ def test_threads_that_plan_at_once_share_what_nodes_remember() -> None:
     for thread in threads:
         thread.join(patience(60))
     assert not wrong
+
+
+@pytest.mark.parametrize("kind", ["f32", "s8", "s16"])
+def test_products_that_share_a_square_matrix(kind: str) -> None:
+    """The second product turns it."""
+    rng, builder = np.random.default_rng(7), ModelBuilder()
+    graph = builder.subgraph()
+    dtype, tensor_type = {
+        "f32": (np.float32, TensorType.FLOAT32),
+        "s8": (np.int8, TensorType.INT8),
+        "s16": (np.int16, TensorType.INT16),
+    }[kind]
+    step = None if kind == "f32" else Quantization((0.5,), (0,))
+    more = {} if step is None else {"quantization": step}
+    x = graph.input("x", (5, 32), tensor_type, **more)
+    matrix = rng.integers(-5, 6, (32, 32)).astype(dtype)
+    y = graph.constant("y", matrix, **more)
+    out = {} if step is None else {"z": step}
+    for turned in (False, True):
+        name = f"z{int(turned)}"
+        place = (name, (5, 32)) if step is None else (name, (5, 32), tensor_type, out["z"])
+        graph.output(graph.node("BATCH_MATMUL", [x, y], out=place, options={"adj_y": turned}))
+    values = rng.integers(-3, 4, (5, 32)).astype(dtype)
+    plain, turned = run(ready(builder.build()), values)
+    scale = 1 if step is None else 0.5
+    low, high = (-np.inf, np.inf) if step is None else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    for found, factor in ((plain, matrix), (turned, matrix.T)):
+        exact = values.astype(np.float64) @ factor.astype(np.float64) * scale
+        assert np.abs(found - np.clip(exact, low, high)).max() <= (0 if step is None else 0.5)
