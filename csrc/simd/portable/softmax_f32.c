@@ -58,12 +58,11 @@ INLINE float exps_of(const ml_softmax_f32_args *p, float high, float *y, const i
         i += LANES;
     }
     if (i < p->n) {
-        const int64_t left = p->n - i;
-        VECTOR e = exp_below(LOAD_PART_OR(p->x + i, left, BEYOND), top, beta, known);
-        if (y) STORE_PART(y + i, e, left);
+        VECTOR e = exp_below(LOAD_PART_OR(p->x + i, p->n - i, BEYOND), top, beta, known);
+        if (y) STORE_PART(y + i, e, p->n - i);
         if (known == ANY) {
             float lanes[LANES] = {0};
-            STORE_PART(lanes, e, left);
+            STORE_PART(lanes, e, p->n - i);
             e = LOAD(lanes);
         }
         other = ADD(other, e);
