@@ -15,7 +15,7 @@ from minilite.cli.output import print_json, width
 from minilite.errors import InputError, ModelFormatError
 from minilite.format.bundle import parts_of
 from minilite.terminal import say
-from minilite.text import bytes_text, count, table
+from minilite.text import bytes_text, count, table, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,7 +85,7 @@ def _clear(folder: Path, as_json: bool) -> int:
     if as_json:
         print_json({"folder": str(folder), "removed": len(removed), "bytes": size})
     else:
-        say(f"{folder}: removed {count(len(removed), 'file')} of {bytes_text(size)}")
+        say(wrapped(f"{folder}: removed {count(len(removed), 'file')} of {bytes_text(size)}", None))
     return 0
 
 
@@ -130,7 +130,7 @@ def _facts(one: _Found) -> dict[str, Any]:
 
 def _print(folder: Path, found: Sequence[_Found]) -> None:
     size = sum(one.bytes for one in found)
-    say(f"{folder}: {count(len(found), 'file')} of packed weights, {bytes_text(size)}")
+    say(wrapped(f"{folder}: {count(len(found), 'file')} of packed weights, {bytes_text(size)}", None))
     if found:
         rows = [(one.path.name, bytes_text(one.bytes), one.weights, Path(one.model).name, one.state) for one in found]
         say(table(("file", "size", "weights", "model", ""), rows, width=width()))

@@ -327,7 +327,7 @@ def _offline(options: argparse.Namespace) -> MemoryPlan:
     write_whole(options.write_offline, data)
     left = len(made.plan.records) - len(made.offsets)
     tell = complain if options.json else say
-    tell(f"{options.write_offline}: {len(made.offsets)} tensors fixed, {left} left to run time")
+    tell(wrapped(f"{options.write_offline}: {len(made.offsets)} tensors fixed, {left} left to run time", None))
     return made.plan
 
 

@@ -206,7 +206,7 @@ def sweep(options: argparse.Namespace) -> int:
 def tell_written(options: argparse.Namespace, *paths: Path | None) -> None:
     """Names the files that were written: beside JSON on standard error."""
     for path in filter(None, paths):
-        (complain if options.json else say)(f"wrote {path}")
+        (complain if options.json else say)(wrapped(f"wrote {path}", None))
 
 
 def sizes_csv(found: Sequence[PlannedSize]) -> str:

@@ -74,4 +74,4 @@ def execute(options: argparse.Namespace) -> None:
     say(found.text(width()))
     if options.trace is not None:
         lost = f", {found.timing.lost} events left out" if found.timing.lost else ""
-        say(f"wrote {options.trace}{lost}")
+        say(wrapped(f"wrote {options.trace}{lost}", None))

@@ -280,7 +280,7 @@ def _drawn(options: argparse.Namespace, sources: Sequence[str], drawn: Sequence[
 def _tell_written(options: argparse.Namespace, paths: Sequence[Path]) -> None:
     tell = complain if options.json else say
     for path in paths:
-        tell(f"wrote {path}")
+        tell(wrapped(f"wrote {path}", None))
 
 
 def _interpreter(options: argparse.Namespace) -> Interpreter:

@@ -144,14 +144,16 @@ LINES = (
     "report MODEL --runs 1 -o -", "report MODEL --runs 1 -o page.html", "report UNEVEN --shape 1,5", "report MODEL --sweep TEXT",
     "batch MODEL ROWS --out made.csv", "batch MODEL STRANGE --out made.csv", "batch MODEL ROW --out made.csv",
     "batch STRINGS TEXT --out strings.npz", "batch REFUSED ROW --out made.csv", "batch MODEL ROWS --out ROW",
-    "as TEXT TEXT", "as all NOWHERE", "completion bash", "completion TEXT", "TEXT", "run MODEL --TEXT", "--version", "run --help",
+    "plan MODEL --write-offline MADE", "plan MODEL --svg MADE", "profile MODEL --runs 1 --trace MADE", "run MODEL --out MADE",
+    "run MODEL --cache-dir MADE", "run MODEL --cache-dir TEXT", "cache --dir ROWS", "cache --dir ROWS --verify --json",
+    "cache --dir ROWS --clear", "cache --dir NOWHERE", "cache --dir TEXT", "as TEXT TEXT", "as all NOWHERE", "completion bash", "completion TEXT", "TEXT", "run MODEL --TEXT", "--version", "run --help",
 )  # fmt: skip
 
 
 def told(line: str, folder: Path) -> list[str]:
     """Returns the arguments of a line; words in capitals become files with evil names."""
     files = {path.name.partition(FILE[:2])[0].upper(): str(path) for path in folder.iterdir() if FILE in path.name}
-    files["NOWHERE"] = f"nowhere{FILE}"
+    files |= {"NOWHERE": f"nowhere{FILE}", "MADE": f"made{FILE}"}
     return [re.sub("[A-Z]{3,}", lambda found: files.get(found[0], found[0]), word) for word in line.split()]
 
 
