@@ -174,8 +174,9 @@ static inline chunk sum_of(int factor, const chunk *a, int sign, const chunk *b,
 }
 
 /* G of a line of filters: to[0], to[step], ... */
-static void transform(const chunk *first, const chunk *middle, const chunk *last, int64_t side,
-                      chunk *to, int64_t step) {
+__attribute__((always_inline)) static inline void transform(const chunk *first, const chunk *middle,
+                                                            const chunk *last, int64_t side,
+                                                            chunk *to, int64_t step) {
     if (side == SMALL) {
         to[0] = times(2, first);
         to[step] = sum_of(1, first, 1, middle, last);
@@ -195,8 +196,9 @@ static void transform(const chunk *first, const chunk *middle, const chunk *last
 /* Transforms the filters of an output and `count` channels, whose windows have one line or SIZE:
  * writes pairs of channels at `to`, which are `step` elements apart from position to position.
  * Returns the sum of the weights. */
-static int32_t pack_filters(const chunk *g, int64_t lines, int64_t count, int64_t side,
-                            int64_t step, int16_t *to) {
+__attribute__((always_inline)) static inline int32_t pack_filters(const chunk *g, int64_t lines,
+                                                                  int64_t count, int64_t side,
+                                                                  int64_t step, int16_t *to) {
     chunk of_lines[SIZE * (LARGE + 2)], both[(LARGE + 2) * (LARGE + 2)];
     const int64_t across = patch_side(side);
     int32_t sum = 0;
@@ -238,7 +240,10 @@ int64_t ml_conv_pack_winograd(const ml_call *c, void *to) {
                     g[tap] = weights_at(w, type, (o * taps + tap) * channels + i, count, zero);
                 int16_t *place =
                     (int16_t *)to + panel * channels + i * ML_PANEL_S16 + (o - panel) * 2;
-                sums[o] += pack_filters(g, taps / SIZE, count, side, padded * channels, place);
+                const int64_t step = padded * channels;
+                if (taps == SIZE) sums[o] += pack_filters(g, 1, count, LARGE, step, place);
+                else if (side == LARGE) sums[o] += pack_filters(g, SIZE, count, LARGE, step, place);
+                else sums[o] += pack_filters(g, SIZE, count, SMALL, step, place);
             }
     return all;
 }
