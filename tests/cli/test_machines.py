@@ -100,23 +100,37 @@ def test_the_edge_tpu_runs_one_part() -> None:
     assert found[5][2] == "comes after node 5 EXP, which is on the processor"
 
 
-def test_the_edge_tpu_takes_what_coral_has_compiled() -> None:
-    """Dilated depthwise convolutions, and LSTMs whose cells are of int16, are in compiled files of Coral's."""
-    for op, inputs, options in (
-        ("DEPTHWISE_CONV_2D", [(1, 3, 3, 4)], {"dilation_w_factor": 2, "dilation_h_factor": 2}),
-        ("SPLIT", [], {"num_splits": 1}),
-    ):
-        for dilation, axis, taken in ((2, 3, True), (1, 0, False)):
-            builder = ModelBuilder()
-            graph = builder.subgraph()
-            x = graph.input("x", (1, 8, 8, 4), TensorType.INT8, quantization=BYTES)
-            if op == "SPLIT":
-                operands = [graph.constant("axis", np.int32(axis)), x]
-            else:
-                weights = graph.constant("w", np.ones(inputs[0], np.int8), quantization=BYTES)
-                operands, options = [x, weights], {**options, "dilation_h_factor": dilation}
-            graph.output(graph.node(op, operands, out=("y", (1, 8, 8, 4), TensorType.INT8, BYTES), options=options))
-            assert (of(builder.build(), "edgetpu") == []) == taken, (op, dilation)
+def test_the_edge_tpu_takes_equal_dilations_and_cells_of_16_bits() -> None:
+    """Compiled files of Coral's have dilated depthwise convolutions, and LSTMs whose cells, variables, are of int16."""
+    for down, taken in ((2, True), (1, False)):
+        builder = ModelBuilder()
+        graph = builder.subgraph()
+        x = graph.input("x", (1, 8, 8, 4), TensorType.INT8, quantization=BYTES)
+        weights = graph.constant("w", np.ones((1, 3, 3, 4), np.int8), quantization=BYTES)
+        options = {"dilation_w_factor": 2, "dilation_h_factor": down}
+        out = ("y", (1, 8, 8, 4), TensorType.INT8, BYTES)
+        graph.output(graph.node("DEPTHWISE_CONV_2D", [x, weights], out=out, options=options))
+        assert (of(builder.build(), "edgetpu") == []) == taken, down
+    for variable in (True, False):
+        builder = ModelBuilder()
+        graph = builder.subgraph()
+        x = graph.input("x", (1, 8, 4), TensorType.INT8, quantization=BYTES)
+        cell = (graph.variable if variable else graph.input)("c", (1, 4), TensorType.INT16)
+        out = ("y", (1, 8, 4), TensorType.INT8, BYTES)
+        graph.output(graph.node("UNIDIRECTIONAL_SEQUENCE_LSTM", [x, cell], out=out))
+        assert (of(builder.build(), "edgetpu") == []) == variable
+
+
+def test_the_edge_tpu_splits_no_batch() -> None:
+    for axis, taken in ((3, True), (0, False)):
+        builder = ModelBuilder()
+        graph = builder.subgraph()
+        x = graph.input("x", (1, 8, 8, 4), TensorType.INT8, quantization=BYTES)
+        out = ("y", (1, 8, 8, 4), TensorType.INT8, BYTES)
+        graph.output(
+            graph.node("SPLIT", [graph.constant("axis", np.int32(axis)), x], out=out, options={"num_splits": 1})
+        )
+        assert (of(builder.build(), "edgetpu") == []) == taken, axis
 
 
 def test_the_edge_tpu_takes_bytes_alone() -> None:
