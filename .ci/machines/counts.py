@@ -208,11 +208,16 @@ def printed_of_all(machine: pathlib.Path, runtime: str, lines: list[str]) -> str
     return text
 
 
+def counts_of(text: str) -> dict[int, int]:
+    """The instructions until each mark."""
+    return {int(tag): int(count) for tag, count in re.findall(r"@count (\d+) (\d+)", text)}
+
+
 def counted(runtime: str, text_of_all: str) -> dict[str, dict[str, int]]:
     """Instructions by model and phase."""
     found: dict[str, dict[str, int]] = {}
     for text in text_of_all.split("@model ")[1:]:
-        at = {int(tag): int(count) for tag, count in re.findall(r"@count (\d+) (\d+)", text)}
+        at = counts_of(text)
         if 4 not in at:
             print(f"{runtime}: {text[:300]}", file=sys.stderr)
             continue
@@ -297,14 +302,9 @@ def table_of_tiles(text_of_all: str) -> str:
     """Millions of instructions of a run by windows and by tiles, and their ratio, of each model and of its nodes."""
     lines = ["| model, node | windows | tiles | |", "|---|---:|---:|---:|"]
     runs = text_of_all.split("@model ")[1:]
-    for by_windows, by_tiles in zip(runs[::2], runs[1::2], strict=True):
-        windows, tiles = (
-            at["3"] - 2 * at["2"] + at["1"]
-            for at in (
-                {tag: int(n) for tag, n in re.findall(r"@count (\d) (\d+)", text)} for text in (by_windows, by_tiles)
-            )
-        )
-        name = by_windows.split("\n")[0]
+    for pair in zip(runs[::2], runs[1::2], strict=True):
+        windows, tiles = (at[3] - 2 * at[2] + at[1] for at in map(counts_of, pair))
+        name = pair[0].split("\n")[0]
         lines.append(f"| {name} | {windows / 1e6:.3g} M | {tiles / 1e6:.3g} M | {windows / tiles:.2f} |")
     return "\n".join(lines) + "\n"
 
