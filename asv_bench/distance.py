@@ -1,31 +1,27 @@
 """Says how far real models are from what the processor could do, and where the rest is lost.
 
-usage: python -m asv_bench.distance [--runs 40] [--write] [MODEL ...]
+usage: python -m asv_bench.distance MODEL...
 
 The least time of a node is that of its multiply-adds at the rate of a product whose operands stay in a near cache, or
 of its bytes at the rate of a copy of as many, whichever is longer; a model's is the sum of its nodes'. Its share of the
 limit is that time divided by the nodes' own, with one thread. Convolutions with fewer multiplications do more than
-their multiply-adds' share of the limit, so that a share may be above 100 %. `--write` fills the table of
-docs/performance.md. Without MODEL the models of MODELS are profiled, from ../shared/models.
+their multiply-adds' share of the limit, so that a share may be above 100 %. `python -m asv_bench.performance distance`
+fills the table of docs/performance.md, of MODELS from ../shared/models.
 """
 
 from __future__ import annotations
 
-import argparse
 import collections
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from asv_bench import builds, documents
 from asv_bench.real_models import FOLDER
 from minilite.cli.feeding import set_inputs
 from minilite.engine.engine import engine_of
 from minilite.interpreter import Interpreter
 from minilite.profiling.profile import NodeTime, Profile
 
-DOCUMENT = builds.ROOT / "docs" / "performance.md"
-NAME = "distance"
 MODELS = (
     "mlperftiny_pretrainedResnet",
     "mlperftiny_pretrainedResnet_quant",
@@ -46,18 +42,20 @@ MODELS = (
     "lyra_soundstream_encoder",
     "dtln_model_1",
 )
+RUNS = 30
+"""The runs of each model that are profiled."""
 SHOWN = 3
 """Kinds of nodes that a row names, those that lose most."""
 LEAST_LOST = 0.01
 """The part of the run that a kind has to lose to be named."""
 
 
-def profiled(path: str, runs: int) -> tuple[Interpreter, Profile]:
+def profiled(path: str) -> tuple[Interpreter, Profile]:
     """The interpreter of a model and the times of its nodes, with one thread."""
     interpreter = Interpreter(path, num_threads=1)
     interpreter.allocate_tensors()
     set_inputs(interpreter, {}, 0)
-    return interpreter, interpreter.profile(runs)
+    return interpreter, interpreter.profile(RUNS)
 
 
 def kind_of(interpreter: Interpreter, node: NodeTime) -> str:
@@ -70,9 +68,9 @@ def kind_of(interpreter: Interpreter, node: NodeTime) -> str:
     return f"{node.op} {height}x{width}"
 
 
-def row(path: str, runs: int) -> str:
+def row(path: str) -> str:
     """A model's row: microseconds of its nodes, their share of the limit, and which kinds lose the rest."""
-    interpreter, profile = profiled(path, runs)
+    interpreter, profile = profiled(path)
     whole = profile.nodes_ns / 1e9
     least = 0.0
     lost: dict[str, float] = collections.defaultdict(float)
@@ -85,33 +83,17 @@ def row(path: str, runs: int) -> str:
     return f"| {Path(path).stem} | {whole * 1e6:.0f} | {100 * least / whole:.0f} | {named} |"
 
 
-def table(models: Sequence[str], runs: int) -> str:
+def table(models: Sequence[str]) -> str:
     """The table of these models."""
     heads = ["| model | us | % of the limit | where the rest is lost, % of the run |", "|---|---:|---:|---|"]
-    rows = []
-    for path in models:
-        rows.append(row(path, runs))
-        print(rows[-1], file=sys.stderr, flush=True)
-    return "\n".join([documents.stamp("python -m asv_bench.distance"), "", *heads, *rows])
+    return "\n".join([*heads, *map(row, models)])
 
 
-def main() -> int:
-    """Profiles, prints the table, and writes it where asked."""
-    assert __doc__ is not None
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models", nargs="*", metavar="MODEL")
-    parser.add_argument("--runs", type=int, default=40, help="of each model")
-    parser.add_argument("--write", action="store_true", help="put the table into docs/performance.md")
-    args = parser.parse_args()
-    models = args.models or [str(path) for name in MODELS if (path := FOLDER / f"{name}.tflite").exists()]
-    if not models:
-        sys.exit(f"{FOLDER} has no models: name some")
-    body = table(models, args.runs)
-    print(body)
-    if args.write:
-        DOCUMENT.write_text(documents.put(DOCUMENT.read_text(), NAME, body))
-    return 0
+def make() -> str | None:
+    """The table of MODELS; None without them."""
+    models = [str(path) for name in MODELS if (path := FOLDER / f"{name}.tflite").exists()]
+    return table(models) if models else None
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    print(table(sys.argv[1:]))
