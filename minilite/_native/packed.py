@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,7 +12,7 @@ from minilite._native import owned
 from minilite._native.status import fields_of, fresh_error, raise_error
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from minilite._native.file import File, Origin, Store
     from minilite._native.graph import Graph
@@ -73,6 +74,11 @@ def _read(descriptor: int, size: int) -> bytearray:
     while len(found) < size and (piece := os.read(descriptor, size - len(found))):
         found += piece
     return found
+
+
+def asking(graph: Graph) -> Callable[[], int]:
+    """The call of `unkept_bytes`, with its argument."""
+    return functools.partial(lib.ml_graph_unkept_bytes, graph.pointer)
 
 
 def unkept_bytes(graph: Graph) -> int:

@@ -11,6 +11,8 @@ from minilite import errors
 from minilite._native import packed
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from minilite._native.file import File, Origin
     from minilite._native.graph import Graph
 
@@ -108,9 +110,14 @@ class PackedCache:
         finally:
             os.close(descriptor)
 
+    def asking(self, graph: Graph) -> Callable[[], int]:
+        """Returns the call that says how many bytes were packed that the file has not: one call into C, because each
+        allocation asks."""
+        return packed.asking(graph)
+
     def keep(self, graph: Graph) -> None:
-        """Writes the file if weights were packed that it has not; those that another process wrote stay in it."""
-        if not packed.unkept_bytes(graph) or not self._writing.acquire(blocking=False):
+        """Writes the weights that were packed into the file; those that another process wrote stay in it."""
+        if not self._writing.acquire(blocking=False):
             return
         try:
             self._take()

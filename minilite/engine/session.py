@@ -90,6 +90,7 @@ class Session:
         self._ask, self._requested_of = self.state.asking()
         self._prepare, self._prepared = self.state.preparing()
         self._cache = program.store.cache  # of packed weights
+        self._unkept = self._cache.asking(program.graph(root)) if self._cache is not None else None
         self._arrays: dict[int, dict[int, Binding]] = {}  # what C may use of a call of `bind`, by number and tensor
         self._numbers = itertools.count(1)  # of calls of `bind`
         self._known: _Known = (-1, {}, {}, {})  # one tuple: threads see all of it or nothing
@@ -185,7 +186,7 @@ class Session:
             self.state.check(failed)
         if self._arrays:
             self._let_go()
-        if self._cache is not None:
+        if self._unkept is not None and self._unkept():
             self._cache.keep(self.program.graph(self.root))
 
     def plan_for(self, shapes: Mapping[int, Shape]) -> Plan:
