@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-_UNSAFE = re.compile("[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
+_UNSAFE = "[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 """Control characters, ends of lines, marks that turn the direction of text, half surrogates, and the two characters
 beyond these that XML cannot hold."""
 
@@ -19,7 +19,7 @@ beyond these that XML cannot hold."""
 def visible(text: str) -> str:
     """Text that is safe to print on one line: characters that a terminal obeys and does not show become escapes, as in
     Python and JSON: ``\\u001b``."""
-    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return re.sub(_UNSAFE, lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def visible_lines(text: str) -> str:

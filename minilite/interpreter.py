@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from minilite import details, errors, options
-from minilite._native import usage as usages
-from minilite.engine import pickling, sizes, states, tensor_arguments
+from minilite.engine import tensor_arguments
 from minilite.engine.engine import Engine
 from minilite.engine.place import checked_tensor, early_values
 from minilite.engine.signatures import find_signature, in_order
 from minilite.errors import MiniliteError
 from minilite.late import Later
-from minilite.litert import metrics, registerers, wrapper
+from minilite.litert import metrics
 from minilite.options import Delegate, OpResolverType, load_delegate
 from minilite.signature import SignatureRunner
 
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from minilite.engine.states import ModelState
     from minilite.engine.tensor_arguments import Dims, Shapes, TensorKey
     from minilite.format.model import Array, Model
+    from minilite.litert.wrapper import Wrapper
     from minilite.profiling import profile as profiles
     from minilite.recording import recorder
     from minilite.recording.recorder import Recorder
@@ -321,6 +321,7 @@ class Interpreter:
         """Like `run`, with real numbers: quantized inputs take floats, and quantized outputs become floats.
 
         Scales and zero points are those of the tensors; values beyond a type's range are clamped. Raises: as `run`."""
+
         graph = self._engine.graph
         given = tensor_arguments.inputs_by_number(graph, inputs)
         quantized = {number: float_values.quantized(graph.tensors[number], value) for number, value in given.items()}
@@ -341,12 +342,16 @@ class Interpreter:
 
         It is a value: it can be compared, pickled, and put into any interpreter of the same model. Raises: StateError
         while busy."""
+        from minilite.engine import states
+
         return states.snapshot(self._engine)
 
     def set_state(self, state: ModelState) -> None:
         """Restores a snapshot; state that it does not have is reset. A refused one changes nothing.
 
         Raises: InputError for a snapshot of another model; StateError while busy."""
+        from minilite.engine import states
+
         states.restore(self._engine, state)
 
     def bind_tensor(self, tensor: TensorKey, array: Array | None) -> None:
@@ -382,7 +387,9 @@ class Interpreter:
     def usage(self) -> Usage:
         """The bytes that tensors and plans take now, by kind, for all signatures together. Raises: StateError while
         busy."""
-        total = usages.Usage()
+        from minilite._native.usage import Usage
+
+        total = Usage()
         for session in tuple(self._engine.sessions.values()):
             total = total.total(session.state.usage())
         return total
@@ -421,6 +428,8 @@ class Interpreter:
         the file leaves open. Sizes are `step` apart; without it, as near as the model accepts. See docs/memory.md.
         Raises: InputError, UnsupportedOpError, ShapeError.
         """
+        from minilite.engine import sizes
+
         graph = self._engine.graph
         given = tensor_arguments.wanted_shapes(graph, shapes)
         present = {i: given.get(i, tuple(self._engine.details(i)["shape"].tolist())) for i in graph.inputs}
@@ -473,15 +482,21 @@ class Interpreter:
 
     def __deepcopy__(self: _Self, memo: dict[int, Any]) -> _Self:  # noqa: PYI019
         """Another interpreter of the same model: its shapes, variables and resources are copied, weights are shared."""
+        from minilite.engine import pickling
+
         other = self.clone()
         pickling.restore(other._engine, pickling.state_of(self._engine))
         return other
 
     def __reduce__(self) -> tuple[Any, ...]:
         """The model's bytes, options, shapes, variables and resources; values of inputs and outputs are not kept."""
+        from minilite.engine import pickling
+
         return object.__new__, (type(self),), pickling.taken_apart(self._engine)
 
     def __setstate__(self, state: Any) -> None:
+        from minilite.engine import pickling
+
         self._begin(pickling.put_together(*state))
 
     def __enter__(self: _Self) -> _Self:  # noqa: PYI019
@@ -502,13 +517,17 @@ class Interpreter:
     # Names that begin with an underscore in LiteRT's class, with its results ------------------------------------------
 
     @property
-    def _interpreter(self) -> wrapper.Wrapper:
-        return wrapper.Wrapper(self, self._engine)
+    def _interpreter(self) -> Wrapper:
+        from minilite.litert.wrapper import Wrapper
+
+        return Wrapper(self, self._engine)
 
     def _get_ops_details(self) -> list[NodeDetails]:
         return self.get_ops_details()
 
     def _get_op_details(self, op_index: int) -> NodeDetails:
+        from minilite.litert import wrapper
+
         return wrapper.node_at(self._get_ops_details(), op_index)
 
     def _get_full_signature_list(self) -> dict[str, dict[str, dict[str, int]]]:
@@ -529,6 +548,8 @@ class Interpreter:
     def _ensure_safe(self) -> None:
         """Raises: StateError (also RuntimeError) while an array over the arena is alive."""
         if not self._safe_to_run():
+            from minilite.litert import wrapper
+
             raise errors.StateError(wrapper.VIEW_HELD)
 
     _custom_op_registerers = _delegates  # neither of them exists
@@ -538,6 +559,8 @@ class Interpreter:
         return metrics.TFLiteMetrics()
 
     def _native_handle(self) -> int:
+        from minilite.litert import wrapper
+
         return wrapper.no_handle()
 
 
@@ -550,6 +573,8 @@ class InterpreterWithCustomOps(Interpreter):
 
     def __init__(self, custom_op_registerers: Sequence[Any] | None = None, **kwargs: Any) -> None:
         if custom_op_registerers:
+            from minilite.litert import registerers
+
             registerers.refuse_registerers(custom_op_registerers)
         super().__init__(**kwargs)
 

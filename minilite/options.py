@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from minilite import errors
-from minilite._native.memory import strategies
 from minilite._native.status import OPTIONS
 from minilite.format.model import Model
 from minilite.format.reader import load_model, read_model
@@ -373,7 +372,10 @@ def _engine_options(planner: str, sharing: str, preserve_inputs: bool, preserve_
 def _checked_sharing(planner: str, in_place: str | None, load: str) -> str:
     """The name of what may be overwritten, which a planner may decide; the other names are checked. Raises:
     InputError."""
-    _one_of("planner", planner, strategies())
+    if planner != "default":
+        from minilite._native.memory import strategies
+
+        _one_of("planner", planner, strategies())
     _one_of("load", load, _LOADS)
     return in_place if in_place is not None else "tflite" if planner == "tflite" else "wide"
 

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 from minilite import errors
 from minilite._core import ffi, lib
 from minilite._native import owned
-from minilite._native import plan as plans
-from minilite._native import usage as usages
 from minilite._native.hooks import HOOKS
 from minilite._native.status import BUSY, MAX_RANK, STORAGES, fields_of, fresh_error, raise_error
 
@@ -20,6 +18,8 @@ if TYPE_CHECKING:
     from minilite._native.cancel import Cancel
     from minilite._native.graph import Graph
     from minilite._native.hooks import Hooks
+    from minilite._native.plan import Plan
+    from minilite._native.usage import Usage
     from minilite._native.workspace import Workspace
 
 Array = Any
@@ -293,12 +293,14 @@ class State:
         """
         return lib.ml_state_prepare, self.pointer
 
-    def _plan(self, function: Callable[..., int], *arguments: Any) -> plans.Plan | None:
+    def _plan(self, function: Callable[..., int], *arguments: Any) -> Plan | None:
+        from minilite._native.plan import Plan
+
         cell = owned.empty("ml_plan **", lib.ml_plan_end)
         self._call(function, *arguments, cell)
-        return plans.Plan(cell, self._graph) if cell[0] else None
+        return Plan(cell, self._graph) if cell[0] else None
 
-    def plan_for(self, rows: Sequence[int]) -> plans.Plan:
+    def plan_for(self, rows: Sequence[int]) -> Plan:
         """The plan for the requested shapes, without using it; rows of [tensor, rank, dims...] by ascending tensor take
         precedence."""
         plan = self._plan(lib.ml_state_plan_for, ffi.new("int32_t[]", rows or 1), len(rows))
@@ -306,12 +308,12 @@ class State:
         return plan
 
     @property
-    def plan(self) -> plans.Plan | None:
+    def plan(self) -> Plan | None:
         """The plan in use."""
         return self._plan(lib.ml_state_plan)
 
     @property
-    def memory(self) -> plans.Plan | None:
+    def memory(self) -> Plan | None:
         """A copy of the residence in use: the plan with what runs have learnt."""
         return self._plan(lib.ml_state_memory)
 
@@ -344,9 +346,11 @@ class State:
         """A number that changes whenever a pointer or a shape changes."""
         return int(self.generations[1])
 
-    def usage(self) -> usages.Usage:
+    def usage(self) -> Usage:
         """The bytes that it takes now. Raises: StateError."""
-        return usages.usage_of(self._usage())
+        from minilite._native.usage import usage_of
+
+        return usage_of(self._usage())
 
     def stays_mapped(self) -> bool:
         """True if the arena's addresses can be read and written as long as the state lives. Raises: StateError."""
@@ -363,7 +367,9 @@ class State:
         c = ffi.new("ml_counters *")
         if lib.ml_state_get_counters(self.pointer, c):
             raise errors.StateError(BUSY)
-        return usages.Counters({name: int(getattr(c, name)) for name in _COUNTERS})
+        from minilite._native.usage import Counters
+
+        return Counters({name: int(getattr(c, name)) for name in _COUNTERS})
 
     # Values -----------------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,6 @@ from minilite import errors
 from minilite._native.file import Store
 from minilite._native.graph import Graph, choose_level
 from minilite._native.state import Shared, State
-from minilite.engine import refusals
 from minilite.engine.lower import lower, node_label
 from minilite.late import Later
 
@@ -55,7 +54,11 @@ class ModelNames:
     def gathered(self, raised: Sequence[errors.MiniliteError]) -> errors.MiniliteError:
         """One error for the refusals of several nodes."""
         found = [refusal for refusal in raised if isinstance(refusal, errors.UnsupportedOpError)]
-        return refusals.gathered(found) if found else raised[0]
+        if not found:
+            return raised[0]
+        from minilite.engine import refusals
+
+        return refusals.gathered(found)
 
 
 class Program:
