@@ -4,12 +4,12 @@ import atexit
 import os
 import signal
 import sys
-from typing import NoReturn
+from typing import Any, NoReturn
 
 INTERRUPTED = 130
 PATIENCE = 2.0
-"""Seconds that the command has to end by itself. Some module may have swallowed the exception, as imports do: then it
-is raised once more, so that nothing half-written is left, and after as many seconds the process ends."""
+"""Seconds that the command has to end by itself. Something may have swallowed the exception, as imports and destructors
+do: then it is raised once more, so that nothing half-written is left, and after as many seconds the process ends."""
 
 
 def _end(*_: object) -> NoReturn:
@@ -17,7 +17,13 @@ def _end(*_: object) -> NoReturn:
     os._exit(INTERRUPTED)
 
 
+def _unless_interrupt(swallowed: Any) -> None:
+    if swallowed.exc_type is not KeyboardInterrupt:  # which is raised again
+        sys.__unraisablehook__(swallowed)
+
+
 def _interrupt(*_: object) -> NoReturn:
+    sys.unraisablehook = _unless_interrupt
     signal.signal(signal.SIGINT, _end)
     signal.signal(signal.SIGALRM, _interrupt_again)
     signal.setitimer(signal.ITIMER_REAL, PATIENCE, PATIENCE)

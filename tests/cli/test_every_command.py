@@ -177,7 +177,7 @@ def test_a_closed_pipe_is_no_error(line: str, folder: Path, tmp_path: Path) -> N
 HELD = """
 import sys, time
 from minilite.engine.session import Session
-from minilite.cli import main
+from minilite.__main__ import main
 
 method, seconds = sys.argv.pop(1), float(sys.argv.pop(1))
 known = getattr(Session, method)

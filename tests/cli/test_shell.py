@@ -295,6 +295,30 @@ others, minilite.__getattr__ = minilite.__getattr__, version
     assert found == (130, printed)
 
 
+def test_an_interrupt_in_a_destructor_ends_the_command_too(tmp_path: pathlib.Path) -> None:
+    """Python prints and drops what a destructor raises: the command prints its one line, and ends two seconds later."""
+    drops = """
+import time, minilite
+
+
+class Interrupted:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(60)
+
+
+def version(name):
+    if name == "__version__":
+        Interrupted()
+        time.sleep(60)
+    return others(name)
+
+
+others, minilite.__getattr__ = minilite.__getattr__, version
+"""
+    assert struck(tmp_path, "none", *COMMAND, "--version", more=drops) == (130, "minilite: interrupted\n")
+
+
 def test_an_interrupted_command_may_take_long_to_leave_python(tmp_path: pathlib.Path) -> None:
     """At the end Python gives signals their default meaning: a timer that still ran then would kill the process."""
     slow = """
