@@ -47,8 +47,9 @@ typedef struct ml_wish {
     int64_t worker_bytes; /* of every worker of ml_parallel */
     /* Bit i: the shape of output i depends on values not known yet; bits above 31: all. */
     uint32_t open;
-    /* The layout for pack, if it depends on shapes or parameters: nodes that share an operand, and
-     * sizes, get what was packed for the same number. */
+    /* Says all that pack reads besides the operand's values, type and shape, and the types of the
+     * others: parameters, quantization, sizes; except what the packed bytes tell themselves. Nodes
+     * that share an operand, and sizes of a node, get what was packed for the same number. */
     int32_t layout;
 } ml_wish;
 

@@ -13,13 +13,15 @@
 
 enum { FIRST_BUCKETS = 16, SAMPLE_BYTES = 64 };
 
-/* Identifies a block: the data, its shape, and how it was packed. */
+/* Identifies a block: the data, what it is, and how it was packed. */
 typedef struct key {
     const void *data;
-    ml_pack_fn pack;
+    const ml_typed *typed;
     const struct ml_simd *simd;
     const ml_shape *shape;
+    int64_t size; /* bytes that pack writes */
     int32_t layout;
+    int32_t type;
     uint32_t hash;
 } key;
 
@@ -28,7 +30,6 @@ typedef struct block {
     struct block *next; /* next block of the same bucket */
     key key;            /* its shape points to the copy below */
     ml_shape shape;
-    int64_t size; /* bytes of `packed` */
     uint64_t name; /* the key of its row in a file; 0: no file may hold it */
     bool mapped; /* `packed` lies in a file */
     bool kept; /* a file has its row */
@@ -96,8 +97,9 @@ int64_t ml_store_bytes(ml_store *s) {
 /* FNV-1a over words. Addresses differ in their middle bits; the last step moves these to the low
  * end. */
 static uint32_t hash_of(const key *k) {
-    const uint64_t words[] = {(uintptr_t)k->data, (uintptr_t)k->pack, (uintptr_t)k->simd,
-                              (uint32_t)k->layout, (uint32_t)k->shape->rank};
+    const uint64_t words[] = {(uintptr_t)k->data,      (uintptr_t)k->typed, (uintptr_t)k->simd,
+                              (uint32_t)k->layout,     (uint32_t)k->type,   (uint64_t)k->size,
+                              (uint32_t)k->shape->rank};
     uint64_t hash = 1469598103934665603u;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         hash = (hash ^ words[i]) * 1099511628211u;
@@ -107,8 +109,9 @@ static uint32_t hash_of(const key *k) {
 }
 
 static bool same_key(const key *a, const key *b) {
-    return a->hash == b->hash && a->data == b->data && a->pack == b->pack && a->simd == b->simd &&
-           a->layout == b->layout && ml_same_shape(a->shape, b->shape);
+    return a->hash == b->hash && a->data == b->data && a->typed == b->typed && a->simd == b->simd &&
+           a->layout == b->layout && a->type == b->type && a->size == b->size &&
+           ml_same_shape(a->shape, b->shape);
 }
 
 static block **bucket_of(block **buckets, uint32_t n_buckets, uint32_t hash) {
@@ -139,17 +142,16 @@ static void add_buckets(ml_store *s) {
 /* Names a block in files of all processes that run this build; 0: no file may hold it. `of` takes
  * the files. The place of a constant in the model says what it holds, with a sample in case that
  * another model has the same size, time and structure; other constants were made by lowering. */
-static uint64_t name_of(const ml_store *of, const key *k, const ml_kernel *kernel,
-                        const ml_typed *typed, int64_t bytes) {
+static uint64_t name_of(const ml_store *of, const key *k, const ml_kernel *kernel, int64_t bytes) {
     const uint8_t *data = k->data;
     if (!of->model || bytes <= 0 || !ml_kernel_family(kernel)) return 0;
     const uintptr_t place = (uintptr_t)data - (uintptr_t)of->model;
     const bool of_file = place < (uintptr_t)of->model_bytes;
-    const int64_t numbers[] = {of_file ? (int64_t)place : -1, bytes, k->layout,
+    const int64_t numbers[] = {of_file ? (int64_t)place : -1, bytes, k->layout, k->type,
                                kernel->first_version};
     uint64_t name = ml_hash(ML_HASH_START, numbers, (int64_t)sizeof numbers);
     name = ml_hash(name, k->shape->dims, k->shape->rank * (int64_t)sizeof *k->shape->dims);
-    name = ml_hash_text(ml_hash_text(name, kernel->name), typed->types);
+    name = ml_hash_text(ml_hash_text(name, kernel->name), k->typed->types);
     name = ml_hash_text(name, k->simd->level);
     name = ml_hash(name, data, of_file && bytes > SAMPLE_BYTES ? SAMPLE_BYTES : bytes);
     return name ? name : 1;
@@ -164,36 +166,33 @@ static const void *find_in_files(const ml_store *of, uint64_t name, int64_t byte
 }
 
 /* Names the block, and points it to weights in a file if there are any. */
-static void look_in_files(ml_store *s, block *b, const ml_kernel *kernel, const ml_typed *typed,
-                          int64_t operand_bytes) {
+static void look_in_files(ml_store *s, block *b, const ml_kernel *kernel, int64_t operand_bytes) {
     ml_store *of = s->files_of;
     if (of != s) ml_os_take(&of->lock);
-    b->name = name_of(of, &b->key, kernel, typed, operand_bytes);
-    b->packed.bytes = find_in_files(of, b->name, b->size);
+    b->name = name_of(of, &b->key, kernel, operand_bytes);
+    b->packed.bytes = find_in_files(of, b->name, b->key.size);
     if (of != s) ml_os_give(&of->lock);
     b->mapped = b->kept = b->packed.bytes != NULL;
 }
 
 static block *make(ml_store *s, const ml_call *c, const key *wanted, const ml_kernel *kernel,
-                   const ml_typed *typed, const ml_tensor *operand) {
-    int64_t size = typed->pack(c, NULL);
-    if (size < 0) return NULL;
+                   const ml_tensor *operand) {
     block *b = calloc(1, sizeof *b);
     void *bytes = NULL;
     if (b) {
-        *b = (block){.packed = {NULL, wanted->layout}, .key = *wanted, .size = size};
+        *b = (block){.packed = {NULL, wanted->layout}, .key = *wanted};
         b->shape = *wanted->shape;
         b->key.shape = &b->shape;
-        look_in_files(s, b, kernel, typed, operand->bytes);
+        look_in_files(s, b, kernel, operand->bytes);
         if (b->mapped) return b;
-        b->packed.bytes = bytes = ml_os_allocate(size);
+        b->packed.bytes = bytes = ml_os_allocate(wanted->size);
     }
     if (!bytes) {
-        ml_error_memory(c->env->error, "packing weights", size, 0);
+        ml_error_memory(c->env->error, "packing weights", wanted->size, 0);
         free(b);
         return NULL;
     }
-    typed->pack(c, bytes);
+    wanted->typed->pack(c, bytes);
     return b;
 }
 
@@ -201,20 +200,27 @@ static void add(ml_store *s, block *b) {
     if (s->n_blocks == s->n_buckets) add_buckets(s);
     put_in_bucket(s->buckets, s->n_buckets, b);
     s->n_blocks++;
-    s->bytes += b->size;
-    if (b->mapped) s->mapped_bytes += b->size;
-    else if (b->name) s->unkept_bytes += b->size;
+    s->bytes += b->key.size;
+    if (b->mapped) s->mapped_bytes += b->key.size;
+    else if (b->name) s->unkept_bytes += b->key.size;
 }
 
 const ml_packed_weights *ml_store_packed(ml_store *s, const ml_call *c, const ml_kernel *kernel,
                                          const ml_typed *typed, const ml_tensor *operand,
                                          int32_t layout) {
-    key wanted = {operand->known, typed->pack, c->env->simd, &operand->shape, layout, 0};
+    key wanted = {.data = operand->known,
+                  .typed = typed,
+                  .simd = c->env->simd,
+                  .shape = &operand->shape,
+                  .size = typed->pack(c, NULL),
+                  .layout = layout,
+                  .type = operand->type};
+    if (wanted.size < 0) return NULL;
     wanted.hash = hash_of(&wanted);
     ml_os_take(&s->lock);
     block *b = *bucket_of(s->buckets, s->n_buckets, wanted.hash);
     while (b && !same_key(&b->key, &wanted)) b = b->next;
-    if (!b && (b = make(s, c, &wanted, kernel, typed, operand))) add(s, b);
+    if (!b && (b = make(s, c, &wanted, kernel, operand))) add(s, b);
     ml_os_give(&s->lock);
     return b ? &b->packed : NULL;
 }
@@ -253,7 +259,7 @@ ml_status ml_store_take(ml_store *s, int32_t descriptor, const void *data, int64
     EACH_BLOCK(s, b) {
         if (!b->name || b->kept || !ml_packed_file_find(file, b->name, &row)) continue;
         b->kept = true;
-        s->unkept_bytes -= b->size;
+        s->unkept_bytes -= b->key.size;
     }
     ml_os_give(&s->lock);
     return ML_OK;
@@ -283,8 +289,8 @@ static int64_t list_blocks(ml_store *s, ml_packed_entry *to) {
     EACH_BLOCK(s, b) {
         if (!b->name || b->mapped) continue;
         if (to) {
-            to[n] = (ml_packed_entry){b->name, b->packed.bytes, b->size};
-            if (!b->kept) s->unkept_bytes -= b->size;
+            to[n] = (ml_packed_entry){b->name, b->packed.bytes, b->key.size};
+            if (!b->kept) s->unkept_bytes -= b->key.size;
             b->kept = true;
         }
         n++;

@@ -2,14 +2,13 @@
  * interpreters and threads.
  *
  * A block is found, in constant time, by its key: the address of the operand's bytes (constants
- * never move), its shape, the pack function, the layout requested and the level. A block lives as
+ * never move), its type and shape, the kernel's line, the layout requested, the level, and how many
+ * bytes pack writes, so that no node reads beyond what another one packed. A block lives as
  * long as the store, and the store as long as its last holder. */
 #ifndef ML_GRAPH_STORE_H
 #define ML_GRAPH_STORE_H
 
 #include "kernel.h"
-
-typedef int64_t (*ml_pack_fn)(const ml_call *c, void *to);
 
 /* A block of a store. It never changes, so any thread may read it. */
 typedef struct ml_packed_weights {

@@ -1,5 +1,6 @@
 /* fully_connected.c -- FULLY_CONNECTED: the input as rows of `depth` values, times weights of
  * (outputs, depth). */
+#include "core/hash.h"
 #include "math/loops.h"
 #include "rules/blockwise.h"
 #include "rules/matmul_s8.h"
@@ -10,6 +11,7 @@
     X(S, i32, keep_dims, ML_OPTION("keep_num_dims"))                \
     X(S, i32, asymmetric, ML_OPTION("asymmetric_quantize_inputs"))  \
     X(S, i32, block, ML_BY_CHECK) X(S, array, scales, ML_BY_CHECK)  \
+    X(S, i32, layout, ML_BY_CHECK) /* a hash of block and scales */ \
     ML_CLAMP_FIELDS(X, S)
 ML_PARAMS(fc_params, FC_FIELDS)
 
@@ -78,6 +80,7 @@ static ml_status prepare_fully_connected(const ml_call *c, ml_wish *wish) {
     if (status != ML_OK) return status;
     /* The product, by weights in blocks, floats or integers. */
     *blocks = (ml_blocks){.rows = rows, .k = w->dims[1], .n = w->dims[0], .groups = 1};
+    wish->layout = params->layout;
     if (params->block) return ml_prepare_block_weights(c, wish, blocks);
     const ml_integer_rule *rule = integer_rule(c);
     if (!rule) return ml_prepare_floats(c, wish, blocks, false);
@@ -250,6 +253,7 @@ static ml_status check_fully_connected(const ml_call *c, void *params) {
                        ml_option_word(c, "weights_format"));
     ml_status status = ml_read_blocks(c, 1, &p->block, &p->scales);
     if (status != ML_OK || !p->block) return status;
+    p->layout = (int32_t)ml_hash((uint64_t)p->block, p->scales.data, p->scales.bytes);
     if (ml_input(c, 0)->type == ML_F32 && ml_input(c, 1)->type != ML_F32) return ML_OK;
     return ml_fail(c, ML_UNSUPPORTED,
                    "weights in blocks of %d are supported for inputs of f32 alone, the input is %s",

@@ -188,7 +188,8 @@ ml_status ml_conv_prepare_integers(const ml_call *c, ml_wish *wish) {
      * line would read the weights again. */
     const int32_t least = blob->blocks.k * blob->blocks.n > NEAR_WEIGHTS ? LEAST_LINE : 2;
     if (blob->source == CONV_GATHERED && ml_conv_has_lines(blob, least)) choose_lines(c, blob);
-    wish->layout = blob->source == CONV_LINES ? -blob->blocks.groups : blob->blocks.groups;
+    const bool in_pieces = blob->source == CONV_LINES && blob->window.y.size > 1;
+    wish->layout = in_pieces ? -blob->blocks.groups : blob->blocks.groups;
     ml_integers product = product_of(c);
     ml_status status = ml_prepare_integers(c, wish, &product, integer_rule(c));
     blob->blocks.block = (int32_t)product.block;

@@ -337,7 +337,7 @@ bool ml_conv_prepare_winograd(const ml_call *c, conv_blob *blob, ml_wish *wish) 
     blob->source = CONV_WINOGRAD;
     blob->side = side;
     choose_block(c->env->simd, &t, blob);
-    wish->layout = INT32_MIN + side;
+    wish->layout = INT32_MIN + side * 1024 + 512 + weighted->w_zero;
     wish->worker_bytes = tiling_of(blob).bytes;
     return true;
 }

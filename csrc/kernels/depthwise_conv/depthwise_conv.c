@@ -57,9 +57,7 @@ static ml_status prepare_depthwise(const ml_call *c, ml_wish *wish) {
     ml_shape y = {4, {x->dims[0], window->y.out, window->x.out, w->dims[3]}};
     status = ml_check_weighted(c, c->derived, w->dims[3]);
     if (status == ML_OK) status = ml_set_output(c, 0, &y);
-    /* The packed weights depend on their zero point, which is subtracted from them; 256 is none. */
-    if (c->derived)
-        wish->layout = ml_depthwise_is_narrow(c) ? 256 : ((const ml_weighted *)c->derived)->w_zero;
+    if (c->derived && status == ML_OK) wish->layout = ml_depthwise_layout(c);
     return status == ML_OK ? prepare_scratch(c, wish) : status;
 }
 

@@ -67,6 +67,8 @@ typedef struct depthwise_groups {
     int64_t shifts;
 } depthwise_groups;
 depthwise_groups ml_depthwise_groups(const ml_call *c);
+/* A number for all that ml_depthwise_pack_bytes reads besides the weights: ml_wish.layout. */
+int32_t ml_depthwise_layout(const ml_call *c);
 /* True if bytes are taken as they lie: the node is one for depthwise_narrow_s8. */
 static inline bool ml_depthwise_is_narrow(const ml_call *c) {
     return ((const ml_weighted *)c->derived)->narrow != 0;

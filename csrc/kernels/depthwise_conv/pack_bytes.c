@@ -21,6 +21,15 @@ depthwise_groups ml_depthwise_groups(const ml_call *c) {
     return f;
 }
 
+/* The zero point is subtracted from the weights, and the lines between shifts are a stride. */
+int32_t ml_depthwise_layout(const ml_call *c) {
+    const depthwise_blob *blob = c->blob;
+    const depthwise_groups f = ml_depthwise_groups(c);
+    const int64_t step = f.shifts > 1 ? blob->window.y.stride : 0; /* less than a group */
+    const int64_t zero = ((const ml_weighted *)c->derived)->w_zero;
+    return (int32_t)(((zero * 2 + ml_depthwise_is_narrow(c)) * 8 + f.shifts) * 8 + step);
+}
+
 /* Reads the weights of `count` channels from element `at` on, minus their zero point (128 is
  * subtracted from both if they are u8); the other channels of the panel get zeros. */
 static void read_weights(const ml_call *c, int64_t at, int64_t count,
