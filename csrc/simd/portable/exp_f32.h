@@ -4,6 +4,11 @@
 
 #include "simd/words.h"
 
+/* 2 to the power of the last bits of `sum` and `more`; infinity at 128. */
+static inline VECTOR POWER_OF_SUM(VECTOR sum, int32_t more) {
+    return OF_BITS(SHIFT_LEFT_S32(ADD_S32(BITS_OF(sum), SPLAT_S32(127 + more)), 23));
+}
+
 /* e^x, or e^-x if `sign` is -1, for x from -104 to 104; 0 or infinity if the result is too small or
  * too large. */
 #ifdef ROOT_OF_2 /* e^x = 2^whole 2^(i / 32) e^r, |r| <= log(2) / 64; i: last bits of the sum */
@@ -34,11 +39,6 @@ static inline VECTOR exp_rest(VECTOR x, float sign, VECTOR *sum) {
     return FMA(p, r, one);
 }
 
-/* 2 to the power of the last bits of `sum` and `more`; infinity at 128. */
-static inline VECTOR POWER_OF_SUM(VECTOR sum, int32_t more) {
-    return OF_BITS(SHIFT_LEFT_S32(ADD_S32(BITS_OF(sum), SPLAT_S32(127 + more)), 23));
-}
-
 static inline VECTOR exp_near(VECTOR x, float sign) {
     VECTOR sum;
     const VECTOR rest = exp_rest(x, sign, &sum);
@@ -58,7 +58,7 @@ static inline VECTOR exp_falling(VECTOR x) {
     return MUL(MUL(rest, POWER_OF_SUM(sum, 64)), SPLAT(0x1p-64f));
 }
 
-/* e^x for x from -87.3 to 0, within 4 ULP and |x| / 32 more: the polynomial is shorter, and log(2)
+/* e^x for x from -87.3 to 89, within 4 ULP and |x| / 32 more: the polynomial is shorter, and log(2)
  * is one float where products are fused. */
 static inline VECTOR exp_roughly(VECTOR x) {
     const VECTOR whole = SPLAT(12582912.0f), sum = FMA(x, SPLAT(1.44269504f), whole);

@@ -5,18 +5,6 @@
 #include "simd/portable/exp_f32.h"
 #include "simd/words.h"
 
-/* e^x without its power of two: 1 + the result, and the exponent n. |r| <= log(2) / 2. */
-static inline VECTOR expm1_rest(VECTOR x, VECTOR *n) {
-    *n = NEAREST(MUL(x, SPLAT(1.44269504f)));
-    const VECTOR r = FNMA(*n, SPLAT(-2.12194440e-4f), FNMA(*n, SPLAT(0.693359375f), x));
-    VECTOR p = SPLAT(1.395052199e-3f);
-    p = FMA(p, r, SPLAT(8.368903498e-3f));
-    p = FMA(p, r, SPLAT(4.166620538e-2f));
-    p = FMA(p, r, SPLAT(1.666651873e-1f));
-    p = FMA(p, r, SPLAT(5.000000095e-1f));
-    return FMA(p, MUL(r, r), r);
-}
-
 static inline VECTOR log_of(VECTOR x) {
     VECTOR m, e;
     SPLIT(x, &m, &e);
@@ -84,24 +72,6 @@ static inline VECTOR tanh_of(VECTOR x) {
     return quotient(x, END(8.202306f, 8.013662f), 5, p, q);
 }
 
-/* erf(x / sqrt(2)). */
-static inline VECTOR erf_of(VECTOR x) {
-    static const float p[] = {4.459742710e-8f, 1.257908614e-5f, 3.378098869e-4f,
-                              9.354397138e-3f, 6.785343296e-2f, 7.978845438e-1f};
-    static const float q[] = {1.179678218e-6f, 7.333610521e-5f, 1.885352859e-3f,
-                              2.867620787e-2f, 2.517079946e-1f, 1.0f};
-    return quotient(x, END(5.2627664f, 5.214659f), 6, p, q);
-}
-
-/* tanh(sqrt(2 / pi) (x + 0.044715 x^3)). */
-static inline VECTOR near_erf_of(VECTOR x) {
-    static const float p[] = {4.256514661e-8f, 1.349589814e-5f, 2.718657315e-4f,
-                              7.262433423e-3f, 6.198558307e-2f, 7.978845712e-1f};
-    static const float q[] = {1.214590999e-6f, 7.505812641e-5f, 1.307355205e-3f,
-                              2.459531142e-2f, 2.451792422e-1f, 1.0f};
-    return quotient(x, END(4.8972516f, 4.8287582f), 6, p, q);
-}
-
 /* x - n pi, for |n| < 2^14 with at most one fraction bit; pi is in parts, so that r is as exact as
  * x. */
 static inline VECTOR less_pi(VECTOR x, VECTOR n) {
@@ -145,10 +115,17 @@ static inline VECTOR logistic_of(VECTOR x) {
     return DIV(one, ADD(one, exp_once(cut(x, -89.0f, 87.0f), -1.0f)));
 }
 
+/* e^x - 1 below 0: 2^n (e^r - 1) + (2^n - 1), |r| <= log(2) / 2. */
 static inline VECTOR elu_of(VECTOR x) {
-    VECTOR n;
-    const VECTOR rest = expm1_rest(MAX(SPLAT(-30.0f), MIN(SPLAT(0.0f), x)), &n);
-    const VECTOR scale = SCALE(SPLAT(1.0f), n);
+    const VECTOR whole = SPLAT(12582912.0f), below = MAX(SPLAT(-30.0f), MIN(SPLAT(0.0f), x));
+    const VECTOR sum = FMA(below, SPLAT(1.44269504f), whole), n = SUB(sum, whole);
+    const VECTOR r = FNMA(n, SPLAT(-2.12194440e-4f), FNMA(n, SPLAT(0.693359375f), below));
+    VECTOR p = SPLAT(1.395052199e-3f);
+    p = FMA(p, r, SPLAT(8.368903498e-3f));
+    p = FMA(p, r, SPLAT(4.166620538e-2f));
+    p = FMA(p, r, SPLAT(1.666651873e-1f));
+    p = FMA(p, r, SPLAT(5.000000095e-1f));
+    const VECTOR scale = POWER_OF_SUM(sum, 0), rest = FMA(p, MUL(r, r), r);
     return PICK(LESS(x, SPLAT(0.0f)), FMA(scale, rest, SUB(scale, SPLAT(1.0f))), x);
 }
 
@@ -165,37 +142,34 @@ static inline VECTOR hard_swish_of(VECTOR x) {
 #endif
 }
 
-/* erfc(t / sqrt(2)) / 2 of t >= 0: e^(-t^2 / 2) times a quotient of polynomials, within 2e-8. */
-static inline VECTOR erfc_tail(VECTOR t) {
-    static const float p[] = {4.193280310e-3f, 4.110861689e-2f, 1.845812960e-1f, 4.400111019e-1f,
-                              5.000000102e-1f};
-    static const float q[] = {1.051088018e-2f, 1.030502036e-1f, 4.730435391e-1f,
-                              1.207931997f,    1.677907546f,    1.0f};
-    t = MIN(t, SPLAT(14.42f)); /* results are 0 beyond this */
-    const VECTOR power = exp_falling(MUL(MUL(t, SPLAT(-0.5f)), t));
-    return MUL(power, DIV(horner(t, 5, p), horner(t, 6, q)));
+/* exp_roughly of -t^2 / 2 is 0 from here on. */
+#ifdef ROOT_OF_2
+#define FAR_TAIL 14.42f
+#else
+#define FAR_TAIL 13.25f
+#endif
+
+/* erfc(t / sqrt(2)) / 2 of t >= 0: e^(-t^2 / 2) times a quotient of polynomials, within 1e-8 and
+ * 2e-6 of itself. */
+static inline VECTOR erfc_of(VECTOR t) {
+    static const float p[] = {1.285913943e-2f, 1.011748630e-1f, 3.289269985e-1f, 4.999999953e-1f};
+    static const float q[] = {3.225322207e-2f, 2.530283524e-1f, 8.638708732e-1f, 1.455737764f,
+                              1.000000000f};
+    t = MIN(t, SPLAT(FAR_TAIL));
+    const VECTOR power = exp_roughly(MUL(MUL(t, SPLAT(-0.5f)), t));
+    return MUL(power, DIV(horner(t, 4, p), horner(t, 5, q)));
 }
 
-/* (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2 = 1 / (1 + e^(-2 ...)). */
-static inline VECTOR tanh_tail(VECTOR x) {
-    const VECTOR twice = MUL(x, FMA(MUL(x, x), SPLAT(7.13548163e-2f), SPLAT(1.59576912f)));
-    return DIV(SPLAT(1.0f), ADD(SPLAT(1.0f), exp_once(cut(twice, -89.0f, 87.0f), -1.0f)));
-}
-
-/* Below this, 1 + erf (or tanh) loses digits, so vectors that have such values also compute the
- * tail. */
-#define TAIL SPLAT(-2.75f)
-
+/* x times the share of a normal distribution below x, which small results keep the digits of. */
 static inline VECTOR gelu_of(VECTOR x) {
-    const VECTOR half = MUL(x, SPLAT(0.5f)), y = FMA(half, erf_of(x), half);
-    if (!ANY(LESS(x, TAIL))) return y;
-    return PICK(LESS(x, TAIL), MUL(x, erfc_tail(ABS(x))), y);
+    const VECTOR tail = erfc_of(ABS(x));
+    return MUL(x, PICK(LESS(x, SPLAT(0.0f)), tail, SUB(SPLAT(1.0f), tail)));
 }
 
+/* x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2 = x / (1 + e^(-2 ...)). */
 static inline VECTOR gelu_tanh_of(VECTOR x) {
-    const VECTOR half = MUL(x, SPLAT(0.5f)), y = FMA(half, near_erf_of(x), half);
-    if (!ANY(LESS(x, TAIL))) return y;
-    return PICK(LESS(x, TAIL), MUL(x, tanh_tail(x)), y);
+    const VECTOR twice = MUL(x, FMA(MUL(x, x), SPLAT(-7.13548163e-2f), SPLAT(-1.59576912f)));
+    return DIV(x, ADD(SPLAT(1.0f), exp_roughly(cut(twice, -87.0f, 89.0f))));
 }
 
 /* True if one of n numbers is too large to be reduced. */
