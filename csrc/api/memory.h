@@ -191,6 +191,7 @@ typedef struct ml_arena {
     /* Accessible bytes after `capacity`, with pages of an arena that was released: growing uses
      * them before it asks the system. */
     int64_t kept;
+    int64_t unclear; /* of the first bytes, which nobody has written yet, have old values */
     uint8_t *blocks[ML_ARENA_BLOCKS]; /* memory of a small arena; they stay until released */
     struct ml_account *account; /* borrowed; NULL = none */
     bool keeps_pages; /* takes the pages that the process keeps, and leaves its own to it */
@@ -200,6 +201,9 @@ typedef struct ml_arena {
  * If there is an account, `bytes` must fit its limit; the bytes that round them up to pages need
  * not. */
 ml_status ml_arena_commit(ml_arena *arena, int64_t bytes, int64_t keep, ml_error *error);
+/* Before an arena that nobody has written is read: its bytes are zeros then, as far as it had them
+ * from the beginning. */
+void ml_arena_clear(ml_arena *arena);
 /* Gives back everything after the first `bytes`, which stay where they are. */
 void ml_arena_shrink(ml_arena *arena, int64_t bytes);
 /* Gives back everything; if the arena keeps pages, they go to the next arena of the process. */

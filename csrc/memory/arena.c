@@ -4,9 +4,13 @@
  * Small arenas lie in a block from malloc: loading a small model takes no longer than a few system
  * calls, and malloc's pages are often in the cache, since other interpreters or arrays have used
  * them. An arena that outgrows the block moves to a range; the block stays until the arena is
- * released, because others may be reading it. An arena that starts large skips the block. An arena
- * starts with zeros at any size. Bytes that are added later are not cleared, because that takes
- * longer than planning, and after a resize the values of tensors are undefined anyway.
+ * released, because others may be reading it. An arena that starts large skips the block.
+ *
+ * Whoever reads an arena before anything was written there finds zeros, at any size. But a run
+ * writes what it reads, so bytes that others have used, malloc's or those of an arena before, are
+ * only counted (`unclear`), and ml_arena_clear clears them for the first reader, if there is one.
+ * Bytes that are added later are not cleared, because that takes longer than planning, and after a
+ * resize the values of tensors are undefined anyway.
  *
  * ML_ARENA_RESERVED bytes of address space are reserved without access, which costs the system only
  * a table entry (1000 interpreters take 64 TiB of the 128 TiB that a process has); the used part is
@@ -139,7 +143,7 @@ static bool commit_block(ml_arena *arena, int block, int64_t bytes, int64_t keep
     if (block >= ML_ARENA_BLOCKS) return false;
     uint8_t *base = arena->blocks[block] ? arena->blocks[block] : new_block(block_bytes(block));
     if (!base) return false;
-    if (!arena->base) memset(base, 0, (size_t)bytes);
+    if (!arena->base) arena->unclear = bytes;
     if (base != arena->base) {
         if (keep > 0) memcpy(base, arena->base, (size_t)keep);
         arena->copied += keep;
@@ -175,7 +179,7 @@ static bool commit_range(ml_arena *arena, int64_t bytes, int64_t keep) {
     }
     if (!base || !make_accessible(arena, base, there, bytes)) return false;
     if (bytes >= HUGE_PAGE && bytes > there) ml_os_prefer_large_pages(base, bytes);
-    if (begins && there > 0) memset(base, 0, (size_t)(bytes < there ? bytes : there));
+    if (begins) arena->unclear = ml_min_s64(bytes, there);
     if (moves && keep > 0) memcpy(base, arena->base, (size_t)keep);
     if (moves) arena->copied += keep;
     arena->moves += moves;
@@ -230,6 +234,11 @@ ml_status ml_arena_commit(ml_arena *arena, int64_t bytes, int64_t keep, ml_error
     return there ? ML_OK : ml_error_memory(error, "the arena", bytes, had);
 }
 
+void ml_arena_clear(ml_arena *arena) {
+    if (arena->unclear > 0) memset(arena->base, 0, (size_t)arena->unclear);
+    arena->unclear = 0;
+}
+
 void ml_arena_release(ml_arena *arena) {
     if (arena->base && !in_block(arena)) {
         if (arena->reserved) release_range(arena);
@@ -239,7 +248,7 @@ void ml_arena_release(ml_arena *arena) {
     ml_account_give(arena->account, arena->capacity);
     memset(arena->blocks, 0, sizeof arena->blocks);
     arena->base = NULL;
-    arena->capacity = arena->kept = arena->reserved = 0;
+    arena->capacity = arena->kept = arena->reserved = arena->unclear = 0;
 }
 
 void ml_arena_shrink(ml_arena *arena, int64_t bytes) {
@@ -263,6 +272,7 @@ void ml_arena_shrink(ml_arena *arena, int64_t bytes) {
     ml_account_give(arena->account, arena->capacity - rounded);
     arena->capacity = rounded;
     arena->kept = 0;
+    arena->unclear = ml_min_s64(arena->unclear, rounded);
 }
 
 int64_t ml_arena_resident(const ml_arena *arena) {

@@ -37,6 +37,12 @@ static int64_t move_inputs(const ml_state *s, const ml_residence *r, uint8_t *sa
     return at;
 }
 
+/* Inputs in the arena that nobody has set are zeros. Everything else is written before it is read:
+ * there is nothing to clear. */
+static void clear_inputs(const ml_state *s) {
+    if (s->arena->unclear > 0 && move_inputs(s, s->now, NULL, true) > 0) ml_arena_clear(s->arena);
+}
+
 /* If a run has left the arena well above its bound, or was refused memory, places everything again
  * with what was learnt, and keeps inputs and variables. If that fails, the old places stay, and the
  * run goes on. Done at the start of a run, not at the end of the run that grew, whose outputs have
@@ -125,6 +131,7 @@ static ml_status run_ready(ml_state *s, const run_options *o) {
     }
     if (pool) ml_pool_leave_run(pool);
     flags->token = NULL;
+    s->arena->unclear = 0;
     if (s->run_changed) ml_run_changed(s);
     s->run_changed = false;
     s->counters.invokes++;
@@ -135,6 +142,7 @@ static ml_status run_ready(ml_state *s, const run_options *o) {
  * last, because all else may set pointers. */
 static ml_status get_ready(ml_state *s, const run_options *o) {
     ml_residence *r = s->now;
+    clear_inputs(s);
     if (r->learnt && (r->learnt->grew || r->learnt->refused)) place_anew(s, r);
     if (o->n_rows == 0 && !s->lacks_inputs) return ML_OK;
     return ml_inputs_lend(s, o->rows, o->n_rows, &s->error);

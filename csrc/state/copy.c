@@ -100,6 +100,7 @@ static void *find_for_copy(ml_state *s, int32_t tensor, uint64_t generation, int
         const bool found = !in_arena(s, tensor) || ml_workspace_enter_copy(s);
         if (!found) *status = ML_SHARED;
         else data = find_bytes(s, tensor, &there);
+        if (found && in_arena(s, tensor)) ml_arena_clear(s->arena);
         if (found && there == bytes && (data || bytes == 0)) {
             *status = ML_OK;
             return data;
@@ -321,6 +322,22 @@ ml_status ml_state_get_counters(ml_state *s, ml_counters *counters) {
     return ML_OK;
 }
 
+static bool stays_mapped(const ml_state *s) {
+    return !ml_shares_arena(s) && (!s->own.base || s->own.reserved > 0) &&
+           (!s->inputs.base || s->inputs.reserved > 0);
+}
+
+/* Who copies without a turn does not come by here each time, so there has to be nothing left to
+ * clear. */
+ml_status ml_state_needs_turns(ml_state *s, int32_t *needs_turns) {
+    ml_status status = ml_enter_copy(s->interpreter);
+    if (status != ML_OK) return status;
+    *needs_turns = !stays_mapped(s);
+    if (!*needs_turns) ml_arena_clear(&s->own);
+    ml_leave(s->interpreter);
+    return ML_OK;
+}
+
 ml_status ml_state_get_usage(ml_state *s, ml_usage *usage) {
     ml_status status = ml_enter_copy(s->interpreter);
     if (status != ML_OK) return status;
@@ -344,8 +361,7 @@ ml_status ml_state_get_usage(ml_state *s, ml_usage *usage) {
                    .cached_bytes = s->cached_bytes,
                    .cached_plans = s->n_cached,
                    .views = s->pinned,
-                   .stays_mapped = !ml_shares_arena(s) && (!s->own.base || s->own.reserved > 0) &&
-                                   (!s->inputs.base || s->inputs.reserved > 0)};
+                   .stays_mapped = stays_mapped(s)};
     if (has_values) ml_workspace_leave(s);
     ml_leave(s->interpreter);
     return ML_OK;

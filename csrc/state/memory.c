@@ -63,6 +63,7 @@ ml_status ml_inputs_commit(ml_state *s, const ml_residence *r, ml_error *error) 
     if (s->pinned && needs > had) return refuse_view("memory of inputs", had, needs, error);
     ml_status status = ml_arena_commit(&s->inputs, needs, had, error);
     if (status != ML_OK) return status;
+    ml_arena_clear(&s->inputs); /* a run reads inputs, also those that nobody has set */
     s->trim.most[1] = ml_max_s64(s->trim.most[1], needs);
     if (s->inputs.capacity != had) note_taken(s);
     return ML_OK;

@@ -162,6 +162,7 @@ class Arena:
         error = fresh_error()
         if lib.ml_arena_commit(self._arena, nbytes, keep, error):
             raise_error(error, None)
+        lib.ml_arena_clear(self._arena)  # nobody says when it is first read
         return bool(self._arena.moves != moves)
 
     def release(self) -> None:

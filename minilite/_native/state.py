@@ -350,17 +350,17 @@ class State:
         """The bytes that it takes now. Raises: StateError."""
         from minilite._native.usage import usage_of
 
-        return usage_of(self._usage())
-
-    def stays_mapped(self) -> bool:
-        """True if the arena's addresses can be read and written as long as the state lives. Raises: StateError."""
-        return bool(self._usage().stays_mapped)
-
-    def _usage(self) -> Any:
         u = ffi.new("ml_usage *")
         if lib.ml_state_get_usage(self.pointer, u):
             raise errors.StateError(BUSY)
-        return u
+        return usage_of(u)
+
+    def needs_turns(self) -> bool:
+        """False if the arena's addresses can be read and written as long as the state lives. Raises: StateError."""
+        answer = ffi.new("int32_t *")
+        if lib.ml_state_needs_turns(self.pointer, answer):
+            raise errors.StateError(BUSY)
+        return bool(answer[0])
 
     def counters(self) -> dict[str, int]:
         """The counters since the interpreter was made. Raises: StateError."""

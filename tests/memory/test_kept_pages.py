@@ -18,6 +18,7 @@ from support.system import needs_reserved, needs_system
 
 import minilite
 from minilite import InputError
+from minilite.engine.engine import engine_of
 
 pytestmark = [needs_system, needs_reserved]
 MIB = 1 << 20
@@ -62,6 +63,56 @@ def an_arena_starts_with_zeros() -> None:
     for details in (*interpreter.get_input_details(), *interpreter.get_output_details()):
         assert not interpreter.get_tensor(details["index"]).any()
     assert kept(interpreter) == 0
+
+
+def what_lies_there(interpreter: minilite.Interpreter, tensor: int) -> bytes:
+    """The bytes of a tensor, without asking for its values."""
+    state = engine_of(interpreter).session().state
+    return bytes(state.buffer(state.place(tensor)))
+
+
+def over_kept_pages(**options: bool) -> minilite.Interpreter:
+    """An interpreter that has not run, whose arena has the values of another."""
+    del_me = of_size(8 * MIB)
+    del del_me
+    gc.collect()
+    interpreter = minilite.Interpreter(model_content=relu_chain(), **options)
+    resized(interpreter, MIB)
+    return interpreter
+
+
+def no_memory_is_cleared_before_a_run() -> None:
+    interpreter = over_kept_pages()
+    output = interpreter.get_output_details()[0]["index"]
+    assert any(what_lies_there(interpreter, output))
+    (found,) = run(interpreter, np.full(MIB, 3, np.float32))
+    assert (found == 3).all()
+    assert (interpreter.get_tensor(output) == 3).all()  # and none after it
+
+
+def whoever_looks_first_finds_zeros() -> None:
+    looks: list[Callable[[minilite.Interpreter, int], object]] = [
+        lambda interpreter, output: interpreter.get_tensor(output),
+        lambda interpreter, output: interpreter.tensor(output)(),
+        lambda interpreter, output: interpreter.set_tensor(0, np.zeros(MIB, np.float32)),
+    ]
+    for look in looks:
+        interpreter = over_kept_pages(preserve_inputs=False)
+        output = interpreter.get_output_details()[0]["index"]
+        assert any(what_lies_there(interpreter, output))
+        look(interpreter, output)
+        assert not any(what_lies_there(interpreter, output))
+        del interpreter
+        gc.collect()
+
+
+def inputs_that_nobody_set_are_zeros() -> None:
+    for options in ({}, {"preserve_inputs": False}):
+        interpreter = over_kept_pages(**options)
+        interpreter.invoke()
+        assert not interpreter.get_tensor(interpreter.get_output_details()[0]["index"]).any()
+        del interpreter
+        gc.collect()
 
 
 def one_range_is_kept_the_one_with_most_pages() -> None:
@@ -187,6 +238,9 @@ def threads_make_and_drop_interpreters() -> None:
     [
         the_next_arena_finds_the_pages,
         an_arena_starts_with_zeros,
+        no_memory_is_cleared_before_a_run,
+        whoever_looks_first_finds_zeros,
+        inputs_that_nobody_set_are_zeros,
         one_range_is_kept_the_one_with_most_pages,
         no_more_than_the_limit_is_kept,
         an_interpreter_that_stays_small_gives_them_back,
