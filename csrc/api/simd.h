@@ -388,16 +388,29 @@ typedef struct ml_blocks_f32_args {
     float *y;
 } ml_blocks_f32_args;
 
-/* The three steps of a convolution of stride 1 by Winograd's F(4 x 4, 3 x 3), F(2 x 2, 3 x 3),
+/* A convolution of stride 1 by Winograd's F(4 x 4, 3 x 3), F(2 x 2, 3 x 3),
  * F(1 x 4, 1 x 3) and F(4 x 1, 3 x 1), in integers: a side of a tile of 1, 2 or 4 outputs sees 1, 4
  * or 6 pixels, and the tile takes a product for each of these positions, input channel and output.
- * Weights are transformed by the caller. All arrays have a part for each position of a tile,
- * `..._position` elements apart.
+ * Weights are transformed once; then each run takes three steps. All arrays have a part for each
+ * position of a tile, `..._position` elements apart.
  *
  * Scaled so that all is whole: G is 24 G of Winograd, its rows for +-1 and infinity halved and
  * quartered, for sides of 4, and 2 G for sides of 2; A makes up for it. Sums wrap: where the size
  * of a sum of products is below 2^25 (4 x 4), 2^29 (2 x 2) or 2^28 (1 x 4, 4 x 1), it comes out
  * exactly. */
+enum { ML_PANEL_S16 = 16, ML_PAIRS_S16 = 2 * ML_PANEL_S16 };
+
+/* G (w - zero) G^T of the weights of a panel's outputs and two channels: [tap][output][2] become
+ * rows of as many, which matmul_s16 takes. */
+typedef struct ml_winograd_weights_args {
+    const int8_t *w; /* lines of ML_PAIRS_S16 bytes: 9 for sides of 2 and 4, 3 where one is 1 */
+    int32_t zero; /* -255 to 255 */
+    int32_t tile_h; /* 2 x 2, 4 x 4, 1 x 4 or 4 x 1 */
+    int32_t tile_w;
+    int16_t *v;
+    int64_t v_position;
+} ml_winograd_weights_args;
+
 typedef struct ml_winograd_in_args {
     const int8_t *x; /* the first patch; the next one is a tile's width on */
     int64_t x_line; /* bytes from line to line */
@@ -413,7 +426,6 @@ typedef struct ml_winograd_in_args {
 /* y = a w for each of `products` products of int16, whose operands are a_step, packed_step = k n
  * and y_step elements apart; sums wrap. Weights lie in panels of ML_PANEL_S16 outputs, each [pair
  * of k][output][2]. */
-enum { ML_PANEL_S16 = 16 };
 typedef struct ml_matmul_s16_args {
     const int16_t *a;
     int64_t a_step;

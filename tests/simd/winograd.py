@@ -94,6 +94,19 @@ def patches_in(
     return whole[:, : row - apart].reshape(positions, tiles, channels)
 
 
+def weights_in(simd: Any, w: NDArray, zero: int, tile: tuple[int, int], place: Place = np.asarray) -> NDArray:
+    """winograd_weights of bytes (height, width, 16, 2): (positions, 16, 2)."""
+    positions, row, apart = len(B[tile[0]]) * len(B[tile[1]]), 2 * PANEL, 7
+    step = row + apart
+    v = place(np.full(positions * step - apart, 999, np.int16))
+    args = {"w": pointer(w, "int8_t *"), "zero": zero, "tile_h": tile[0], "tile_w": tile[1],
+            "v": pointer(v, "int16_t *"), "v_position": step}  # fmt: skip
+    simd.winograd_weights(ffi.new("ml_winograd_weights_args *", args))
+    whole = np.concatenate([v, np.full(apart, 999, np.int16)]).reshape(positions, step)
+    assert (whole[:, row:] == 999).all()
+    return whole[:, :row].reshape(positions, PANEL, 2)
+
+
 def packed_pairs(w: NDArray) -> NDArray:
     """Weights (products, k, n) in panels: (products, n / 16, k / 2, 16, 2)."""
     products, k, n = w.shape

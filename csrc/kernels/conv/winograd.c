@@ -8,9 +8,10 @@
  * those of a line; the weights alone prove that, when the graph is made. Transformed weights take 8
  * times the bytes, or 3.6 and 4 times, so the graph says which layers get them.
  *
- * A block of tiles, whose arrays stay in the cache, goes through four steps: its lines are copied
- * with padding; winograd_in transforms each patch; matmul_s16 multiplies at each position of a tile
- * the patches with the weights; winograd_out makes sums of them, which become outputs. */
+ * Weights are packed by winograd_weights. A block of tiles, whose arrays stay in the cache, goes
+ * through four steps: its lines are copied with padding; winograd_in transforms each patch;
+ * matmul_s16 multiplies at each position of a tile the patches with the weights; winograd_out makes
+ * sums of them, which become outputs. */
 #include "kernels/conv/conv.h"
 
 enum {
@@ -22,7 +23,7 @@ enum {
     MOST_SUM_LINE = 1 << 28, /* of a large tile of one line */
     MOST_BYTES = 4 << 20, /* of a layer's weights for large tiles; beyond it small ones, or none */
     LEAST_CHANNELS = 16,
-    CHUNK = 8, /* channels whose filters are transformed together */
+    CHUNK = 8, /* channels whose weights are read together */
     BLOCK_BYTES = 320 << 10, /* of a block's patches and products */
     LEAST_TILES = 6,
     MOST_TILES = 96,
@@ -145,79 +146,44 @@ const char *ml_conv_way(const void *blob) {
     return b->side == LARGE ? "Winograd's tiles of 4 x 4" : "Winograd's tiles of 2 x 2";
 }
 
-/* Weights of neighbouring channels, transformed together; 0 beyond the last channel. */
-typedef struct chunk {
-    int16_t of[CHUNK];
-} chunk;
+/* The weights of a layer. */
+typedef struct source {
+    const void *w;
+    int32_t type;
+    int32_t zero;
+    int64_t taps;
+    int64_t channels;
+    int64_t n;
+} source;
 
-static chunk weights_at(const void *w, int32_t type, int64_t at, int64_t count, int32_t zero) {
-    chunk g = {{0}};
-    if (count == CHUNK && type == ML_S8)
-        for (int i = 0; i < CHUNK; i++) g.of[i] = (int16_t)(((const int8_t *)w)[at + i] - zero);
-    else
-        for (int64_t i = 0; i < count; i++) g.of[i] = (int16_t)weight_at(w, type, at + i, zero);
-    return g;
-}
+/* The weights of an output and up to CHUNK channels at each tap, as signed bytes; pairs of a panel
+ * and two channels lie as in the panel. What is missing is zero. */
+typedef int8_t pairs[SIZE * SIZE][ML_PAIRS_S16];
 
-static inline chunk times(int factor, const chunk *a) {
-    chunk y;
-    for (int i = 0; i < CHUNK; i++) y.of[i] = (int16_t)(factor * a->of[i]);
-    return y;
-}
-
-/* factor (a + sign b + c). */
-static inline chunk sum_of(int factor, const chunk *a, int sign, const chunk *b, const chunk *c) {
-    chunk y;
-    for (int i = 0; i < CHUNK; i++)
-        y.of[i] = (int16_t)(factor * (a->of[i] + sign * b->of[i] + c->of[i]));
-    return y;
-}
-
-/* G of a line of filters: to[0], to[step], ... */
-__attribute__((always_inline)) static inline void transform(const chunk *first, const chunk *middle,
-                                                            const chunk *last, int64_t side,
-                                                            chunk *to, int64_t step) {
-    if (side == SMALL) {
-        to[0] = times(2, first);
-        to[step] = sum_of(1, first, 1, middle, last);
-        to[2 * step] = sum_of(1, first, -1, middle, last);
-        to[3 * step] = times(2, last);
-        return;
+static void gather_output(const source *s, int64_t output, int64_t channel, int64_t o, pairs *to) {
+    const int64_t count = output < s->n ? ml_min_s64(CHUNK, s->channels - channel) : 0;
+    const int64_t first = output * s->taps * s->channels + channel;
+    const bool is_plain = count == CHUNK && s->type == ML_S8;
+    for (int64_t tap = 0; tap < s->taps; tap++) {
+        const int64_t at = first + tap * s->channels;
+        int8_t line[CHUNK];
+        if (is_plain) memcpy(line, (const int8_t *)s->w + at, CHUNK);
+        for (int64_t i = 0; i < CHUNK && !is_plain; i++)
+            line[i] = (int8_t)(i < count ? weight_at(s->w, s->type, at + i, 0) : s->zero);
+        for (int64_t k = 0; k < CHUNK / 2; k++) memcpy(&to[k][tap][2 * o], line + 2 * k, 2);
     }
-    const chunk twice = times(2, middle), far = times(4, last);
-    to[0] = times(6, first);
-    to[step] = sum_of(-2, first, 1, middle, last);
-    to[2 * step] = sum_of(-2, first, -1, middle, last);
-    to[3 * step] = sum_of(1, first, 1, &twice, &far);
-    to[4 * step] = sum_of(1, first, -1, &twice, &far);
-    to[5 * step] = times(6, last);
-}
-
-/* Transforms the filters of an output and `count` channels, whose windows have one line or SIZE:
- * writes pairs of channels at `to`, which are `step` elements apart from position to position.
- * Returns the sum of the weights. */
-__attribute__((always_inline)) static inline int32_t pack_filters(const chunk *g, int64_t lines,
-                                                                  int64_t count, int64_t side,
-                                                                  int64_t step, int16_t *to) {
-    chunk of_lines[SIZE * (LARGE + 2)], both[(LARGE + 2) * (LARGE + 2)];
-    const int64_t across = patch_side(side);
-    int32_t sum = 0;
-    for (int64_t i = 0; i < lines; i++)
-        transform(&g[3 * i], &g[3 * i + 1], &g[3 * i + 2], side, of_lines + i * across, 1);
-    for (int64_t j = 0; j < across && lines == SIZE; j++)
-        transform(of_lines + j, of_lines + across + j, of_lines + 2 * across + j, side, both + j,
-                  across);
-    const chunk *made = lines == SIZE ? both : of_lines;
-    for (int64_t position = 0; position < positions_of(side, SIZE * lines); position++)
-        for (int64_t i = 0; i < count; i += 2)
-            memcpy(to + position * step + i * ML_PANEL_S16, &made[position].of[i], 2 * sizeof *to);
-    for (int64_t tap = 0; tap < SIZE * lines; tap++)
-        for (int i = 0; i < CHUNK; i++) sum += g[tap].of[i];
-    return sum;
 }
 
 static int64_t taps_of(const conv_blob *blob) {
     return (int64_t)blob->window.y.size * blob->window.x.size;
+}
+
+/* Adds the weights of two channels to the sums of a panel. The second position along each side has
+ * the sum of the filter, times its row of G. */
+static void add_weights(const int16_t *v, int64_t step, int64_t side, int64_t taps, int32_t *sums) {
+    const int32_t factor = side == SMALL ? 1 : taps == SIZE ? -2 : 4;
+    const int16_t *sum = v + (taps == SIZE ? 1 : patch_side(side) + 1) * step;
+    for (int o = 0; o < ML_PANEL_S16; o++) sums[o] += (sum[2 * o] + sum[2 * o + 1]) / factor;
 }
 
 /* Panel by panel, so that what is written together stays in the cache. */
@@ -227,24 +193,25 @@ int64_t ml_conv_pack_winograd(const ml_call *c, void *to) {
     const int64_t taps = taps_of(blob), positions = positions_of(side, taps);
     const int64_t padded = ml_round_up(n, ML_PANEL_S16), all = all_bytes(positions, channels, n);
     if (!to) return all;
-    const void *w = ml_value(c, 1);
-    const int32_t type = ml_weights_type(c), zero = ((const ml_weighted *)c->derived)->w_zero;
+    const source s = {ml_value(c, 1), ml_weights_type(c), ((const ml_weighted *)c->derived)->w_zero,
+                      taps,           channels,           n};
     int32_t *sums = (int32_t *)(void *)((char *)to + weights_bytes(positions, channels, n));
     memset(sums, 0, (size_t)padded * sizeof *sums);
+    ml_winograd_weights_args p = {.zero = s.zero,
+                                  .tile_h = blob->window.y.size == 1 ? 1 : (int32_t)side,
+                                  .tile_w = blob->window.x.size == 1 ? 1 : (int32_t)side,
+                                  .v_position = padded * channels};
     for (int64_t panel = 0; panel < n; panel += ML_PANEL_S16)
-        for (int64_t i = 0; i < channels; i += CHUNK)
-            for (int64_t o = panel; o < panel + ML_PANEL_S16; o++) {
-                const int64_t count = ml_min_s64(CHUNK, channels - i);
-                chunk g[SIZE * SIZE] = {{{0}}};
-                for (int64_t tap = 0; tap < taps && o < n; tap++)
-                    g[tap] = weights_at(w, type, (o * taps + tap) * channels + i, count, zero);
-                int16_t *place =
-                    (int16_t *)to + panel * channels + i * ML_PANEL_S16 + (o - panel) * 2;
-                const int64_t step = padded * channels;
-                if (taps == SIZE) sums[o] += pack_filters(g, 1, count, LARGE, step, place);
-                else if (side == LARGE) sums[o] += pack_filters(g, SIZE, count, LARGE, step, place);
-                else sums[o] += pack_filters(g, SIZE, count, SMALL, step, place);
+        for (int64_t i = 0; i < channels; i += CHUNK) {
+            pairs found[CHUNK / 2];
+            for (int64_t o = 0; o < ML_PANEL_S16; o++) gather_output(&s, panel + o, i, o, found);
+            for (int64_t k = 0; k < CHUNK / 2 && i + 2 * k < channels; k++) {
+                p.w = found[k][0];
+                p.v = (int16_t *)to + panel * channels + (i + 2 * k) * ML_PANEL_S16;
+                c->env->simd->winograd_weights(&p);
+                add_weights(p.v, p.v_position, side, taps, sums + panel);
             }
+        }
     return all;
 }
 

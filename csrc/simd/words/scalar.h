@@ -52,6 +52,7 @@ static inline float SIGN(float a) { return ml_float_of_bits(ml_bits_of_float(a) 
 #define MUL_S32(a, b) ((int32_t)((uint32_t)(a) * (uint32_t)(b)))
 
 #define VECTOR_S16 int16_t
+#define SPLAT_S16(x) ((int16_t)(x))
 enum { LANES_S16 = 1 };
 #define ADD_S16(a, b) ((int16_t)((a) + (b)))
 #define SUB_S16(a, b) ((int16_t)((a) - (b)))

@@ -24,6 +24,24 @@ static tile any_tile(walk *w) {
     return tiles[draw(w, 0, 3)];
 }
 
+void walk_winograd_weights(walk *w) {
+    for (int i = 0; i < 600; i++) {
+        begin_case(w);
+        const tile t = any_tile(w);
+        ml_winograd_weights_args p = {.tile_h = t.h, .tile_w = t.w};
+        p.zero = (int32_t)draw(w, -255, 255);
+        const int64_t taps = t.h == 1 || t.w == 1 ? 3 : 9;
+        p.v_position = ML_PAIRS_S16 + draw(w, 0, 3);
+        p.w = (const int8_t *)bytes(w, taps * ML_PAIRS_S16);
+        const int64_t all = 2 * ((t.patch_h * t.patch_w - 1) * p.v_position + ML_PAIRS_S16);
+        int16_t *v = p.v = room(w, all), *expected = room(w, all);
+        w->simd->winograd_weights(&p);
+        p.v = expected;
+        w->scalar->winograd_weights(&p);
+        expect_bytes(w, v, expected, all);
+    }
+}
+
 void walk_winograd_in(walk *w) {
     for (int i = 0; i < 600; i++) {
         begin_case(w);
