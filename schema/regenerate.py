@@ -235,13 +235,15 @@ def _c_slot(schema: Schema, tables: list[str], enums: list[str], unions: list[st
 
 
 def _c_operator(schema: Schema, name: str) -> str:
-    """An ml_schema_operator: its options table, the slot of Operator that holds it, its number in that slot's union."""
-    table = schema.options.get(name)
+    """An ml_schema_operator: its options table, the slot of Operator that holds it, its number in that slot's union;
+    where its name is among those of all operators."""
+    table, names = schema.options.get(name), schema.enums["BuiltinOperator"]
+    place = f"{sum(len(before) + 1 for before in names[: names.index(name)])}, {len(name)}"
     if table is None:
-        return "{-1, 0, 0}"
+        return f"{{-1, 0, 0, {place}}}"
     first = schema.unions["BuiltinOptions"]
     union, field = (first, "") if table in first else (schema.unions["BuiltinOptions2"], "2")
-    return f"{{ML_TABLE_{table}, ML_SLOT_Operator_builtin_options{field}, {union.index(table)}}}"
+    return f"{{ML_TABLE_{table}, ML_SLOT_Operator_builtin_options{field}, {union.index(table)}, {place}}}"
 
 
 def targets(schema: Schema) -> dict[pathlib.Path, str]:

@@ -153,6 +153,9 @@ const char *ml_kernel_family(const ml_kernel *kernel);
 /* The row that runs an operator, or NULL. If there are several, the one whose first version is the
  * highest that is not above `version`. */
 const ml_kernel *ml_kernel_of(const char *op, int64_t bytes, int32_t custom, int32_t version);
+/* The same for a builtin operator, by its code too: the rows of operators that were looked for in
+ * this process are found at once. */
+const ml_kernel *ml_kernel_of_builtin(int64_t op, const char *name, int64_t bytes, int32_t version);
 /* ML_GRAPH_ERROR as for a node of that kernel: the row has another version, or is incomplete. */
 ml_status ml_kernel_describe(const ml_kernel *kernel, ml_kernel_info *info, ml_error *error);
 /* The first row of the kernel's table that takes these operand types (-1 = absent; inputs, then

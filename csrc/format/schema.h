@@ -47,6 +47,8 @@ typedef struct ml_schema_operator {
     int16_t table; /* table of its options; -1 = none */
     int16_t slot; /* slot of Operator that holds the options */
     int16_t member;
+    int16_t name_at; /* of its name, in the names of the enum's values */
+    int16_t name_bytes;
 } ml_schema_operator;
 
 extern const ml_schema_slot ml_schema_slots[];

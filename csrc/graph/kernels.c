@@ -2,6 +2,8 @@
  * operand types. */
 #include "kernel.h"
 
+#include <stdatomic.h>
+
 #include "core/error.h"
 #include "graph/graph.h"
 #include "graph/lower.h"
@@ -48,15 +50,36 @@ static bool runs(const ml_kernel *k, const char *op, int64_t bytes, bool custom)
            strncmp(k->op, op, (size_t)bytes) == 0 && !k->op[bytes];
 }
 
+/* The better one of `found` and a family's rows. */
+static const ml_kernel *look_in(const ml_kernel *family, const ml_kernel *found, const char *op,
+                                int64_t bytes, bool custom, int32_t version) {
+    for (const ml_kernel *k = family; k->name; k++)
+        if (runs(k, op, bytes, custom) &&
+            (!found || (k->first_version <= version && k->first_version > found->first_version)))
+            found = k;
+    return found;
+}
+
 const ml_kernel *ml_kernel_of(const char *op, int64_t bytes, int32_t custom, int32_t version) {
     const ml_kernel *found = NULL;
     for (size_t f = 0; f < sizeof tables / sizeof tables[0]; f++)
-        for (const ml_kernel *k = tables[f]; k->name; k++)
-            if (runs(k, op, bytes, custom != 0) &&
-                (!found ||
-                 (k->first_version <= version && k->first_version > found->first_version)))
-                found = k;
+        found = look_in(tables[f], found, op, bytes, custom != 0, version);
     return found;
+}
+
+/* To go through all rows takes longer than to lower a node, so the family of an operator is noted.
+ * All threads find the same one. */
+const ml_kernel *ml_kernel_of_builtin(int64_t op, const char *name, int64_t bytes,
+                                      int32_t version) {
+    enum { MOST = 256 };
+    static _Atomic(const ml_kernel *) families[MOST];
+    if (op >= MOST) return ml_kernel_of(name, bytes, false, version);
+    const ml_kernel *family = atomic_load(&families[op]);
+    for (size_t f = 0; f < sizeof tables / sizeof tables[0] && !family; f++)
+        if (look_in(tables[f], NULL, name, bytes, false, version)) family = tables[f];
+    if (!family) return NULL;
+    atomic_store(&families[op], family);
+    return look_in(family, NULL, name, bytes, false, version);
 }
 
 /* The first field that is not where Python would put it: one after the other, each aligned to its

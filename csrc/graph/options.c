@@ -35,6 +35,12 @@ static const char *value_name(int32_t of, int64_t code, int *length) {
     return name;
 }
 
+/* The same for an operator, whose place among the names is known. */
+static const char *operator_text(int64_t op, int *length) {
+    *length = ml_schema_operators[op].name_bytes;
+    return ml_schema_enums[ML_ENUM_BuiltinOperator].values + ml_schema_operators[op].name_at;
+}
+
 static int32_t slot_named(int32_t table, const char *name) {
     for (int32_t slot = 0; table >= 0 && slot < ml_schema_tables[table].n_slots; slot++)
         if (strcmp(ml_schema_slot_at(table, slot)->name, name) == 0) return slot;
@@ -50,8 +56,8 @@ void ml_open_code(ml_code *code, const ml_file *file, const ml_operator_row *row
                                     row->version);
     } else if (row->op < ml_schema_n_operators) {
         int length;
-        const char *name = value_name(ML_ENUM_BuiltinOperator, row->op, &length);
-        code->kernel = ml_kernel_of(name, length, false, row->version);
+        const char *name = operator_text(row->op, &length);
+        code->kernel = ml_kernel_of_builtin(row->op, name, length, row->version);
     }
     for (int32_t i = 0; code->kernel && i < code->kernel->n_fields; i++)
         code->slots[i] = (int8_t)slot_named(row->table, option_of(&code->kernel->fields[i]));
@@ -131,7 +137,7 @@ static const char *operator_name(const ml_call *c, const ml_node_row *row) {
         return keep_text(c, (const char *)file->data + code->name.at, code->name.bytes);
     if (code->op >= ml_schema_n_operators) return "?";
     int length;
-    const char *name = value_name(ML_ENUM_BuiltinOperator, code->op, &length);
+    const char *name = operator_text(code->op, &length);
     return keep_text(c, name, length);
 }
 
