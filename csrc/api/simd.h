@@ -491,6 +491,7 @@ typedef struct ml_simd {
     int32_t matmul_s8_flipped; /* copies of s8 are best made as x + 128, with flip 0 */
     int32_t matmul_s8_pairs; /* pack_s8 puts pairs of groups together */
     int32_t nibbles; /* matmul_s4 is faster than matmul_s8 */
+    int32_t matmul_s8_narrow; /* it is faster for weights of which none is -128 */
     int32_t matmul_s8_quarters; /* of the time of a product of floats that one of bytes takes */
     int32_t depthwise_f32_held; /* columns 2 KiB apart to read at a time; 0: any number */
     int32_t depthwise_s8_group; /* lines in a group of interleave_s8 */

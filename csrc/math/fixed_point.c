@@ -2,18 +2,21 @@
  * roots. */
 #include "math/fixed_point.h"
 
-#include <math.h>
+#include <string.h>
 
 void ml_quantize_multiplier(double real, int32_t *mantissa, int32_t *shift) {
+    enum { FRACTION = 52, BIAS = 1022, MOST = 2047 }; /* bits of a double; of a fraction below 1 */
+    uint64_t bits;
+    memcpy(&bits, &real, sizeof bits);
     *mantissa = 0;
     *shift = 0;
-    if (real == 0.0 || isnan(real)) return;
-    int exponent = 0;
-    double fraction = frexp(fabs(real), &exponent);
-    int64_t rounded = isinf(real) ? 0 : (int64_t)floor(fraction * 0x1p31 + 0.5);
+    int32_t exponent = (int32_t)(bits >> FRACTION & MOST) - BIAS;
+    const int64_t one = (int64_t)1 << FRACTION, fraction = (int64_t)(bits & (uint64_t)(one - 1));
+    if (exponent == MOST - BIAS && fraction != 0) return; /* NaN */
+    int64_t rounded = ((fraction | one) + (1 << 21)) >> 22;
     if (rounded == (int64_t)1 << 31) rounded /= 2, exponent++;
-    if (exponent > 30 || isinf(real)) rounded = INT32_MAX, exponent = 30;
-    if (exponent < -31) return;
+    if (exponent > 30) rounded = INT32_MAX, exponent = 30; /* infinity too */
+    if (exponent < -31) return; /* 0 too */
     *mantissa = (int32_t)(real < 0 ? -rounded : rounded);
     *shift = exponent;
 }

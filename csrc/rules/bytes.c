@@ -21,7 +21,7 @@ void ml_pack_s8(const ml_simd *simd, ml_pack_s8_args args, void *place) {
     args.packed = place;
     args.sums = (int32_t *)(void *)((char *)place + ml_round_up(bytes, 64));
     simd->pack_s8(&args);
-    args.sums[args.n] = !memchr(place, INT8_MIN, (size_t)bytes);
+    args.sums[args.n] = simd->matmul_s8_narrow && !memchr(place, INT8_MIN, (size_t)bytes);
     args.sums[args.n + 1] = args.apart;
 }
 

@@ -20,7 +20,7 @@ typedef struct ml_weights_s8 {
     int64_t n;
     int64_t pieces;
     int64_t k; /* of a piece */
-    int32_t narrow; /* no weight is -128 */
+    int32_t narrow; /* no weight is -128, and the level is faster for that */
     int32_t apart; /* packed so, for a single row */
 } ml_weights_s8;
 

@@ -30,6 +30,7 @@ static void inherit(ml_simd *level, const ml_simd *below) {
         level->matmul_s8_flipped = below->matmul_s8_flipped;
         level->matmul_s8_pairs = below->matmul_s8_pairs;
         level->matmul_s8_quarters = below->matmul_s8_quarters;
+        level->matmul_s8_narrow = below->matmul_s8_narrow;
         level->nibbles = below->nibbles;
         level->winograd = below->winograd;
         level->winograd_moved = below->winograd_moved;

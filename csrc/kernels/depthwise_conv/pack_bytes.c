@@ -41,8 +41,8 @@ static void read_weights(const ml_call *c, int64_t at, int64_t count,
         for (int64_t i = 0; i < count; i++) bytes[i] = (int8_t)ml_nibble(weights, at + i);
     else if (count == ML_PANEL_DEPTHWISE) memcpy(bytes, weights + at, sizeof bytes);
     else memcpy(bytes, weights + at, (size_t)count);
-    for (int64_t i = 0; i < ML_PANEL_DEPTHWISE; i++)
-        values[i] = i < count ? (int8_t)(bytes[i] ^ flip) - zero : 0;
+    for (int64_t i = 0; i < ML_PANEL_DEPTHWISE; i++) values[i] = (int8_t)(bytes[i] ^ flip) - zero;
+    for (int64_t i = count; i < ML_PANEL_DEPTHWISE; i++) values[i] = 0;
 }
 
 /* Takes part `part` of each value: the rest that the parts before it left, clamped to a byte. */
@@ -75,11 +75,16 @@ static void pack_tap(const ml_call *c, const depthwise_groups *f, int64_t part, 
     }
 }
 
-static void put_element(uint32_t value, int64_t element, char *to) {
-    const uint16_t word = (uint16_t)value;
-    if (element == 1) *to = (char)value;
-    else if (element == sizeof word) memcpy(to, &word, sizeof word);
-    else memcpy(to, &value, sizeof value);
+static void put_elements(const uint32_t packed[ML_PANEL_DEPTHWISE], int64_t element, char *to) {
+    uint16_t words[ML_PANEL_DEPTHWISE];
+    if (element == sizeof *packed) {
+        memcpy(to, packed, ML_PANEL_DEPTHWISE * sizeof *packed);
+    } else if (element == sizeof *words) {
+        for (int64_t i = 0; i < ML_PANEL_DEPTHWISE; i++) words[i] = (uint16_t)packed[i];
+        memcpy(to, words, sizeof words);
+    } else {
+        for (int64_t i = 0; i < ML_PANEL_DEPTHWISE; i++) to[i] = (char)packed[i];
+    }
 }
 
 /* Packs all panels for the output lines whose windows begin with line `shift` of the groups. */
@@ -91,8 +96,8 @@ static char *pack_panels(const ml_call *c, const depthwise_groups *f, int64_t sh
                 for (int64_t tap = 0; tap < blob->window.x.size; tap++) {
                     uint32_t packed[ML_PANEL_DEPTHWISE];
                     pack_tap(c, f, part, first, tap, channel, packed);
-                    for (int64_t i = 0; i < ML_PANEL_DEPTHWISE; i++, to += f->element)
-                        put_element(packed[i], f->element, to);
+                    put_elements(packed, f->element, to);
+                    to += ML_PANEL_DEPTHWISE * f->element;
                 }
     return to;
 }

@@ -4,6 +4,7 @@
 const ml_simd ML_TABLE = {
     .level = "neon",
     .matmul_s8_quarters = 2,
+    .matmul_s8_narrow = 1,
     .matmul_f32_panel = PANEL_F32,
     .matmul_f32_rows = ROWS_F32,
     .depthwise_s8_group = 1,
