@@ -17,6 +17,7 @@ BOUNDED = {
     "gather_from": "ML_MAX_RANK dimensions",
     "scatter_from": "ML_MAX_RANK dimensions",
     "give_from": "MOST_WORDS of skip_gram.c",
+    "put_values": "MOST_LEVELS of densify.c",
     "ml_plan_free": "a copy holds the plan that it was copied from, never another copy",
     "follow ml_mark_readers ml_run_unsettled moved place_output place_outputs prepare_again": (
         "none: ml_mark_readers only stores the address of ml_run_unsettled"

@@ -34,6 +34,7 @@ typedef struct ml_lowering {
     const ml_error *refused;
     int32_t n_refused;
     int32_t reserved;
+    int64_t dense_left; /* bytes that dense forms of sparse constants may still take */
 } ml_lowering;
 
 /* `callers` has a byte per operator code of the file: 1 = the caller runs these nodes itself; NULL:

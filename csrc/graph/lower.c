@@ -216,14 +216,24 @@ static ml_status widen(lowering *l, const ml_tensor_def *x, ml_tensor_def *y, ml
     return ML_OK;
 }
 
-/* A node of constants; a sparse one computes halves. Halves become floats here, the rare other ones
- * by the numpy reference. */
+/* A node of constants: sparse ones become dense here, halves and integers floats; the rare other
+ * ones by the numpy reference. */
 static ml_status fold(lowering *l, const ml_node_row *row, ml_error *error) {
     ml_tensor_def *x = &l->tensors[row->inputs[0]], *y = &l->tensors[row->outputs[0]];
     const int32_t rank = l->shown.file->subgraphs[l->shown.subgraph].tensors[row->inputs[0]].rank;
+    const int64_t sparsity_at =
+        l->shown.file->subgraphs[l->shown.subgraph].tensors[row->inputs[0]].sparsity_at;
+    bool done = false;
+    if (rank <= ML_MAX_RANK && x->flags & ML_TENSOR_SPARSE) {
+        const ml_status status = ml_lowering_densify(l, sparsity_at, x, y, &done, error);
+        if (!done) l->shown.need = ML_NEEDS_VALUES;
+        return status;
+    }
     if (x->type == ML_F16 && y->type == ML_F32 && rank <= ML_MAX_RANK) return widen(l, x, y, error);
-    l->shown.need = ML_NEEDS_VALUES;
-    return ML_OK;
+    const ml_status status =
+        rank <= ML_MAX_RANK ? ml_lowering_dequantize(l, x, y, &done, error) : ML_OK;
+    if (!done) l->shown.need = ML_NEEDS_VALUES;
+    return status;
 }
 
 static bool any_sparse(const lowering *l, const ml_node_row *row) {

@@ -65,7 +65,14 @@ typedef struct lowering {
 
 /* options.c. Zeroed memory for what parameters and constants point to; NULL with an error. */
 void *ml_lowering_keep(lowering *l, int64_t bytes, ml_error *error);
-/* Finds the code's row, and the slots of its options. */
+/* densify.c. Makes `y` the dense form of the sparse constant `x`, whose SparsityParameters lie at
+ * that position, unless they do not fit its shape, or it takes too much. */
+ml_status ml_lowering_densify(lowering *l, int64_t sparsity_at, const ml_tensor_def *x,
+                              ml_tensor_def *y, bool *done, ml_error *error);
+/* dequantize.c. Makes `y` the floats of the integer constant `x`, unless it is of a rare kind. */
+ml_status ml_lowering_dequantize(lowering *l, const ml_tensor_def *x, ml_tensor_def *y, bool *done,
+                                 ml_error *error);
+/* options.c. Finds the code's row, and the slots of its options. */
 void ml_open_code(ml_code *code, const ml_file *file, const ml_operator_row *row, bool callers);
 enum { ML_MATCH_NO_MEMORY = -2 };
 /* The row of the kernel's table that takes the node's operands; -1 if none does, or

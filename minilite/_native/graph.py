@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -48,12 +49,16 @@ def _flagged(file: File, callers: Container[str]) -> Any:
 class Lowering:
     """Owns an ml_lowering. Its tensors may be changed until a graph is made of it."""
 
-    def __init__(self, file: File, callers: Container[str] = (), *, reference: bool = False) -> None:
-        """`callers` are the names of custom operators that the caller runs, even if there are rows for them."""
+    def __init__(
+        self, file: File, callers: Container[str] = (), *, reference: bool = False, most_dense: int = sys.maxsize
+    ) -> None:
+        """`callers` are the names of custom operators that the caller runs, even if there are rows for them;
+        `most_dense` limits the bytes that dense forms of sparse constants may take, all together."""
         self._cell, error = owned.empty("ml_lowering **", lib.ml_lowering_end), fresh_error()
         if lib.ml_lowering_new(file.rows, _flagged(file, callers), reference, self._cell, error):
             raise_error(error, None)
         self.pointer: Any = self._cell[0]
+        self.pointer.dense_left = most_dense
         self.file = file
         self._kept: list[Any] = []
         self._starts: list[tuple[int, int]] | None = None
@@ -103,6 +108,15 @@ class Lowering:
         for i in range(self.pointer.n_refused):
             error = self.pointer.refused[i]
             yield error.subgraph, error.node, ffi.string(error.text).decode(errors="replace")
+
+    @property
+    def dense_left(self) -> int:
+        """Bytes that dense forms of sparse constants may still take."""
+        return int(self.pointer.dense_left)
+
+    @dense_left.setter
+    def dense_left(self, count: int) -> None:
+        self.pointer.dense_left = count
 
     @property
     def resources(self) -> int:
@@ -181,14 +195,14 @@ class Lowering:
         """A tensor's ml_tensor_def."""
         return self.pointer.tensors[self._start(subgraph)[0] + number]
 
-    def widened(self, subgraph: int, number: int) -> Array:
-        """The values of a float16 constant that was widened to float32, read-only; they keep the lowering alive."""
+    def made(self, subgraph: int, number: int, dtype: Any) -> Array:
+        """The values of a constant that C has made of another one, read-only; they keep the lowering alive."""
         tensor = self.tensor(subgraph, number)
         shape = tuple(tensor.shape.dims[0 : tensor.shape.rank])
         if not tensor.bytes:
-            return np.zeros(shape, np.float32)
+            return np.zeros(shape, dtype)
         address = int(ffi.cast("uintptr_t", tensor.data))
-        flat = np.frombuffer(memoryview(owned.buffer(self, address, tensor.bytes)).toreadonly(), np.float32)
+        flat = np.frombuffer(memoryview(owned.buffer(self, address, tensor.bytes)).toreadonly(), dtype)
         return flat.reshape(shape)
 
     def set_constant(self, subgraph: int, number: int, value: Array) -> None:

@@ -23,11 +23,10 @@ _OFFLINE = "OfflineMemoryAllocation"
 class Lowered:
     """A Model ready for the C graph."""
 
-    def __init__(self, model: Model, lowering: Lowering, custom_ops: Mapping[str, Any], most_dense: int) -> None:
+    def __init__(self, model: Model, lowering: Lowering, custom_ops: Mapping[str, Any]) -> None:
         self.model: Model = model
         self.lowering = lowering
         self.custom_ops: Mapping[str, Any] = custom_ops
-        self._most_dense = most_dense
         self._operands: Operands | None = None
         self._handlers: Handlers | None = None
 
@@ -37,7 +36,7 @@ class Lowered:
         if self._operands is None:
             from minilite.engine.operands import Operands  # long to import
 
-            self._operands = Operands(self.model, self.lowering, self._most_dense)
+            self._operands = Operands(self.model, self.lowering)
         return self._operands
 
     @property
@@ -63,8 +62,8 @@ def lower(
     `reference` makes nodes run their numpy references. Raises: UnsupportedOpError, listing every unsupported node.
     """
     assert model.file is not None
-    lowering = Lowering(model.file, custom_ops, reference=reference)
-    lowered = Lowered(model, lowering, custom_ops, most_dense)
+    lowering = Lowering(model.file, custom_ops, reference=reference, most_dense=most_dense)
+    lowered = Lowered(model, lowering, custom_ops)
     if lowering.run():
         from minilite.engine.lower_nodes import finish
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from minilite._native.graph import Lowering
 from minilite.engine import python_nodes
-from minilite.format.dtypes import TensorType
+from minilite.format.dtypes import TensorType, numpy_type
 from minilite.ops import find_operator
 from minilite.ops_shared.operator import OpNode
 
@@ -19,10 +19,8 @@ if TYPE_CHECKING:
 class Operands:
     """Makes nodes with their tensors when they are looked at."""
 
-    def __init__(self, model: Model, lowering: Lowering, most_dense: int) -> None:
-        """`most_dense`: bytes that dense forms of sparse constants may take, all together."""
+    def __init__(self, model: Model, lowering: Lowering) -> None:
         self.model = model
-        self._dense_left = most_dense
         self.lowering = lowering
         self._folded: dict[tuple[int, int], Tensor] = {}
         self._options: dict[tuple[int, int], Mapping[str, Any]] = {}
@@ -32,8 +30,8 @@ class Operands:
         tensor = self._folded.get((subgraph, number)) or self.model.subgraphs[subgraph].tensors[number]
         definition = self.lowering.tensor(subgraph, number)
         code = definition.type
-        if definition.data and tensor.data is None:  # C has widened it to float32
-            value = self.lowering.widened(subgraph, number)
+        if definition.data and tensor.data is None:  # C has made floats of halves or integers, or dense values
+            value = self.lowering.made(subgraph, number, numpy_type(TensorType(code)))
             shape = value.shape
             tensor = self._folded[subgraph, number] = tensor._replace(data=value, shape=shape)
         return tensor if tensor.type == code else tensor._replace(type=TensorType(code))
@@ -48,8 +46,8 @@ class Operands:
         """The dense values of a node's sparse constant. Raises: UnsupportedOpError, ArenaError."""
         from minilite.ops_shared.sparse import dense_values  # few models have any
 
-        values = dense_values(node, tensor, self._dense_left)
-        self._dense_left -= values.nbytes
+        values = dense_values(node, tensor, self.lowering.dense_left)
+        self.lowering.dense_left -= values.nbytes
         return values
 
     def densify(self, node: OpNode) -> OpNode:

@@ -60,3 +60,31 @@ def test_half_floats_of_any_rank_become_floats(shape: tuple[int, ...]) -> None:
             ready(model)
     else:
         assert run(ready(model))[0].tolist() == floats(0, 1, 2, 3).tolist()
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16])
+@pytest.mark.parametrize("dimension", [None, 0, 1, 2])
+def test_integers_become_floats_in_c(dtype: type, dimension: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the numpy reference computes them; no tensor or node becomes an object of Python."""
+
+    def never(_: object) -> None:
+        raise AssertionError("this is done in C")
+
+    monkeypatch.setattr("minilite.engine.lower_nodes.finish", never)
+    rng = np.random.default_rng(3)
+    limits = np.iinfo(dtype)
+    x = rng.integers(limits.min, limits.max + 1, (2, 3, 4)).astype(dtype)
+    count = 1 if dimension is None else x.shape[dimension]
+    scales = rng.random(count).astype(np.float32) + np.float32(0.01)
+    points = rng.integers(-5, 6, count) if dtype is np.int8 else np.full(count, 7 if dtype is np.uint8 else 0)
+    builder = ModelBuilder()
+    g = builder.subgraph()
+    q = Quantization(tuple(scales.tolist()), tuple(points.tolist()), dimension or 0)
+    g.output(g.node("DEQUANTIZE", [g.constant("c", x, quantization=q)], out=("y", x.shape)))
+    along = [1, 1, 1]
+    if dimension is not None:
+        along[dimension] = count
+    wanted = scales.reshape(along) * (x.astype(np.int32) - points.reshape(along)).astype(np.float32)
+    (found,) = run(ready(builder.build()))
+    assert found.dtype == np.float32
+    assert found.tobytes() == wanted.tobytes()

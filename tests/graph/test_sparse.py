@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import tracemalloc
 from typing import Any
 
@@ -11,9 +12,11 @@ from built import agree, ready
 from support.compare import check, run_minilite
 from support.sparse import blocks, compressed, csr, model, sparse, vector
 
+import minilite
 from minilite._core import ffi
 from minilite._native.state import Place
 from minilite._native.status import STORAGES
+from minilite.engine.engine import engine_of
 from minilite.engine.place import completed
 from minilite.errors import ArenaError, UnsupportedOpError
 from minilite.format._model_tree import model_tree
@@ -32,6 +35,61 @@ def test_forms(dtype: Any, form: Any) -> None:
     for _ in range(5):
         x = sparse(rng, dtype)
         np.testing.assert_array_equal(check(model(*form(x), x.shape), [])[0], x)
+
+
+def with_levels(x: Any, order: tuple[int, ...], formats: tuple[str, ...], kind: str) -> tuple[Any, dict[str, Any]]:
+    """Levels of these formats, in an order of dimensions; `kind` is the type of segments and indices."""
+    turned, entries = x.transpose(order), [()]
+    levels: list[dict[str, Any]] = []
+    for size, form in zip(turned.shape, formats, strict=True):
+        if form == "DENSE":
+            levels.append(dense(size))
+            entries = [(*entry, i) for entry in entries for i in range(size)]
+            continue
+        segments, indices, below = [0], list[int](), list[Any]()
+        for entry in entries:
+            found = [i for i in range(size) if turned[(*entry, i)].any()]
+            indices += found
+            below += [(*entry, i) for i in found]
+            segments.append(len(indices))
+        levels.append({**csr(segments, indices), "array_segments_type": kind, "array_indices_type": kind})
+        entries = below
+    stored = np.array([turned[entry] for entry in entries], x.dtype)
+    return stored, {"traversal_order": list(order), "block_map": [], "dim_metadata": levels}
+
+
+def never(_: object) -> None:
+    raise AssertionError("this is done in C")
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+@pytest.mark.parametrize("kind", ["Int32Vector", "Uint16Vector", "Uint8Vector"])
+def test_all_levels_are_followed_in_c(order: tuple[int, ...], kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("minilite.engine.lower_nodes.finish", never)
+    x = sparse(np.random.default_rng(6), np.float16)[:6, :6].reshape(3, 4, 3)
+    x[1] = 0
+    for formats in itertools.product(("DENSE", "SPARSE_CSR"), repeat=3):
+        stored, sparsity = with_levels(x, order, formats, kind)
+        np.testing.assert_array_equal(run_minilite(model(stored, sparsity, x.shape), [])[0], x)
+    np.testing.assert_array_equal(run_minilite(model(*blocks(x[0], (2, 3)), (4, 3)), [])[0], x[0])
+
+
+def test_dense_forms_count_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """C takes what is allowed, and leaves the rest to Python, which refuses it."""
+    x = sparse(np.random.default_rng(7), np.float32)
+    b = ModelBuilder()
+    g = b.subgraph()
+    for i in range(2):
+        stored, sparsity = compressed(x)
+        g.output(
+            g.node("DENSIFY", [g.constant(f"c{i}", stored, shape=x.shape, sparsity=sparsity)], out=(f"y{i}", x.shape))
+        )
+    y = minilite.Interpreter(b.build(), max_bytes=1 << 20)
+    y.allocate_tensors()
+    left = engine_of(y).program().lowered.lowering.dense_left
+    assert left == (1 << 20) - 2 * x.nbytes
+    with pytest.raises(ArenaError, match=f"it needs {x.nbytes} bytes, must be at most {x.nbytes - 1}"):
+        minilite.Interpreter(b.build(), max_bytes=2 * x.nbytes - 1).allocate_tensors()
 
 
 def test_forms_that_do_not_fit_are_refused() -> None:
