@@ -18,6 +18,9 @@ ml_status ml_store_new(ml_store **store, ml_error *error);
 ml_store *ml_store_hold(ml_store *store);
 void ml_store_free(ml_store *store);
 int64_t ml_store_bytes(ml_store *store);
+/* Says that the constants lie in these bytes of a file that is mapped to be read: the memory of
+ * those that were packed is given back. Once, before the first graph. */
+void ml_store_map(ml_store *store, const void *data, int64_t bytes);
 
 typedef struct ml_tensor_def {
     const void *data; /* a constant's bytes, kept alive by the caller; NULL if computed */

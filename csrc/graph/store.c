@@ -11,7 +11,11 @@
 #include "os/os.h"
 #include "simd/simd.h"
 
-enum { FIRST_BUCKETS = 16, SAMPLE_BYTES = 64 };
+enum {
+    FIRST_BUCKETS = 16,
+    SAMPLE_BYTES = 64,
+    LEFT_BYTES = 1 << 20 /* of constants that were read, whose memory is given back together */
+};
 
 /* Identifies a block: the data, what it is, and how it was packed. */
 typedef struct key {
@@ -46,6 +50,10 @@ struct ml_store {
     int64_t bytes;
     int64_t mapped_bytes;
     int64_t unkept_bytes;
+    ml_mapping constants; /* the mapped file in which they lie; without data: they are in memory */
+    const uint8_t *read_start; /* of those that were read since memory was given back */
+    const uint8_t *read_end;
+    int64_t read_bytes;
     ml_store *files_of; /* the store that takes files for this one: itself, or another */
     ml_packed_head wanted; /* the model that files have to be of */
     const uint8_t *model; /* its file in memory; NULL: nothing is kept in files */
@@ -165,6 +173,19 @@ static const void *find_in_files(const ml_store *of, uint64_t name, int64_t byte
     return NULL;
 }
 
+/* Counts a constant that was read, or of which a sample was, for which the system may have brought
+ * all of it into memory. They are seldom read again, so now and then their memory is given back. */
+static void leave_constant(ml_store *s, const ml_tensor *operand) {
+    const uint8_t *start = operand->known, *end = start + operand->bytes;
+    if ((uintptr_t)start - (uintptr_t)s->constants.data >= (uintptr_t)s->constants.bytes) return;
+    if (s->read_bytes == 0 || start < s->read_start) s->read_start = start;
+    if (s->read_bytes == 0 || end > s->read_end) s->read_end = end;
+    s->read_bytes += operand->bytes;
+    if (s->read_bytes < LEFT_BYTES) return;
+    ml_os_leave_file(s->read_start, s->read_end - s->read_start);
+    s->read_bytes = 0;
+}
+
 /* Names the block, and points it to weights in a file if there are any. */
 static void look_in_files(ml_store *s, block *b, const ml_kernel *kernel, int64_t operand_bytes) {
     ml_store *of = s->files_of;
@@ -184,7 +205,10 @@ static block *make(ml_store *s, const ml_call *c, const key *wanted, const ml_ke
         b->shape = *wanted->shape;
         b->key.shape = &b->shape;
         look_in_files(s, b, kernel, operand->bytes);
-        if (b->mapped) return b;
+        if (b->mapped) {
+            leave_constant(s, operand);
+            return b;
+        }
         b->packed.bytes = bytes = ml_os_allocate(wanted->size);
     }
     if (!bytes) {
@@ -193,6 +217,7 @@ static block *make(ml_store *s, const ml_call *c, const key *wanted, const ml_ke
         return NULL;
     }
     wanted->typed->pack(c, bytes);
+    leave_constant(s, operand);
     return b;
 }
 
@@ -223,6 +248,10 @@ const ml_packed_weights *ml_store_packed(ml_store *s, const ml_call *c, const ml
     if (!b && (b = make(s, c, &wanted, kernel, operand))) add(s, b);
     ml_os_give(&s->lock);
     return b ? &b->packed : NULL;
+}
+
+void ml_store_map(ml_store *s, const void *data, int64_t bytes) {
+    s->constants = (ml_mapping){(void *)(uintptr_t)data, bytes};
 }
 
 /* Files ---------------------------------------------------------------------------------------- */

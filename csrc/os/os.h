@@ -41,6 +41,9 @@ void ml_os_unmap(void *pages, int64_t bytes);
 /* Gives back the memory of whole pages, whose addresses stay valid. What they hold is lost. False:
  * the memory stays in use. */
 bool ml_os_drop(void *pages, int64_t bytes);
+/* Gives back the memory of a mapped file's pages that have these bytes; who touches them reads them
+ * from the file again. */
+void ml_os_leave_file(const void *data, int64_t bytes);
 /* Suggests pages of 2 MiB or so where the system has them. */
 void ml_os_prefer_large_pages(void *pages, int64_t bytes);
 /* The number of these bytes (whole pages) that are in memory; all of them if the system cannot

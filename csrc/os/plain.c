@@ -56,6 +56,8 @@ int32_t ml_os_map_file(ml_mapping *mapping, int32_t descriptor, int64_t bytes) {
 
 void ml_os_unmap_file(ml_mapping *mapping) {}
 
+void ml_os_leave_file(const void *data, int64_t bytes) {}
+
 /* Time --------------------------------------------------------------------------------------- */
 
 /* The calendar's clock. If it is set back, signals are handled late. */

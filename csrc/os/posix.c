@@ -68,6 +68,11 @@ void ml_os_unmap_file(ml_mapping *mapping) {
     mapping->data = NULL;
 }
 
+void ml_os_leave_file(const void *data, int64_t bytes) {
+    const uintptr_t page = (uintptr_t)ml_os_page_bytes(), start = (uintptr_t)data & ~(page - 1);
+    madvise((void *)start, (uintptr_t)data + (uintptr_t)bytes - start, MADV_DONTNEED);
+}
+
 /* Time --------------------------------------------------------------------------------------- */
 
 int64_t ml_os_now(void) {

@@ -77,6 +77,9 @@ void ml_os_unmap_file(ml_mapping *mapping) {
     mapping->data = NULL;
 }
 
+/* Windows takes pages back by itself, when others need them. */
+void ml_os_leave_file(const void *data, int64_t bytes) {}
+
 /* Time --------------------------------------------------------------------------------------- */
 
 int64_t ml_os_now(void) {

@@ -60,6 +60,8 @@ class Origin(NamedTuple):
     bytes: int
     modified: int
     """Its time of modification, in nanoseconds."""
+    mapped: bool
+    """True if the model's bytes are a mapping of it; False if they were read, or unpacked."""
 
 
 Opened = tuple["memoryview | bytes", "Origin | None"]
@@ -76,7 +78,8 @@ def map_file(path: str | os.PathLike[str], *, any_kind: bool = False) -> Opened:
         descriptor = file.fileno()
         about = os.fstat(descriptor)
         mapped = _mapped(descriptor, about.st_size)
-        return _read(descriptor, about.st_size, any_kind) if mapped is None else mapped, _origin(path, about)
+        origin = _origin(path, about, mapped is not None)
+        return _read(descriptor, about.st_size, any_kind) if mapped is None else mapped, origin
 
 
 def read_file(path: str | os.PathLike[str]) -> Opened:
@@ -86,11 +89,11 @@ def read_file(path: str | os.PathLike[str]) -> Opened:
     """
     with io.FileIO(path) as file:
         about = os.fstat(file.fileno())
-        return _read(file.fileno(), about.st_size), _origin(path, about)
+        return _read(file.fileno(), about.st_size), _origin(path, about, mapped=False)
 
 
-def _origin(path: str | os.PathLike[str], about: os.stat_result) -> Origin | None:
-    return Origin(os.fspath(path), about.st_size, about.st_mtime_ns) if stat.S_ISREG(about.st_mode) else None
+def _origin(path: str | os.PathLike[str], about: os.stat_result, mapped: bool) -> Origin | None:
+    return Origin(os.fspath(path), about.st_size, about.st_mtime_ns, mapped) if stat.S_ISREG(about.st_mode) else None
 
 
 def _mapped(descriptor: int, size: int) -> memoryview | None:
@@ -186,7 +189,10 @@ class File:
     def store(self) -> Store:
         """The store of weights packed from this file's constants, shared by all that run it."""
         if self._store is None:
-            self._store = Store()
+            store = Store()
+            if self.origin is not None and self.origin.mapped:
+                lib.ml_store_map(store.pointer, self._pointer, len(self.data))
+            self._store = store
         return self._store
 
     @property

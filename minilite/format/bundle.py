@@ -204,7 +204,8 @@ def section_bytes(path: str) -> tuple[memoryview, Origin | None] | None:
     if not inner:
         return None
     data, opened = map_file(file, any_kind=True)
-    return _descended(file, memoryview(data), inner)[1], opened and opened._replace(path=path)
+    section = _descended(file, memoryview(data), inner)[1]
+    return section, opened and opened._replace(path=path, mapped=opened.mapped and section.obj is memoryview(data).obj)
 
 
 def is_bundle(path: str | os.PathLike[str]) -> bool:

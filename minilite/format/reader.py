@@ -71,8 +71,10 @@ def _of_section(name: str, load: str) -> Model | None:
     if found is None:
         return None
     section, source = found
+    if load == "copy":
+        section, source = memoryview(bytes(section)), source and source._replace(mapped=False)
     try:
-        return _read(section if load == "map" else bytes(section), source)
+        return _read(section, source)
     except errors.ModelFormatError as error:
         raise origin.explained(error, section, name) from None
 
