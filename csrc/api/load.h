@@ -24,6 +24,7 @@ void ml_store_map(ml_store *store, const void *data, int64_t bytes);
 
 typedef struct ml_tensor_def {
     const void *data; /* a constant's bytes, kept alive by the caller; NULL if computed */
+    const void *halves; /* the constant of the file that was widened to `data`; NULL: none */
     int64_t bytes;
     int32_t type;
     int32_t flags;

@@ -37,11 +37,14 @@ typedef struct ml_lowering {
     int64_t dense_left; /* bytes that dense forms of sparse constants may still take */
 } ml_lowering;
 
-/* `callers` has a byte per operator code of the file: 1 = the caller runs these nodes itself; NULL:
- * none. With `reference`, nodes run their numpy references if they have one. The file must outlive
- * the lowering. ML_GRAPH_ERROR if the model has 2^31 nodes or tensors or more; ML_ARENA_ERROR. */
-ml_status ml_lowering_new(const ml_file *file, const uint8_t *callers, int32_t reference,
-                          ml_lowering **lowering, ml_error *error);
+/* The lowering holds the store, which keeps constants of 16-bit floats as float32; `simd` widens
+ * them. `callers` has a byte per operator code of the file: 1 = the caller runs these nodes itself;
+ * NULL: none. With `reference`, nodes run their numpy references if they have one. The file must
+ * outlive the lowering. ML_GRAPH_ERROR if the model has 2^31 nodes or tensors or more;
+ * ML_ARENA_ERROR. */
+ml_status ml_lowering_new(const ml_file *file, ml_store *store, const struct ml_simd *simd,
+                          const uint8_t *callers, int32_t reference, ml_lowering **lowering,
+                          ml_error *error);
 ml_status ml_lowering_run(ml_lowering *lowering, ml_error *error);
 /* Gives the result for the node at which lowering stopped; fields are as in ml_node_def.
  * Parameters, and the numbers of the subgraphs that it calls, are copied. */

@@ -4,8 +4,9 @@
 
 #include <stdlib.h>
 
-#include "math/float_math.h"
+#include "graph/store.h"
 #include "os/os.h"
+#include "simd/simd.h"
 
 void ml_lowering_free(ml_lowering *shown) {
     lowering *l = (lowering *)shown;
@@ -15,6 +16,7 @@ void ml_lowering_free(ml_lowering *shown) {
         free(k);
         k = next;
     }
+    ml_store_free(l->store);
     free(l->codes);
     free(l->quantizations);
     free(l->subgraphs);
@@ -105,14 +107,17 @@ static ml_status allocate(lowering *l, int64_t quantized, int64_t most, ml_error
     return ML_OK;
 }
 
-ml_status ml_lowering_new(const ml_file *file, const uint8_t *callers, int32_t reference,
-                          ml_lowering **out, ml_error *error) {
+ml_status ml_lowering_new(const ml_file *file, ml_store *store, const struct ml_simd *simd,
+                          const uint8_t *callers, int32_t reference, ml_lowering **out,
+                          ml_error *error) {
     *out = NULL;
     lowering *l = calloc(1, sizeof *l);
     if (!l) return ml_error_memory(error, "lowering", sizeof *l, 0);
     l->shown.file = file;
     l->shown.node = -1;
     l->reference = reference != 0;
+    l->store = ml_store_hold(store);
+    l->simd = simd;
     int64_t quantized = 0, most = 0;
     ml_status status = count_rows(&l->shown, &quantized, &most, error);
     if (status == ML_OK) status = allocate(l, quantized, most, error);
@@ -202,17 +207,22 @@ static ml_status collect_refusal(lowering *l, const ml_error *error, ml_error *o
     return ML_OK;
 }
 
-/* The reader has checked that the halves have as many bytes as their shape takes. */
+/* The reader has checked that the halves have as many bytes as their shape takes. Those of the file
+ * are widened in the store, which lives as long as they do. */
 static ml_status widen(lowering *l, const ml_tensor_def *x, ml_tensor_def *y, ml_error *error) {
-    int64_t count = ml_elements(&x->shape);
-    float *values = ml_lowering_keep(l, 4 * count, error);
-    if (!values) return error->status;
-    const uint16_t *halves = x->data;
-    for (int64_t i = 0; i < count; i++) values[i] = ml_float_of_half(halves[i]);
-    y->data = values;
+    const int64_t count = ml_elements(&x->shape);
+    const bool of_file = (x->flags & ML_TENSOR_OF_FILE) != 0;
+    if (of_file) y->data = ml_store_widened(l->store, l->simd, x, error);
+    else {
+        float *values = ml_lowering_keep(l, 4 * count, error);
+        if (values) l->simd->widen_f16(x->data, count, values);
+        y->data = values;
+    }
+    if (!y->data) return error->status;
+    y->halves = of_file ? x->data : NULL;
     y->bytes = 4 * count;
     y->shape = x->shape;
-    y->flags &= ~ML_TENSOR_OF_FILE;
+    y->flags = (y->flags & ~ML_TENSOR_OF_FILE) | (of_file ? ML_TENSOR_OF_FILE : 0);
     return ML_OK;
 }
 

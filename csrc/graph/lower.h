@@ -37,6 +37,8 @@ typedef struct ml_resource_name {
 
 typedef struct lowering {
     ml_lowering shown;
+    ml_store *store;
+    const struct ml_simd *simd;
     ml_code *codes;
     ml_quantization *quantizations;
     ml_subgraph_def *subgraphs;

@@ -20,7 +20,7 @@ enum {
 /* Identifies a block: the data, what it is, and how it was packed. */
 typedef struct key {
     const void *data;
-    const ml_typed *typed;
+    const ml_typed *typed; /* NULL, and no simd: halves as floats, the same at all levels */
     const struct ml_simd *simd;
     const ml_shape *shape;
     int64_t size; /* bytes that pack writes */
@@ -147,21 +147,38 @@ static void add_buckets(ml_store *s) {
     s->n_buckets *= 2;
 }
 
+/* Blocks --------------------------------------------------------------------------------------- */
+
+static bool lies_in_model(const ml_store *of, const void *data) {
+    return of->model && (uintptr_t)data - (uintptr_t)of->model < (uintptr_t)of->model_bytes;
+}
+
+/* Who brings a constant into the form of a block, as files name it. */
+typedef struct maker {
+    const char *name; /* NULL: no file may hold what it makes */
+    const char *types;
+    const char *level;
+    int32_t version;
+} maker;
+
 /* Names a block in files of all processes that run this build; 0: no file may hold it. `of` takes
  * the files. The place of a constant in the model says what it holds, with a sample in case that
- * another model has the same size, time and structure; other constants were made by lowering. */
-static uint64_t name_of(const ml_store *of, const key *k, const ml_kernel *kernel, int64_t bytes) {
-    const uint8_t *data = k->data;
-    if (!of->model || bytes <= 0 || !ml_kernel_family(kernel)) return 0;
-    const uintptr_t place = (uintptr_t)data - (uintptr_t)of->model;
-    const bool of_file = place < (uintptr_t)of->model_bytes;
-    const int64_t numbers[] = {of_file ? (int64_t)place : -1, bytes, k->layout, k->type,
-                               kernel->first_version};
+ * another model has the same size, time and structure; other constants were made by lowering, and
+ * count whole. */
+static uint64_t name_of(const ml_store *of, const key *k, const ml_tensor_def *constant,
+                        const maker *by) {
+    if (!of->model || constant->bytes <= 0 || !by->name) return 0;
+    const bool widened = lies_in_model(of, constant->halves);
+    const uint8_t *data = widened ? constant->halves : constant->data;
+    const bool of_file = lies_in_model(of, data);
+    int64_t sample = widened ? constant->bytes / 2 : constant->bytes;
+    if (of_file && sample > SAMPLE_BYTES) sample = SAMPLE_BYTES;
+    const int64_t numbers[] = {of_file ? (int64_t)(data - of->model) : -1, constant->bytes,
+                               k->layout, k->type, by->version};
     uint64_t name = ml_hash(ML_HASH_START, numbers, (int64_t)sizeof numbers);
     name = ml_hash(name, k->shape->dims, k->shape->rank * (int64_t)sizeof *k->shape->dims);
-    name = ml_hash_text(ml_hash_text(name, kernel->name), k->typed->types);
-    name = ml_hash_text(name, k->simd->level);
-    name = ml_hash(name, data, of_file && bytes > SAMPLE_BYTES ? SAMPLE_BYTES : bytes);
+    name = ml_hash_text(ml_hash_text(ml_hash_text(name, by->name), by->types), by->level);
+    name = ml_hash(name, data, sample);
     return name ? name : 1;
 }
 
@@ -175,50 +192,44 @@ static const void *find_in_files(const ml_store *of, uint64_t name, int64_t byte
 
 /* Counts a constant that was read, or of which a sample was, for which the system may have brought
  * all of it into memory. They are seldom read again, so now and then their memory is given back. */
-static void leave_constant(ml_store *s, const ml_tensor *operand) {
-    const uint8_t *start = operand->known, *end = start + operand->bytes;
+static void leave_constant(ml_store *s, const ml_tensor_def *constant) {
+    const int64_t bytes = constant->halves ? constant->bytes / 2 : constant->bytes;
+    const uint8_t *start = constant->halves ? constant->halves : constant->data;
+    const uint8_t *end = start + bytes;
     if ((uintptr_t)start - (uintptr_t)s->constants.data >= (uintptr_t)s->constants.bytes) return;
     if (s->read_bytes == 0 || start < s->read_start) s->read_start = start;
     if (s->read_bytes == 0 || end > s->read_end) s->read_end = end;
-    s->read_bytes += operand->bytes;
+    s->read_bytes += bytes;
     if (s->read_bytes < LEFT_BYTES) return;
     ml_os_leave_file(s->read_start, s->read_end - s->read_start);
     s->read_bytes = 0;
 }
 
 /* Names the block, and points it to weights in a file if there are any. */
-static void look_in_files(ml_store *s, block *b, const ml_kernel *kernel, int64_t operand_bytes) {
+static void look_in_files(ml_store *s, block *b, const ml_tensor_def *constant, const maker *by) {
     ml_store *of = s->files_of;
     if (of != s) ml_os_take(&of->lock);
-    b->name = name_of(of, &b->key, kernel, operand_bytes);
+    b->name = name_of(of, &b->key, constant, by);
     b->packed.bytes = find_in_files(of, b->name, b->key.size);
     if (of != s) ml_os_give(&of->lock);
     b->mapped = b->kept = b->packed.bytes != NULL;
 }
 
-static block *make(ml_store *s, const ml_call *c, const key *wanted, const ml_kernel *kernel,
-                   const ml_tensor *operand) {
+/* A block that lies in a file, or whose memory is to be written. NULL with the error. */
+static block *new_block(ml_store *s, const key *wanted, const ml_tensor_def *constant,
+                        const maker *by, ml_error *error) {
     block *b = calloc(1, sizeof *b);
-    void *bytes = NULL;
     if (b) {
         *b = (block){.packed = {NULL, wanted->layout}, .key = *wanted};
         b->shape = *wanted->shape;
         b->key.shape = &b->shape;
-        look_in_files(s, b, kernel, operand->bytes);
-        if (b->mapped) {
-            leave_constant(s, operand);
-            return b;
-        }
-        b->packed.bytes = bytes = ml_os_allocate(wanted->size);
+        look_in_files(s, b, constant, by);
+        if (!b->mapped) b->packed.bytes = ml_os_allocate(wanted->size);
+        if (b->packed.bytes) return b;
     }
-    if (!bytes) {
-        ml_error_memory(c->env->error, "packing weights", wanted->size, 0);
-        free(b);
-        return NULL;
-    }
-    wanted->typed->pack(c, bytes);
-    leave_constant(s, operand);
-    return b;
+    ml_error_memory(error, "packing weights", wanted->size, 0);
+    free(b);
+    return NULL;
 }
 
 static void add(ml_store *s, block *b) {
@@ -230,24 +241,69 @@ static void add(ml_store *s, block *b) {
     else if (b->name) s->unkept_bytes += b->key.size;
 }
 
+static block *find_block(ml_store *s, const key *wanted) {
+    block *b = *bucket_of(s->buckets, s->n_buckets, wanted->hash);
+    while (b && !same_key(&b->key, wanted)) b = b->next;
+    return b;
+}
+
+static block *make_packed(ml_store *s, const ml_call *c, const key *wanted, const ml_kernel *kernel,
+                          const ml_tensor_def *constant) {
+    const maker by = {.name = ml_kernel_family(kernel) ? kernel->name : NULL,
+                      .types = wanted->typed->types,
+                      .level = wanted->simd->level,
+                      .version = kernel->first_version};
+    block *b = new_block(s, wanted, constant, &by, c->env->error);
+    if (!b) return NULL;
+    if (!b->mapped) wanted->typed->pack(c, (void *)(uintptr_t)b->packed.bytes);
+    leave_constant(s, constant);
+    add(s, b);
+    return b;
+}
+
 const ml_packed_weights *ml_store_packed(ml_store *s, const ml_call *c, const ml_kernel *kernel,
-                                         const ml_typed *typed, const ml_tensor *operand,
+                                         const ml_typed *typed, const ml_tensor_def *constant,
                                          int32_t layout) {
-    key wanted = {.data = operand->known,
+    key wanted = {.data = constant->data,
                   .typed = typed,
                   .simd = c->env->simd,
-                  .shape = &operand->shape,
+                  .shape = &constant->shape,
                   .size = typed->pack(c, NULL),
                   .layout = layout,
-                  .type = operand->type};
+                  .type = constant->type};
     if (wanted.size < 0) return NULL;
     wanted.hash = hash_of(&wanted);
     ml_os_take(&s->lock);
-    block *b = *bucket_of(s->buckets, s->n_buckets, wanted.hash);
-    while (b && !same_key(&b->key, &wanted)) b = b->next;
-    if (!b && (b = make(s, c, &wanted, kernel, operand))) add(s, b);
+    block *b = find_block(s, &wanted);
+    if (!b) b = make_packed(s, c, &wanted, kernel, constant);
     ml_os_give(&s->lock);
     return b ? &b->packed : NULL;
+}
+
+static block *make_widened(ml_store *s, const struct ml_simd *simd, const key *wanted,
+                           const ml_tensor_def *halves, ml_error *error) {
+    const maker by = {.name = "widen", .types = "f16", .level = ""};
+    block *b = new_block(s, wanted, halves, &by, error);
+    if (!b) return NULL;
+    if (!b->mapped)
+        simd->widen_f16(halves->data, wanted->size / 4, (float *)(uintptr_t)b->packed.bytes);
+    leave_constant(s, halves);
+    add(s, b);
+    return b;
+}
+
+const float *ml_store_widened(ml_store *s, const struct ml_simd *simd, const ml_tensor_def *halves,
+                              ml_error *error) {
+    key wanted = {.data = halves->data,
+                  .shape = &halves->shape,
+                  .size = 4 * ml_elements(&halves->shape),
+                  .type = halves->type};
+    wanted.hash = hash_of(&wanted);
+    ml_os_take(&s->lock);
+    block *b = find_block(s, &wanted);
+    if (!b) b = make_widened(s, simd, &wanted, halves, error);
+    ml_os_give(&s->lock);
+    return b ? b->packed.bytes : NULL;
 }
 
 void ml_store_map(ml_store *s, const void *data, int64_t bytes) {

@@ -16,12 +16,16 @@ typedef struct ml_packed_weights {
     int32_t layout;    /* the layout that prepare requested */
 } ml_packed_weights;
 
-/* The packed operand of a call whose prepare has run, by one of the kernel's lines; packs it at the
- * first request, unless a file that the store has taken holds it. NULL, with the error, when memory
- * is missing or pack refused. Safe to call from several threads. */
+/* The packed constant operand of a call whose prepare has run, by one of the kernel's lines; packs
+ * it at the first request, unless a file that the store has taken holds it. NULL, with the error,
+ * when memory is missing or pack refused. Safe to call from several threads. */
 const ml_packed_weights *ml_store_packed(ml_store *store, const ml_call *c, const ml_kernel *kernel,
-                                         const ml_typed *typed, const ml_tensor *operand,
+                                         const ml_typed *typed, const ml_tensor_def *constant,
                                          int32_t layout);
+/* A constant of the file in 16-bit floats as float32, once per Model, unless a file that the store
+ * has taken holds it; 64-byte aligned. NULL, with the error, when memory is missing. */
+const float *ml_store_widened(ml_store *store, const struct ml_simd *simd,
+                              const ml_tensor_def *halves, ml_error *error);
 /* The files that `store` takes serve this one too, which ends before it. */
 void ml_store_share_files(ml_store *of, ml_store *store);
 

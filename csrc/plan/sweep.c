@@ -94,16 +94,15 @@ static ml_status note_scratch(ml_error *error, ml_node_plan *row, const ml_wish 
  * identifies a packed block, only the layout may differ from plan to plan. If it does not, the
  * node's last answer is still right, and the store is not asked. */
 static const void *constant_weights(ml_engine *engine, const ml_call *c, const ml_node *node,
-                                    int32_t t, int32_t layout) {
+                                    int32_t layout) {
     const ml_graph *g = engine->graph;
     const ml_subgraph *sub = &g->subgraphs[c->env->engine->subgraph];
     _Atomic(const ml_packed_weights *) *last = &sub->last_packed[node->pack_start];
     const ml_packed_weights *packed = atomic_load_explicit(last, memory_order_acquire);
     if (packed && packed->layout == layout) return packed->bytes;
-    ml_store *store = sub->tensors[ml_number_of(c, node->kernel->packs)].flags & ML_TENSOR_OF_FILE
-                          ? g->store
-                          : g->own;
-    packed = ml_store_packed(store, c, node->kernel, node->typed, ml_tensor_of(c, t), layout);
+    const ml_tensor_def *constant = &sub->tensors[ml_number_of(c, node->kernel->packs)];
+    ml_store *store = constant->flags & ML_TENSOR_OF_FILE ? g->store : g->own;
+    packed = ml_store_packed(store, c, node->kernel, node->typed, constant, layout);
     engine->counters->store_lookups++;
     if (!packed) return NULL;
     atomic_store_explicit(last, packed, memory_order_release);
@@ -122,7 +121,7 @@ static ml_status provide_packed(ml_engine *engine, const ml_call *c, int32_t fra
     if (t < 0) return ML_OK;
     const ml_tensor *operand = ml_tensor_of(c, t);
     if (operand->storage == ML_STORAGE_CONSTANT) {
-        packed->weights = constant_weights(engine, c, node, t, wish->layout);
+        packed->weights = constant_weights(engine, c, node, wish->layout);
         return packed->weights ? ML_OK : (ml_status)c->env->error->status;
     }
     int64_t bytes = node->typed->pack(c, NULL);
@@ -227,8 +226,7 @@ static ml_status repeat_packed(ml_engine *engine, const ml_call *c, int32_t earl
     ml_packed *packed = ml_packed_of(engine->graph, engine->rows, fe->frame, (int32_t)c->node);
     *packed = *ml_packed_of(engine->graph, engine->rows, fe->frame, earlier);
     if (!packed->weights) return ML_OK;
-    packed->weights =
-        constant_weights(engine, c, node, c->inputs[node->kernel->packs], packed->layout);
+    packed->weights = constant_weights(engine, c, node, packed->layout);
     return packed->weights ? ML_OK : ml_blame(c, (ml_status)c->env->error->status);
 }
 

@@ -50,12 +50,20 @@ class Lowering:
     """Owns an ml_lowering. Its tensors may be changed until a graph is made of it."""
 
     def __init__(
-        self, file: File, callers: Container[str] = (), *, reference: bool = False, most_dense: int = sys.maxsize
+        self,
+        file: File,
+        level: Any,
+        callers: Container[str] = (),
+        *,
+        reference: bool = False,
+        most_dense: int = sys.maxsize,
     ) -> None:
         """`callers` are the names of custom operators that the caller runs, even if there are rows for them;
         `most_dense` limits the bytes that dense forms of sparse constants may take, all together."""
         self._cell, error = owned.empty("ml_lowering **", lib.ml_lowering_end), fresh_error()
-        if lib.ml_lowering_new(file.rows, _flagged(file, callers), reference, self._cell, error):
+        if lib.ml_lowering_new(
+            file.rows, file.store.pointer, level, _flagged(file, callers), reference, self._cell, error
+        ):
             raise_error(error, None)
         self.pointer: Any = self._cell[0]
         self.pointer.dense_left = most_dense

@@ -26,7 +26,8 @@ class Usage(NamedTuple):
     taken_bytes: int = 0
     """Counted against `max_bytes`, for all subgraphs together: arenas, variables, blocks, scratch of workers."""
     packed_bytes: int = 0
-    """The bytes of weights packed for the inner loops, which all interpreters of a Model share."""
+    """The bytes of weights packed for the inner loops, and of those stored as float16 as float32, which all
+    interpreters of a Model share."""
     mapped_bytes: int = 0
     """The share of them that lies in a file (`cache_dir`), which processes share."""
     larger_bytes: int = 0

@@ -55,14 +55,14 @@ class Lowered:
 
 
 def lower(
-    model: Model, custom_ops: Mapping[str, Any], *, reference: bool = False, most_dense: int = sys.maxsize
+    model: Model, custom_ops: Mapping[str, Any], level: Any, *, reference: bool = False, most_dense: int = sys.maxsize
 ) -> Lowered:
     """Lowers every node of every subgraph of a model that was read.
 
     `reference` makes nodes run their numpy references. Raises: UnsupportedOpError, listing every unsupported node.
     """
     assert model.file is not None
-    lowering = Lowering(model.file, custom_ops, reference=reference, most_dense=most_dense)
+    lowering = Lowering(model.file, level, custom_ops, reference=reference, most_dense=most_dense)
     lowered = Lowered(model, lowering, custom_ops)
     if lowering.run():
         from minilite.engine.lower_nodes import finish

@@ -84,9 +84,11 @@ class Program:
         size = len(model.file.data) if model.file is not None else 0
         self._at_first = 0 if max_bytes else max(FIRST_BYTES, FIRST_TIMES * size)
         self._max_bytes = max_bytes
-        self.lowered: Lowered = lower(model, custom_ops, reference=reference, most_dense=max_bytes or self._at_first)
-        self.store: Store = self.lowered.lowering.file.store
         self._level = _level(level or os.environ.get("MINILITE_ISA"))
+        self.lowered: Lowered = lower(
+            model, custom_ops, self._level, reference=reference, most_dense=max_bytes or self._at_first
+        )
+        self.store: Store = self.lowered.lowering.file.store
         self._reorder = reorder
         self._fuses = fuses
         self._larger_bytes = max(LARGER_BYTES, size) if winograd else 0

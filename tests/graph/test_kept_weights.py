@@ -1,18 +1,21 @@
-"""A store of weights and its memory: pages of constants that were read are given back."""
+"""A store of weights and its memory: halves become floats once, pages of constants that were read are given back."""
 
 from __future__ import annotations
 
+import os
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from support.packed import outputs, ready, same
+from support.packed import kept, outputs, ready, same, sizes
 from support.system import HAS_SYSTEM
 
 import minilite
-from minilite.format.builder import ModelBuilder
+from minilite import Interpreter
+from minilite._native.kernels import level_names
+from minilite.format.builder import ModelBuilder, write_model
 
 
 @pytest.fixture(autouse=True)
@@ -40,6 +43,68 @@ def products(*, halves: bool = False, width: int = 256) -> bytes:
     return builder.build()
 
 
+# Halves ---------------------------------------------------------------------------------------------------------------
+
+
+def test_halves_are_widened_once(tmp_path: Path, folder: Path) -> None:
+    """All interpreters of a Model share the floats, and a file has them too."""
+    path = tmp_path / "made.tflite"
+    path.write_bytes(products(halves=True))
+    loaded = minilite.load_model(path)
+    for options in ({}, {"winograd": False}, {"level": level_names()[-1]}):
+        Interpreter(loaded, cache_dir="", **options).allocate_tensors()
+    assert loaded.file is not None
+    floats = 2 * 256 * 256 * 4
+    assert loaded.file.store.bytes <= floats * (1 + len({*level_names()}))
+    first = ready(path, folder)
+    second = ready(path, folder)
+    assert second.usage.packed_bytes == second.usage.mapped_bytes >= 2 * floats  # widened, and packed
+    assert same(outputs(second), outputs(ready(path, "")))
+    assert same(outputs(first), outputs(second))
+
+
+def test_one_buffer_in_two_shapes_and_types(tmp_path: Path, folder: Path) -> None:
+    """The same bytes of the file are halves of two shapes, and floats."""
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    content = (np.random.default_rng(6).normal(size=8192)).astype(np.float16)
+    for name, shape in (("wide", (64, 128)), ("long", (128, 64))):
+        x = graph.input(f"x {name}", (1, shape[1]))
+        w = graph.node("DEQUANTIZE", [graph.constant(name, content.reshape(shape))], out=(f"{name} floats", shape))
+        graph.output(graph.node("FULLY_CONNECTED", [x, w, -1], out=(f"y {name}", (1, shape[0]))))
+    x = graph.input("x floats", (1, 64))
+    floats = graph.constant("floats", content.view(np.float32).reshape(64, 64))
+    graph.output(graph.node("FULLY_CONNECTED", [x, floats, -1], out=("y floats", (1, 64))))
+    model, path = builder.model(), tmp_path / "made.tflite"
+    one = [
+        tensor if tensor.data is None else tensor._replace(data=content.view(tensor.data.dtype).reshape(tensor.shape))
+        for tensor in model.subgraphs[0].tensors
+    ]
+    path.write_bytes(write_model(model._replace(subgraphs=(model.subgraphs[0]._replace(tensors=tuple(one)),))))
+    assert path.stat().st_size < 1.5 * content.nbytes
+    wanted = outputs(ready(path, ""))
+    for _ in range(3):
+        interpreter = ready(path, folder)
+        assert same(outputs(interpreter), wanted)
+    assert sizes(interpreter)[0] == 0
+
+
+def test_changed_halves_are_packed_again(tmp_path: Path, folder: Path) -> None:
+    """The same size, time and structure; the first half differs."""
+    path = tmp_path / "made.tflite"
+    path.write_bytes(products(halves=True))
+    ready(path, folder)
+    data, time = bytearray(path.read_bytes()), path.stat().st_mtime_ns
+    halves = next(t.data for t in minilite.load_model(bytes(data)).subgraphs[0].tensors if t.data is not None)
+    at = bytes(data).find(halves.tobytes())
+    data[at : at + 2] = np.float16(halves.ravel()[0] + 1).tobytes()
+    path.write_bytes(data)
+    os.utime(path, ns=(1, time))
+    wanted = outputs(ready(path, ""))
+    for _ in range(2):
+        assert same(outputs(ready(path, folder)), wanted)
+
+
 # Pages ----------------------------------------------------------------------------------------------------------------
 
 
@@ -60,14 +125,17 @@ needs_maps = pytest.mark.skipif(
 
 
 @needs_maps
-def test_the_pages_of_packed_constants_are_given_back(tmp_path: Path, folder: Path) -> None:
+@pytest.mark.parametrize("halves", [False, True])
+def test_the_pages_of_packed_constants_are_given_back(halves: bool, tmp_path: Path, folder: Path) -> None:
     """Also of those that a file has, of which a sample is read."""
     path = tmp_path / "made.tflite"
-    path.write_bytes(products(width=768))
+    path.write_bytes(products(halves=halves, width=768))
     for where in ("", folder, folder):
         interpreter = ready(path, where)
-        assert same(outputs(interpreter), outputs(ready(path, "")))
         assert resident(path) <= path.stat().st_size // 8
+    outputs(interpreter)
+    if halves:  # nobody reads the floats
+        assert resident(kept(folder)) <= kept(folder).stat().st_size - 768 * 768 * 4
 
 
 @pytest.mark.parametrize("method", [None, zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])

@@ -103,34 +103,33 @@ static void use_graph(ml_graph *graph, int32_t resources, const ml_file *file, c
     if (shared) ml_interpreter_free(shared);
 }
 
-static void use_lowering(ml_lowering *low, const ml_file *file, const uint8_t *data, size_t bytes) {
+static void use_lowering(ml_lowering *low, ml_store *store, const ml_simd *level,
+                         const uint8_t *data, size_t bytes) {
     static ml_error errors[64];
-    static const ml_simd *level;
-    ml_error error = {.subgraph = -1, .node = -1};
-    if (!level) ml_simd_choose(NULL, &level, &error);
     ml_graph_def description = low->description;
-    ml_store *store = NULL;
     ml_graph *graph = NULL;
-    if (ml_store_new(&store, &error) != ML_OK) return;
     description.store = store;
     description.simd = level;
     description.root = 0;
     description.fuses = data[bytes - 1] & 1;
     memset(errors, 0, sizeof errors);
     if (ml_graph_new(&description, &graph, errors, 64) == ML_OK) {
-        use_graph(graph, description.n_resources, file, data, bytes);
+        use_graph(graph, description.n_resources, low->file, data, bytes);
         ml_graph_free(graph);
     }
-    ml_store_free(store);
 }
 
 void ml_fuzz_use(const uint8_t *data, size_t bytes, const int32_t *offsets, int32_t n_offsets) {
     static ml_file_error refusal;
+    static const ml_simd *level;
     ml_file *file = NULL;
+    ml_store *store = NULL;
     ml_lowering *low = NULL;
     ml_error error = {.subgraph = -1, .node = -1};
+    if (!level) ml_simd_choose(NULL, &level, &error);
     if (bytes == 0 || ml_file_new(data, (int64_t)bytes, &file, &refusal) != ML_OK) return;
-    if (file->n_subgraphs > 0 && ml_lowering_new(file, NULL, 0, &low, &error) == ML_OK) {
+    if (file->n_subgraphs > 0 && ml_store_new(&store, &error) == ML_OK &&
+        ml_lowering_new(file, store, level, NULL, 0, &low, &error) == ML_OK) {
         /* What only Python can do is left out: its node then has no result, and the graph is
          * refused if anything reads that. */
         while (ml_lowering_run(low, &error) == ML_OK && low->need == ML_NEEDS_NODE)
@@ -138,8 +137,9 @@ void ml_fuzz_use(const uint8_t *data, size_t bytes, const int32_t *offsets, int3
         for (int32_t i = 0; i < n_offsets && i < file->subgraphs[0].n_tensors; i++)
             low->tensors[i].offline_offset = offsets[i];
         if (low->need == ML_NEEDS_NOTHING && low->n_refused == 0 && low->n_deep == 0)
-            use_lowering(low, file, data, bytes);
+            use_lowering(low, store, level, data, bytes);
         ml_lowering_free(low);
     }
+    ml_store_free(store);
     ml_file_free(file);
 }
