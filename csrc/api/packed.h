@@ -43,16 +43,21 @@ void ml_store_keep(ml_store *store, const ml_file *file, int64_t model_bytes, in
  * be mapped or memory is short; nothing has changed then. */
 ml_status ml_store_take(ml_store *store, int32_t descriptor, const void *data, int64_t bytes,
                         ml_error *error);
+/* Lets weights that were packed here, and are the same in a file, lie in its memory, which
+ * processes share; pointers to them stay valid. Errors as above. ml_store_take does the same. */
+ml_status ml_store_share(ml_store *store, int32_t descriptor, int64_t bytes, ml_error *error);
 /* The share of ml_store_bytes that lies in files. */
 int64_t ml_store_mapped_bytes(ml_store *store);
 /* Bytes of packed weights that could be in a file, and are in none that was taken or listed. */
 int64_t ml_graph_unkept_bytes(const ml_graph *graph);
 
-/* A file as the pieces to write one after the other, each followed by zeros up to a multiple of 64
- * bytes. They lie in the graph, its store, and the image. */
+/* A file as the pieces to write one after the other. They lie in the graph, its store, and the
+ * image. */
 typedef struct ml_packed_piece {
     const void *data;
     int64_t bytes;
+    int64_t at; /* in the file */
+    int64_t zeros; /* that come after it */
 } ml_packed_piece;
 typedef struct ml_packed_image {
     ml_packed_piece *pieces;

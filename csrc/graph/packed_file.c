@@ -191,6 +191,36 @@ static int64_t without_repeats(ml_packed_entry *entries, int64_t n) {
     return left;
 }
 
+/* Puts zeros after the last piece, up to a multiple of `alignment`, which it returns. */
+static int64_t align(ml_packed_image *image, int64_t alignment) {
+    if (image->n_pieces == 0) return 0;
+    ml_packed_piece *last = &image->pieces[image->n_pieces - 1];
+    const int64_t end = last->at + last->bytes, at = ml_round_up(end, alignment);
+    last->zeros = at - end;
+    return at;
+}
+
+static int64_t put_piece(ml_packed_image *image, const void *data, int64_t bytes,
+                         int64_t alignment) {
+    const int64_t at = align(image, alignment);
+    image->pieces[image->n_pieces++] = (ml_packed_piece){data, bytes, at, 0};
+    return at;
+}
+
+/* Puts the small weights side by side, because all of them are read, and then the large ones. */
+static void put_weights(ml_packed_image *image, const ml_packed_entry *entries, int64_t n_entries,
+                        ml_packed_row *rows) {
+    for (int large = 0; large <= 1; large++)
+        for (int64_t i = 0; i < n_entries; i++) {
+            const ml_packed_entry *e = &entries[i];
+            if ((e->bytes >= ML_PACKED_LARGE) != large) continue;
+            const int64_t at =
+                put_piece(image, e->data, e->bytes, large ? ml_os_page_bytes() : LINE);
+            rows[i] =
+                (ml_packed_row){e->key, at, e->bytes, ml_hash(ML_HASH_START, e->data, e->bytes)};
+        }
+}
+
 ml_status ml_packed_image_make(const ml_packed_head *of, const char *path, int64_t path_bytes,
                                ml_packed_entry *entries, int64_t n_entries, ml_packed_image *image,
                                ml_error *error) {
@@ -207,16 +237,10 @@ ml_status ml_packed_image_make(const ml_packed_head *of, const char *path, int64
         return ml_error_refused(error, "a file of packed weights");
     }
     ml_packed_row *rows = (ml_packed_row *)(uintptr_t)rows_of(image->head);
-    image->pieces[image->n_pieces++] = (ml_packed_piece){image->head, front};
-    int64_t at = ml_round_up(front, LINE);
-    for (int64_t i = 0; i < head.n_rows; i++) {
-        const ml_packed_entry *e = &entries[i];
-        rows[i] = (ml_packed_row){e->key, at, e->bytes, ml_hash(ML_HASH_START, e->data, e->bytes)};
-        image->pieces[image->n_pieces++] = (ml_packed_piece){e->data, e->bytes};
-        at += ml_round_up(e->bytes, LINE);
-    }
+    put_piece(image, image->head, front, LINE);
+    put_weights(image, entries, head.n_rows, rows);
     memcpy(rows + head.n_rows, path, (size_t)path_bytes);
-    head.bytes = at;
+    head.bytes = align(image, LINE);
     head.checksum = checksum_of_front(image->head, &head);
     memcpy(image->head, &head, sizeof head);
     return ML_OK;

@@ -4,6 +4,9 @@
 
 #include "api/minilite.h"
 
+/* Weights of so many bytes begin at a page in files, and in memory that a file may replace. */
+enum { ML_PACKED_LARGE = 1 << 16 };
+
 /* Never changes after it was opened. */
 typedef struct ml_packed_file {
     struct ml_packed_file *next;

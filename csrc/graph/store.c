@@ -3,6 +3,7 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/error.h"
 #include "core/hash.h"
@@ -35,7 +36,8 @@ typedef struct block {
     key key;            /* its shape points to the copy below */
     ml_shape shape;
     uint64_t name; /* the key of its row in a file; 0: no file may hold it */
-    bool mapped; /* `packed` lies in a file */
+    int64_t mapped_pages; /* bytes of `packed` from ml_os_map; 0: they are from ml_os_allocate */
+    bool mapped; /* `packed` lies in a file; with mapped_pages, it did not at first */
     bool kept; /* a file has its row */
 } block;
 
@@ -77,13 +79,19 @@ ml_store *ml_store_hold(ml_store *s) {
     return s;
 }
 
+static void free_block(block *b) {
+    void *bytes = (void *)(uintptr_t)b->packed.bytes;
+    if (b->mapped_pages) ml_os_unmap(bytes, b->mapped_pages);
+    else if (!b->mapped) ml_os_free(bytes);
+    free(b);
+}
+
 void ml_store_free(ml_store *s) {
     if (!s || atomic_fetch_sub(&s->holders, 1) > 1) return;
     for (uint32_t i = 0; i < s->n_buckets; i++)
         for (block *b = s->buckets[i]; b;) {
             block *next = b->next;
-            if (!b->mapped) ml_os_free((void *)(uintptr_t)b->packed.bytes);
-            free(b);
+            free_block(b);
             b = next;
         }
     for (ml_packed_file *file = s->files, *next; file; file = next) {
@@ -215,6 +223,15 @@ static void look_in_files(ml_store *s, block *b, const ml_tensor_def *constant, 
     b->mapped = b->kept = b->packed.bytes != NULL;
 }
 
+/* Memory of its own. Where a file may have the block later, a large one has pages, which the file's
+ * can replace. */
+static void allocate_block(block *b) {
+    if (b->name && b->key.size >= ML_PACKED_LARGE) {
+        b->mapped_pages = ml_round_up(b->key.size, ml_os_page_bytes());
+        b->packed.bytes = ml_os_map(b->mapped_pages);
+    } else b->packed.bytes = ml_os_allocate(b->key.size);
+}
+
 /* A block that lies in a file, or whose memory is to be written. NULL with the error. */
 static block *new_block(ml_store *s, const key *wanted, const ml_tensor_def *constant,
                         const maker *by, ml_error *error) {
@@ -224,7 +241,7 @@ static block *new_block(ml_store *s, const key *wanted, const ml_tensor_def *con
         b->shape = *wanted->shape;
         b->key.shape = &b->shape;
         look_in_files(s, b, constant, by);
-        if (!b->mapped) b->packed.bytes = ml_os_allocate(wanted->size);
+        if (!b->mapped) allocate_block(b);
         if (b->packed.bytes) return b;
     }
     ml_error_memory(error, "packing weights", wanted->size, 0);
@@ -328,15 +345,34 @@ void ml_store_keep(ml_store *s, const ml_file *file, int64_t model_bytes, int64_
     for (uint32_t at_ = 0; at_ < (s)->n_buckets; at_++) \
         for (block *b = (s)->buckets[at_]; b; b = b->next)
 
+/* The addresses of blocks stay, so runs go on meanwhile. */
+static void share_blocks(ml_store *s, const ml_packed_file *file, int32_t descriptor) {
+    ml_packed_row row;
+    EACH_BLOCK(s, b) {
+        void *bytes = (void *)(uintptr_t)b->packed.bytes;
+        if (!b->mapped_pages || b->mapped || !ml_packed_file_find(file, b->name, &row) ||
+            row.bytes != b->key.size || row.at % ml_os_page_bytes() != 0 ||
+            memcmp(bytes, file->data + row.at, (size_t)row.bytes) != 0 ||
+            !ml_os_map_file_over(bytes, descriptor, row.at, b->mapped_pages))
+            continue;
+        b->mapped = true;
+        s->mapped_bytes += row.bytes;
+    }
+}
+
+/* Opens a file of the store's model. */
+static ml_packed_file *open_file(ml_store *s, int32_t descriptor, const void *data, int64_t bytes,
+                                 ml_error *error) {
+    ml_packed_file *file = ml_packed_file_open(descriptor, data, bytes, error);
+    if (!file || ml_packed_file_serves(file, &s->wanted, error) == ML_OK) return file;
+    ml_packed_file_close(file);
+    return NULL;
+}
+
 ml_status ml_store_take(ml_store *s, int32_t descriptor, const void *data, int64_t bytes,
                         ml_error *error) {
-    ml_packed_file *file = ml_packed_file_open(descriptor, data, bytes, error);
+    ml_packed_file *file = open_file(s, descriptor, data, bytes, error);
     if (!file) return error->status;
-    const ml_status status = ml_packed_file_serves(file, &s->wanted, error);
-    if (status != ML_OK) {
-        ml_packed_file_close(file);
-        return status;
-    }
     ml_packed_row row;
     ml_os_take(&s->lock);
     file->next = s->files;
@@ -346,7 +382,18 @@ ml_status ml_store_take(ml_store *s, int32_t descriptor, const void *data, int64
         b->kept = true;
         s->unkept_bytes -= b->key.size;
     }
+    if (!data) share_blocks(s, file, descriptor);
     ml_os_give(&s->lock);
+    return ML_OK;
+}
+
+ml_status ml_store_share(ml_store *s, int32_t descriptor, int64_t bytes, ml_error *error) {
+    ml_packed_file *file = open_file(s, descriptor, NULL, bytes, error);
+    if (!file) return error->status;
+    ml_os_take(&s->lock);
+    share_blocks(s, file, descriptor);
+    ml_os_give(&s->lock);
+    ml_packed_file_close(file);
     return ML_OK;
 }
 
@@ -372,7 +419,7 @@ int64_t ml_graph_unkept_bytes(const ml_graph *g) {
 static int64_t list_blocks(ml_store *s, ml_packed_entry *to) {
     int64_t n = 0;
     EACH_BLOCK(s, b) {
-        if (!b->name || b->mapped) continue;
+        if (!b->name || (b->mapped && !b->mapped_pages)) continue;
         if (to) {
             to[n] = (ml_packed_entry){b->name, b->packed.bytes, b->key.size};
             if (!b->kept) s->unkept_bytes -= b->key.size;

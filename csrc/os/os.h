@@ -44,6 +44,10 @@ bool ml_os_drop(void *pages, int64_t bytes);
 /* Gives back the memory of a mapped file's pages that have these bytes; who touches them reads them
  * from the file again. */
 void ml_os_leave_file(const void *data, int64_t bytes);
+/* Puts bytes of a file, from `at`, in place of whole pages from ml_os_map, whose addresses stay
+ * valid meanwhile; from then on they can only be read. Both are multiples of the page, but for
+ * the file's end. False: nothing has changed. */
+bool ml_os_map_file_over(void *pages, int32_t descriptor, int64_t at, int64_t bytes);
 /* Suggests pages of 2 MiB or so where the system has them. */
 void ml_os_prefer_large_pages(void *pages, int64_t bytes);
 /* The number of these bytes (whole pages) that are in memory; all of them if the system cannot

@@ -58,6 +58,10 @@ void ml_os_unmap_file(ml_mapping *mapping) {}
 
 void ml_os_leave_file(const void *data, int64_t bytes) {}
 
+bool ml_os_map_file_over(void *pages, int32_t descriptor, int64_t at, int64_t bytes) {
+    return false;
+}
+
 /* Time --------------------------------------------------------------------------------------- */
 
 /* The calendar's clock. If it is set back, signals are handled late. */

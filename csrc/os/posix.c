@@ -73,6 +73,11 @@ void ml_os_leave_file(const void *data, int64_t bytes) {
     madvise((void *)start, (uintptr_t)data + (uintptr_t)bytes - start, MADV_DONTNEED);
 }
 
+bool ml_os_map_file_over(void *pages, int32_t descriptor, int64_t at, int64_t bytes) {
+    return mmap(pages, (size_t)bytes, PROT_READ, MAP_SHARED | MAP_FIXED, descriptor, (off_t)at) !=
+           MAP_FAILED;
+}
+
 /* Time --------------------------------------------------------------------------------------- */
 
 int64_t ml_os_now(void) {

@@ -80,6 +80,10 @@ void ml_os_unmap_file(ml_mapping *mapping) {
 /* Windows takes pages back by itself, when others need them. */
 void ml_os_leave_file(const void *data, int64_t bytes) {}
 
+bool ml_os_map_file_over(void *pages, int32_t descriptor, int64_t at, int64_t bytes) {
+    return false;
+}
+
 /* Time --------------------------------------------------------------------------------------- */
 
 int64_t ml_os_now(void) {

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 _HEAD = fields_of("ml_packed_head", "build structure model_bytes modified bytes n_rows path_bytes")
 _ROW_BYTES: int = ffi.sizeof("ml_packed_row")
-_ALIGNMENT = 64
 
 
 class Head(NamedTuple):
@@ -69,6 +68,15 @@ def take(store: Store, descriptor: int, size: int) -> None:
     raise_error(error, None)
 
 
+def share(store: Store, descriptor: int, size: int) -> None:
+    """Lets weights that were packed, and are the same in a file, lie in its memory, where the system can do that.
+
+    Raises: as `take`."""
+    error = fresh_error()
+    if lib.ml_store_share(store.pointer, descriptor, size, error):
+        raise_error(error, None)
+
+
 def _read(descriptor: int, size: int) -> bytearray:
     found = bytearray()
     while len(found) < size and (piece := os.read(descriptor, size - len(found))):
@@ -101,7 +109,7 @@ def pieces(graph: Graph, path: str) -> Iterator[Any]:
 def _pieces(image: Any) -> Iterator[Any]:
     for piece in image.pieces[0 : image.n_pieces]:
         yield ffi.buffer(piece.data, piece.bytes)
-        yield bytes(-piece.bytes % _ALIGNMENT)
+        yield bytes(piece.zeros)
 
 
 def check(data: Any, *, every_byte: bool = False) -> None:

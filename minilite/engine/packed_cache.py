@@ -13,7 +13,7 @@ from minilite._native import packed
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from minilite._native.file import File, Origin
+    from minilite._native.file import File, Origin, Store
     from minilite._native.graph import Graph
 
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
@@ -92,10 +92,10 @@ class PackedCache:
         self._taken: tuple[int, int, int] | None = None  # the file that was taken or written last
         self._writing = threading.Lock()
         packed.keep(self._store, file, origin)
-        self._take()
+        self._use(packed.take)
 
-    def _take(self) -> None:
-        """Takes weights from the file, if it is there, is not the last one, and fits."""
+    def _use(self, how: Callable[[Store, int, int], None]) -> None:
+        """Takes weights from the file, or shares its memory, if it is there, is not the last one, and fits."""
         try:
             descriptor = os.open(self.path, _FLAGS)
         except OSError:
@@ -104,7 +104,7 @@ class PackedCache:
             about = os.fstat(descriptor)
             if stat.S_ISREG(about.st_mode) and _identity(about) != self._taken:
                 self._taken = _identity(about)
-                packed.take(self._store, descriptor, about.st_size)
+                how(self._store, descriptor, about.st_size)
         except (OSError, MemoryError, errors.MiniliteError):  # damaged, or of another model
             pass
         finally:
@@ -120,7 +120,7 @@ class PackedCache:
         if not self._writing.acquire(blocking=False):
             return
         try:
-            self._take()
+            self._use(packed.take)
             if packed.unkept_bytes(graph):
                 self._write(graph)
         except (OSError, MemoryError):
@@ -137,7 +137,7 @@ class PackedCache:
         if path.exists() and not path.is_file():  # a pipe, say, which write_whole would write to
             return
         write_whole(path, packed.pieces(graph, self._model), synced=True)
-        self._taken = _identity(path.stat())
+        self._use(packed.share)
 
 
 def _identity(about: os.stat_result) -> tuple[int, int, int]:

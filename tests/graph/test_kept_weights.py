@@ -1,20 +1,24 @@
-"""A store of weights and its memory: halves become floats once, pages of constants that were read are given back."""
+"""A store of weights and its memory: halves become floats once, pages of constants that were read are given back, and
+what was packed here lies in the file's memory as soon as there is one."""
 
 from __future__ import annotations
 
 import os
+import threading
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from processes import apart
 from support.packed import kept, outputs, ready, same, sizes
-from support.system import HAS_SYSTEM
+from support.system import HAS_SYSTEM, needs_system
 
 import minilite
 from minilite import Interpreter
 from minilite._native.kernels import level_names
+from minilite.engine.engine import engine_of
 from minilite.format.builder import ModelBuilder, write_model
 
 
@@ -154,3 +158,91 @@ def test_constants_keep_their_values(method: int | None, load: Any, halves: bool
     interpreter = ready(path, "", load=load)
     outputs(interpreter)
     assert same([t.data for t in interpreter.model.subgraphs[0].tensors if t.data is not None], wanted)
+
+
+# Shared later ---------------------------------------------------------------------------------------------------------
+
+
+@needs_system
+def test_who_packs_shares_the_file_too(tmp_path: Path, folder: Path) -> None:
+    path = tmp_path / "made.tflite"
+    path.write_bytes(products())
+    first = ready(path, folder)
+    assert sizes(first) == (0, 2 * 256 * 256 * 4)
+    assert same(outputs(first), outputs(ready(path, "")))
+    first.resize_tensor_input(0, (3, 256))  # of another layout, perhaps: the file has both then
+    first.allocate_tensors()
+    wanted = ready(path, "")
+    wanted.resize_tensor_input(0, (3, 256))
+    wanted.allocate_tensors()
+    assert same(outputs(first), outputs(wanted))
+    assert sizes(ready(path, folder))[0] == 0
+
+
+def packed_alone(path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Interpreter:
+    """An interpreter that could not write its weights."""
+
+    def no_room(*_: Any, **__: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("minilite.writing.write_whole", no_room)
+        interpreter = ready(path, folder)
+    assert sizes(interpreter)[1] == 0
+    return interpreter
+
+
+def shared_later(interpreter: Interpreter) -> None:
+    """Takes what another process has written since."""
+    program = engine_of(interpreter).program()
+    program.store.cache.keep(program.graph(0))
+
+
+@needs_system
+def test_runs_go_on_while_weights_are_shared(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "made.tflite"
+    path.write_bytes(products())
+    one = packed_alone(path, folder, monkeypatch)
+    wanted, others, found, end = outputs(one), [one.clone() for _ in range(2)], [], threading.Event()
+
+    def run(interpreter: Interpreter) -> None:
+        while not end.is_set():
+            found.append(same(outputs(interpreter), wanted))
+
+    for other in others:
+        other.allocate_tensors()
+    threads = [threading.Thread(target=run, args=(other,)) for other in others]
+    for thread in threads:
+        thread.start()
+    apart(ready_in, str(path), str(folder))
+    shared_later(one)
+    assert sizes(one)[0] == 0
+    before = len(found)
+    while len(found) < before + 10:
+        pass
+    end.set()
+    for thread in threads:
+        thread.join()
+    assert all(found)
+    assert same(outputs(one), wanted)
+
+
+def ready_in(path: str, folder: str) -> None:
+    ready(Path(path), folder)
+
+
+@needs_system
+def test_other_bytes_are_not_shared(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file has rows of these weights, and one byte of the last ones is not what was packed."""
+    path = tmp_path / "made.tflite"
+    path.write_bytes(products())
+    one = packed_alone(path, folder, monkeypatch)
+    wanted = outputs(one)
+    apart(ready_in, str(path), str(folder))
+    file = kept(folder)
+    data = bytearray(file.read_bytes())
+    data[-1] ^= 1
+    file.write_bytes(data)
+    shared_later(one)
+    assert sizes(one) == (256 * 256 * 4, 256 * 256 * 4)
+    assert same(outputs(one), wanted)

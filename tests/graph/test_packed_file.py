@@ -3,15 +3,18 @@ outside."""
 
 from __future__ import annotations
 
+import mmap
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 from support.packed import kept, outputs, ready, same, sizes
 
 import minilite
 from minilite._native import packed
 from minilite.errors import ModelFormatError
+from minilite.format.builder import ModelBuilder
 
 HEAD, ROW = 128, 32
 
@@ -149,6 +152,27 @@ def test_weights_of_another_size_are_not_taken(written: bytearray, model: Path, 
     interpreter = ready(model, folder)
     assert sizes(interpreter)[1] == 0
     assert same(outputs(interpreter), wanted)
+
+
+def test_large_weights_begin_at_pages_after_the_small_ones(tmp_path: Path, folder: Path) -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x = graph.input("x", (1, 8))
+    for name, depth, width in (("small", 8, 128), ("large", 128, 300), ("tiny", 300, 16)):
+        weights = graph.constant(name, np.ones((width, depth), np.float32))
+        x = graph.node("FULLY_CONNECTED", [x, weights, -1], out=(f"y {name}", (1, width)))
+    graph.output(x)
+    path = tmp_path / "made.tflite"
+    path.write_bytes(builder.build())
+    ready(path, folder)
+    data = bytearray(kept(folder).read_bytes())
+    packed.check(bytes(data), every_byte=True)
+    rows = [[number(data, HEAD + row * ROW + 8 * i) for i in (1, 2)] for row in range(number(data, 48))]
+    large = [at for at, size in rows if size >= 1 << 16]
+    assert len(rows) == 3
+    assert len(large) == 1
+    assert large[0] % mmap.PAGESIZE == 0
+    assert all(at < large[0] for at, size in rows if size < 1 << 16)
 
 
 def test_rows_in_disorder(written: bytearray) -> None:

@@ -102,6 +102,9 @@ REFUSABLE(bool, ml_os_cut, false, (void *pages, int64_t had, int64_t bytes), (pa
 REFUSABLE(bool, ml_os_drop, false, (void *pages, int64_t bytes), (pages, bytes))
 REFUSABLE(int32_t, ml_os_map_file, 0, (ml_mapping * mapping, int32_t descriptor, int64_t bytes),
           (mapping, descriptor, bytes))
+REFUSABLE(bool, ml_os_map_file_over, false,
+          (void *pages, int32_t descriptor, int64_t at, int64_t bytes),
+          (pages, descriptor, at, bytes))
 REFUSABLE(bool, ml_os_start, false, (ml_os_thread * thread, void (*run)(void *), void *argument),
           (thread, run, argument))
 
