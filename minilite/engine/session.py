@@ -86,6 +86,8 @@ class Session:
         self.subgraph: Subgraph = program.model.subgraphs[root]
         self.state: State = new_state(program, shared, root, strategy, options, cache_bytes, max_arena)
         self.invoke_unchecked: Callable[[], None] = self.state.run()
+        if program.store.cache is not None:
+            self.invoke_unchecked = self._run_first
         self.root: int = root
         self._ask, self._requested_of = self.state.asking()
         self._prepare, self._prepared = self.state.preparing()
@@ -186,6 +188,13 @@ class Session:
             self.state.check(failed)
         if self._arrays:
             self._let_go()
+        if self._unkept is not None and self._unkept():
+            self._cache.keep(self.program.graph(self.root))
+
+    def _run_first(self) -> None:
+        """Runs, and keeps the weights that only a run can pack: those of nodes whose shapes depend on values."""
+        self.invoke_unchecked = self.state.run()
+        self.invoke_unchecked()
         if self._unkept is not None and self._unkept():
             self._cache.keep(self.program.graph(self.root))
 
