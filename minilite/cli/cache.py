@@ -77,15 +77,26 @@ def execute(options: argparse.Namespace) -> int:
 
 
 def _clear(folder: Path, as_json: bool) -> int:
-    """Removes files, and parts of files whose writers were ended. Processes that use one keep it until they end."""
-    removed = [*folder.glob("*.packed"), *folder.glob(".*.packed.*")]
-    size = sum(path.stat().st_size for path in removed)
-    for path in removed:
-        path.unlink()
+    """Removes files, and parts of files whose writers were ended. Processes that use one keep it until they end.
+
+    Raises: OSError for the first one that the system keeps, once the others are removed."""
+    sizes: list[int] = []
+    refused: list[OSError] = []
+    for path in [*folder.glob("*.packed"), *folder.glob(".*.packed.*")]:
+        try:
+            size = path.stat().st_size
+            path.unlink()
+            sizes.append(size)
+        except FileNotFoundError:  # its writer has just given it its name, or somebody else removed it
+            continue
+        except OSError as error:
+            refused.append(error)
     if as_json:
-        print_json({"folder": str(folder), "removed": len(removed), "bytes": size})
+        print_json({"folder": str(folder), "removed": len(sizes), "bytes": sum(sizes)})
     else:
-        say(wrapped(f"{folder}: removed {count(len(removed), 'file')} of {bytes_text(size)}", None))
+        say(wrapped(f"{folder}: removed {count(len(sizes), 'file')} of {bytes_text(sum(sizes))}", None))
+    if refused:
+        raise refused[0]
     return 0
 
 

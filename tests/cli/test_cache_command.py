@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -104,6 +105,32 @@ def test_clear_removes_packed_weights_alone(folder: Path, capsys: pytest.Capture
     assert [path.name for path in folder.iterdir()] == ["mine.txt"]
     assert run(capsys, "--dir", folder, "--clear")[1] == f"{folder}: removed 0 files of 0 bytes\n"
     assert run(capsys, "--dir", folder)[1] == f"{folder}: 0 files of packed weights, 0 bytes\n"
+
+
+def test_clear_goes_on_after_what_is_gone_or_in_use(
+    folder: Path, model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As on Windows, which removes no file that a process has mapped."""
+    (serving,) = folder.iterdir()
+    for name in ("gone", "in use", "other"):
+        (folder / f"{name}.packed").write_bytes(b"1234")
+    unlink = Path.unlink
+
+    def refusing(path: Path, *given: Any, **more: Any) -> None:
+        if path.stem == "in use":
+            raise PermissionError(13, "Permission denied", str(path))
+        unlink(path, *given, **more)
+        if path.stem == "gone":
+            raise FileNotFoundError(2, "No such file or directory", str(path))
+
+    monkeypatch.setattr(Path, "unlink", refusing)
+    size = serving.stat().st_size + 4
+    status, out, err = run(capsys, "--dir", folder, "--clear", "--json")
+    assert status == 1
+    assert json.loads(out) == {"folder": str(folder), "removed": 2, "bytes": size}
+    assert err.count("\n") == 1
+    assert "in use.packed" in err
+    assert [path.name for path in folder.iterdir()] == ["in use.packed"]
 
 
 def test_takes_the_folder_of_the_environment(
