@@ -17,10 +17,11 @@ enum {
     SIDE = 4 /* outputs at a time, and groups of a square */
 };
 
-/* Reads `count` weights of one output, from element `at` on. */
-static void read(const ml_pack_s8_args *p, int64_t at, int64_t count, int8_t *bytes) {
+/* Reads `count` weights of one output, from element `at` on: where they lie, or into `bytes`. */
+static const int8_t *read(const ml_pack_s8_args *p, int64_t at, int64_t count, int8_t *bytes) {
     const uint8_t *w = p->w, flip = p->type == ML_U8 ? 128 : 0;
     const int64_t step = p->input_step;
+    if (p->type == ML_S8 && step == 1) return (const int8_t *)w + at;
     if (p->type == ML_S4)
         for (int64_t j = 0; j < count; j++) bytes[j] = (int8_t)ml_nibble(w, at + j * step);
     else if (p->type == ML_S2)
@@ -29,6 +30,7 @@ static void read(const ml_pack_s8_args *p, int64_t at, int64_t count, int8_t *by
         for (int64_t j = 0; j < count; j++) bytes[j] = (int8_t)(w[at + j] ^ flip);
     else
         for (int64_t j = 0; j < count; j++) bytes[j] = (int8_t)(w[at + j * step] ^ flip);
+    return bytes;
 }
 
 static int32_t sum_of(const int8_t *bytes, int64_t count) {
@@ -46,12 +48,15 @@ static int32_t sum_of(const int8_t *bytes, int64_t count) {
 
 /* Stores the first weights of SIDE outputs, as groups GROUP * width bytes apart; returns how many
  * per output. */
-static int64_t put_squares(int8_t bytes[SIDE][NEAR], int64_t count, int64_t width, int8_t *to) {
+static int64_t put_squares(const int8_t *const lines[SIDE], int64_t count, int64_t width,
+                           int8_t *to) {
     int64_t j = 0;
 #ifdef ADD_GROUPS
+    const void *a = lines[0], *b = lines[1], *c = lines[2], *d = lines[3];
     for (; j + SIDE * GROUP <= count; j += SIDE * GROUP)
-        transpose_square((const float *)(const void *)(bytes[0] + j), NEAR / GROUP,
-                         (float *)(void *)(to + j * width), width);
+        transpose_lines((const float *)a + j / GROUP, (const float *)b + j / GROUP,
+                        (const float *)c + j / GROUP, (const float *)d + j / GROUP,
+                        (float *)(void *)(to + j * width), width);
 #endif
     return j;
 }
@@ -77,18 +82,19 @@ static void put_panel(const ml_pack_s8_args *p, int64_t panel, int64_t piece, in
     const int64_t count = p->k - first < NEAR ? p->k - first : NEAR;
     const int64_t input = (piece * p->k + first) * p->input_step;
     int8_t bytes[SIDE][NEAR];
+    const int8_t *lines[SIDE];
     for (int64_t i = panel; i < end; i += SIDE, packed += SIDE * GROUP) {
         const int64_t side = end - i < SIDE ? end - i : SIDE;
         for (int64_t s = 0; s < side; s++) {
             const int64_t output =
                 (i + s) % p->period * p->output_step + (i + s) / p->period * p->period_step;
-            read(p, p->first + output + input, count, bytes[s]);
+            lines[s] = read(p, p->first + output + input, count, bytes[s]);
             p->sums[i + s] =
-                (int32_t)((uint32_t)p->sums[i + s] + (uint32_t)sum_of(bytes[s], count));
+                (int32_t)((uint32_t)p->sums[i + s] + (uint32_t)sum_of(lines[s], count));
         }
-        const int64_t done = side == SIDE ? put_squares(bytes, count, width, packed) : 0;
+        const int64_t done = side == SIDE ? put_squares(lines, count, width, packed) : 0;
         for (int64_t s = 0; s < side; s++)
-            put(bytes[s], done, first, count, width, packed + s * GROUP);
+            put(lines[s], done, first, count, width, packed + s * GROUP);
     }
 }
 
