@@ -112,7 +112,7 @@ class Engine:
         session = self.main if subgraph == self.root else self.sessions.get(subgraph)
         if session is not None:
             return session
-        self.subgraph(subgraph)
+        self._check_subgraph(subgraph)
         with self.making:
             session = self.sessions.get(subgraph) or self._new_session(subgraph)
             self.sessions[subgraph] = session
@@ -166,13 +166,16 @@ class Engine:
         """The subgraph of that number; None means the main one. Raises: InputError."""
         if index is None:
             return self.graph
-        subgraphs = self.model.subgraphs
         if type(index) is not int:
             index = tensor_arguments.subgraph_number(index)
-        if not 0 <= index < len(subgraphs):
-            message = f"Invalid subgraph index {errors.shown(index)} exceeds max subgraph index {len(subgraphs) - 1}"
+        self._check_subgraph(index)
+        return self.model.subgraphs[index]
+
+    def _check_subgraph(self, index: int) -> None:
+        count = len(self.model.subgraphs)
+        if not 0 <= index < count:
+            message = f"Invalid subgraph index {errors.shown(index)} exceeds max subgraph index {count - 1}"
             raise errors.InputError(message)
-        return subgraphs[index]
 
     def details(self, index: int, subgraph: int | None = None) -> TensorDetails:
         """Details of a tensor, with its shape as `Session.shape` says it. Raises: InputError."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-from functools import partial
+from functools import cached_property, partial
 from struct import error as StructError  # noqa: N812 - a class
 from typing import TYPE_CHECKING, Any
 
@@ -83,7 +83,6 @@ class Session:
         max_arena: int = 0,
     ) -> None:
         self.program = program
-        self.subgraph: Subgraph = program.model.subgraphs[root]
         self.state: State = new_state(program, shared, root, strategy, options, cache_bytes, max_arena)
         self.invoke_unchecked: Callable[[], None] = self.state.run()
         if program.store.cache is not None:
@@ -102,7 +101,16 @@ class Session:
         self._written: dict[int, int] = {}  # the sequence when a tensor was last set: while it is the same, nothing ran
         self._owners: dict[int, tuple[int, Shape, Any, Any]] = {}  # of views; kept for the next if runs move nothing
         self.snapshots: Any = None  # what engine/states.py knows of the variables
-        self._kept = {*self.subgraph.outputs, *(self.subgraph.inputs if options & OPTIONS["keep_inputs"] else ())}
+        self._keeps_inputs = bool(options & OPTIONS["keep_inputs"])
+
+    @cached_property
+    def subgraph(self) -> Subgraph:
+        """The subgraph as the model has it; an object that loading does without."""
+        return self.program.model.subgraphs[self.root]
+
+    @cached_property
+    def _kept(self) -> set[int]:
+        return {*self.subgraph.outputs, *(self.subgraph.inputs if self._keeps_inputs else ())}
 
     @property
     def ready(self) -> bool:
@@ -227,10 +235,13 @@ class Session:
     def log(self, threads: int) -> None:
         """Logs that it was made."""
         logging = sys.modules.get("logging")  # without it nobody has configured logging
-        if logging is not None:
+        if logging is None:
+            return
+        logger = logging.getLogger("minilite")
+        if logger.isEnabledFor(logging.DEBUG):
             root, nodes, tensors = self.root, len(self.subgraph.nodes), len(self.subgraph.tensors)
             text = "subgraph %d: %d nodes, %d tensors, at most %d threads per run"
-            logging.getLogger("minilite").debug(text, root, nodes, tensors, threads)
+            logger.debug(text, root, nodes, tensors, threads)
 
     # Memory -----------------------------------------------------------------------------------------------------------
 
