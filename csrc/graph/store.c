@@ -351,10 +351,11 @@ static void share_blocks(ml_store *s, const ml_packed_file *file, int32_t descri
     EACH_BLOCK(s, b) {
         void *bytes = (void *)(uintptr_t)b->packed.bytes;
         if (!b->mapped_pages || b->mapped || !ml_packed_file_find(file, b->name, &row) ||
-            row.bytes != b->key.size || row.at % ml_os_page_bytes() != 0 ||
-            memcmp(bytes, file->data + row.at, (size_t)row.bytes) != 0 ||
-            !ml_os_map_file_over(bytes, descriptor, row.at, b->mapped_pages))
+            row.bytes != b->key.size || row.at % ml_os_page_bytes() != 0)
             continue;
+        const bool same = memcmp(bytes, file->data + row.at, (size_t)row.bytes) == 0;
+        ml_os_leave_file(file->data + row.at, row.bytes);
+        if (!same || !ml_os_map_file_over(bytes, descriptor, row.at, b->mapped_pages)) continue;
         b->mapped = true;
         s->mapped_bytes += row.bytes;
     }

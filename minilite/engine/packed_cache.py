@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import threading
+import time
 from typing import TYPE_CHECKING
 
 from minilite import errors
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from minilite._native.graph import Graph
 
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_LONGEST_TURN = 5.0
+"""Seconds that a process waits while others write, before it writes too."""
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 
 
@@ -119,13 +122,17 @@ class PackedCache:
         """Writes the weights that were packed into the file; those that another process wrote stay in it."""
         if not self._writing.acquire(blocking=False):
             return
+        turn: int | None = None
         try:
+            turn = _turn(self.folder)
             self._use(packed.take)
             if packed.unkept_bytes(graph):
                 self._write(graph)
         except (OSError, MemoryError):
             pass
         finally:
+            if turn is not None:
+                os.close(turn)
             self._writing.release()
 
     def _write(self, graph: Graph) -> None:
@@ -138,6 +145,31 @@ class PackedCache:
             return
         write_whole(path, packed.pieces(graph, self._model), synced=True)
         self._use(packed.share)
+
+
+def _turn(folder: str) -> int | None:
+    """Waits until no other process writes to the folder, so that those that begin together share one file; no longer
+    than such a file takes. A descriptor that holds the turn until it is closed; None where the system has no locks."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        return None
+    descriptor = os.open(folder, os.O_RDONLY)
+    end = time.monotonic() + _LONGEST_TURN
+    try:
+        while time.monotonic() < end:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                time.sleep(0.01)
+            except OSError:  # the file system has no locks
+                break
+            else:
+                break
+    except BaseException:  # Ctrl-C
+        os.close(descriptor)
+        raise
+    return descriptor
 
 
 def _identity(about: os.stat_result) -> tuple[int, int, int]:

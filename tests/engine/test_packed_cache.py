@@ -3,6 +3,7 @@ model loads."""
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -23,6 +24,7 @@ from minilite import Interpreter
 from minilite._native import packed
 from minilite._native.kernels import level_names
 from minilite.cli import main
+from minilite.engine import packed_cache
 from minilite.engine.engine import engine_of
 from minilite.errors import InputError
 from minilite.format.builder import ModelBuilder
@@ -30,6 +32,11 @@ from minilite.format.dtypes import TensorType
 from minilite.litert.compiled_model import CompiledModel, Environment
 
 DIGITS = Path(minilite.__file__).parent / "data" / "digits.tflite"
+
+
+needs_locks = pytest.mark.skipif(
+    importlib.util.find_spec("fcntl") is None, reason="this system has no locks on folders"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -210,6 +217,61 @@ def test_processes_at_once_all_win(model: Path, folder: Path, tmp_path: Path) ->
             assert same([found[name] for name in found.files], wanted)
     packed.check(kept(folder).read_bytes(), every_byte=True)  # and no part of a file is left
     assert sizes(ready(model, folder))[0] == 0
+
+
+@needs_system
+def test_those_that_begin_together_take_turns(model: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While one waits for its turn, another one writes what both have packed."""
+    turn, inodes = packed_cache._turn, []
+
+    def later(where: str) -> int | None:
+        apart(ready_in, str(model), str(folder))
+        inodes.append(kept(folder).stat().st_ino)
+        return turn(where)
+
+    monkeypatch.setattr(packed_cache, "_turn", later)
+    interpreter = ready(model, folder)
+    assert [kept(folder).stat().st_ino] == inodes
+    assert same(outputs(interpreter), outputs(ready(model, "")))
+
+
+def ready_in(model: str, folder: str) -> None:
+    ready(Path(model), folder)
+
+
+@needs_locks
+def test_a_turn_ends_with_its_descriptor_or_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held, slept = [packed_cache._turn(str(tmp_path))], []
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        os.close(held.pop())
+
+    monkeypatch.setattr(packed_cache.time, "sleep", sleep)
+    second = packed_cache._turn(str(tmp_path))
+    assert len(slept) == 1
+    assert second is not None
+    monkeypatch.setattr(packed_cache, "_LONGEST_TURN", 0.0)
+    third = packed_cache._turn(str(tmp_path))  # who holds it may have been stopped for good
+    assert third not in (None, second)
+    os.close(second)
+    os.close(third)
+
+
+@needs_locks
+def test_a_wait_for_a_turn_can_be_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(packed_cache.time, "sleep", interrupted)
+    held = packed_cache._turn(str(tmp_path))
+    fds = Path("/proc/self/fd")
+    before = len([*fds.iterdir()]) if fds.exists() else 0
+    with pytest.raises(KeyboardInterrupt):
+        packed_cache._turn(str(tmp_path))
+    assert (len([*fds.iterdir()]) if before else 0) == before
+    assert held is not None
+    os.close(held)
 
 
 def test_weights_outlive_the_file(model: Path, folder: Path) -> None:
