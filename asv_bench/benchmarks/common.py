@@ -12,9 +12,11 @@ import functools
 import importlib.metadata
 import itertools
 import math
+import pathlib
 import random
 import re
 import sys
+import tempfile
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
@@ -139,6 +141,40 @@ def weights_each(nodes: int) -> bytes:
         x = graph.node("FULLY_CONNECTED", [x, weights], out=(f"y{n}", (1, WIDTH)))
     graph.output(x)
     return bytes(made.build())
+
+
+@functools.cache
+def wide() -> bytes:
+    """Four FULLY_CONNECTED of one row of 256 floats, half of whose weights are stored as halves: nearly all of loading
+    is packing."""
+    rng = np.random.default_rng(2)
+    graph = (made := builder("4 FULLY_CONNECTED of 256 x 256")).subgraph()
+    x = graph.input("x", (1, 256), signature=(-1, 256))
+    for n in range(4):
+        values = rng.uniform(-0.1, 0.1, (256, 256)).astype(np.float16 if n % 2 else np.float32)
+        weights = graph.constant(f"w{n}", values)
+        if n % 2:
+            weights = graph.node("DEQUANTIZE", [weights], out=(f"floats{n}", (256, 256)))
+        x = graph.node("FULLY_CONNECTED", [x, weights], out=(f"y{n}", (1, 256)))
+    graph.output(x)
+    return bytes(made.build())
+
+
+class Kept:
+    """A file of `wide`, and a folder that has its packed weights, until it is dropped."""
+
+    def __init__(self) -> None:
+        self._place = tempfile.TemporaryDirectory()
+        self.file = f"{self._place.name}/wide.tflite"
+        self.folder = f"{self._place.name}/packed"
+        pathlib.Path(self.file).write_bytes(wide())
+        self.loaded(cached=True)
+
+    def loaded(self, *, cached: bool, make: Any = interpreter) -> Any:
+        """An interpreter of the file that is allocated: with what the folder has, or packed."""
+        made = make(model_path=self.file, num_threads=1, cache_dir=self.folder if cached else "")
+        made.allocate_tensors()
+        return made
 
 
 @functools.cache

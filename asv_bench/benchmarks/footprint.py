@@ -72,6 +72,27 @@ class InTurn:
         return sum(int(interpreter.usage.arena_capacity) for interpreter in self.interpreters)
 
 
+@common.suite
+class Cached:
+    """Bytes of weights that a process has for itself, with packed weights in a cache or without."""
+
+    params = [["packs", "packs first", "finds packed weights"]]
+    param_names = ["process"]
+    unit = "bytes"
+    deterministic = True
+
+    def setup(self, process: str) -> None:
+        with common.since("0.18.0"):
+            self.kept = common.Kept()
+        if process == "packs first":
+            for path in Path(self.kept.folder).iterdir():
+                path.unlink()
+
+    def track_private(self, process: str) -> int:
+        usage = self.kept.loaded(cached=process != "packs").usage
+        return int(usage.packed_bytes - usage.mapped_bytes)
+
+
 class Peak:
     """The process's largest resident memory after loading a chain and running it at sixteen sizes."""
 

@@ -66,6 +66,24 @@ class Read:
         self.make(self.model)
 
 
+class Cached:
+    """From a file to a model that could run, or has run, with packed weights in a cache or without."""
+
+    params = [["packs", "finds packed weights"]]
+    param_names = ["process"]
+
+    def setup(self, process: str) -> None:
+        with common.since("0.18.0"):
+            self.kept = common.Kept()
+        self.cached = process != "packs"
+
+    def time_load_and_allocate(self, _: str) -> None:
+        self.kept.loaded(cached=self.cached)
+
+    def time_load_and_run(self, _: str) -> None:
+        self.kept.loaded(cached=self.cached).invoke()
+
+
 class Allocate:
     """The first allocate_tensors of an interpreter: lowering, packing, shapes, the plan, memory."""
 

@@ -28,6 +28,15 @@ def _load(name: str) -> Callable[[Make], Operation]:
     return prepare
 
 
+def _load_kept(*, cached: bool) -> Callable[[Make], Operation]:
+    def prepare(make: Make) -> Operation:
+        with common.since("0.18.0"):
+            kept = common.Kept()
+        return lambda: kept.loaded(cached=cached, make=make)
+
+    return prepare
+
+
 def _resize(name: str, kind: str) -> Callable[[Make], Operation]:
     def prepare(make: Make) -> Operation:
         if kind == "new":
@@ -162,6 +171,8 @@ ALL: dict[str, Callable[[Make], Operation]] = {
     **API,
     "resize new, weights 1000": _resize("weights 1000", "new"),
     "load, weights 1000": _load("weights 1000"),
+    "load, wide": _load_kept(cached=False),
+    "load with a cache, wide": _load_kept(cached=True),
     **{f"plan {strategy}, 126 records": _plan(strategy, 126) for strategy in ("default", "greedy_by_size", "tflite")},
 }
 
