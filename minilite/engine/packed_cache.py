@@ -149,12 +149,14 @@ class PackedCache:
 
 def _turn(folder: str) -> int | None:
     """Waits until no other process writes to the folder, so that those that begin together share one file; no longer
-    than such a file takes. A descriptor that holds the turn until it is closed; None where the system has no locks."""
+    than such a file takes. A descriptor that holds the turn until it is closed; None where the system has no locks, or
+    the folder can only be written to."""
     try:
         import fcntl
-    except ImportError:  # Windows
+
+        descriptor = os.open(folder, os.O_RDONLY)
+    except (ImportError, OSError):  # there is no fcntl on Windows
         return None
-    descriptor = os.open(folder, os.O_RDONLY)
     end = time.monotonic() + _LONGEST_TURN
     try:
         while time.monotonic() < end:

@@ -254,6 +254,7 @@ def test_a_turn_ends_with_its_descriptor_or_in_time(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(packed_cache, "_LONGEST_TURN", 0.0)
     third = packed_cache._turn(str(tmp_path))  # who holds it may have been stopped for good
     assert third not in (None, second)
+    assert packed_cache._turn(str(tmp_path / "missing")) is None
     os.close(second)
     os.close(third)
 
