@@ -6,6 +6,7 @@ import argparse
 import importlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -21,6 +22,16 @@ from trust.sequence_oracle import Run, arrays_of, expected, fresh, resize, run_p
 from minilite import ArenaError
 
 ROOT = Path(__file__).parents[2]
+
+
+def test_the_linker_is_told_of_each_function_that_fails() -> None:
+    """Without --wrap a build with ML_FAILING has no definition of __real_NAME, or calls NAME as it is."""
+    listed = re.search(r"foreach\(name ([^)]*)\)\n *target_link_options", (ROOT / "csrc/CMakeLists.txt").read_text())
+    text = "".join((ROOT / f"tests/trust/{name}.c").read_text() for name in ("failing", "scheduled"))
+    macros = re.compile(r"^(WRAPPED|REFUSABLE|SHARED|CLOCK)\((?:[^,()]*, )?(\w+)", re.MULTILINE)
+    defined = {f"ml_share_{name}" if macro == "SHARED" else name for macro, name in macros.findall(text)}
+    assert listed is not None
+    assert sorted(defined) == sorted(listed[1].split())
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked")
