@@ -163,10 +163,9 @@ static bool lies_in_model(const ml_store *of, const void *data) {
 
 /* Who brings a constant into the form of a block, as files name it. */
 typedef struct maker {
-    const char *name; /* NULL: no file may hold what it makes */
+    const ml_kernel *kernel; /* NULL: the store, by widening halves */
     const char *types;
     const char *level;
-    int32_t version;
 } maker;
 
 /* Names a block in files of all processes that run this build; 0: no file may hold it. `of` takes
@@ -175,17 +174,19 @@ typedef struct maker {
  * count whole. */
 static uint64_t name_of(const ml_store *of, const key *k, const ml_tensor_def *constant,
                         const maker *by) {
-    if (!of->model || constant->bytes <= 0 || !by->name) return 0;
+    const ml_kernel *kernel = by->kernel;
+    if (!of->model || constant->bytes <= 0 || (kernel && !ml_kernel_family(kernel))) return 0;
     const bool widened = lies_in_model(of, constant->halves);
     const uint8_t *data = widened ? constant->halves : constant->data;
     const bool of_file = lies_in_model(of, data);
     int64_t sample = widened ? constant->bytes / 2 : constant->bytes;
     if (of_file && sample > SAMPLE_BYTES) sample = SAMPLE_BYTES;
     const int64_t numbers[] = {of_file ? (int64_t)(data - of->model) : -1, constant->bytes,
-                               k->layout, k->type, by->version};
+                               k->layout, k->type, kernel ? kernel->first_version : 0};
     uint64_t name = ml_hash(ML_HASH_START, numbers, (int64_t)sizeof numbers);
     name = ml_hash(name, k->shape->dims, k->shape->rank * (int64_t)sizeof *k->shape->dims);
-    name = ml_hash_text(ml_hash_text(ml_hash_text(name, by->name), by->types), by->level);
+    name = ml_hash_text(name, kernel ? kernel->name : "widen");
+    name = ml_hash_text(ml_hash_text(name, by->types), by->level);
     name = ml_hash(name, data, sample);
     return name ? name : 1;
 }
@@ -266,10 +267,7 @@ static block *find_block(ml_store *s, const key *wanted) {
 
 static block *make_packed(ml_store *s, const ml_call *c, const key *wanted, const ml_kernel *kernel,
                           const ml_tensor_def *constant) {
-    const maker by = {.name = ml_kernel_family(kernel) ? kernel->name : NULL,
-                      .types = wanted->typed->types,
-                      .level = wanted->simd->level,
-                      .version = kernel->first_version};
+    const maker by = {kernel, wanted->typed->types, wanted->simd->level};
     block *b = new_block(s, wanted, constant, &by, c->env->error);
     if (!b) return NULL;
     if (!b->mapped) wanted->typed->pack(c, (void *)(uintptr_t)b->packed.bytes);
@@ -299,7 +297,7 @@ const ml_packed_weights *ml_store_packed(ml_store *s, const ml_call *c, const ml
 
 static block *make_widened(ml_store *s, const struct ml_simd *simd, const key *wanted,
                            const ml_tensor_def *halves, ml_error *error) {
-    const maker by = {.name = "widen", .types = "f16", .level = ""};
+    const maker by = {NULL, "f16", ""};
     block *b = new_block(s, wanted, halves, &by, error);
     if (!b) return NULL;
     if (!b->mapped)
