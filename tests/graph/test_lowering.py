@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
-from built import floats, graph_with, ready, run
+from built import floats, graph_with, ready, relu_chain, run
 
 from minilite import UnsupportedOpError
+from minilite._core import ffi, lib
+from minilite.format._spec import operator_names
 from minilite.format.builder import ModelBuilder
 from minilite.format.dtypes import TensorType
 from minilite.format.quantization import Quantization
@@ -88,3 +92,23 @@ def test_integers_become_floats_in_c(dtype: type, dimension: int | None, monkeyp
     (found,) = run(ready(builder.build()))
     assert found.dtype == np.float32
     assert found.tobytes() == wanted.tobytes()
+
+
+def test_rows_of_builtin_operators_are_found_by_code() -> None:
+    """Also when an operator is looked for again, and then only in its family."""
+    found = 0
+    for code, name in enumerate(operator_names()):
+        for version in (*range(12), (1 << 31) - 1) * 2:
+            row = lib.ml_kernel_of(name.encode(), len(name), False, version)
+            assert lib.ml_kernel_of_builtin(code, name.encode(), len(name), version) == row
+            found += row != ffi.NULL
+    assert found > 1000
+    assert lib.ml_kernel_of_builtin(10_000, b"ADD", 3, 1) == lib.ml_kernel_of(b"ADD", 3, False, 1)
+
+
+def test_loading_makes_no_object_of_the_subgraph() -> None:
+    interpreter = ready(relu_chain())
+    subgraphs: Any = interpreter.model.subgraphs
+    assert subgraphs._made == [None]
+    interpreter.set_tensor(0, floats(1, 2, 3, 4))
+    assert subgraphs._made == [subgraphs[0]]
