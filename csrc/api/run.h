@@ -308,8 +308,8 @@ typedef struct ml_usage {
     int32_t stays_mapped;
 } ml_usage;
 ml_status ml_state_get_usage(ml_state *state, ml_usage *usage);
-/* False if copies into and out of tensors need no turn from now on: ml_usage.stays_mapped. */
-ml_status ml_state_needs_turns(ml_state *state, int32_t *needs_turns);
+/* False if copies into and out of a tensor need no turn from now on: ml_usage.stays_mapped. */
+ml_status ml_state_needs_turns(ml_state *state, int32_t tensor, int32_t *needs_turns);
 /* The address of two numbers. ML_LAYOUT changes whenever a pointer or a shape changes outside of
  * runs; ML_GENERATION changes with it, and whenever a run changes the shape or the place of a
  * dynamic tensor. Both return to an earlier value together with a plan whose pointers and shapes

@@ -329,11 +329,11 @@ static bool stays_mapped(const ml_state *s) {
 
 /* Who copies without a turn does not come by here each time, so there has to be nothing left to
  * clear. */
-ml_status ml_state_needs_turns(ml_state *s, int32_t *needs_turns) {
+ml_status ml_state_needs_turns(ml_state *s, int32_t tensor, int32_t *needs_turns) {
     ml_status status = ml_enter_copy(s->interpreter);
     if (status != ML_OK) return status;
-    *needs_turns = !stays_mapped(s);
-    if (!*needs_turns) ml_arena_clear(&s->own);
+    *needs_turns = !s->now || !has_tensor(s, tensor) || !stays_mapped(s);
+    if (!*needs_turns && in_arena(s, tensor)) ml_arena_clear(&s->own);
     ml_leave(s->interpreter);
     return ML_OK;
 }

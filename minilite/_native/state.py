@@ -355,10 +355,10 @@ class State:
             raise errors.StateError(BUSY)
         return usage_of(u)
 
-    def needs_turns(self) -> bool:
-        """False if the arena's addresses can be read and written as long as the state lives. Raises: StateError."""
+    def needs_turns(self, tensor: int) -> bool:
+        """False if the tensor's address can be read and written as long as the state lives. Raises: StateError."""
         answer = ffi.new("int32_t *")
-        if lib.ml_state_needs_turns(self.pointer, answer):
+        if lib.ml_state_needs_turns(self.pointer, tensor, answer):
             raise errors.StateError(BUSY)
         return bool(answer[0])
 

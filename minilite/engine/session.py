@@ -367,7 +367,7 @@ class Session:
         """True if the tensor is copied without a turn."""
         kept = place.storage in ("arena", "input") and not place.lendable  # C has to know of values that were lent
         few = kept and not place.moves and 0 < place.bytes <= _SHORT and place.encoded is None
-        return few and LOCKED and index in self._kept and not self.state.needs_turns()
+        return few and LOCKED and index in self._kept and not self.state.needs_turns(index)
 
     # Small tensors are copied without a turn, out of and into memory that stays mapped. The sequence tells whether a
     # call of another thread came in between; it is odd during such a call. Copies keep the GIL, except for larger
