@@ -30,7 +30,7 @@ ml_status ml_block_reserve(ml_account *account, ml_block *b, int64_t bytes, ml_e
     void *data = ml_os_allocate(wanted);
     if (!data) {
         ml_account_give(account, more);
-        return ml_error_memory(error, "a value beside the arena", bytes, b->capacity);
+        return ml_error_memory(error, "a value beside the arena", wanted, b->capacity);
     }
     ml_os_free(b->data);
     b->data = data;

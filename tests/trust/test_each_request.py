@@ -343,7 +343,7 @@ def test_plans(requests: Core | Seam) -> None:
         # But for the tensor's number: nodes for whose fused parameters there is no memory run apart, in place here.
         called(lambda i: [record[1:] for record in i.plan.records()]),
         called(lambda i: i.fit(200_000).budget),  # its search takes a size without memory for one that is too large
-        called(lambda i: len(i.plan.advise_bind())),
+        called(lambda i: bool(i.plan.advise_bind())),  # how many depends on the nodes that run apart
         called(lambda i: sorted(i.counters)),
         called(lambda i: len(i.get_tensor_details())),
         ran(rows(2)),
