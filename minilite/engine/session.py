@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-from functools import cached_property, partial
+from functools import partial
 from struct import error as StructError  # noqa: N812 - a class
 from typing import TYPE_CHECKING, Any
 
@@ -101,16 +101,22 @@ class Session:
         self._written: dict[int, int] = {}  # the sequence when a tensor was last set: while it is the same, nothing ran
         self._owners: dict[int, tuple[int, Shape, Any, Any]] = {}  # of views; kept for the next if runs move nothing
         self.snapshots: Any = None  # what engine/states.py knows of the variables
+        self._subgraph: Subgraph | None = None
+        self._kept: set[int] | None = None  # see `_keeps`
         self._keeps_inputs = bool(options & OPTIONS["keep_inputs"])
 
-    @cached_property
+    @property
     def subgraph(self) -> Subgraph:
         """The subgraph as the model has it; an object that loading does without."""
-        return self.program.model.subgraphs[self.root]
+        if self._subgraph is None:  # not a cached_property, whose __dict__ makes all attributes slower
+            self._subgraph = self.program.model.subgraphs[self.root]
+        return self._subgraph
 
-    @cached_property
-    def _kept(self) -> set[int]:
-        return {*self.subgraph.outputs, *(self.subgraph.inputs if self._keeps_inputs else ())}
+    def _keeps(self, index: int) -> bool:
+        """True for outputs, and for inputs that runs leave as they are."""
+        if self._kept is None:
+            self._kept = {*self.subgraph.outputs, *(self.subgraph.inputs if self._keeps_inputs else ())}
+        return index in self._kept
 
     @property
     def ready(self) -> bool:
@@ -367,7 +373,7 @@ class Session:
         """True if the tensor is copied without a turn."""
         kept = place.storage in ("arena", "input") and not place.lendable  # C has to know of values that were lent
         few = kept and not place.moves and 0 < place.bytes <= _SHORT and place.encoded is None
-        return few and LOCKED and index in self._kept and not self.state.needs_turns(index)
+        return few and LOCKED and self._keeps(index) and not self.state.needs_turns(index)
 
     # Small tensors are copied without a turn, out of and into memory that stays mapped. The sequence tells whether a
     # call of another thread came in between; it is odd during such a call. Copies keep the GIL, except for larger
@@ -386,7 +392,7 @@ class Session:
                 return copy
         for _ in range(_TRIES):
             place = self._place(index)
-            if index not in self._kept and self._written.get(index) != self._sequence[0]:
+            if not self._keeps(index) and self._written.get(index) != self._sequence[0]:
                 self._check_whole(index)
             if place.encoded is not None:
                 raw = np.empty(place.bytes, np.uint8)
