@@ -304,6 +304,7 @@ bool ml_conv_prepare_winograd(const ml_call *c, conv_blob *blob, ml_wish *wish) 
     blob->source = CONV_WINOGRAD;
     blob->side = side;
     choose_block(c->env->simd, &t, blob);
+    /* The weights that are transformed are less by their zero point, of -255 to 255. */
     wish->layout = INT32_MIN + side * 1024 + 512 + weighted->w_zero;
     wish->worker_bytes = tiling_of(blob).bytes;
     return true;

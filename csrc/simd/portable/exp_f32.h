@@ -4,9 +4,9 @@
 
 #include "simd/words.h"
 
-/* 2 to the power of the last bits of `sum` and `more`; infinity at 128. */
-static inline VECTOR POWER_OF_SUM(VECTOR sum, int32_t more) {
-    return OF_BITS(SHIFT_LEFT_S32(ADD_S32(BITS_OF(sum), SPLAT_S32(127 + more)), 23));
+/* 2 to the power of the last bits of `sum`; infinity at 128. */
+static inline VECTOR POWER_OF_SUM(VECTOR sum) {
+    return OF_BITS(SHIFT_LEFT_S32(ADD_S32(BITS_OF(sum), SPLAT_S32(127)), 23));
 }
 
 /* e^x, or e^-x if `sign` is -1, for x from -104 to 104; 0 or infinity if the result is too small or
@@ -21,7 +21,6 @@ static inline VECTOR exp_near(VECTOR x, float sign) {
     return SCALE(FMA(p, MUL(root, r), root), n);
 }
 #define exp_once(x, sign) exp_near(x, sign)
-#define exp_falling(x) exp_near(x, 1.0f)
 #define exp_roughly(x) exp_near(x, 1.0f)
 #else
 /* e^(sign x) without its power of two, whose exponent is in the last bits of `sum`. */
@@ -45,17 +44,11 @@ static inline VECTOR exp_near(VECTOR x, float sign) {
     return SCALE(rest, SUB(sum, SPLAT(12582912.0f)));
 }
 
-/* The same in fewer steps: exp_once if sign * x is from -87 to 89 (infinite if the power of two
- * is), exp_falling if x is from -104 to 0. */
+/* The same in fewer steps if sign * x is from -87 to 89; infinite if the power of two is. */
 static inline VECTOR exp_once(VECTOR x, float sign) {
     VECTOR sum;
     const VECTOR rest = exp_rest(x, sign, &sum);
-    return MUL(rest, POWER_OF_SUM(sum, 0));
-}
-static inline VECTOR exp_falling(VECTOR x) {
-    VECTOR sum;
-    const VECTOR rest = exp_rest(x, 1.0f, &sum);
-    return MUL(MUL(rest, POWER_OF_SUM(sum, 64)), SPLAT(0x1p-64f));
+    return MUL(rest, POWER_OF_SUM(sum));
 }
 
 /* e^x for x from -87.3 to 89, within 4 ULP and |x| / 32 more: the polynomial is shorter, and log(2)
@@ -73,7 +66,7 @@ static inline VECTOR exp_roughly(VECTOR x) {
     p = FMA(p, r, SPLAT(1.666763813e-1f));
     p = FMA(p, r, SPLAT(4.999914784e-1f));
     p = FMA(p, r, SPLAT(1.0f));
-    return MUL(FMA(p, r, SPLAT(1.0f)), POWER_OF_SUM(sum, 0));
+    return MUL(FMA(p, r, SPLAT(1.0f)), POWER_OF_SUM(sum));
 }
 #endif
 

@@ -125,7 +125,7 @@ static inline VECTOR elu_of(VECTOR x) {
     p = FMA(p, r, SPLAT(4.166620538e-2f));
     p = FMA(p, r, SPLAT(1.666651873e-1f));
     p = FMA(p, r, SPLAT(5.000000095e-1f));
-    const VECTOR scale = POWER_OF_SUM(sum, 0), rest = FMA(p, MUL(r, r), r);
+    const VECTOR scale = POWER_OF_SUM(sum), rest = FMA(p, MUL(r, r), r);
     return PICK(LESS(x, SPLAT(0.0f)), FMA(scale, rest, SUB(scale, SPLAT(1.0f))), x);
 }
 
