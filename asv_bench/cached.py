@@ -1,13 +1,13 @@
 """Measures what a cache of packed weights saves: time until the first result, and memory that a process adds.
 
-usage: python -m asv_bench.cached [--rounds 15] [--write] [MODEL ...]
+usage: python -m asv_bench.cached [--rounds 15] [MODEL ...]
 
 Without MODEL it takes the seven largest of ../shared/models, and a model of 32 MB whose runs do little but read its
 weights. Each is loaded, allocated and run in turns without a cache and with one, by processor time of the thread. A row
 has the time until the first result without a cache, and the shares of it that are left with one: of load and
 allocation, of load and first run, and of these less a later run, which is the part that a cache can save. Then come the
 MiB that loading and two runs add to the memory of a process (Pss: shared pages count in parts) beside another one that
-has the model, without a cache and with one (Linux). `--write` puts the table into docs/measurements.md.
+has the model, without a cache and with one (Linux).
 """
 
 from __future__ import annotations
@@ -22,20 +22,21 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import minilite
-from asv_bench import builds, documents
+from asv_bench import builds
 from minilite import Interpreter
 from minilite.cli.feeding import set_inputs
 from minilite.format.builder import ModelBuilder
 
 MODELS = Path(__file__).resolve().parents[2] / "shared" / "models"
-COUNT, LATER = 7, 4
-"""The number of models, and that of runs after the first one, of which the fastest is a later run."""
+COUNT, LATER, ROUNDS = 7, 4, 15
+"""The number of models, that of runs after the first one, of which the fastest is a later run, and that of turns."""
 
 
 class Times(NamedTuple):
@@ -158,31 +159,34 @@ HEADING = (
 )
 
 
+def table(models: Sequence[Path], rounds: int) -> str:
+    """The table of these models."""
+    return "\n".join([HEADING, *(row(path, rounds) for path in models)])
+
+
+def make(rounds: int = ROUNDS) -> str | None:
+    """The table of the largest models, and of products; None without them."""
+    models = sorted(MODELS.glob("*.tflite"), key=lambda path: -path.stat().st_size)[:COUNT]
+    if not models:
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        made = Path(folder) / "eight products of 1024 x 1024.tflite"
+        made.write_bytes(products())
+        return table([*models, made], rounds)
+
+
 def main() -> None:
-    """Prints or writes the table."""
+    """Prints the table."""
     parser = argparse.ArgumentParser(prog="python -m asv_bench.cached", description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--stay", help=argparse.SUPPRESS)
     parser.add_argument("models", nargs="*", metavar="MODEL", type=Path)
     given = parser.parse_args()
     os.environ.pop("MINILITE_CACHE_DIR", None)
     if given.stay is not None:
         return stay(str(given.models[0]), given.stay)
-    with tempfile.TemporaryDirectory() as folder:
-        models = given.models
-        if not models:
-            models = sorted(MODELS.glob("*.tflite"), key=lambda path: -path.stat().st_size)[:COUNT]
-            made = Path(folder) / "eight products of 1024 x 1024.tflite"
-            made.write_bytes(products())
-            models.append(made)
-        lines = [HEADING, *(row(path, given.rounds) for path in models)]
-    text = "\n".join(lines)
-    print(text)
-    if given.write:
-        stamp = documents.stamp("python -m asv_bench.cached --write")
-        target = builds.ROOT / documents.MARKED
-        target.write_text(documents.put(target.read_text(), "cached", f"{stamp}\n\n{text}"))
+    made = table(given.models, given.rounds) if given.models else make(given.rounds)
+    print(made or f"{MODELS} is not there")
     return None
 
 

@@ -19,6 +19,7 @@ from typing import NamedTuple
 from asv_bench import (
     bad_case,
     builds,
+    cached,
     counted_models,
     distance,
     documents,
@@ -214,6 +215,7 @@ SECTIONS = {
     "levels": Section(MEASUREMENTS, levels.table),
     "single": Section(MEASUREMENTS, single_operators.table),
     "many": Section(MEASUREMENTS, single_operators.many_table),
+    "cached": Section(MEASUREMENTS, cached.make),
     "workers": Section(SIZING, make_workers),
     "ladder": Section(MEASUREMENTS, make_ladder),
     "bad-case": Section(MEASUREMENTS, make_bad_case),
